@@ -25,7 +25,8 @@ from wirekit.conversation.pairing import Heads, Kind, Pairing
 from wirekit.engine import Decoded
 from wirekit.registry import Layout, Protocol, register, registry
 from wirekit.road import connections
-from wirekit.road.assembly import Assembly, Followed
+from wirekit.road.assembly import Assembly
+from wirekit.road.begun import Followed
 from wirekit.road.connections import MOST_CARRIED, Connections
 from wirekit.road.contents import read_contents
 from wirekit.road.index import index_frames
@@ -240,10 +241,10 @@ def test_connections_without_a_beginning_go_by_columns(monkeypatch: pytest.Monke
     calls = []
 
     class Counted(Assembly):
-        def followed(self) -> Iterator[Followed]:
-            for each in super().followed():
-                calls.append(each.calls)
-                yield each
+        def followed(self) -> Followed:
+            found = super().followed()
+            calls.extend(found.calls.tolist())
+            return found
 
     monkeypatch.setattr("wirekit.road.tables.Assembly", Counted)
     by_columns(next(path for path in CAPTURES if path.stem == "kafka-0.10.2.2-2-produce"), window=1 << 26)
@@ -393,6 +394,30 @@ def test_conversations_are_forgotten_when_they_have_ended(monkeypatch: pytest.Mo
     by_columns(path, window=path.stat().st_size // 20)
     assert left
     assert not any(left)
+
+
+@pytest.mark.parametrize("name", ["kafka-0.10.2.2-4-clients", "pulsar-consume"])
+@pytest.mark.parametrize("begin", [0, 40])
+def test_nothing_of_a_usual_open_connection_is_an_object(
+    name: str, begin: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where objects have followed the first frames, what they know is kept as bytes."""
+    found = packets(next(each for each in CAPTURES if each.stem == name))
+    path = write(tmp_path / "open.pcap", found[begin:])
+    rows, followers, objects = [0], set[type](), list[object]()
+    keep = Connections.keep
+
+    def kept(self: Connections, streams: Streams) -> None:
+        keep(self, streams)
+        rows.append(len(self._conversations))
+        followers.update(map(type, self._conversations["follower"].tolist()))
+        objects.extend(each for each in self._flows.values() if each.follower is not None and each.follower.quiet)
+
+    monkeypatch.setattr(Connections, "keep", kept)
+    by_columns(path, window=path.stat().st_size // 20)
+    assert sum(rows) >= 10
+    assert followers <= {bytes, type(None)}
+    assert not objects
 
 
 def test_many_requests_that_wait_are_left_to_objects(tmp_path: Path, received: list[bytes]) -> None:
@@ -557,10 +582,10 @@ def test_columns_go_on_behind_the_tokens_of_sasl(tmp_path: Path, monkeypatch: py
     frames: list[int] = []
 
     class Counted(Assembly):
-        def followed(self) -> Iterator[Followed]:
-            for each in super().followed():
-                frames.append(each.calls)
-                yield each
+        def followed(self) -> Followed:
+            found = super().followed()
+            frames.extend(found.calls.tolist())
+            return found
 
     monkeypatch.setattr("wirekit.road.tables.Assembly", Counted)
     by_columns(path, window=1 << 26)

@@ -240,6 +240,17 @@ def test_windows_of_a_few_packets(path: Path) -> None:
     assert_same(path, windows=(1, 300, 4000))
 
 
+def test_the_end_of_a_connection_that_objects_have_seen(tmp_path: Path) -> None:
+    """A packet of the server that has all flags resets it, and in a later window comes more."""
+    found = packets(FIXTURES / "pcap" / "pulsar-comp_lz4.pcap")
+    whole = [tcp(each) for each in found]
+    at = next(number for number, each in enumerate(whole) if each.source.endswith(":6650") and len(each.payload) == 207)
+    data = bytearray(found[at].data)
+    data[47] = 0x17
+    found[at] = found[at]._replace(data=bytes(data))
+    assert_same(write(tmp_path / "copy.pcap", found), windows=(166,))
+
+
 @pytest.mark.parametrize("damage", [None, "dropped", "joined_late"])
 def test_ports_again_after_a_long_time(damage: str | None, tmp_path: Path) -> None:
     """A connection after a long time is another one, and told even if nothing but its end was captured."""

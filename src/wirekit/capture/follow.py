@@ -96,6 +96,10 @@ class Link:
         else:
             self._bytes[key] = counted + size
 
+    def forget(self) -> None:
+        """Sets ``bytes`` to nothing."""
+        self._bytes = None
+
     @property
     def ordinal(self) -> int:
         """The number in its name."""

@@ -6,7 +6,7 @@ A call is complete with its answer, or when the connection ends. Until then only
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,11 +61,6 @@ class Calls:
         self._facts: Row = {}
         self._number = self._errors = 0
 
-    @property
-    def known(self) -> Iterable[str]:
-        """The columns of the connection that are known so far."""
-        return self._facts.keys()
-
     def frame(self, frame: Frame) -> tuple[str, list[Emitted]]:
         """The id of the call that a frame belongs to, and the rows that it completes."""
         connection = self.connection_id
@@ -107,6 +102,17 @@ class Calls:
         self._facts = {**facts, **self._facts}
         for name, stands_for in names.items():
             self.names.setdefault(name, {}).update(stands_for)
+
+    def take(self) -> tuple[int, int, Row, Names]:
+        """Gives what ``add`` takes, and begins anew."""
+        taken = self._number, self._errors, self._facts, self.names
+        self._number, self._errors, self._facts, self.names = 0, 0, {}, {}
+        return taken
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a call is not complete."""
+        return bool(self._waiting)
 
     def end(self) -> Iterator[Emitted]:
         """The calls without an answer, and the connection."""

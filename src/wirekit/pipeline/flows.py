@@ -145,6 +145,10 @@ class Writer:
             calls = self._calls[id(link)] = Calls(name, link)
         return calls
 
+    def forget(self, link: Link) -> None:
+        """Forgets the calls of a connection."""
+        del self._calls[id(link)]
+
     def piece(self, name: str, link: Link, piece: Quarantined) -> Iterator[Batch]:
         """Takes bytes of a connection that nobody could decode, and nothing else of it."""
         self.summary.file(name).count(link, piece)

@@ -5,8 +5,7 @@ The rules are those of ``wirekit.pipeline.calls``, over whole columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,15 +13,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirekit.conversation import Message, Skipped
+from wirekit.conversation import Message
 from wirekit.pipeline.flows import check_row
 from wirekit.pipeline.ids import connection_id
 from wirekit.pipeline.messages import embedded_rows
-from wirekit.pipeline.rows import Rows
+from wirekit.pipeline.rows import Rows, array
 from wirekit.pipeline.summary import FileSummary
-from wirekit.road.arrays import Columns, days, joined, small, table_of, times, whole
+from wirekit.road.arrays import Columns, codes_of, days, joined, small, table_of, times
+from wirekit.road.begun import CARRIED, Begun, Followed, nothing_begun
 from wirekit.road.contents import NOT_THERE, Contents
-from wirekit.road.index import Begun, Carried, Index, grouped
+from wirekit.road.index import Index, grouped
 from wirekit.road.packets import PORT_BITS
 from wirekit.road.several import ERROR, Topics, merged, with_errors
 from wirekit.road.streams import REASONS, Streams
@@ -39,7 +39,7 @@ from wirekit.tables.columns import (
     SIDES,
     Table,
 )  # fmt: skip
-from wirekit.tables.records import Row, records
+from wirekit.tables.records import records
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,31 +48,9 @@ if TYPE_CHECKING:
 
 SEVERAL = (CALL_TOPICS, GROUP_EVENTS, OFFSETS)
 """Tables that have several rows a call."""
-OF_CALLS = ("client", "is_replica", "error")
+OF_CALLS = ("is_replica", "error")
 """Columns of ``calls`` that others depend on."""
 OUTCOMES = pa.array(["answered", "unanswered", "one_way", "event"])
-
-
-@dataclass(frozen=True, slots=True)
-class Followed:
-    """Frames of a begun connection that are in the tables.
-
-    Attributes:
-        flow: the connection.
-        places: of each side, where they end in ``Streams.stream``.
-        waiting: those that are not in the tables, in the order of arrival.
-        calls, errors: how many calls they are, and how many of these have an error.
-        facts: columns of the table ``connections``.
-        skipped: what their dialogue has to know.
-    """
-
-    flow: int
-    places: tuple[int, int]
-    waiting: list[Carried]
-    calls: int
-    errors: int
-    facts: Row
-    skipped: Skipped
 
 
 class Assembly:
@@ -82,8 +60,11 @@ class Assembly:
         file: the capture, as it was named to the run.
         streams, index, contents: what was read of it.
         address: of each endpoint's number the text.
-        begun: connections of which objects give the other frames, and the row of ``connections``.
+        begun: connections that were followed so far.
         tables: those that are wanted, with the columns that are.
+
+    Attributes:
+        ended: the begun connections whose row of ``connections`` is given.
     """
 
     def __init__(
@@ -93,7 +74,7 @@ class Assembly:
         index: Index,
         contents: Contents,
         address: Any,
-        begun: Mapping[int, Begun] | None = None,
+        begun: Begun | None = None,
         tables: Mapping[str, Table] = FROM_INPUTS,
     ) -> None:
         self._tables = tables
@@ -101,8 +82,11 @@ class Assembly:
         self.facts = contents.facts
         self.flows = np.flatnonzero(~contents.odd)
         self._address = address
-        self.begun = {flow: each for flow, each in (begun or {}).items() if not contents.odd[flow]}
-        self.whole = np.array([flow for flow in self.flows.tolist() if flow not in self.begun], np.int64)
+        begun = begun or nothing_begun()
+        self._carried = np.bincount(begun.carried["connection"], minlength=contents.odd.size)
+        self.begun = begun = begun.only(~contents.odd[begun.flows])
+        self.ended = begun.flows[begun.ends & (index.tails[begun.flows] == streams.stops[begun.flows]).all(axis=1)]
+        self.whole = np.setdiff1d(self.flows, np.setdiff1d(begun.flows, self.ended))
         kept = ~contents.odd[index.connection] & contents.kept
         self.frames = np.flatnonzero(kept)
         self.checks = [(frame, failed) for frame, failed in sorted(contents.checks.items()) if kept[frame]]
@@ -151,88 +135,66 @@ class Assembly:
             if size:
                 summary.bytes[fate] += size
 
-    def followed(self) -> Iterator[Followed]:
-        """The state that objects need of the frames of begun connections that are in the tables."""
-        calls, index = self._calls[0], self.index
-        flows = np.array(sorted(self.begun), np.int64)
+    def followed(self) -> Followed:
+        """What has to be known of the frames of begun connections that are in the tables."""
+        failed = np.asarray(self._calls[0].column("error").is_valid())
+        flows, connection = self.begun.flows, self.index.connection[self.first]
+        calls, errors = (
+            np.bincount(of_calls, minlength=self.index.odd.size)[flows] for of_calls in (connection, connection[failed])
+        )
+        facts = np.full(flows.size, None, object)
         told = self._declared_of_connections(flows)
-        columns = {name: column.to_pylist() for name, column in told.items()}
-        connection, failed = index.connection[self.first], np.asarray(calls.column("error").is_valid())
-        order = np.argsort(connection, kind="stable")
-        bounds = np.searchsorted(connection[order], [flows, flows + 1])
-        clients = whole(calls.column("client")).dictionary_encode()
-        names_of = [*clients.dictionary.to_pylist(), None]
-        client = np.asarray(clients.indices.fill_null(len(names_of) - 1))[order].tolist()
-        errors = np.append(0, np.cumsum(failed[order])).tolist()
-        called = list(
-            zip(*(each[self.first[order]].tolist() for each in (self.facts.api, self.facts.version)), strict=True)
-        )
-        unkept = list(self._waiting(self._unkept))
-        lefts = np.searchsorted(self._unkept, [index.begins[flows], index.begins[flows + 1]]).T.tolist()
-        for number, (flow, (begin, end), (low, high)) in enumerate(
-            zip(flows.tolist(), bounds.T.tolist(), lefts, strict=True)
-        ):
-            said = [names_of[each] for each in sorted(set(client[begin:end]))]
-            places, skipped = self._left_over(flow, called[begin:end], said)
-            yield Followed(
-                flow,
-                places,
-                unkept[low:high],
-                end - begin,
-                errors[end] - errors[begin],
-                {name: values[number] for name, values in columns.items() if values[number] is not None},
-                skipped,
-            )
+        codes = [codes_of(column)[0] for column in told.values()]
+        for group in grouped(np.stack(codes)) if codes else ():
+            values = {name: column[int(group[0])].as_py() for name, column in told.items()}
+            facts[group] = {name: value for name, value in values.items() if value is not None} or None
+        return self._left_over(calls, errors, facts)
 
-    def undecoded(self, flow: int) -> Followed:
-        """The same of a begun connection whose frames are not decoded here: without what calls and facts say."""
-        first = self.first[self.index.connection[self.first] == flow]
-        called = zip(*(each[first].tolist() for each in (self.facts.api, self.facts.version)), strict=True)
-        left = self._unkept[slice(*np.searchsorted(self._unkept, self.index.begins[flow : flow + 2]))]
-        places, skipped = self._left_over(flow, called, [])
-        return Followed(flow, places, list(self._waiting(left)), 0, 0, {}, skipped)
+    def undecoded(self) -> Followed:
+        """The same where their frames are not decoded here: without what calls and facts say."""
+        flows = self.begun.flows
+        none = np.zeros(flows.size, np.int64)
+        return self._left_over(none, none, np.full(flows.size, None, object))
 
-    def _left_over(
-        self, flow: int, called: Iterable[tuple[int, int]], clients: list[str | None]
-    ) -> tuple[tuple[int, int], Skipped]:
-        """Where the frames of a begun connection end that are in the tables, and ``Skipped``.
+    def _left_over(self, calls: NDArray[Any], errors: NDArray[Any], facts: NDArray[Any]) -> Followed:
+        index, contents, flows = self.index, self.contents, self.begun.flows
+        places = np.maximum(self._reached[flows], self.begun.places)
+        unkept = np.flatnonzero(~contents.kept)
+        unkept = unkept[~contents.odd[index.connection[unkept]]]
+        waiting = np.zeros(unkept.size, CARRIED)
+        for name in ("connection", "side", "position", "time"):
+            waiting[name] = getattr(index, name)[unkept]
+        bounds = zip(index.start[unkept].tolist(), index.stop[unkept].tolist(), strict=True)
+        waiting["data"] = [self.streams.stream[start:stop].tobytes() for start, stop in bounds]
+        sizes, called = places - self.begun.places, self._called(flows)
+        return Followed(flows, places, sizes, waiting, calls, errors, called, facts, contents.names, contents.most)
 
-        Args:
-            flow: the connection.
-            called: API and version of its calls.
-            clients: what these name as the client.
-        """
-        begun, apis = self.begun[flow], self.facts.apis
-        client, server = map(max, self._reached[flow].tolist(), begun.places)
-        skipped = Skipped(
-            [name for name, end, begin in zip(SIDES, (client, server), begun.places, strict=True) if end > begin],
-            clients,
-            [(apis[api], version) for api, version in sorted(set(called)) if api >= 0],
-            self.contents.names.get(flow, {}),
-            self.contents.most.get(flow, 0),
-        )
-        return (client, server), skipped
-
-    def _waiting(self, frames: NDArray[Any]) -> Iterator[Carried]:
-        """Frames as the next window gets them."""
-        index = self.index
-        columns = (index.side, index.position, index.start, index.stop, index.time)
-        for side, position, start, stop, time_us in zip(*(each[frames].tolist() for each in columns), strict=True):
-            yield Carried(side, position, self.streams.stream[start:stop].tobytes(), time_us)
-
-    @cached_property
-    def _unkept(self) -> NDArray[Any]:
-        """The frames that are not in the tables."""
-        return np.flatnonzero(~self.contents.kept)
+    def _called(self, flows: NDArray[Any]) -> NDArray[Any]:
+        """API and version of the calls of some connections, a set for each."""
+        facts, found = self.facts, np.full(flows.size, frozenset(), object)
+        first = self.first[facts.api[self.first] >= 0]
+        code, names = np.zeros(first.size, np.int64), list[tuple[str, int]]()
+        for number, group in enumerate(grouped(np.stack([facts.api[first], facts.version[first]]))):
+            code[group] = number
+            names.append((facts.apis[int(facts.api[first[group[0]]])], int(facts.version[first[group[0]]])))
+        several = max(len(names), 1)
+        connection, code = np.divmod(np.unique(self.index.connection[first] * several + code), several)
+        bounds = np.searchsorted(connection, [flows, flows + 1]).T.tolist()
+        sets: dict[tuple[int, ...], frozenset[tuple[str, int]]] = {}
+        codes = code.tolist()
+        for place, (begin, end) in enumerate(bounds):
+            which = tuple(codes[begin:end])
+            if which not in sets:
+                sets[which] = frozenset(names[each] for each in which)
+            found[place] = sets[which]
+        return found
 
     @cached_property
     def _reached(self) -> NDArray[Any]:
         """(flow, side) where the last frame ends that came in this window, or -1."""
         index = self.index
-        carried = np.zeros(index.odd.size, np.int64)
-        for flow, each in self.begun.items():
-            carried[flow] = len(each.carried)
-        here = np.flatnonzero(np.arange(index.connection.size) >= (index.begins[:-1] + carried)[index.connection])
+        behind = (index.begins[:-1] + self._carried)[index.connection]
+        here = np.flatnonzero(np.arange(index.connection.size) >= behind)
         reached = np.full((index.odd.size, len(SIDES)), -1, np.int64)
         np.maximum.at(reached, (index.connection[here], index.side[here]), index.stop[here])
         return reached
@@ -249,10 +211,17 @@ class Assembly:
     def _connection_ids(self) -> pa.Array:
         """Of all flows; null for odd ones."""
         found: list[str | None] = [None] * self.index.odd.size
-        for flow, client, server in zip(self.flows.tolist(), *self._ends, strict=True):
-            ordinal = self.begun[flow].ordinal if flow in self.begun else 0
+        ordinals = self._ordinals[self.flows].tolist()
+        for flow, client, server, ordinal in zip(self.flows.tolist(), *self._ends, ordinals, strict=True):
             found[flow] = connection_id(self.file, client, server, ordinal)
         return pa.array(found, pa.string())
+
+    @cached_property
+    def _ordinals(self) -> NDArray[Any]:
+        """The number of each flow's connection among those of its endpoints."""
+        ordinals = np.zeros(self.index.odd.size, np.int32)
+        ordinals[self.begun.flows] = self.begun.ordinals
+        return ordinals
 
     @cached_property
     def _addresses(self) -> dict[str, pa.Array]:
@@ -461,16 +430,16 @@ class Assembly:
 
     def _connection_table(self) -> pa.Table:
         flows, streams = self.whole, self.streams
-        count = flows.size
+        count, size = flows.size, self.index.odd.size
         calls, columns = self._calls[0], {}
         of_call = self.index.connection[self.first]
         failed = of_call[np.asarray(calls.column("error").is_valid())]
-        sizes = self._bytes()
-        for side, name in enumerate(SIDES):
-            for fate in FATES:
-                of_fate = sizes.get(fate)
-                amount = np.zeros(count, np.int64) if of_fate is None else of_fate[flows, side]
-                columns[f"{name}_{fate}"] = pa.array(amount)
+        called, errors = (np.bincount(each, minlength=size) for each in (of_call, failed))
+        called[self.begun.flows] += self.begun.conversations["calls"]
+        errors[self.begun.flows] += self.begun.conversations["errors"]
+        for fate, sizes in self._bytes().items():
+            for side, name in enumerate(SIDES):
+                columns[f"{name}_{fate}"] = pa.array(sizes[flows, side])
         opened, closed = streams.opened[flows], streams.closed[flows]
         return table_of(
             self._tables[CONNECTIONS.name],
@@ -481,17 +450,30 @@ class Assembly:
                 "date": days(opened),
                 "protocol": pa.array(self.index.protocols, pa.string()).take(pa.array(flows)),
                 **self._addresses_of(flows),
-                "ordinal": pa.repeat(pa.scalar(0, pa.int32()), count),
+                "ordinal": pa.array(self._ordinals[flows]),
                 "opened": times(opened),
                 "closed": times(closed),
                 "reason": pa.array(REASONS).take(pa.array(streams.reason[flows])),
                 "known_start": pa.array(streams.known[flows].astype(bool)),
-                "calls": pa.array(np.bincount(of_call, minlength=self.index.odd.size)[flows]),
-                "errors": pa.array(np.bincount(failed, minlength=self.index.odd.size)[flows]),
+                "calls": pa.array(called[flows]),
+                "errors": pa.array(errors[flows]),
                 **columns,
-                **self._declared_of_connections(flows),
+                **self._facts(flows),
             },
         )
+
+    def _facts(self, flows: NDArray[Any]) -> dict[str, pa.Array]:
+        """The declared columns of ``connections``, of earlier windows and of this one."""
+        found = self._declared_of_connections(flows)
+        if not self.ended.size:
+            return found
+        earlier = np.full(self.index.odd.size, None, object)
+        earlier[self.begun.flows] = self.begun.conversations["facts"]
+        rows = [each or {} for each in earlier[flows].tolist()]
+        for name in CONNECTIONS.declared:
+            before = array([each.get(name) for each in rows], CONNECTIONS.schema.field(name).type)
+            found[name] = pc.coalesce(before, found[name].cast(before.type)) if name in found else before
+        return found
 
     def _declared_of_connections(self, flows: NDArray[Any]) -> dict[str, pa.Array]:
         """The declared columns of ``connections``: the first value that is not null."""
@@ -510,11 +492,19 @@ class Assembly:
         return found
 
     def _bytes(self) -> dict[str, NDArray[Any]]:
-        """Payload bytes by what became of them, of all flows and both sides."""
-        streams, tails = self.streams, self.index.tails
-        frames, left = tails - streams.starts, streams.stops - tails
+        """Payload bytes by what became of them, of all flows and both sides, so far."""
+        streams, tails, begun = self.streams, self.index.tails, self.begun
+        starts = streams.starts.copy()
+        starts[begun.flows] = begun.places
+        frames, left = tails - starts, streams.stops - tails
         again = streams.duplicates
-        return {"captured": frames + left + again, "frames": frames, "quarantined": left, "duplicate": again}
+        found = {"captured": frames + left + again, "frames": frames, "quarantined": left, "duplicate": again}
+        sizes = {fate: found.get(fate, np.zeros_like(frames)).copy() for fate in FATES}
+        for number, of_fate in enumerate(sizes.values()):
+            of_fate[begun.flows] += begun.conversations["sizes"][:, :, number]
+        for fate in ("captured", "frames"):
+            sizes[fate][begun.flows] += begun.conversations["skipped"]
+        return sizes
 
     def _kept_messages(self, each: Any) -> tuple[NDArray[Any], dict[str, pa.Array], str] | None:
         there = self.call_of[each.frames] >= 0

@@ -2,15 +2,18 @@
 
 Plain connections are followed by ``streams``, and objects follow the others: within a window, with what was known at
 its begin. At its end they give a connection back when nothing of it is pending. What is known of a connection's bytes
-has one form for both, the state of ``wirekit.capture.tcp.Connection``, which is plain JSON data.
+has one form for both, the state of ``wirekit.capture.tcp.Connection``, which is plain JSON data. What is known of its
+conversation is a row of ``wirekit.road.begun`` while columns follow it; objects are made of that for what is odd.
 """
 
 from __future__ import annotations
 
 import heapq
+import pickle
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -22,23 +25,24 @@ from wirekit.capture.follow import Flow as AnyFlow
 from wirekit.capture.tcp import Closed, Connection, Data, Duplicate, Event, Ignored, Opened, Segment, Settings, Side
 from wirekit.capture.tcp.connection import STATE_VERSION
 from wirekit.capture.tcp.direction import NEVER, NOTHING
+from wirekit.conversation import Skipped
 from wirekit.conversation.recognition import recognise_joined
 from wirekit.pipeline.carried import pair_of
 from wirekit.pipeline.ids import connection_id
-from wirekit.road.index import Begun, Carried
+from wirekit.registry import registry
+from wirekit.road.begun import CARRIED, CONVERSATION, Begun, conversations, nothing_begun
 from wirekit.road.joined import Sizes, first_attempts
 from wirekit.road.packets import Endpoints, Packets
 from wirekit.road.states import States
-from wirekit.road.streams import REASONS, STATE, Streams, word
+from wirekit.road.streams import REASONS, STATE, Streams, silent_streams, word
 from wirekit.road.windows import Window
 from wirekit.tables.columns import CONNECTIONS, FATES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from wirekit.pipeline.calls import Calls
     from wirekit.pipeline.flows import Writer
-    from wirekit.road.assembly import Followed as FollowedFrames
+    from wirekit.road.begun import Followed as FollowedFrames
 
 MOST_BEGINNING = 64
 """Pieces of a connection in a window that objects get before they get all of them."""
@@ -65,8 +69,7 @@ class Flow:
         connection: the latest connection while objects follow it.
         link: None while nothing is to be told of it, and when all was told.
         follower: once it carries anything.
-        carried: frames that nobody has told of, and that come first in the next window.
-        tails: by side, the bytes behind them: of a frame that is not all there.
+        carried: frames that nobody has told of, as ``CARRIED`` has them.
     """
 
     row: int
@@ -74,8 +77,7 @@ class Flow:
     connection: Connection | None = None
     link: Link | None = None
     follower: Follower | None = None
-    carried: tuple[Carried, ...] = ()
-    tails: dict[int, Data] = field(default_factory=dict)
+    carried: list[tuple[Any, ...]] = field(default_factory=list)
 
 
 class Connections:
@@ -83,6 +85,7 @@ class Connections:
 
     Attributes:
         late: of connections that others have told of, by id, the bytes that came again or too late: by side and fate.
+        done: of each flow of a window, whether nothing is left to do for it.
 
     Args:
         name: what the capture is called.
@@ -90,6 +93,7 @@ class Connections:
         choice: how protocols are chosen.
         settings: of the TCP reassembly.
         files: the number of each file of the capture, for its segments.
+        writer: has the calls of the connections that objects follow.
         earlier: gives the flow between two addresses, the lower one first, as earlier bundles have left it, if they
             have.
     """
@@ -101,6 +105,7 @@ class Connections:
         choice: Choice,
         settings: Settings,
         files: list[int],
+        writer: Writer,
         earlier: Callable[[tuple[str, str]], AnyFlow | None] | None = None,
     ) -> None:
         self.late: defaultdict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
@@ -108,12 +113,18 @@ class Connections:
         self._choice = choice
         self._settings = settings
         self._files = files
+        self._writer = writer
+        self.done = np.zeros(0, bool)
         self._earlier = earlier
         self._places: dict[int, tuple[int, int]] = {}  # of flows of a window: where what nobody has taken begins
         self._states = States()
-        self._rows = np.zeros(0, np.int64)  # of flows of a window, in the states
+        self._rows = self._seen = np.zeros(0, np.int64)  # of flows of a window, and of the last one, in the states
         self._flows: dict[int, Flow] = {}  # by row
-        self._tailed: set[int] = set()  # rows of flows with tails
+        self._tails: dict[int, dict[int, Data]] = {}  # by row and side, bytes of a frame that is not all there
+        self._conversations, self._carried = conversations([]), np.zeros(0, CARRIED)  # by row
+        self._new: list[tuple[NDArray[Any], NDArray[Any]]] = []  # what ``begun`` adds to these
+        self._ready: list[tuple[Any, Any, Any]] = []  # flows that it gives, their places, and the sides unheard
+        self._packing: list[int] = []  # rows whose followers are objects still
         self._ending: dict[int, int] = {}  # by row, when a connection ended of which not all was told
         self._attempts: dict[int, Sizes] = {}  # of flows of a window, as ``first_attempts`` has them
 
@@ -131,20 +142,24 @@ class Connections:
             self._note_end(known)
         return True
 
-    def flows(self) -> Iterator[tuple[tuple[str, str], AnyFlow]]:
-        """The flows as the next bundle goes on with them, each with its addresses, the lower one first."""
-        states = self._states
-        for row in range(states.size):
-            flow, known = AnyFlow(self._choice, self._settings), self._flows.get(row) or Flow(row)
-            flow.link, flow.follower, flow.count = known.link, known.follower, int(states.count[row])
-            if known.connection is not None or states.plain[row]:
-                flow.connection = known.connection or self._connection(known)
-            yield pair_of(*(self._endpoints.text(int(end[row])) for end in (states.low, states.high))), flow
+    @property
+    def rows(self) -> range:
+        """The rows of all flows."""
+        return range(self._states.size)
 
-    def recalled(self) -> Iterator[Followed]:
-        """Gives objects all frames that were carried to a next window."""
-        for known in self._flows.values():
-            yield from self._recalled(known)
+    def leave(self, row: int) -> tuple[tuple[str, str], AnyFlow]:
+        """A flow as the next bundle goes on with it, with its addresses, the lower one first; once."""
+        states = self._states
+        known, flow = self._flow(row), AnyFlow(self._choice, self._settings)
+        flow.link, flow.follower, flow.count = known.link, known.follower, int(states.count[row])
+        if known.connection is not None or states.plain[row]:
+            flow.connection = known.connection or self._connection(known)
+        del self._flows[row]
+        return pair_of(*(self._endpoints.text(int(end[row])) for end in (states.low, states.high))), flow
+
+    def recalled(self, row: int) -> Iterator[Followed]:
+        """Gives objects all frames of a flow that were carried to a next window."""
+        yield from self._recalled(self._flow(row))
 
     def take_back(self, row: Mapping[str, Any], writer: Writer) -> bool:
         """Takes a row of ``connections`` to which something may still come, with times as numbers.
@@ -173,6 +188,7 @@ class Connections:
     def resume(self, streams: Streams) -> None:
         """Fills in what is known of flows."""
         states, before = self._states, self._states.size
+        self.done, self._places = np.zeros(streams.odd.size, bool), {}
         ends = streams.client, streams.server
         rows = self._rows = states.rows(np.minimum(*ends), np.maximum(*ends))
         known = np.arange(states.size) < before
@@ -188,15 +204,16 @@ class Connections:
 
     def put_tails(self, streams: Streams) -> None:
         """Puts the tails of frames that earlier windows cut in front of what comes behind them."""
-        rows = np.fromiter(self._tailed, np.int64, len(self._tailed))
+        rows = np.fromiter(self._tails, np.int64, len(self._tails))
         flow_of = np.full(self._states.size, -1, np.int64)
         flow_of[self._rows] = np.arange(self._rows.size)
         sizes, tails = np.zeros(streams.starts.size, np.int64), dict[int, Data]()
         for row, flow in zip(rows.tolist(), flow_of[rows].tolist(), strict=True):
-            for side, tail in list(self._flows[row].tails.items()) if flow >= 0 and not streams.odd[flow] else ():
+            for side, tail in list(self._tails[row].items()) if flow >= 0 and not streams.odd[flow] else ():
                 if streams.starts[flow, side] < streams.stops[flow, side]:
                     sizes[2 * flow + side], tails[2 * flow + side] = len(tail.data), tail
-                    self._drop_tail(self._flows[row], side)
+                    del self._tails[row][side]
+        self._tails = {row: each for row, each in self._tails.items() if each}
         if not tails:
             return
         streams.offsets -= sizes.reshape(-1, 2)
@@ -212,11 +229,6 @@ class Connections:
         streams.starts, streams.stops = (
             each + more.reshape(-1, 2) for each, more in ((streams.starts, moved - sizes), (streams.stops, moved))
         )
-
-    def _drop_tail(self, known: Flow, side: int) -> None:
-        del known.tails[side]
-        if not known.tails:
-            self._tailed.discard(known.row)
 
     def odd(self, window: Window, streams: Streams, flow: int) -> Iterator[Followed]:
         """A flow of a window, followed by objects."""
@@ -234,55 +246,151 @@ class Connections:
         elif connection.settled:
             self._give_back(known, connection)
             self._note_end(known)
+            self._let_go(known)
 
-    def begin(
-        self, streams: Streams, flow: int, protocol: str = "", *, particular: bool = False
-    ) -> tuple[list[Followed], Begun | None]:
-        """The first frames of a plain connection in a window, up to a point at which nothing is pending, if any.
-
-        ``followed`` goes on from there, or from where ``skip`` says.
+    def begin(self, streams: Streams, flows: NDArray[Any], protocols: list[str]) -> Iterator[Followed]:
+        """Follows plain connections in a window as far as objects have to; ``begun`` gives those that columns may take.
 
         Args:
-            streams, flow: the connection.
-            protocol: what it is, where it begins in this window and columns may take its first frame; by default that
-                is found from its bytes, and objects may take some.
-            particular: whether objects have to take the first frames of both sides.
+            streams: the window.
+            flows: the connections that reach beyond it.
+            protocols: of each flow, what it is, where it begins in this window and that is known from its bytes.
         """
+        states, rows = self._states, self._rows[flows]
+        resumable = {name: registry.protocol(name).follow().resumable for name in {*protocols} - {""}}
+        fresh = np.array([resumable.get(protocols[flow], False) for flow in flows.tolist()], bool)
+        carries = (streams.starts[flows] < streams.stops[flows]).any(axis=1)
+        heard = states.begun[rows] & (streams.offsets[flows] > 0).all(axis=1)
+        left = carries | streams.final[flows]
+        self.done[flows[heard & ~left]] = True
+        started = flows[fresh]
+        states.take(rows[fresh], streams, started)
+        states.count[rows[fresh]], states.told[rows[fresh]] = 1, False
+        self._new.append(
+            (conversations(rows[fresh], [protocols[flow] for flow in started.tolist()]), self._carried[:0])
+        )
+        for each in (started, flows[heard & left]):
+            self._ready.append((each, streams.starts[each], np.zeros((each.size, len(SIDES)), bool)))
+        for flow in flows[~(fresh | heard | states.told[rows])].tolist():
+            yield from self._begin(streams, flow)
+
+    def begin_behind(self, streams: Streams, flow: int) -> Iterator[Followed]:
+        """Does the same for a connection of which objects have to take the first frames of both sides."""
+        yield from self._begin(streams, flow, particular=True)
+
+    def _begin(self, streams: Streams, flow: int, *, particular: bool = False) -> Iterator[Followed]:
+        """Follows the first frames of a connection up to a point at which nothing is pending, if any."""
         known = self._flow(self._rows[flow])
         if known.link is None and self._states.count[known.row] > 0:
-            return [], None
+            return
         self._link_of(streams, flow, known)
-        places, items, final = list(map(int, streams.starts[flow])), list[Followed](), bool(streams.final[flow])
-        if protocol and known.follower is None and known.link is not None:
-            known.link.protocol = protocol
-            known.follower = Follower(known.link)
-            if known.follower.resumable:
-                self._places[flow] = places[0], places[1]
-                return items, Begun(protocol, known.link.ordinal, (places[0], places[1]), final=final)
+        places, final = list(map(int, streams.starts[flow])), bool(streams.final[flow])
         if known.follower is None and not particular:
             self._foresee(streams, flow, known)
         at_once = known.follower is not None and known.follower.quiet and not known.follower.unheard
         if at_once and not final and not (streams.starts[flow] < streams.stops[flow]).any():
-            return items, None
+            return
         for count, (_, event) in enumerate(() if at_once else _events(streams, flow)):
             if known.follower is not None and _may_leave(streams, flow, known.follower, event, particular=particular):
                 break
             if not isinstance(event, Data) or count >= MOST_BEGINNING:
                 self._places[flow] = places[0], places[1]
-                return items, None
-            items += self._told(known, [event])
+                return
+            yield from self._told(known, [event])
             places[SIDES.index(event.direction)] += len(event.data)
-        self._places[flow] = begun = places[0], places[1]
+        self._places[flow] = places[0], places[1]
+        follower = known.follower
+        if known.link is None or follower is None or not follower.quiet:
+            return
+        unheard = follower.unheard
+        if not (unheard and particular):
+            self._ready.append(([flow], [places], [[side in unheard for side in SIDES]]))
+            self._put_into_columns(known, known.link, follower)
+
+    def begun(self, streams: Streams) -> Begun:
+        """The connections that columns may take from here on."""
+        states = self._states
+        self._compact()
+        none = nothing_begun()
+        parts = [(none.flows, none.places, none.unheard), *self._ready]
+        flows, places, unheard = (np.concatenate(each) for each in zip(*parts, strict=True))
+        self._ready = []
+        order = np.argsort(flows)
+        flows = flows[order]
+        rows, final = self._rows[flows], streams.final[flows]
+        found = self._conversations[np.searchsorted(self._begun, rows)]
+        flow_of = np.full(states.size, -1, np.int64)
+        flow_of[rows] = flows
+        carried = self._carried[flow_of[self._carried["connection"]] >= 0]
+        carried["connection"] = flow_of[carried["connection"]]
+        ends = final & ~found["waits"] & ~np.isin(rows, list(self._tails))
+        found["connection"] = flows
+        carried = carried[np.argsort(carried["connection"], kind="stable")]
+        return Begun(found, states.count[rows] - 1, places[order], final, ends, unheard[order], carried)
+
+    def _compact(self) -> None:
+        """Adds what is new to the conversations, and forgets those that are objects or over."""
+        begun = self._states.begun
+        kept = (each[begun[each["connection"]]] for each in (self._conversations, self._carried))
+        whole, self._carried = (np.concatenate(each) for each in zip(kept, *self._new, strict=True))
+        self._new = []
+        self._conversations = whole[np.argsort(whole["connection"])]
+        self._begun = self._conversations["connection"].copy()
+        begun[self._begun] = True
+
+    def _let_go(self, known: Flow) -> None:
+        """Makes columns of a connection at the end of a window, if it is open and nothing of it is pending."""
         link, follower = known.link, known.follower
-        if link is None or follower is None or not follower.quiet:
-            return items, None
-        unheard = tuple(SIDES.index(side) for side in follower.unheard)
-        if unheard and particular:
-            return items, None
-        most = follower.frame_limit
-        return items, Begun(
-            link.protocol, link.ordinal, begun, most=most, final=final, carried=known.carried, unheard=unheard
-        )
+        usual = self._states.plain[known.row] and known.row not in self._ending
+        if usual and link is not None and follower is not None and follower.quiet and not follower.unheard:
+            self._put_into_columns(known, link, follower)
+
+    def _put_into_columns(self, known: Flow, link: Link, follower: Follower) -> None:
+        """Makes columns of a connection that objects have followed so far."""
+        row, states = known.row, self._states
+        calls = self._writer.calls_of(self._name, link)
+        number, errors, facts, names = calls.take()
+        sizes = [[link.bytes.get((side, fate), 0) for fate in FATES] for side in SIDES]
+        link.forget()
+        said = link.opened_us, link.known_start, link.ordinal, [link.client, link.server]
+        here = states.opened[row], states.known[row], states.count[row] - 1, self._texts(row)
+        waits = calls.waiting or bool(link.closed) or said != here
+        if not waits:
+            self._writer.forget(link)
+            self._packing.append(row)
+        most, nothing = follower.frame_limit or 0, (0, 0)
+        told: tuple[Any, ...] = (
+            row, link.protocol, number, errors, sizes, nothing, 0, most, frozenset(), facts, names, waits, follower
+        )  # fmt: skip
+        self._new.append((np.array([told], CONVERSATION), np.array(known.carried, CARRIED)))
+        known.link, known.follower, known.carried = None, None, []
+        if not any(known.gaps):
+            del self._flows[row]
+
+    def _taken_out_of_columns(self, row: int) -> Flow:
+        """Makes objects of a connection that columns have followed so far."""
+        known = self._flows.setdefault(row, Flow(row))
+        told: Any = self._conversations[int(np.searchsorted(self._begun, row))]
+        follower, protocol = told["follower"], told["protocol"]
+        if not isinstance(follower, Follower):
+            link = self._link(row, protocol)
+            follower = Follower(link) if follower is None else Follower.from_state(link, pickle.loads(follower))
+        known.follower, known.link = follower, follower.link
+        for side, sizes in zip(SIDES, told["sizes"].tolist(), strict=True):
+            for fate, size in zip(FATES, sizes, strict=True):
+                if size:
+                    known.link.count(side, fate, size)
+        skipped = dict(zip(SIDES, told["skipped"].tolist(), strict=True))
+        for side, size in skipped.items():
+            follower.skip(side, size)
+        names = told["names"] or {}
+        sides = [side for side, size in skipped.items() if size]
+        follower.skipped(Skipped(sides, sorted(told["called"]), names, int(told["stated"])))
+        calls = self._writer.calls_of(self._name, known.link)
+        calls.add(int(told["calls"]), int(told["errors"]), told["facts"] or {}, names)
+        known.carried = self._carried[self._carried["connection"] == row].tolist()
+        self._states.begun[row] = False
+        return known
 
     def look_ahead(self, streams: Streams, flows: NDArray[Any]) -> None:
         """Finds out, before ``begin``, when the protocols of connections that were joined in the middle may be found.
@@ -318,65 +426,98 @@ class Connections:
             known.link.protocol = protocol
             known.follower = Follower(known.link)
 
-    def skip(self, flow: int, streams: Streams, calls: Calls, frames: FollowedFrames) -> Iterator[Followed]:
-        """Says which frames of a begun connection others have told of.
+    def skip(self, streams: Streams, frames: FollowedFrames, ended: NDArray[Any]) -> Iterator[Followed]:
+        """Takes note of the frames of begun connections that are in the tables.
 
         Those that wait are carried to the next window, with what is there of a frame behind them; if they are many or
         large, objects get them.
-        """
-        known = self._flow(self._rows[flow])
-        follower = known.follower
-        assert follower is not None
-        calls.add(frames.calls, frames.errors, frames.facts, frames.skipped.names)
-        follower.skipped(frames.skipped)
-        for side, end in enumerate(frames.places):
-            follower.skip(SIDES[side], end - self._places[flow][side])
-        self._places[flow] = frames.places
-        known.carried = tuple(frames.waiting)
-        if not streams.final[flow] and not follower.unheard:
-            self._keep_tails(known, streams, flow, list(frames.places))
-        if len(known.carried) > MOST_CARRIED or sum(len(each.data) for each in known.carried) > CARRIED_BYTES:
-            yield from self._recalled(known)
 
-    def _keep_tails(self, known: Flow, streams: Streams, flow: int, places: list[int]) -> None:
-        """Carries what is there of the frames behind some places."""
+        Args:
+            streams, frames: as above.
+            ended: the flows whose rows of ``connections`` are in the tables, too.
+        """
+        states, told, flows = self._states, self._conversations, frames.flows
+        rows = self._rows[flows]
+        at = np.searchsorted(self._begun, rows)
+        told["calls"][at] += frames.calls
+        told["errors"][at] += frames.errors
+        told["skipped"][at] += frames.sizes
+        called, facts = told["called"], told["facts"]
+        for place, more, said in zip(at.tolist(), frames.called.tolist(), frames.facts.tolist(), strict=True):
+            if not more <= called[place]:
+                called[place] = called[place] | more if called[place] else more
+            if said and not said.keys() <= (facts[place] or {}).keys():
+                facts[place] = {**said, **(facts[place] or {})}
+        for flow, names in frames.names.items():
+            place = int(np.searchsorted(self._begun, self._rows[flow]))
+            before = told["names"][place] or {}
+            told["names"][place] = {
+                name: {**before.get(name, {}), **names.get(name, {})} for name in {**before, **names}
+            }
+        for flow, most in frames.most.items():
+            place = int(np.searchsorted(self._begun, self._rows[flow]))
+            told["stated"][place], told["most"][place] = most, _agreed(told["protocol"][place], most)
+        states.begun[rows] = False
+        waiting = frames.waiting.copy()
+        waiting["connection"] = self._rows[waiting["connection"]]
+        self._carried = np.append(self._carried[states.begun[self._carried["connection"]]], waiting)
+        states.begun[rows] = True
+        self._over(ended)
+        of_flow = frames.waiting["connection"]
+        sizes = np.array(list(map(len, frames.waiting["data"])), np.int64)
+        many = np.bincount(of_flow, minlength=streams.odd.size) > MOST_CARRIED
+        large = np.bincount(of_flow, sizes, streams.odd.size) > CARRIED_BYTES
+        crowded = (many | large)[flows]
+        cut = (frames.places < streams.stops[flows]).any(axis=1)
+        self.done[flows] = True
+        for place in np.flatnonzero(states.begun[rows] & (cut | streams.final[flows] | crowded)).tolist():
+            flow = int(flows[place])
+            reached = self._places[flow] = self._kept_tails(streams, flow, frames.places[place].tolist())
+            whole = reached == tuple(streams.stops[flow].tolist())
+            self.done[flow] = whole and not streams.final[flow] and not crowded[place]
+            if crowded[place]:
+                yield from self._recalled(self._flow(rows[place]))
+
+    def _over(self, flows: NDArray[Any]) -> None:
+        """Takes note of connections that others have told of."""
+        rows = self._rows[flows]
+        self._states.count[rows] = np.maximum(self._states.count[rows], 1)
+        self._states.told[rows], self._states.begun[rows] = True, False
+
+    def _kept_tails(self, streams: Streams, flow: int, places: list[int]) -> tuple[int, int]:
+        """Carries what is there of the frames behind some places; gives the places behind it."""
+        offsets, row = streams.offsets[flow] + places - streams.starts[flow], int(self._rows[flow])
         for side, place in enumerate(places):
-            stop, first = int(streams.stops[flow, side]), int(streams.starts[flow, side])
+            stop = int(streams.stops[flow, side])
+            if streams.final[flow] or not offsets.all() or streams.ended[flow, side, 0] >= 0:
+                continue
             if place < stop <= place + MOST_TAIL:
                 last = int(streams.times[np.searchsorted(streams.ends, stop)])
-                position = int(streams.offsets[flow, side]) + place - first
-                known.tails[side] = Data(SIDES[side], streams.stream[place:stop].tobytes(), position, last, 0, 0)
-                self._tailed.add(known.row)
+                tail = Data(SIDES[side], streams.stream[place:stop].tobytes(), int(offsets[side]), last, 0, 0)
+                self._tails.setdefault(row, {})[side] = tail
                 places[side] = stop
-        self._places[flow] = places[0], places[1]
+        return places[0], places[1]
 
     def _recalled(self, known: Flow) -> Iterator[Followed]:
         """Gives objects what was carried of a connection, before anything else."""
-        carried, known.carried = known.carried, ()
-        tails, known.tails = known.tails, {}
-        self._tailed.discard(known.row)
+        carried, known.carried = known.carried, []
+        tails = self._tails.pop(known.row, {})
         link, follower = known.link, known.follower
         if link is None or follower is None:
             return
-        for side, position, data, time_us in carried:
+        for _, side, position, time_us, data in carried:
             for item in follower.recall(Data(SIDES[side], data, position, time_us, 0, 0)):
                 yield link, item
         for tail in sorted(tails.values(), key=lambda each: each.time_us):
             for item in follower.take(tail):
                 yield link, item
 
-    def link(self, flow: int) -> Link:
-        """A connection that is begun."""
-        link = self._flow(self._rows[flow]).link
-        assert link is not None
-        return link
-
     def _link_of(self, streams: Streams, flow: int, known: Flow) -> None:
         """Makes the link of a connection of which nothing was told so far."""
         size = streams.stops[flow] - streams.starts[flow]
         if known.link is None and (streams.known[flow] or size.any() or streams.final[flow]):
             self._states.take(np.array([known.row]), streams, np.array([flow]))
-            known.link = self._link(known.row)
+            known.link = self._opened(known.row)
 
     def followed(self, window: Window, streams: Streams, flow: int) -> Iterator[Followed]:
         """A plain connection of a window, of which a follower gets the bytes that nobody has taken yet."""
@@ -409,8 +550,7 @@ class Connections:
 
     def assembled(self, flows: NDArray[Any]) -> None:
         """Takes note of connections of which all bytes are in a window, and of which others tell."""
-        self._states.count[self._rows[flows]] = 1
-        self._states.told[self._rows[flows]] = True
+        self._over(flows)
 
     def keep(self, streams: Streams) -> None:
         """Takes note of the state of the plain connections at the end of a window."""
@@ -423,13 +563,36 @@ class Connections:
             words[reset, word(side, "ended")] = last
         self._states.take(rows, streams, flows)
         self._states.words[rows], self._states.plain[rows] = words, True
+        again = flows[self._states.begun[rows] & self.done[flows] & streams.duplicates[flows].any(axis=1)]
+        at = np.searchsorted(self._begun, self._rows[again])
+        for fate in ("captured", "duplicate"):
+            self._conversations["sizes"][at, :, list(FATES).index(fate)] += streams.duplicates[again]
         for row in self._flows.keys() & set(rows.tolist()):
             known = self._flows[row]
+            link, follower = known.link, known.follower
             self._note_end(known)
-            if known.link is None and not any(known.gaps):
-                del self._flows[row]
-            elif row in self._ending and known.link is not None and known.follower and not known.follower.swapped:
-                known.follower = known.link.dialogue = None  # what comes late is only counted
+            if link is None:
+                if not any(known.gaps):
+                    del self._flows[row]
+            elif follower is None:
+                continue
+            elif row in self._ending:
+                if not follower.swapped:
+                    known.follower = link.dialogue = None  # what comes late is only counted
+            else:
+                self._let_go(known)
+        self._pack()
+
+    def _pack(self) -> None:
+        """Makes bytes of the followers of connections that columns go on with."""
+        self._compact()
+        for row in self._packing:
+            if self._states.begun[row]:
+                place = int(np.searchsorted(self._begun, row))
+                follower = self._conversations["follower"][place]
+                if isinstance(follower, Follower):
+                    self._conversations["follower"][place] = pickle.dumps(follower.state(), pickle.HIGHEST_PROTOCOL)
+        self._packing = []
 
     def ended(self, clock: int) -> Iterator[Followed]:
         """The ends of connections to which nothing can come any more at a time.
@@ -448,14 +611,34 @@ class Connections:
                 self._states.plain[row] = False
                 self._flows.pop(row, None)
 
+    def silent(self) -> Streams:
+        """The connections that the last window has no packets of and that nothing but the capture ends, as a window."""
+        states = self._states
+        self._seen = self._rows
+        words = states.words[: states.size]
+        whole = states.begun[: states.size] & states.plain[: states.size]
+        whole &= (words[:, STATE.index("reset")] < 0) & (words[:, OVER] < 0)
+        for side in range(len(SIDES)):
+            begun, size, acked, heard, ended = (
+                words[:, word(side, name)] for name in ("begun", "size", "acked", "heard", "ended")
+            )
+            whole &= (ended >= 0) | ((acked <= size + 1) & ((begun > 0) | (heard == 0)))
+        whole[self._seen] = whole[list(self._tails)] = False
+        rows = self._rows = np.flatnonzero(whole)
+        self._seen = np.append(self._seen, rows)
+        self.done, self._places = np.zeros(rows.size, bool), {}
+        return silent_streams(
+            states.client[rows], states.servers(rows), states.known[rows], states.opened[rows], words[rows]
+        )
+
     def rest(self) -> Iterator[Followed]:
-        """The ends of the flows that the last window has no packets of."""
+        """The ends of the other flows that it has no packets of."""
         states = self._states
         unseen = np.ones(states.size, bool)
-        unseen[self._rows] = False
+        unseen[self._seen] = False
         silent = states.plain[: states.size] & (states.count[: states.size] == 0)
         for row in np.flatnonzero(unseen).tolist():
-            known = self._flows.get(row)
+            known = self._flow(row) if states.begun[row] else self._flows.get(row)
             if known is None and silent[row]:
                 known = Flow(row)
             if known is None or (known.link is None and states.count[row] and known.connection is None):
@@ -470,6 +653,8 @@ class Connections:
     def _flow(self, row: int) -> Flow:
         """What the flow of a row carries."""
         row = int(row)
+        if self._states.begun[row]:
+            return self._taken_out_of_columns(row)
         known = self._flows.get(row)
         if known is None:
             known = self._flows[row] = Flow(row)
@@ -481,11 +666,15 @@ class Connections:
         if known.link is not None and states.plain[row] and states.words[row, OVER] >= 0:
             self._ending[row] = int(states.words[row, OVER])
 
-    def _link(self, row: int) -> Link:
+    def _opened(self, row: int) -> Link:
+        """The link of a flow's next connection."""
+        self._states.count[row] += 1
+        return self._link(row, self._choice.of(*self._texts(row)))
+
+    def _link(self, row: int, protocol: str) -> Link:
+        """The link of a flow's latest connection."""
         states, (client, server) = self._states, self._texts(row)
-        name, protocol = f"{client}>{server}#{states.count[row]}", self._choice.of(client, server)
-        states.count[row] += 1
-        opened = int(states.opened[row])
+        name, opened = f"{client}>{server}#{states.count[row] - 1}", int(states.opened[row])
         return Link(name, client, server, opened, bool(states.known[row]), opened, protocol)
 
     def _texts(self, row: int) -> list[str]:
@@ -496,7 +685,7 @@ class Connections:
     def _told(self, known: Flow, events: Iterable[Event]) -> Iterator[Followed]:
         """Follows the latest connection of a flow through events."""
         for event in events:
-            if (known.carried or known.tails) and not isinstance(event, Duplicate | Ignored):
+            if (known.carried or known.row in self._tails) and not isinstance(event, Duplicate | Ignored):
                 yield from self._recalled(known)
             if isinstance(event, Opened):
                 if known.link is not None:
@@ -585,6 +774,14 @@ class Connections:
         states.known[row], states.opened[row] = plain["known"], plain["opened_us"]
         states.words[row], states.plain[row] = words, True
         known.connection, known.gaps = None, (client["gaps"], server["gaps"])
+
+
+@lru_cache(1 << 10)
+def _agreed(protocol: str, most: int) -> int:
+    """Bytes that a frame may have where frames state so many, 0 if that says nothing."""
+    dialogue = registry.protocol(protocol).follow()
+    dialogue.skipped(Skipped([], most=most))
+    return dialogue.frame_limit or 0
 
 
 def _address(row: Mapping[str, Any], side: str) -> str:

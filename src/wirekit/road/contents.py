@@ -6,7 +6,7 @@ objects as a whole: ``Contents.odd`` names them, and nothing of theirs is in wha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,8 @@ from wirekit.conversation.pairing import Kind, pairing_of
 from wirekit.engine import decode
 from wirekit.errors import Misuse
 from wirekit.registry import registry
-from wirekit.road.index import Begun, Index, grouped
+from wirekit.road.begun import Begun, nothing_begun
+from wirekit.road.index import Index, grouped
 from wirekit.tables.batches import Frames, Scope, Unfit, Values, evaluate, fitted
 from wirekit.tables.plans import Declared, Plan
 from wirekit.tables.records import MOST_NAMES
@@ -109,22 +110,22 @@ class Contents:
     most: dict[int, int] = field(default_factory=dict)
 
 
-def read_contents(stream: NDArray[Any], index: Index, begun: Mapping[int, Begun] | None = None) -> Contents:
+def read_contents(stream: NDArray[Any], index: Index, begun: Begun | None = None) -> Contents:
     """Decodes the frames of an index.
 
     Args:
         stream: the bytes that the index is about.
         index: the frames; those of odd connections are not looked at.
-        begun: connections of which objects follow what comes before and after, by flow.
+        begun: connections that were followed so far.
     """
-    reader = _Reader(stream, index, begun or {})
+    reader = _Reader(stream, index, begun or nothing_begun())
     try:
         return reader.read()
     finally:
         reader.release()
 
 
-def outline(stream: NDArray[Any], index: Index, begun: Mapping[int, Begun]) -> Contents | None:
+def outline(stream: NDArray[Any], index: Index, begun: Begun) -> Contents | None:
     """What can be said of begun connections before their frames are decoded: ``facts`` and ``kept``.
 
     Args:
@@ -141,7 +142,7 @@ def outline(stream: NDArray[Any], index: Index, begun: Mapping[int, Begun]) -> C
 
 
 class _Reader:
-    def __init__(self, stream: NDArray[Any], index: Index, begun: Mapping[int, Begun]) -> None:
+    def __init__(self, stream: NDArray[Any], index: Index, begun: Begun) -> None:
         self.stream, self.index, self.begun = stream, index, begun
         self.odd = index.odd.copy()
         self.groups: list[Group] = []
@@ -284,8 +285,7 @@ class _Reader:
 
     def _failed(self, frame: int, key: str, judged: frozenset[str], context: dict[str, Any]) -> list[Check]:
         """The failed checks of a frame, none where something else is unusual, too."""
-        begun = self.begun.get(int(self.index.connection[frame]))
-        if begun is not None and begun.unheard:
+        if self.index.connection[frame] in self.begun.flows[self.begun.unheard.any(axis=1)]:
             return []
         data = self.stream[int(self.index.start[frame]) : int(self.index.stop[frame])].tobytes()
         decoded = decode(data, key, context=context)
@@ -312,17 +312,17 @@ class _Reader:
 
     def _stay_within(self) -> None:
         """Leaves begun connections to objects that have a frame above what they agreed on earlier."""
-        for flow, each in self.begun.items():
-            self.odd[flow] |= each.most is not None and self._largest[flow] > each.most
+        flows, most = self.begun.flows, self.begun.conversations["most"]
+        self.odd[flows] |= (most > 0) & (self._largest[flows] > most)
 
     def _hand_over(self, contents: Contents) -> None:
         """Collects what objects have to know of the frames of begun connections."""
         for name, names in self.names.items():
-            for flow, key, columns in names.last(self.begun, contents.kept):
+            for flow, key, columns in names.last(self.begun.flows, contents.kept):
                 contents.names.setdefault(flow, {}).setdefault(name.partition(".")[2], {})[key] = columns
         for frames, most in self.agreed:
             flows = self.index.connection[frames]
-            here = np.flatnonzero(contents.kept[frames] & np.isin(flows, list(self.begun)))
+            here = np.flatnonzero(contents.kept[frames] & np.isin(flows, self.begun.flows))
             for place in here[np.argsort(frames[here])].tolist():
                 contents.most[int(flows[place])] = int(most[place])
 
@@ -347,19 +347,29 @@ class _Reader:
         answers = index.request >= 0
         waits = facts.answered.copy()
         waits[index.request[answers]] = False
+        open_here = np.zeros(index.odd.size, bool)
+        open_here[self.begun.flows[~self.begun.final]] = True
+        waiting = np.flatnonzero(waits & open_here[index.connection])
+        if not waiting.size:
+            return
+        flows, first = np.unique(index.connection[waiting], return_index=True)
+        since = np.full(index.odd.size, index.kind.size)
+        since[flows] = waiting[first]
         particular = np.array([each.particular for each in index.kinds], bool)
-        for flow, each in self.begun.items():
+        orders = {name: _in_order(name) for name in {*index.protocols} - {""}}
+        ordered = np.array([orders.get(name, False) for name in index.protocols], bool)
+        matters = np.zeros(index.odd.size, bool)
+        matters[index.connection[waiting[particular[index.kind[waiting]]]]] = True
+        naming = np.flatnonzero(self._naming)
+        matters[index.connection[naming[naming >= since[index.connection[naming]]]]] = True
+        passed = np.flatnonzero(answers & (index.request > since[index.connection]))
+        matters[index.connection[passed]] |= ordered[index.connection[passed]]
+        for flow in np.flatnonzero(matters).tolist():
             begin, end = int(index.begins[flow]), int(index.begins[flow + 1])
-            waiting = begin + np.flatnonzero(waits[begin:end])
-            if waiting.size and not each.final:
-                matters = particular[index.kind[waiting]].any() or self._naming[waiting[0] : end].any()
-                if _in_order(index.protocols[flow]):
-                    matters |= index.request[begin:end].max() > waiting[0]
-                if matters:
-                    pending = np.cumsum(facts.answered[begin:end].astype(np.int64) - answers[begin:end])
-                    none = np.flatnonzero(pending == 0)
-                    kept[begin + (int(none[-1]) + 1 if none.size else 0) : end] = False
-                kept[waiting] = False
+            pending = np.cumsum(facts.answered[begin:end].astype(np.int64) - answers[begin:end])
+            none = np.flatnonzero(pending == 0)
+            kept[begin + (int(none[-1]) + 1 if none.size else 0) : end] = False
+        kept[waiting] = False
 
     def _doubted(self, frames: Frames, rows: NDArray[Any]) -> None:
         self._doubt(frames.numbers[rows])
@@ -412,15 +422,18 @@ class _Reader:
             (frame, key, columns) of each, by name and by the type of keys.
         """
         found: dict[tuple[str, pa.DataType], list[tuple[int, Any, dict[str, Any]]]] = {}
-        for flow, each in self.begun.items():
+        told = self.begun.conversations
+        told = told[told["names"].astype(bool)]
+        columns_of = (told[each].tolist() for each in ("connection", "protocol", "names"))
+        for flow, protocol, names in zip(*columns_of, strict=True):
             frame = int(self.index.begins[flow])
             if self.odd[flow] or frame == int(self.index.begins[flow + 1]):
                 continue
-            given = [(name, *item) for name, keys in each.names.items() for item in keys.items()]
+            given = [(name, *item) for name, keys in names.items() for item in keys.items()]
             self.odd[flow] |= not all(_is_held(each) for _, key, texts in given for each in (key, *texts.values()))
             for name, key, columns in given if not self.odd[flow] else ():
                 kind = pa.string() if isinstance(key, str) else pa.int64()
-                found.setdefault((f"{each.protocol}.{name}", kind), []).append((frame, key, columns))
+                found.setdefault((f"{protocol}.{name}", kind), []).append((frame, key, columns))
         return found
 
     def _named(self, frames: Frames, name: str, keys: Values, column: str) -> Values:
@@ -468,10 +481,10 @@ class _Names:
             last = np.maximum.accumulate(last)
             self._columns[name] = values, np.where(last >= begin, last, -1)
 
-    def last(self, flows: Iterable[int], kept: NDArray[Any]) -> Iterator[tuple[int, Any, dict[str, Any]]]:
+    def last(self, flows: NDArray[Any], kept: NDArray[Any]) -> Iterator[tuple[int, Any, dict[str, Any]]]:
         """The names of keys on some connections after their last frame in ``kept``: connection, key, columns."""
         group, frame = np.divmod(self._given, self._count)
-        here = np.flatnonzero(kept[frame] & np.isin(group // self._known.size, list(flows)))
+        here = np.flatnonzero(kept[frame] & np.isin(group // self._known.size, flows))
         here = here[np.append(np.diff(group[here]) != 0, True)] if here.size else here
         connection, key = np.divmod(group[here], self._known.size)
         keys = self._known[key].tolist()

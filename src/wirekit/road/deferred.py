@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -26,16 +26,18 @@ from wirekit.pipeline.inputs import Job
 from wirekit.pipeline.sink import Sink
 from wirekit.pipeline.summary import Summary, failure
 from wirekit.plain import restored, stored
-from wirekit.road.assembly import Assembly, Followed
+from wirekit.road.assembly import Assembly
+from wirekit.road.begun import CARRIED, CONVERSATION, Begun, Followed, conversations
 from wirekit.road.contents import outline, read_contents
-from wirekit.road.index import Begun, Carried, Index, index_frames
+from wirekit.road.index import Index, index_frames
 from wirekit.road.packets import Endpoints
 from wirekit.road.streams import Streams
 
 if TYPE_CHECKING:
     from wirekit.capture.follow import Item, Link
 
-_NAMED = {"Carried": Carried}
+_OF_CONVERSATION = ("protocol", "most", "names")
+"""What the frames of a unit depend on."""
 
 
 class LongFlow:
@@ -71,38 +73,42 @@ class LongFlow:
     def __exit__(self, error: object, *more: object) -> None:
         self.sink.__exit__(error, *more)
 
-    def take(
-        self, file: str, streams: Streams, index: Index, begun: Mapping[int, Begun], address: Any, known: Iterable[str]
-    ) -> Followed | None:
+    def take(self, file: str, streams: Streams, index: Index, begun: Begun, address: Any) -> Followed | None:
         """Stores the frames of a window as a unit; None if they are to be decoded at once.
 
         Args:
             file: what the capture is called.
             streams, index, begun, address: of the window, as ``Assembly`` takes them.
-            known: columns of ``connections`` that are known so far.
         """
         self._left -= streams.stream.size
-        if self._left >= 0 or streams.odd.size != 1 or 0 not in begun or index.odd[0]:
+        if self._left >= 0 or streams.odd.size != 1 or not begun.flows.size or index.odd[0]:
             return None
         contents = outline(streams.stream, index, begun)
         if contents is None:
             return None
-        followed = Assembly(file, streams, index, contents, address, begun, {}).undecoded(0)
+        followed = Assembly(file, streams, index, contents, address, begun, {}).undecoded()
+        conversation = dict(zip(CONVERSATION.names or (), begun.conversations[0].tolist(), strict=True))
         ends = [address(int(number[0])) for number in (streams.client, streams.server)]
         about = {
             "file": file,
             "ends": ends,
-            "begun": {each.name: getattr(begun[0], each.name) for each in fields(Begun)},
-            "places": followed.places,
-            "waiting": [each.position for each in followed.waiting],
+            "begun": {name: conversation[name] for name in _OF_CONVERSATION},
+            "ordinal": int(begun.ordinals[0]),
+            "begins": begun.places.tolist(),
+            "final": bool(begun.final[0]),
+            "unheard": begun.unheard.tolist(),
+            "carried": begun.carried.tolist(),
+            "places": followed.places.tolist(),
+            "waiting": followed.waiting["position"].tolist(),
         }
         size = int(streams.stops.max())
         arrays = {name: getattr(streams, name) for name in _ARRAYS}
         arrays["stream"] = streams.stream[:size]  # without the frames that are carried
         name = f"{self._attempt}/unit-{len(self.units):05}.npz"
         with self._folder.create(name) as target:
-            np.savez(target, about=np.frombuffer(json.dumps(stored(about, _NAMED)).encode(), np.uint8), **arrays)
-        self.units.append(Unit(name, size, connection_id(file, ends[0], ends[1], begun[0].ordinal), tuple(known)))
+            np.savez(target, about=np.frombuffer(json.dumps(stored(about)).encode(), np.uint8), **arrays)
+        identity = connection_id(file, ends[0], ends[1], int(begun.ordinals[0]))
+        self.units.append(Unit(name, size, identity, tuple(conversation["facts"] or ())))
         return followed
 
     def seen(self, items: Iterable[tuple[Link, Item | None]]) -> Iterator[tuple[Link, Item | None]]:
@@ -140,24 +146,35 @@ def decode_units(attempts: str, task: int, attempt: str, flow: int, units: Itera
 
 def _decode(store: Folder, unit: Unit, job: Job, summary: Summary) -> tuple[Decoded, Iterator[Batch]]:
     with store.open(unit.name) as source, np.load(source, allow_pickle=False) as found:
-        about = restored(json.loads(found["about"].tobytes()), _NAMED)
+        about = restored(json.loads(found["about"].tobytes()))
         arrays = {name: found[name] for name in (*_ARRAYS, "stream")}
     none = np.zeros(0, np.int64)
     streams = Streams(order=none, begins=none, **arrays)
     endpoints = Endpoints()
     streams.client, streams.server = (np.array([endpoints.number(text)]) for text in about["ends"])
-    begun = {0: Begun(**about["begun"])}
+    conversation = conversations([0])
+    for name, value in about["begun"].items():
+        conversation[name][0] = value
+    begun = Begun(
+        conversation,
+        np.array([about["ordinal"]]),
+        np.array(about["begins"]),
+        np.array([about["final"]]),
+        np.zeros(1, bool),
+        np.array(about["unheard"]),
+        np.array(list(map(tuple, about["carried"])), CARRIED),
+    )
     index = index_frames(streams, job.choice, endpoints.text, begun)
     contents = read_contents(streams.stream, index, begun)
     if contents.odd[0]:
         return Decoded(unit.name, plain=False), iter(())
     assembly = Assembly(about["file"], streams, index, contents, endpoints.text, begun)
-    (frames,) = assembly.followed()
-    foreseen = frames.places == about["places"] and [each.position for each in frames.waiting] == about["waiting"]
-    if not foreseen:
+    frames = assembly.followed()
+    if frames.places.tolist() != about["places"] or frames.waiting["position"].tolist() != about["waiting"]:
         return Decoded(unit.name, plain=False), iter(())
     assembly.count(summary.file(about["file"]))
-    return Decoded(unit.name, True, frames.calls, frames.errors, frames.facts), assembly.batches()
+    counts = int(frames.calls[0]), int(frames.errors[0])
+    return Decoded(unit.name, True, *counts, frames.facts[0] or {}), assembly.batches()
 
 
 _ARRAYS: Sequence[str] = tuple(each.name for each in fields(Streams) if each.name not in ("order", "begins", "stream"))

@@ -7,9 +7,9 @@ which anything is unusual becomes odd, and nothing of it is in the index.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,11 +17,12 @@ import pyarrow as pa
 from wirekit.capture.follow import ATTEMPTS_PER_SEGMENT, RECOGNISE_WITHIN, Choice
 from wirekit.compiler.columns.ranges import REFUSED, scan_ranges
 from wirekit.compiler.heading import heading
-from wirekit.conversation import SIDES, Names, Recognised, recognise
+from wirekit.conversation import SIDES, Recognised, recognise
 from wirekit.conversation.pairing import Kind, Pairing, pairing_of
 from wirekit.conversation.requests import MOST_WAITING
 from wirekit.engine import header
 from wirekit.registry import registry
+from wirekit.road.begun import Begun, nothing_begun
 from wirekit.road.compiled import byte_ranges, loop
 from wirekit.road.streams import Streams
 
@@ -71,46 +72,11 @@ class Index:
     tails: NDArray[Any]
 
 
-class Carried(NamedTuple):
-    """A frame of an earlier window that nobody has told of: its side, position, bytes, and time in microseconds."""
-
-    side: int
-    position: int
-    data: bytes
-    time_us: int
-
-
-@dataclass(frozen=True, slots=True)
-class Begun:
-    """A connection that objects have followed to a point at which nothing is pending.
-
-    Attributes:
-        protocol: its name.
-        ordinal: its number among those of its endpoints.
-        places: of each side, where the next frame begins in ``Streams.stream``.
-        names: what declared names stand for there.
-        most: bytes that a frame may have there, as both sides have agreed; None where they have not.
-        final: whether the connection ends in this window, so that no answer comes later.
-        carried: frames of earlier windows, which come first: requests that wait, and what may depend on them.
-        unheard: sides of which nothing came before. Where the handshake is missing, too, their first frame has to be
-            clean, and its layout to say all of it: objects would search for one.
-    """
-
-    protocol: str
-    ordinal: int
-    places: tuple[int, int]
-    names: Names = field(default_factory=dict)
-    most: int | None = None
-    final: bool = False
-    carried: tuple[Carried, ...] = ()
-    unheard: tuple[int, ...] = ()
-
-
 def index_frames(
     streams: Streams,
     choice: Choice,
     address: Callable[[int], str],
-    begun: Mapping[int, Begun] | None = None,
+    begun: Begun | None = None,
     *,
     whole: bool = True,
 ) -> Index:
@@ -120,23 +86,24 @@ def index_frames(
         streams: the flows; ``stream`` gets the frames that are carried, at its end.
         choice: how protocols are chosen.
         address: gives the text of an endpoint.
-        begun: connections that objects have followed so far, by flow.
+        begun: connections that were followed so far.
         whole: False for the frames of begun connections alone.
     """
-    begun = begun or {}
+    begun = begun or nothing_begun()
     odd = streams.odd | ~streams.known | streams.resumed | ~streams.final | (not whole)
-    odd[list(begun)] = True
+    odd[begun.flows] = True
     protocols = recognised(streams, choice, address, odd)
     starts = streams.starts.copy()
-    for flow, each in begun.items():
-        odd[flow], protocols[flow], starts[flow] = False, each.protocol, each.places
+    odd[begun.flows], starts[begun.flows] = False, begun.places
+    for flow, name in zip(begun.flows.tolist(), begun.conversations["protocol"].tolist(), strict=True):
+        protocols[flow] = name
     names = sorted({name for name in protocols if name})
     pairings = {name: pairing for name in names if (pairing := pairing_of(name)) is not None}
     for flow, name in enumerate(protocols):
         if name and name not in pairings:
             odd[flow] = True
     frames, tails = cut_frames(streams, protocols, odd, starts)
-    connection, side, start, stop, position, time = _with_carried(streams, frames, begun, odd)
+    connection, side, start, stop, position, time = _with_carried(streams, frames, begun.carried, odd)
     count = connection.size
     kinds: list[Kind] = []
     kind = np.full(count, -1, np.int64)
@@ -150,11 +117,11 @@ def index_frames(
                 heads.read(streams.stream, rows, start[rows], stop[rows])
     odd[np.unique(connection[kind < 0])] = True
     begins = np.searchsorted(connection, np.arange(odd.size + 1))
-    for flow, each in begun.items():
+    for place, which in zip(*(each.tolist() for each in np.nonzero(begun.unheard)), strict=True):
+        flow = int(begun.flows[place])
         mine = slice(begins[flow], begins[flow + 1])
-        for which in each.unheard:
-            first = np.flatnonzero(side[mine] == which)[:1]
-            odd[flow] |= any(kinds[number].headed for number in kind[mine][first].tolist() if number >= 0)
+        first = np.flatnonzero(side[mine] == which)[:1]
+        odd[flow] |= any(kinds[number].headed for number in kind[mine][first].tolist() if number >= 0)
     request = _paired(odd, connection, side, kinds, kind, numbers, of_protocol, [pairings.get(n) for n in names])
     return Index(
         protocols, kinds, connection, side, start, stop, position, time, kind, numbers["number"], numbers["version"],
@@ -275,22 +242,23 @@ def cut_frames(
 
 
 def _with_carried(
-    streams: Streams, frames: tuple[NDArray[Any], ...], begun: Mapping[int, Begun], odd: NDArray[Any]
+    streams: Streams, frames: tuple[NDArray[Any], ...], carried: NDArray[Any], odd: NDArray[Any]
 ) -> tuple[NDArray[Any], ...]:
     """Connection, side, start, stop, position and time of frames, with those of earlier windows in front."""
     connection, side, start, stop, time = frames
     position = start - streams.starts[connection, side] + streams.offsets[connection, side]
-    found = [(flow, frame) for flow, each in sorted(begun.items()) if not odd[flow] for frame in each.carried]
-    if not found:
+    carried = carried[~odd[carried["connection"]]]
+    if not carried.size:
         return connection, side, start, stop, position, time
-    sizes = np.array([len(frame.data) for _, frame in found])
+    data = carried["data"].tolist()
+    sizes = np.array(list(map(len, data)))
     ends = streams.stream.size + np.cumsum(sizes)
-    streams.stream = np.append(streams.stream, np.frombuffer(b"".join(frame.data for _, frame in found), np.uint8))
-    told = np.array([(flow, frame.side, frame.position, frame.time_us) for flow, frame in found], np.int64).T
-    carried = (told[0], told[1], ends - sizes, ends, told[2], told[3])
+    streams.stream = np.append(streams.stream, np.frombuffer(b"".join(data), np.uint8))
+    flows = carried["connection"]
+    before = (flows, carried["side"], ends - sizes, ends, carried["position"], carried["time"])
     columns = (connection, side, start, stop, position, time)
-    order = np.argsort(np.append(told[0], connection), kind="stable")
-    return tuple(np.append(*pair)[order] for pair in zip(carried, columns, strict=True))
+    order = np.argsort(np.append(flows, connection), kind="stable")
+    return tuple(np.append(*pair)[order] for pair in zip(before, columns, strict=True))
 
 
 def _length(protocol: str, side: str) -> tuple[int, ...] | None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _FIRST_ROOM = 1 << 10
 _KINDS = {
     "low": np.int64, "high": np.int64, "client": np.int64, "known": np.bool_, "opened": np.int64, "plain": np.bool_,
-    "told": np.bool_, "count": np.int32,
+    "told": np.bool_, "begun": np.bool_, "count": np.int32,
 }  # fmt: skip
 _WORDS = len(STATE) + 2 * len(SIDE)
 
@@ -34,6 +34,7 @@ class States:
         words: its words as ``Streams.state`` has them.
         plain: whether these say all of it. They do not while objects follow it, and when nothing can come to it.
         told: whether others than objects have told of it.
+        begun: whether columns follow its conversation, see ``wirekit.road.begun``.
         count: connections so far.
     """
 
@@ -45,6 +46,7 @@ class States:
     words: NDArray[Any]
     plain: NDArray[Any]
     told: NDArray[Any]
+    begun: NDArray[Any]
     count: NDArray[Any]
 
     def __init__(self) -> None:

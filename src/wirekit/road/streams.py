@@ -133,6 +133,24 @@ def put_together(
     return streams
 
 
+def silent_streams(
+    client: NDArray[Any], server: NDArray[Any], known: NDArray[Any], opened: NDArray[Any], state: NDArray[Any]
+) -> Streams:
+    """Flows without packets in a window, with which the capture ends.
+
+    Args:
+        client, server, known, opened, state: as in ``Streams``, of plain connections that are open.
+    """
+    count, none = client.size, np.zeros(0, np.int64)
+    zeros, sides = np.zeros(count, np.int64), np.zeros((count, 2), np.int64)
+    no, yes = np.zeros(count, bool), np.ones(count, bool)
+    ended = np.full((count, 2, 2), -1, np.int64)
+    return Streams(
+        none, np.zeros(count + 1, np.int64), no, client, server, known, opened, state[:, STATE.index("last")], zeros,
+        none, sides, sides, sides, sides, none, none, none, ended, yes, yes, offsets_in(state), state,
+    )  # fmt: skip
+
+
 def offsets_in(state: NDArray[Any]) -> NDArray[Any]:
     """(flow, side) bytes so far, as states say it."""
     return state[:, [word(side, "size") for side in range(2)]]

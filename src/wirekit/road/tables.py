@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -27,10 +26,11 @@ from wirekit.pipeline.packet_rows import damage_rows, note_rows
 from wirekit.pipeline.summary import FileSummary, Summary
 from wirekit.registry import registry
 from wirekit.road.assembly import Assembly
+from wirekit.road.begun import Begun, nothing_begun
 from wirekit.road.connections import SIDES, Connections
 from wirekit.road.contents import Contents, read_contents
 from wirekit.road.deferred import LongFlow
-from wirekit.road.index import Begun, Index, index_frames, recognised
+from wirekit.road.index import Index, index_frames, recognised
 from wirekit.road.packets import Endpoints, Packets
 from wirekit.road.streams import REASONS, Streams, put_together
 from wirekit.road.windows import WINDOW, Window, read_windows
@@ -149,7 +149,7 @@ class CaptureTables:
         self._tables = tables
         self._settings = Settings(server_ports=frozenset(job.choice.ports))
         earlier = None if carried is None else partial(writer.left, carried)
-        self._connections = Connections(name, endpoints, job.choice, self._settings, files, earlier)
+        self._connections = Connections(name, endpoints, job.choice, self._settings, files, writer, earlier)
         self._ends = _Ends(self._connections, writer.summary.file(name))
 
     def window(self, window: Window) -> Iterator[Batch]:
@@ -170,6 +170,7 @@ class CaptureTables:
         yield from self._items(connections.ended(clock))
         yield from self._ends.ready(None if window.last else clock)
         if window.last:
+            yield from self._read(window, connections.silent())
             yield from self._items(connections.rest())
 
     def leave(self, carried: Carried) -> Iterator[Batch]:
@@ -182,9 +183,9 @@ class CaptureTables:
             final = [not connections.take_back(row, writer) for row in rows]
             if any(final):
                 yield CONNECTIONS.name, batch.filter(pa.array(final))
-        yield from writer.items(name, connections.recalled())
-        for pair, flow in connections.flows():
-            yield from writer.leave(name, pair, flow, carried)
+        for row in connections.rows:
+            yield from writer.items(name, connections.recalled(row))
+            yield from writer.leave(name, *connections.leave(row), carried)
 
     def _items(self, items: Iterable[tuple[Link, Item | None]]) -> Iterator[Batch]:
         return self.writer.items(self._name, items if self._long is None else self._long.seen(items))
@@ -193,60 +194,53 @@ class CaptureTables:
         """The tables of what connections carry in a window."""
         name, writer, job, connections = self._name, self.writer, self._job, self._connections
 
-        def begin(flow: int, protocol: str, begun: dict[int, Begun], *, particular: bool = False) -> Iterator[Batch]:
-            """Follows the first frames of a connection, as far as objects have to."""
-            items, each = connections.begin(streams, flow, protocol, particular=particular)
-            if items:
-                yield from self._items(items)
-            if each is not None:
-                begun[flow] = replace(each, names=writer.calls_of(name, connections.link(flow)).names)
-
-        begun: dict[int, Begun] = {}
         reaching = ~streams.odd & (~streams.known | streams.resumed | ~streams.final)
         address = window.packets.endpoints.text
         others = ~(reaching & streams.known & ~streams.resumed)
         protocols = recognised(streams, job.choice, address, others)
         if not job.choice.protocol:
             connections.look_ahead(streams, np.flatnonzero(reaching & ~streams.known & ~streams.resumed))
-        for flow in np.flatnonzero(reaching).tolist() if not job.values else ():
-            yield from begin(flow, "" if others[flow] else protocols[flow], begun)
+        begun = nothing_begun()
+        if not job.values:
+            yield from self._items(connections.begin(streams, np.flatnonzero(reaching), protocols))
+            begun = connections.begun(streams)
         index = index_frames(streams, job.choice, address, begun)
-        if self._long is not None and begun:
-            calls = writer.calls_of(name, connections.link(0))
-            frames = self._long.take(name, streams, index, begun, address, calls.known)
+        if self._long is not None:
+            frames = self._long.take(name, streams, index, begun, address)
             if frames is not None:
-                yield from self._items(connections.skip(0, streams, calls, frames))
-                yield from self._items(connections.followed(window, streams, 0))
+                yield from self._items(connections.skip(streams, frames, begun.flows[:0]))
+                if not connections.done[0]:
+                    yield from self._items(connections.followed(window, streams, 0))
                 return
         contents = read_contents(streams.stream, index, begun)
         if job.values:
             contents.odd[:] = True
 
-        def by_columns(index: Index, contents: Contents, begun: Mapping[int, Begun]) -> Iterator[Batch]:
+        def by_columns(index: Index, contents: Contents, begun: Begun) -> Iterator[Batch]:
             assembly = Assembly(name, streams, index, contents, address, begun, self._tables)
             yield from assembly.batches()
             assembly.count(writer.summary.file(name))
-            for frames in assembly.followed():
-                calls = writer.calls_of(name, connections.link(frames.flow))
-                yield from self._items(connections.skip(frames.flow, streams, calls, frames))
+            if begun.flows.size:
+                yield from self._items(connections.skip(streams, assembly.followed(), assembly.ended))
 
         yield from by_columns(index, contents, begun)
-        late: dict[int, Begun] = {}
         for flow in _unusual_beginnings(streams, index) if not job.values else ():
-            yield from begin(flow, "", late, particular=True)
-        if late:
+            yield from self._items(connections.begin_behind(streams, flow))
+        late = connections.begun(streams)
+        if late.flows.size:
             behind = index_frames(streams, job.choice, address, late, whole=False)
             yield from by_columns(behind, read_contents(streams.stream, behind, late), late)
-        plain = _Plain(streams, index, window.packets)
+        plain, followed = _Plain(streams, index, window.packets), {*begun.flows.tolist()}
         assembled = ~contents.odd
-        assembled[list(begun)] = False
+        assembled[begun.flows] = False
         connections.assembled(np.flatnonzero(assembled))
-        for flow in np.flatnonzero(~assembled | (index.tails < streams.stops).any(axis=1)).tolist():
+        cut = (index.tails < streams.stops).any(axis=1)
+        for flow in np.flatnonzero(np.where(assembled, cut, ~connections.done)).tolist():
             if assembled[flow]:
                 for link, piece in plain.tails(flow):
                     yield from writer.piece(name, link, piece)
                 continue
-            found = None if index.odd[flow] or flow in begun else plain.connection(flow)
+            found = None if index.odd[flow] or flow in followed else plain.connection(flow)
             if found is not None:
                 items = connections.whole(window, flow, *found)
             elif streams.odd[flow]:

@@ -285,9 +285,8 @@ class KafkaDialogue(Dialogue):
         return plain and "tokens" not in self.expects.values()
 
     def skipped(self, frames: Skipped) -> None:
-        """Takes note of client ids, and that the broker answers in the versions asked for."""
+        """Takes note that the broker answers in the versions asked for."""
         self.expects.update(dict.fromkeys(frames.sides, "frames"))
-        self.client_ids.update(frames.clients)
         for api, version in frames.calls:
             self.layouts.setdefault((api, version), version)
 

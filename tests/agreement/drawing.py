@@ -476,7 +476,8 @@ class Drawing:
             options += f", minimum={self.chance.choice((1, 2, 4))}"
         clip = self._often(0.15)
         loose = self._often(0.2)
-        options += ", zero_is_rest=True" if self._often(0.12) else ""
+        rest = self._often(0.12)
+        options += ", zero_is_rest=True" if rest and not loose else ""
         options += ", clip=True" if clip else ""
         options += ", exceeds=True" if (clip or loose) and self._often(0.5) else ""
         options += ", frame=True" if self._often(0.1) else ""

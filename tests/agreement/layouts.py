@@ -134,7 +134,15 @@ def _inputs(task: Task, key: str, found: Found) -> None:
 
 def _stops(key: str) -> bool:
     """Whether a list ends before a record that is cut: there generated code may meet damage first, and leave it."""
-    return any(isinstance(node, ir.Several) and node.stop for _, node in ir.walk(registry[key].layout))
+    seen, waiting = {key}, [key]
+    while waiting:
+        nodes = [node for _, node in ir.walk(registry[waiting.pop()].layout)]
+        if any(isinstance(node, ir.Several) and node.stop for node in nodes):
+            return True
+        referred = {node.key for node in nodes if isinstance(node, ir.Reference)} - seen
+        seen |= referred
+        waiting += referred
+    return False
 
 
 def _drawn_inputs(task: Task, key: str, found: Found) -> list[Input]:

@@ -8,11 +8,13 @@ from tests.agreement.law import agree
 from tests.own import own
 from wirekit.compiler.columns import scan
 from wirekit.wire import (
+    Array,
     Bytes,
     Checked,
     Flag,
     If,
     IfMore,
+    IfThenElse,
     Length,
     Lookahead,
     Node,
@@ -21,6 +23,7 @@ from wirekit.wire import (
     Struct,
     Switch,
     context,
+    int8,
     this,
     uint8,
     uint16,
@@ -47,6 +50,10 @@ FOUND: dict[str, tuple[Node, str]] = {
     "a list inside of a record, of elements that take no bytes": (
         Struct("items" / IfMore(RecordsToEnd(If(context.mode == 1, uint8)))),
         "01",
+    ),
+    "a list that context selects, with a count below 0": (
+        Struct("items" / IfThenElse(context.mode, uint8, Array(int8, uint8))),
+        "97",
     ),
     "bytes that do not fit, as the whole record": (
         OrBytes(Struct("sum" / Checked(uint32, "adler32"), "data" / uint8)),

@@ -9,7 +9,7 @@ import pytest
 import wirekit
 import wirekit.wire
 from tests.agreement.drawing import Drawing
-from tests.agreement.layouts import Drawn, Task, drawn, registered, show, work
+from tests.agreement.layouts import Drawn, Task, _stops, drawn, registered, show, work
 from tests.agreement.run import late
 from wirekit.compiler import ir
 from wirekit.registry import registry
@@ -67,6 +67,13 @@ def test_a_finding_names_its_layout(monkeypatch: pytest.MonkeyPatch) -> None:
     found = work(Task(3, count=5))
     (finding, *_) = found.findings.values()
     assert "agree('drawn3.main', bytes.fromhex('" in str(finding)
+
+
+def test_a_list_that_stops_early_may_be_in_a_layout_that_is_referred_to() -> None:
+    texts = {"main": "Struct('a' / Ref('drawn1.other'))", "other": "RecordsToEnd(uint16, short_tail='stop')"}
+    with registered(Drawn(1, texts)) as key:
+        assert _stops(key)
+        assert not _stops("kafka.sasl_token")
 
 
 def test_a_layout_is_shown_as_it_is_declared() -> None:

@@ -191,8 +191,9 @@ def list_of(key: str) -> tuple[list[Any], Any, Any]:
     if not isinstance(node, Struct):
         return [], None, node
     for index, (name, member) in enumerate(node.members):
-        if isinstance(member, (RecordsToEnd, Array)) and name == program(key).plan.path:
-            return node.members[:index], member, member.element
+        several = member.settled(Scope.root(Params())) if name == program(key).plan.path else None
+        if isinstance(several, (RecordsToEnd, Array)):
+            return node.members[:index], several, several.element
     return [], None, node
 
 

@@ -58,6 +58,8 @@ CROSSING = Struct(
             "the length n covers nothing: b is after",
         ),
         (Struct("n" / Length(int16, ("n", "a")), "a" / int8), "the length n covers itself; .* add=2"),
+        (Struct("a" / int8, "n" / Length(int16, "a", zero_is_rest=True)), "the length n bounds nothing"),
+        (Struct("n" / Length(int16, zero_is_rest=True, bounds=False), "a" / int8), "the length n bounds nothing"),
         (CROSSING, "the lengths a and b cross"),
         (Struct("a" / int8, "crc" / Checked(uint32, "crc32")), "the checksum crc covers nothing"),
         (Struct("a" / Checked(uint32, "crc32", "b"), "b" / Checked(uint32, "crc32", "a")), "a and b cover each other"),

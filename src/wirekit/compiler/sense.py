@@ -71,6 +71,8 @@ def _lengths(node: ir.Structure) -> Iterator[str]:
             yield f"the length {name} is after the fields it covers; it must be an integer of fixed size"
         elif measure.is_limit:
             windows.append(measure)
+        elif measure.zero_is_rest:
+            yield f"the length {name} bounds nothing, so 0 cannot mean the rest; leave out zero_is_rest"
     for index, one in enumerate(windows):
         for other in windows[index + 1 :]:
             left, right = sorted((one, other), key=lambda measure: (measure.first, -measure.last))

@@ -24,6 +24,7 @@ from wirekit.wire import (
     Switch,
     context,
     int8,
+    rest,
     this,
     uint8,
     uint16,
@@ -54,6 +55,18 @@ FOUND: dict[str, tuple[Node, str]] = {
     "a list that context selects, with a count below 0": (
         Struct("items" / IfThenElse(context.mode, uint8, Array(int8, uint8))),
         "97",
+    ),
+    "an error behind a length that is not there": (
+        Struct("a" / uint8, "size" / IfMore(Length(uint8)), "b" / uint16),
+        "01",
+    ),
+    "a length that is there in some records": (
+        Struct("k" / uint8, "size" / If(this.k == 1, Length(uint8, minimum=1)), "b" / uint16),
+        "00 00 05  01 02 00 06  01 03 00 06 07  00 00 07",
+    ),
+    "a length beyond the end, of no byte where one is the least": (
+        Struct("size" / Length(uint8, minimum=1, clip=True), "data" / rest()),
+        "05",
     ),
     "bytes that do not fit, as the whole record": (
         OrBytes(Struct("sum" / Checked(uint32, "adler32"), "data" / uint8)),

@@ -170,8 +170,8 @@ class Walk:
         lengths = [(at, *told) for at, told in self.element.lengths.items() if told[0].bounds]
         for index, (name, node) in enumerate(self.element.members):
             for place, length, first, last in lengths:
-                if place < index == first and last == len(self.element.members) - 1:
-                    number = scope[self.element.members[place][0]]
+                number = scope[self.element.members[place][0]] if place < index else None
+                if number is not None and index == first and last == len(self.element.members) - 1:
                     if length.zero_is_rest and number == 0:
                         return end
                     behind = int(reader.position + number - length.add)

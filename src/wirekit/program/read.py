@@ -329,15 +329,18 @@ class _Reader(Lists):
             if measure.at != at or not measure.bounds:
                 continue
             name, value, register = self.length(state, at)
+            found: steps.Body = []
             if value.low < measure.least:
                 fault = self.fault(name, "wrong", f"expected a length of at least {measure.least}")
-                refuse = steps.Refuse("<", register, self.constant(measure.least), fault)
+                found.append(steps.Refuse("<", register, self.constant(measure.least), fault))
                 if measure.zero_is_rest:
-                    self.put(steps.Test("!=", register, self.constant(0), [refuse]))
-                else:
-                    self.put(refuse)
+                    found = [steps.Test("!=", register, self.constant(0), found)]
             if measure.frame:
-                self.put(steps.Refuse(">", register, steps.FRAME, self.fault(name, "limit", "exceeds the limit frame")))
+                fault = self.fault(name, "limit", "exceeds the limit frame")
+                found.append(steps.Refuse(">", register, steps.FRAME, fault))
+            if value.present and found:
+                found = [steps.Test("!=", self.all_of(value.present), self.constant(0), found)]
+            self.body += found
 
     def bounding(self, state: OpenStructure, measure: ir.Measure, top: bool) -> tuple[int, int, int | None]:
         """A length begins to bound: (member at its end, registers of the limit around it and of the length).
@@ -345,24 +348,33 @@ class _Reader(Lists):
         Args:
             top: whether the structure is the record, and no other length of it bounds this one's bytes.
         """
-        where = state.name(measure.at)
-        inner, size = self.fresh(), self.operand(state.value(measure.at).place)
-        fault = None
-        if not measure.clip:
-            fault = self.fault(where, "short", SHORT)
-        elif measure.exceeds:
-            self.put(steps.Emit(self.verdict(where), self.constant(1)))
-        else:
-            at = self.mark()
-            covered = self.let("-", size, self.constant(measure.add)) if measure.add else size
-            fits = self.let("<=", covered, self.let("-", self.limit, at))
-            if measure.zero_is_rest:
-                fits = self.let("or", fits, self.let("==", size, self.constant(0)))
-            self.put(steps.Emit(self.verdict(where), fits))
+        where, value = state.name(measure.at), state.value(measure.at)
+        inner, size = self.fresh(), self.operand(value.place)
         record = top and measure.last == len(state.node.members) - 1
-        self.put(steps.Bound(inner, self.limit, size, measure.add, fault, measure.zero_is_rest, record))
+
+        def begin() -> Value:
+            fault = None
+            if not measure.clip:
+                fault = self.fault(where, "short", SHORT)
+            elif measure.exceeds:
+                self.put(steps.Emit(self.verdict(where), self.constant(1)))
+            else:
+                at = self.mark()
+                covered = self.let("-", size, self.constant(measure.add)) if measure.add else size
+                fits = self.let("<=", covered, self.let("-", self.limit, at))
+                if measure.zero_is_rest:
+                    fits = self.let("or", fits, self.let("==", size, self.constant(0)))
+                self.put(steps.Emit(self.verdict(where), fits))
+            self.put(steps.Bound(inner, self.limit, size, measure.add, fault, measure.zero_is_rest, record))
+            return Value()
+
+        unless = size if measure.zero_is_rest else None
+        if value.present:  # a length that is not there bounds nothing
+            self.put(steps.Let(inner, "=", self.limit))
+            unless = size if measure.zero_is_rest else self.all_of(value.present)
+        self.verify(value, begin)
         outer, self.limit = self.limit, inner
-        return measure.last, outer, size if measure.zero_is_rest else None
+        return measure.last, outer, unless
 
     def closing(self, entry: tuple[int, int, int | None]) -> None:
         """A length's bytes are over."""

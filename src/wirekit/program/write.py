@@ -289,6 +289,8 @@ class _Writer(Branches):
         if measure.exceeds:
             value, there = self.look(self.number_column(number, name))
             self.if_true(there, [Test(">", value, size, [Let(size, "=", value)])])
+        if not measure.is_limit or measure.clip:
+            self.was(name, size, number)
         if not is_wide(number):
             text = f"the covered fields have more than {number.high} bytes"
             self.fail(">", size, number.high, name, text)
@@ -298,8 +300,6 @@ class _Writer(Branches):
             value, there = self.look(self.number_column(number, name))
             zero = self.constant(0)
             self.if_true(there, [Test("==", value, zero, [Let(size, "=", zero)])])
-        if not measure.is_limit or measure.clip:
-            self.was(name, size, number)
         self.patch(number, size, state.places[measure.at])
         if measure.at not in state.present:
             state.scope.fields[state.node.members[measure.at].name] = value_of(number, size)

@@ -16,6 +16,7 @@ import pytest
 from tests.conftest import FIXTURES
 from tests.pipeline.helpers import rows
 from wirekit.cli import main
+from wirekit.errors import Misuse
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -170,6 +171,30 @@ def test_on_spark(tmp_path: Path, capsys: pytest.CaptureFixture[str], spark: obj
     assert (status, err) == (0, "")
     assert "messages       pulsar ×10" in out
     assert len(rows(tmp_path, "messages")) == 10
+
+
+def test_the_driver_is_compiled_briefly_unless_asked_otherwise(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Java takes the last of options that contradict each other."""
+    pytest.importorskip("pyspark")
+    from wirekit.spark import session
+
+    given: list[str] = []
+
+    def refuse(master: str | None, name: str, conf: dict[str, str]) -> None:
+        given.append(conf[session.JAVA_OPTIONS])
+        raise Misuse("no session")
+
+    monkeypatch.setattr(session, "session", refuse)
+    mine = ("--conf", f"{session.JAVA_OPTIONS}=-XX:TieredStopAtLevel=4")
+    for more in ((), mine, (*mine, "--debug")):
+        assert run(capsys, BATCH, "-o", tmp_path / "out", "--engine", "spark", *more)[0] == 2
+    assert given == [
+        session.BRIEF,
+        f"{session.BRIEF} -XX:TieredStopAtLevel=4",
+        f"{session.BRIEF} -XX:TieredStopAtLevel=4 {session.LOUD}",
+    ]
 
 
 @pytest.mark.spark

@@ -320,12 +320,11 @@ def _on_spark(
 ) -> Result:
     need("the pipeline on Spark", "pyspark", "pyarrow", "pandas")
     from wirekit.spark import pipeline
-    from wirekit.spark.session import LOUD, in_one_line, session
+    from wirekit.spark.session import BRIEF, JAVA_OPTIONS, LOUD, in_one_line, session
 
     with _progress("starting Spark") as progress:
-        if debug:
-            conf = {**conf, **{name: f"{conf.get(name, '')} {value}".strip() for name, value in LOUD.items()}}
-        spark = session(master, "wirekit pipeline", conf)
+        options = [BRIEF, *([conf[JAVA_OPTIONS]] if JAVA_OPTIONS in conf else []), *([LOUD] if debug else [])]
+        spark = session(master, "wirekit pipeline", {**conf, JAVA_OPTIONS: " ".join(options)})
         with nullcontext() if debug else in_one_line():
             return pipeline.run(job, output, spark, progress, **how)
 

@@ -47,8 +47,11 @@ _MEANING = {
     "spark.sql.session.timeZone": "UTC",
 }
 
-LOUD = {"spark.driver.extraJavaOptions": "-Dwirekit.tasks=error"}
-"""Settings with which Spark logs on standard error what its tasks raise, each attempt."""
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+LOUD = "-Dwirekit.tasks=error"
+"""Java option with which Spark logs on standard error what its tasks raise, each attempt."""
+BRIEF = "-XX:TieredStopAtLevel=1"
+"""Java option for a driver through which no rows go: most of its time would else be spent on compiling itself."""
 
 # Loggers of Python's logging, not of log4j: each failed query is one JSON line of many kilobytes on standard error,
 # and the same text is in the exception.
@@ -190,10 +193,8 @@ def settings(master: str, extra_conf: Mapping[str, str] | None = None) -> dict[s
             "spark.sql.warehouse.dir": _warehouse(scratch),
         }
     conf |= dict(extra_conf or {})
-    java_options = conf.get("spark.driver.extraJavaOptions", "")
-    conf["spark.driver.extraJavaOptions"] = (
-        f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()} {java_options}".rstrip()
-    )
+    java_options = conf.get(JAVA_OPTIONS, "")
+    conf[JAVA_OPTIONS] = f"-Dlog4j2.configurationFile={_LOG_SETTINGS.as_uri()} {java_options}".rstrip()
     return conf
 
 

@@ -64,6 +64,10 @@ FOUND: dict[str, tuple[Node, str]] = {
         Struct("k" / uint8, "size" / If(this.k == 1, Length(uint8, minimum=1)), "b" / uint16),
         "00 00 05  01 02 00 06  01 03 00 06 07  00 00 07",
     ),
+    "an error in the case for no context": (
+        Struct("a" / Switch(context.mode, {1: uint8, None: uint16})),
+        "05",
+    ),
     "a length beyond the end, of no byte where one is the least": (
         Struct("size" / Length(uint8, minimum=1, clip=True), "data" / rest()),
         "05",

@@ -51,11 +51,12 @@ def undecided(layout: Any, context: Mapping[str, Any], path: str) -> str:
         names = [each.name for each in node.on if isinstance(each, Context)]
         cases = [values for values, _ in node.cases] if len(names) == len(node.on) else []
         for at, name in enumerate(names if cases else ()):
-            values = sorted({case[at] for case in cases}, key=lambda value: (isinstance(value, str), value))
+            known = {case[at] for case in cases}  # None is the value of a context that was not given
+            values = sorted(known - {None}, key=lambda value: (isinstance(value, str), value))
             listed = ", ".join(map(str, values[:MOST_VALUES])) + (", …" if len(values) > MOST_VALUES else "")
-            if name not in context:
+            if name not in context and None not in known:
                 return f"the context {name} was not given; it may be {listed}"
-            cases = [case for case in cases if case[at] == context[name]]
+            cases = [case for case in cases if case[at] == context.get(name)]
             if not cases:
                 return f"the context {name} is {shown(context[name])}; it may be {listed}"
     return ""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+import wirekit
 from tests.agreement.law import agree
 from tests.own import own
 from wirekit.compiler.columns import scan
+from wirekit.errors import WireError
 from wirekit.wire import (
     Array,
     Bytes,
@@ -64,10 +66,6 @@ FOUND: dict[str, tuple[Node, str]] = {
         Struct("k" / uint8, "size" / If(this.k == 1, Length(uint8, minimum=1)), "b" / uint16),
         "00 00 05  01 02 00 06  01 03 00 06 07  00 00 07",
     ),
-    "an error in the case for no context": (
-        Struct("a" / Switch(context.mode, {1: uint8, None: uint16})),
-        "05",
-    ),
     "a length beyond the end, of no byte where one is the least": (
         Struct("size" / Length(uint8, minimum=1, clip=True), "data" / rest()),
         "05",
@@ -96,3 +94,13 @@ def test_behind_an_error_the_outer_length_tells_where_the_next_record_begins() -
         batch, errors = scan(key, bytes.fromhex(data))
     assert errors["path"].to_pylist() == ["b"]
     assert batch["@offset"].to_pylist() == [8]
+
+
+def test_the_hint_on_context_knows_a_case_for_none() -> None:
+    with own(Struct("a" / Switch(context.mode, {1: uint8, None: uint16}))) as key:
+        with pytest.raises(WireError) as given:
+            wirekit.encode(key, {"a": 1 << 16})
+        assert not given.value.hint
+        with pytest.raises(WireError) as unknown:
+            wirekit.encode(key, {"a": 1}, context={"mode": 7})
+        assert unknown.value.hint == "the context mode is 7; it may be 1"

@@ -135,6 +135,20 @@ def test_options_that_make_no_sense_are_misuse(options: dict[str, str], text: st
         CaptureReader(source_schema(options), options)
 
 
+@pytest.mark.parametrize("name", ["0.log", "x.pcap"])
+def test_a_named_file_that_gives_no_row_of_any_kind_is_refused(tmp_path: Path, name: str) -> None:
+    """A segment under another name was read as a capture without packets."""
+    segment = next((KAFKA.parents[1] / "kafka" / "disk").glob("*snappy*.log"))
+    path = tmp_path / name
+    path.write_bytes(segment.read_bytes())
+    for table in ("messages", "frames", "packets"):
+        with pytest.raises(Misuse, match=r"is no capture; a log segment is recognised by its name, <20 digits>\.log"):
+            read(path=str(path), table=table)
+    assert read(path=str(path), table="quarantine")
+    renamed = path.rename(tmp_path / "00000000000000000000.log")
+    assert read(path=str(renamed), table="messages")
+
+
 def read(**options: str) -> list[dict[str, Any]]:
     """The rows of all partitions."""
     from wirekit.spark.source import CapturePartition, CaptureReader, source_schema

@@ -29,6 +29,8 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type, to_arrow_schema
 
+from wirekit.capture.files import is_capture
+from wirekit.capture.files.unpacking import packing_of
 from wirekit.errors import Misuse
 from wirekit.pipeline.inputs import CAPTURE, Input, Job, Split, captures, find_inputs, joined_inputs, renumbered
 from wirekit.pipeline.packets import packet_batches
@@ -36,8 +38,8 @@ from wirekit.pipeline.predicates import columns_of, parsed
 from wirekit.pipeline.reading import READABLE, table_batches
 from wirekit.pipeline.roads import by_columns
 from wirekit.registry import registry
-from wirekit.storage import is_remote
-from wirekit.tables.columns import PACKETS
+from wirekit.storage import is_remote, open_binary
+from wirekit.tables.columns import PACKETS, QUARANTINE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,6 +49,8 @@ BUNDLE_BYTES = 64 << 20
 OPTIONS = ("table", "path", "paths", "columns", "where", "protocol", "ports", "separate")
 STREAM_OPTIONS = ("maxfilespertrigger", "maxbytespertrigger", "settle", "ignoremissing")
 """Those that only streams have, in small letters."""
+HEAD = 64
+"""Bytes by which a capture is told."""
 OF_STORED_FILES = ("messages", "offsets", "group_events", "quarantine")
 """Tables that files which brokers store have rows of."""
 
@@ -142,10 +146,14 @@ class CaptureReader(DataSourceReader):
 
         Raises:
             NothingToReadError: there are none.
+            Misuse: one that is named itself is neither a capture nor called as stored files are.
         """
         plain = [path for path in self._paths if isinstance(path, str)]
         if plain:
-            return find_inputs(plain, separate=self._separate)
+            inputs = find_inputs(plain, separate=self._separate)
+            if self._table != QUARANTINE.name:
+                _refuse_others(each for each in inputs if each.kind == CAPTURE and each.name in plain)
+            return inputs
         return joined_inputs(path for path in self._paths if not isinstance(path, str))
 
     def of_table(self, inputs: tuple[Input, ...]) -> tuple[Input, ...]:
@@ -172,6 +180,15 @@ class CaptureReader(DataSourceReader):
         read = {*names, *(() if where is None else columns_of(where, table.schema))}
         for batch in packet_batches(files, ports=frozenset(self._ports), table=table.only(read), split=split):
             yield batch if where is None else batch.filter(where)
+
+
+def _refuse_others(files: Iterable[Input]) -> None:
+    """Refuses files that would give no row, because they are no captures and not named as stored files are."""
+    for each in files:
+        with open_binary(each.path) as source:
+            head = source.peek(HEAD)[:HEAD]
+        if len(head) == HEAD and packing_of(head) is None and not is_capture(head):
+            raise Misuse(f"{each.name} is no capture; a log segment is recognised by its name, <20 digits>.log")
 
 
 def _splits(file: Input) -> list[Split]:

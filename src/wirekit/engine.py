@@ -142,12 +142,14 @@ class Decoded:
 
     def add(self, check: Check) -> None:
         """Takes a verdict that a reader of the value came to."""
-        self.put(len(self.checks), check)
+        self._checks, self._gaps, self._state = self.checks, self.gaps, None
+        self._checks.append(check)
 
     def put(self, number: int, check: Check) -> None:
         """Takes a verdict of such a reader in place of the one with a number in ``checks``."""
-        self._checks, self._gaps, self._state = self.checks, self.gaps, None
-        self._checks[number : number + 1] = [check]
+        if self._checks is None or self._state is not None:
+            self._checks, self._gaps, self._state = self.checks, self.gaps, None
+        self._checks[number] = check
 
     @property
     def engine(self) -> str:

@@ -99,15 +99,17 @@ class Sets:
     def verify(self, message_set: Any, path: str) -> None:
         """Puts the verdicts over all that sizes name in place of those over the fields alone, inside wrappers too."""
         decoded = self._decoded
-        for number, entry in enumerate((message_set.get("messages") or []) if decoded.gaps else ()):
-            place = join_path([path, f"messages[{number}].message"])
-            check = self._statuses.get(f"{place}.crc")
-            if check is not None and left_over(entry):
+        if not decoded.gaps:
+            return
+        before = f"{path}.messages" if path else "messages"
+        for number, entry in enumerate(message_set.get("messages") or []):
+            place = f"{before}[{number}].message"
+            if left_over(entry) and (check := self._statuses.get(f"{place}.crc")) is not None:
                 self._statuses[check.path] = over_size(entry, check)
                 decoded.put(self._numbers[check.path], self._statuses[check.path])
             message = entry.get("message")
-            inside = None if message is None else content(message.get("value"))
-            if inside is not None:
+            value = None if message is None else message.get("value")
+            if isinstance(value, Record) and (inside := content(value)) is not None:
                 self.verify(inside, f"{place}.value.content")
 
     @cached_property

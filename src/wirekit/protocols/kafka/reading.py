@@ -18,7 +18,7 @@ import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -65,7 +65,7 @@ def verdicts(checks: Iterable[Check]) -> dict[str, Check]:
 
 def left_over(entry: Record) -> bytes:
     """The bytes that an entry's ``message_size`` names and no field explains."""
-    left: bytes = entry.extra.get("trailing", {}).get("message_size", b"")
+    left: bytes = entry._extra.get("trailing", {}).get("message_size", b"") if entry._extra else b""
     return left
 
 
@@ -81,7 +81,8 @@ def over_size(entry: Record, check: Check) -> Check:
         return check
     computed = zlib.crc32(left, check.computed)
     note = f"over its size, {plural(len(left), 'byte')} more than its fields"
-    return replace(check, computed=computed, status="ok" if computed == check.stored else "bad", note=note)
+    verdict = "ok" if computed == check.stored else "bad"
+    return Check(check.path, check.kind, check.stored, computed, verdict, check.offset, check.source, note)
 
 
 def status(entry: Record, check: Check | None) -> str:

@@ -8,7 +8,7 @@ import wirekit
 from tests.agreement.law import agree
 from tests.own import own
 from wirekit.compiler.columns import scan
-from wirekit.errors import WireError
+from wirekit.errors import Misuse, WireError
 from wirekit.wire import (
     Array,
     Bytes,
@@ -22,10 +22,12 @@ from wirekit.wire import (
     Node,
     OrBytes,
     RecordsToEnd,
+    String,
     Struct,
     Switch,
     context,
     int8,
+    len_,
     rest,
     this,
     uint8,
@@ -104,3 +106,11 @@ def test_the_hint_on_context_knows_a_case_for_none() -> None:
         with pytest.raises(WireError) as unknown:
             wirekit.encode(key, {"a": 1}, context={"mode": 7})
         assert unknown.value.hint == "the context mode is 7; it may be 1"
+
+
+def test_the_length_of_a_text_is_in_characters_which_columns_do_not_know() -> None:
+    with own(Struct("text" / String(uint8), "data" / Bytes(len_(this.text)))) as key:
+        decoded = agree(key, bytes.fromhex("02 c3a4 05"), {})
+        assert decoded.value.data == bytes([5])
+        with pytest.raises(Misuse, match=r"len\(text\)"):
+            scan(key, b"")

@@ -20,6 +20,8 @@ from wirekit.values import SymbolTable
 
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 SHORT = "needs more bytes than there are"
+TEXT = "a text"
+"""Why expressions cannot read text; its length is in characters there, in bytes in a program."""
 
 
 @dataclass(slots=True)
@@ -260,7 +262,7 @@ class Maker:
             case Literal(value=int(value)) if LOWEST <= value <= HIGHEST:
                 return self.constant(int(value)), int(value), int(value)
             case LengthOf(of=Field() as of) if (found := scope.value(self.key, of, path)).length is not None and (
-                not found.present
+                not found.present and found.unfit != TEXT
             ):
                 return self.operand(found.length), 0, LONGEST
             case Field():

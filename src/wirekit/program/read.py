@@ -19,7 +19,7 @@ from wirekit.program import steps
 from wirekit.program.columns import CONTENTS, Column, Contents, Packing, Reason, Repeated
 from wirekit.program.facts import bit_column, dtype_of, is_wide, named_dtype, names_of, run_of
 from wirekit.program.lists import EMPTY, Lists
-from wirekit.program.maker import SHORT
+from wirekit.program.maker import SHORT, TEXT
 from wirekit.program.messages import Tables
 from wirekit.program.parts import parts
 from wirekit.program.unfit import unfit
@@ -199,7 +199,7 @@ class _Reader(Lists):
             verdict = self.verdict(column.path)
             verdict.coding = coding
             self.emit(verdict, self.constant(1), present)  # the functions are called when all is scanned
-        return Value(length, 0, LONGEST, length=length, unfit="a byte string"), start, present
+        return Value(length, 0, LONGEST, length=length, unfit=TEXT if text else "a byte string"), start, present
 
     def prefixed(self, node: ir.Blob, number: ir.Number, path: str, start: int, length: int) -> steps.Prefixed:
         self.narrow(number, path, node, "length")
@@ -245,7 +245,7 @@ class _Reader(Lists):
         column = self.column(path, "text")
         self.put(steps.Copy(column, start, length))
         self.text(column.path, start, length, None)
-        return Value(length, 0, LONGEST, length=length, unfit="a text")
+        return Value(length, 0, LONGEST, length=length, unfit=TEXT)
 
     def visit_Packed(self, node: ir.Packed, path: str, scope: Scope) -> Value:
         """Compressed bytes: opened later, or left as they stand."""

@@ -420,6 +420,30 @@ def test_nothing_of_a_usual_open_connection_is_an_object(
     assert not objects
 
 
+def test_connections_that_only_the_capture_ends_go_by_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, received: list[bytes]
+) -> None:
+    """Although the last window has no packets of them, and a request waits."""
+    calls = [piece for number in range(12) for piece in list_groups(number)]
+    kafka = packets(next(each for each in CAPTURES if each.stem == "kafka-0.10.2.2-4-clients"))
+    waiting = packets(capture(tmp_path / "waiting.pcap", *calls[:-1]))
+    path = write(tmp_path / "open.pcap", [*waiting, *kafka])
+    silent: list[int] = []
+    whole = Connections.silent
+
+    def ended(self: Connections) -> Streams:
+        streams = whole(self)
+        silent.append(streams.odd.size)
+        return streams
+
+    monkeypatch.setattr(Connections, "silent", ended)
+    assert_same(path, windows=(1000, path.stat().st_size // 20))
+    assert any(silent)
+    received.clear()
+    by_columns(path, window=1000)
+    assert calls[-2][1] not in received
+
+
 def test_many_requests_that_wait_are_left_to_objects(tmp_path: Path, received: list[bytes]) -> None:
     asked, answered = zip(*(list_groups(number) for number in range(MOST_CARRIED + 20)), strict=True)
     path = capture(tmp_path / "many.pcap", asked[0], answered[0], *asked[1:], *answered[1:])

@@ -350,7 +350,8 @@ class Connections:
         row, states = known.row, self._states
         calls = self._writer.calls_of(self._name, link)
         number, errors, facts, names = calls.take()
-        sizes = [[link.bytes.get((side, fate), 0) for fate in FATES] for side in SIDES]
+        counted = link.bytes
+        sizes = [[counted.get((side, fate), 0) for fate in FATES] for side in SIDES]
         link.forget()
         said = link.opened_us, link.known_start, link.ordinal, [link.client, link.server]
         here = states.opened[row], states.known[row], states.count[row] - 1, self._texts(row)
@@ -360,7 +361,8 @@ class Connections:
             self._packing.append(row)
         most, nothing = follower.frame_limit or 0, (0, 0)
         told: tuple[Any, ...] = (
-            row, link.protocol, number, errors, sizes, nothing, 0, most, frozenset(), facts, names, waits, follower
+            row, link.protocol, number, errors, sizes, nothing, 0, most, frozenset(), facts or None, names or None,
+            waits, follower,
         )  # fmt: skip
         self._new.append((np.array([told], CONVERSATION), np.array(known.carried, CARRIED)))
         known.link, known.follower, known.carried = None, None, []
@@ -446,8 +448,10 @@ class Connections:
         for place, more, said in zip(at.tolist(), frames.called.tolist(), frames.facts.tolist(), strict=True):
             if not more <= called[place]:
                 called[place] = called[place] | more if called[place] else more
-            if said and not said.keys() <= (facts[place] or {}).keys():
-                facts[place] = {**said, **(facts[place] or {})}
+            if said and not facts[place]:
+                facts[place] = said
+            elif said and not said.keys() <= facts[place].keys():
+                facts[place] = {**said, **facts[place]}
         for flow, names in frames.names.items():
             place = int(np.searchsorted(self._begun, self._rows[flow]))
             before = told["names"][place] or {}

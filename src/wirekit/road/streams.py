@@ -147,7 +147,7 @@ def silent_streams(
     ended = np.full((count, 2, 2), -1, np.int64)
     return Streams(
         none, np.zeros(count + 1, np.int64), no, client, server, known, opened, state[:, STATE.index("last")], zeros,
-        none, sides, sides, sides, sides, none, none, none, ended, yes, yes, offsets_in(state), state,
+        np.zeros(0, np.uint8), sides, sides, sides, sides, none, none, none, ended, yes, yes, offsets_in(state), state,
     )  # fmt: skip
 
 

@@ -105,7 +105,7 @@ def written(job: Job, folder: str | Path, size: int, *, lost: Container[int] = (
         packets = pa.Table.from_batches(packet_batches([each], road="objects"), PACKETS.schema)
         kept = [row for row in range(packets.num_rows) if before + row not in lost]
         before += packets.num_rows
-        batches = packets.take(kept).to_batches(max_chunksize=7)
+        batches = packets.take(pa.array(kept, pa.int64())).to_batches(max_chunksize=7)
         files += write_files(each, batches, folder, f"packets-{each.number}", PLACES, size)
     return files
 

@@ -8,33 +8,30 @@ conversation is a row of ``wirekit.road.begun`` while columns follow it; objects
 
 from __future__ import annotations
 
-import heapq
 import pickle
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import chain
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wirekit.capture.follow import Choice, Follower, Item, Link
 from wirekit.capture.follow import Flow as AnyFlow
-from wirekit.capture.tcp import Closed, Connection, Data, Duplicate, Event, Ignored, Opened, Segment, Settings, Side
-from wirekit.capture.tcp.connection import STATE_VERSION
-from wirekit.capture.tcp.direction import NEVER, NOTHING
+from wirekit.capture.tcp import Closed, Connection, Data, Duplicate, Event, Ignored, Opened, Settings
 from wirekit.conversation import Skipped
 from wirekit.conversation.recognition import recognise_joined
 from wirekit.pipeline.carried import pair_of
 from wirekit.pipeline.ids import connection_id
 from wirekit.registry import registry
 from wirekit.road.begun import CARRIED, CONVERSATION, Begun, conversations, nothing_begun
+from wirekit.road.events import SIDES, events, segment_of
 from wirekit.road.joined import Sizes, first_attempts
-from wirekit.road.packets import Endpoints, Packets
+from wirekit.road.packets import Endpoints
 from wirekit.road.states import States
 from wirekit.road.streams import REASONS, STATE, Streams, silent_streams, word
+from wirekit.road.tails import Tails
 from wirekit.road.windows import Window
 from wirekit.tables.columns import CONNECTIONS, FATES
 
@@ -49,9 +46,6 @@ MOST_BEGINNING = 64
 MOST_CARRIED = 64
 CARRIED_BYTES = 1 << 16
 """Frames of a connection that are carried to the next window, and their bytes."""
-MOST_TAIL = 1 << 20
-"""Bytes of a frame that is not all there, and is carried, too."""
-SIDES: tuple[Side, Side] = ("client", "server")
 LAST, OVER = STATE.index("last"), STATE.index("over")
 _NO_TIME = 1 << 62
 """Stands for a time that tables do not show."""
@@ -120,7 +114,7 @@ class Connections:
         self._states = States()
         self._rows = self._seen = np.zeros(0, np.int64)  # of flows of a window, and of the last one, in the states
         self._flows: dict[int, Flow] = {}  # by row
-        self._tails: dict[int, dict[int, Data]] = {}  # by row and side, bytes of a frame that is not all there
+        self._tails = Tails()
         self._conversations, self._carried = conversations([]), np.zeros(0, CARRIED)  # by row
         self._new: list[tuple[NDArray[Any], NDArray[Any]]] = []  # what ``begun`` adds to these
         self._ready: list[tuple[Any, Any, Any]] = []  # flows that it gives, their places, and the sides unheard
@@ -204,31 +198,7 @@ class Connections:
 
     def put_tails(self, streams: Streams) -> None:
         """Puts the tails of frames that earlier windows cut in front of what comes behind them."""
-        rows = np.fromiter(self._tails, np.int64, len(self._tails))
-        flow_of = np.full(self._states.size, -1, np.int64)
-        flow_of[self._rows] = np.arange(self._rows.size)
-        sizes, tails = np.zeros(streams.starts.size, np.int64), dict[int, Data]()
-        for row, flow in zip(rows.tolist(), flow_of[rows].tolist(), strict=True):
-            for side, tail in list(self._tails[row].items()) if flow >= 0 and not streams.odd[flow] else ():
-                if streams.starts[flow, side] < streams.stops[flow, side]:
-                    sizes[2 * flow + side], tails[2 * flow + side] = len(tail.data), tail
-                    del self._tails[row][side]
-        self._tails = {row: each for row, each in self._tails.items() if each}
-        if not tails:
-            return
-        streams.offsets -= sizes.reshape(-1, 2)
-        places = sorted(tails)
-        content = np.split(streams.stream, streams.starts.ravel()[places])
-        pieces = chain(
-            *((np.frombuffer(tails[at].data, np.uint8), rest) for at, rest in zip(places, content[1:], strict=True))
-        )
-        streams.stream = np.concatenate([content[0], *pieces])
-        moved = np.cumsum(sizes)
-        counts = np.diff(streams.pieces.ravel(), append=streams.ends.size)
-        streams.ends += np.repeat(moved, counts)
-        streams.starts, streams.stops = (
-            each + more.reshape(-1, 2) for each, more in ((streams.starts, moved - sizes), (streams.stops, moved))
-        )
+        self._tails.put(streams, self._rows, self._states.size)
 
     def odd(self, window: Window, streams: Streams, flow: int) -> Iterator[Followed]:
         """A flow of a window, followed by objects."""
@@ -240,7 +210,7 @@ class Connections:
             self._states.plain[known.row] = False
         connection = known.connection
         for row in streams.order[streams.begins[flow] : streams.begins[flow + 1]].tolist():
-            yield from self._told(known, connection.feed(_segment(packets, row, self._files)))
+            yield from self._told(known, connection.feed(segment_of(packets, row, self._files)))
         if window.last:
             yield from self._finished(known, connection)
         elif connection.settled:
@@ -290,7 +260,7 @@ class Connections:
         at_once = known.follower is not None and known.follower.quiet and not known.follower.unheard
         if at_once and not final and not (streams.starts[flow] < streams.stops[flow]).any():
             return
-        for count, (_, event) in enumerate(() if at_once else _events(streams, flow)):
+        for count, (_, event) in enumerate(() if at_once else events(streams, flow)):
             if known.follower is not None and _may_leave(streams, flow, known.follower, event, particular=particular):
                 break
             if not isinstance(event, Data) or count >= MOST_BEGINNING:
@@ -323,7 +293,7 @@ class Connections:
         flow_of[rows] = flows
         carried = self._carried[flow_of[self._carried["connection"]] >= 0]
         carried["connection"] = flow_of[carried["connection"]]
-        ends = final & ~found["waits"] & ~np.isin(rows, list(self._tails))
+        ends = final & ~found["waits"] & ~np.isin(rows, self._tails.rows)
         found["connection"] = flows
         carried = carried[np.argsort(carried["connection"], kind="stable")]
         return Begun(found, states.count[rows] - 1, places[order], final, ends, unheard[order], carried)
@@ -418,7 +388,7 @@ class Connections:
                 return
         scout = Follower(replace(known.link))
         protocol = known.link.protocol
-        for _, event in _events(streams, flow) if not protocol else ():
+        for _, event in events(streams, flow) if not protocol else ():
             if not isinstance(event, Data):
                 return
             protocol = scout.foresees(event)
@@ -476,7 +446,9 @@ class Connections:
         self.done[flows] = True
         for place in np.flatnonzero(states.begun[rows] & (cut | streams.final[flows] | crowded)).tolist():
             flow = int(flows[place])
-            reached = self._places[flow] = self._kept_tails(streams, flow, frames.places[place].tolist())
+            reached = self._places[flow] = self._tails.keep(
+                streams, flow, int(rows[place]), frames.places[place].tolist()
+            )
             whole = reached == tuple(streams.stops[flow].tolist())
             self.done[flow] = whole and not streams.final[flow] and not crowded[place]
             if crowded[place]:
@@ -488,31 +460,17 @@ class Connections:
         self._states.count[rows] = np.maximum(self._states.count[rows], 1)
         self._states.told[rows], self._states.begun[rows] = True, False
 
-    def _kept_tails(self, streams: Streams, flow: int, places: list[int]) -> tuple[int, int]:
-        """Carries what is there of the frames behind some places; gives the places behind it."""
-        offsets, row = streams.offsets[flow] + places - streams.starts[flow], int(self._rows[flow])
-        for side, place in enumerate(places):
-            stop = int(streams.stops[flow, side])
-            if streams.final[flow] or not offsets.all() or streams.ended[flow, side, 0] >= 0:
-                continue
-            if place < stop <= place + MOST_TAIL:
-                last = int(streams.times[np.searchsorted(streams.ends, stop)])
-                tail = Data(SIDES[side], streams.stream[place:stop].tobytes(), int(offsets[side]), last, 0, 0)
-                self._tails.setdefault(row, {})[side] = tail
-                places[side] = stop
-        return places[0], places[1]
-
     def _recalled(self, known: Flow) -> Iterator[Followed]:
         """Gives objects what was carried of a connection, before anything else."""
         carried, known.carried = known.carried, []
-        tails = self._tails.pop(known.row, {})
+        tails = self._tails.pop(known.row)
         link, follower = known.link, known.follower
         if link is None or follower is None:
             return
         for _, side, position, time_us, data in carried:
             for item in follower.recall(Data(SIDES[side], data, position, time_us, 0, 0)):
                 yield link, item
-        for tail in sorted(tails.values(), key=lambda each: each.time_us):
+        for tail in tails:
             for item in follower.take(tail):
                 yield link, item
 
@@ -529,7 +487,7 @@ class Connections:
         told = known.link is None and self._states.count[known.row] > 0  # all of it, in an earlier window
         if not told:
             self._link_of(streams, flow, known)
-        for _, event in _events(streams, flow, self._places.pop(flow, None)):
+        for _, event in events(streams, flow, self._places.pop(flow, None)):
             yield from self._told(known, [event])
         again = streams.duplicates[flow].tolist()
         yield from self._told(
@@ -627,7 +585,7 @@ class Connections:
                 words[:, word(side, name)] for name in ("begun", "size", "acked", "heard", "ended")
             )
             whole &= (ended >= 0) | ((acked <= size + 1) & ((begun > 0) | (heard == 0)))
-        whole[self._seen] = whole[list(self._tails)] = False
+        whole[self._seen] = whole[self._tails.rows] = False
         rows = self._rows = np.flatnonzero(whole)
         self._seen = np.append(self._seen, rows)
         self.done, self._places = np.zeros(rows.size, bool), {}
@@ -726,58 +684,15 @@ class Connections:
         """A flow's latest connection as an object."""
         if not self._states.plain[known.row]:
             return Connection(self._settings)
-        return Connection.from_state(self._as_objects(known), self._settings)
-
-    def _as_objects(self, known: Flow) -> dict[str, Any]:
-        """The state of a plain connection as ``Connection.state`` gives it."""
-        states, row, addresses = self._states, known.row, self._texts(known.row)
-        words = states.words[row].tolist()
-        last, reset, over, sender = words[: len(STATE)]
-        directions = []
-        for number, role in enumerate(SIDES):
-            begun, start, following, size, acked, unseen, heard, ended, _ = words[
-                word(number, "begun") : word(number + 1, "begun")
-            ]
-            closed = ended >= 0
-            directions.append({
-                "role": role, "raw": following if begun else -1, "next": size, "start": start, "settle_us": None,
-                "held": [], "cost": 0, "cuts": [], "seen": size, "gaps": known.gaps[number],
-                "acked": acked or NOTHING, "unseen": unseen, "unseen_size": heard, "mark": 0, "mark_us": 0,
-                "fin": size if closed else -1, "fin_us": max(ended, 0), "closed": closed, "stray": [-1, 0],
-                "slow": closed or not begun, "deadline": NEVER,
-            })  # fmt: skip
-        closing = reset + self._settings.hold_us if reset >= 0 else NEVER
-        return {
-            "version": STATE_VERSION, "number": 0, "addresses": addresses[::-1] if sender else addresses,
-            "known": bool(states.known[row]), "announced": bool(states.count[row]),
-            "opened_us": int(states.opened[row]), "last_us": last,
-            "closing_us": closing, "ended_us": over if over >= 0 else None, "deadline": closing,
-            "directions": directions[::-1] if sender else directions,
-        }  # fmt: skip
+        state = self._states.state(known.row, self._texts(known.row), known.gaps, self._settings.hold_us)
+        return Connection.from_state(state, self._settings)
 
     def _give_back(self, known: Flow, connection: Connection) -> None:
         """Makes words of a connection of which nothing is pending, unless they cannot say all of it."""
         plain = connection.state()
-        first, second = plain["directions"]
-        client, server = (first, second) if first["role"] == "client" else (second, first)
-        both = client["raw"] >= 0 and server["raw"] >= 0
-        if (plain["known"] and not both) or plain["last_us"] < 0:
-            return
-        ended = -1 if plain["ended_us"] is None else plain["ended_us"]
-        words = [plain["last_us"], -1, ended, int(first is server)]
-        for side in (client, server):
-            closed = side["closed"] or ended >= 0
-            words += [
-                side["raw"] >= 0, side["start"], max(side["raw"], 0), side["next"], max(side["acked"], 0),
-                side["unseen"], side["unseen_size"], max(side["fin_us"], 0) if closed else -1,
-                max((end for _, end in side["gaps"]), default=0),
-            ]  # fmt: skip
-        numbers = [self._endpoints.number(address) for address in plain["addresses"]]
-        states, row = self._states, known.row
-        states.client[row] = numbers[0 if first is client else 1]
-        states.known[row], states.opened[row] = plain["known"], plain["opened_us"]
-        states.words[row], states.plain[row] = words, True
-        known.connection, known.gaps = None, (client["gaps"], server["gaps"])
+        gaps = self._states.put(known.row, plain, list(map(self._endpoints.number, plain["addresses"])))
+        if gaps is not None:
+            known.connection, known.gaps = None, gaps
 
 
 @lru_cache(1 << 10)
@@ -815,52 +730,3 @@ def _may_leave(streams: Streams, flow: int, follower: Follower, event: Event, *,
             if not follower.begins_whole(SIDES[side], streams.stream[start:stop].tobytes()):
                 return False
     return True
-
-
-def _segment(packets: Packets, row: int, files: list[int]) -> Segment:
-    begin, size = int(packets.begin[row]), int(packets.size[row])
-    return Segment(
-        int(packets.time[row]),
-        packets.endpoints.text(int(packets.source[row])),
-        packets.endpoints.text(int(packets.target[row])),
-        int(packets.sequence[row]),
-        int(packets.acknowledgment[row]),
-        int(packets.flags[row]),
-        bytes(packets.data[begin : begin + size]),
-        int(packets.position[row]),
-        files[packets.file[row]],
-        int(packets.length[row]),
-    )
-
-
-def _events(streams: Streams, flow: int, places: tuple[int, int] | None = None) -> Iterator[tuple[int, Event]]:
-    """Bytes and ends of both sides of a plain connection in the order of their ranks, which are with them.
-
-    Args:
-        places: of each side, where in ``Streams.stream`` what is wanted begins; by default where its bytes do.
-    """
-    begins = streams.starts[flow].tolist() if places is None else places
-    stops, ended = streams.stops[flow].tolist(), streams.ended[flow, :, 0].tolist()
-    sides = [
-        _events_of(streams, flow, side, begins[side])
-        for side in range(2)
-        if begins[side] < stops[side] or ended[side] >= 0
-    ]
-    return heapq.merge(*sides, key=itemgetter(0)) if len(sides) > 1 else chain.from_iterable(sides)
-
-
-def _events_of(streams: Streams, flow: int, side: int, begin: int) -> Iterator[tuple[int, Event]]:
-    """Those of one side."""
-    name, first = SIDES[side], int(streams.starts[flow, side])
-    before = int(streams.offsets[flow, side])
-    stop, piece = int(streams.stops[flow, side]), int(streams.pieces[flow, side])
-    if begin > first:
-        piece = int(np.searchsorted(streams.ends, begin, side="right"))
-    while begin < stop:
-        end, time_us = int(streams.ends[piece]), int(streams.times[piece])
-        data = streams.stream[begin:end].tobytes()
-        yield int(streams.ranks[piece]), Data(name, data, before + begin - first, time_us, 0, 0)
-        begin, piece = end, piece + 1
-    rank, time_us = streams.ended[flow, side].tolist()
-    if rank >= 0:
-        yield rank, Closed(name, "fin", time_us)

@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wirekit.capture.tcp.connection import STATE_VERSION
+from wirekit.capture.tcp.direction import NEVER, NOTHING
 from wirekit.road.compiled import loop
-from wirekit.road.streams import SIDE, STATE, Streams
+from wirekit.road.streams import SIDE, STATE, Streams, word
+from wirekit.tables.columns import SIDES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
 _FIRST_ROOM = 1 << 10
@@ -82,6 +87,69 @@ class States:
         words = self.words[: self.size]
         over = self.plain[: self.size] & (words[:, STATE.index("over")] >= 0)
         return np.flatnonzero(over & (words[:, STATE.index("last")] < time_us))
+
+    def state(self, row: int, addresses: list[str], gaps: tuple[Any, Any], hold_us: int) -> dict[str, Any]:
+        """What a row says of a plain connection, as ``Connection.state`` gives it.
+
+        Args:
+            row: the flow.
+            addresses: of client and server.
+            gaps: of each side, those that ``Connection`` remembers.
+            hold_us: how long a connection stays open behind a reset.
+        """
+        words = self.words[row].tolist()
+        last, reset, over, sender = words[: len(STATE)]
+        directions = []
+        for number, role in enumerate(SIDES):
+            begun, start, following, size, acked, unseen, heard, ended, _ = words[
+                word(number, "begun") : word(number + 1, "begun")
+            ]
+            closed = ended >= 0
+            directions.append({
+                "role": role, "raw": following if begun else -1, "next": size, "start": start, "settle_us": None,
+                "held": [], "cost": 0, "cuts": [], "seen": size, "gaps": gaps[number],
+                "acked": acked or NOTHING, "unseen": unseen, "unseen_size": heard, "mark": 0, "mark_us": 0,
+                "fin": size if closed else -1, "fin_us": max(ended, 0), "closed": closed, "stray": [-1, 0],
+                "slow": closed or not begun, "deadline": NEVER,
+            })  # fmt: skip
+        closing = reset + hold_us if reset >= 0 else NEVER
+        return {
+            "version": STATE_VERSION, "number": 0, "addresses": addresses[::-1] if sender else addresses,
+            "known": bool(self.known[row]), "announced": bool(self.count[row]),
+            "opened_us": int(self.opened[row]), "last_us": last,
+            "closing_us": closing, "ended_us": over if over >= 0 else None, "deadline": closing,
+            "directions": directions[::-1] if sender else directions,
+        }  # fmt: skip
+
+    def put(self, row: int, state: Mapping[str, Any], ends: list[int]) -> tuple[Any, Any] | None:
+        """Makes words of the state of a connection of which nothing is pending.
+
+        Args:
+            row: the flow.
+            state: as ``Connection.state`` gives it.
+            ends: the endpoints of its addresses.
+
+        Returns:
+            Of client and server the gaps, which words cannot say; None where they cannot say other things either.
+        """
+        first, second = state["directions"]
+        client, server = (first, second) if first["role"] == "client" else (second, first)
+        both = client["raw"] >= 0 and server["raw"] >= 0
+        if (state["known"] and not both) or state["last_us"] < 0:
+            return None
+        ended = -1 if state["ended_us"] is None else state["ended_us"]
+        words = [state["last_us"], -1, ended, int(first is server)]
+        for side in (client, server):
+            closed = side["closed"] or ended >= 0
+            words += [
+                side["raw"] >= 0, side["start"], max(side["raw"], 0), side["next"], max(side["acked"], 0),
+                side["unseen"], side["unseen_size"], max(side["fin_us"], 0) if closed else -1,
+                max((end for _, end in side["gaps"]), default=0),
+            ]  # fmt: skip
+        self.client[row] = ends[0 if first is client else 1]
+        self.known[row], self.opened[row] = state["known"], state["opened_us"]
+        self.words[row], self.plain[row] = words, True
+        return client["gaps"], server["gaps"]
 
     def _make_room(self, wanted: int) -> None:
         room = self.low.size

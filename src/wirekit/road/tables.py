@@ -27,9 +27,10 @@ from wirekit.pipeline.summary import FileSummary, Summary
 from wirekit.registry import registry
 from wirekit.road.assembly import Assembly
 from wirekit.road.begun import Begun, nothing_begun
-from wirekit.road.connections import SIDES, Connections
+from wirekit.road.connections import Connections
 from wirekit.road.contents import Contents, read_contents
 from wirekit.road.deferred import LongFlow
+from wirekit.road.events import SIDES
 from wirekit.road.index import Index, index_frames, recognised
 from wirekit.road.packets import Endpoints, Packets
 from wirekit.road.streams import REASONS, Streams, put_together

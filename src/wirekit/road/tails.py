@@ -1,0 +1,86 @@
+"""Frames of which a window has the begin only: their bytes go to the next one."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wirekit.capture.tcp import Data
+from wirekit.road.events import SIDES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from wirekit.road.streams import Streams
+
+MOST_TAIL = 1 << 20
+"""Bytes of a frame that are carried."""
+
+
+class Tails:
+    """What is there of frames that are not all there, by row of ``States`` and side."""
+
+    def __init__(self) -> None:
+        self._tails: dict[int, dict[int, Data]] = {}
+
+    def __contains__(self, row: int) -> bool:
+        return row in self._tails
+
+    @property
+    def rows(self) -> list[int]:
+        """The flows that have one."""
+        return list(self._tails)
+
+    def pop(self, row: int) -> list[Data]:
+        """Those of a flow, in the order of time; it has none from here on."""
+        return sorted(self._tails.pop(row, {}).values(), key=lambda each: each.time_us)
+
+    def keep(self, streams: Streams, flow: int, row: int, places: list[int]) -> tuple[int, int]:
+        """Carries what is there of the frames behind some places, one a side; gives the places behind it."""
+        offsets = streams.offsets[flow] + places - streams.starts[flow]
+        for side, place in enumerate(places):
+            stop = int(streams.stops[flow, side])
+            if streams.final[flow] or not offsets.all() or streams.ended[flow, side, 0] >= 0:
+                continue
+            if place < stop <= place + MOST_TAIL:
+                last = int(streams.times[np.searchsorted(streams.ends, stop)])
+                tail = Data(SIDES[side], streams.stream[place:stop].tobytes(), int(offsets[side]), last, 0, 0)
+                self._tails.setdefault(row, {})[side] = tail
+                places[side] = stop
+        return places[0], places[1]
+
+    def put(self, streams: Streams, rows: NDArray[np.int64], size: int) -> None:
+        """Puts them in front of what comes behind them in a window.
+
+        Args:
+            streams: the window.
+            rows: of its flows.
+            size: how many rows there are.
+        """
+        held = np.fromiter(self._tails, np.int64, len(self._tails))
+        flow_of = np.full(size, -1, np.int64)
+        flow_of[rows] = np.arange(rows.size)
+        sizes, tails = np.zeros(streams.starts.size, np.int64), dict[int, Data]()
+        for row, flow in zip(held.tolist(), flow_of[held].tolist(), strict=True):
+            for side, tail in list(self._tails[row].items()) if flow >= 0 and not streams.odd[flow] else ():
+                if streams.starts[flow, side] < streams.stops[flow, side]:
+                    sizes[2 * flow + side], tails[2 * flow + side] = len(tail.data), tail
+                    del self._tails[row][side]
+        self._tails = {row: each for row, each in self._tails.items() if each}
+        if not tails:
+            return
+        streams.offsets -= sizes.reshape(-1, 2)
+        places = sorted(tails)
+        content = np.split(streams.stream, streams.starts.ravel()[places])
+        pieces = chain(
+            *((np.frombuffer(tails[at].data, np.uint8), rest) for at, rest in zip(places, content[1:], strict=True))
+        )
+        streams.stream = np.concatenate([content[0], *pieces])
+        moved = np.cumsum(sizes)
+        counts = np.diff(streams.pieces.ravel(), append=streams.ends.size)
+        streams.ends += np.repeat(moved, counts)
+        streams.starts, streams.stops = (
+            each + more.reshape(-1, 2) for each, more in ((streams.starts, moved - sizes), (streams.stops, moved))
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from typing import Any
 
@@ -99,9 +100,22 @@ def test_pieces_give_the_frames_that_the_whole_gives(rubbish: bytes, cuts: list[
     assert b"".join(expected).endswith(PING)
 
 
-def frames_in(conversation: Conversation, pieces: list[bytes]) -> list[bytes]:
-    events = [event for piece in pieces for event in conversation.receive("client", piece)]
+def frames_in(conversation: Conversation, pieces: list[bytes], side: str = "client") -> list[bytes]:
+    events = [event for piece in pieces for event in conversation.receive(side, piece)]
     return [event.data for event in events if isinstance(event, wirekit.conversation.Frame)]
+
+
+def test_a_state_that_was_pickled_goes_on_alike() -> None:
+    """What may be a frame in one direction is nothing to the other."""
+    known = Conversation("kafka", started=False)
+    copy = Conversation("kafka", started=False)
+    copy.restore(pickle.loads(pickle.dumps(known.state())))
+    asked = wirekit.encode("kafka.list_groups.request.v0", {"correlation_id": 7, "client_id": "me", "body": {}})
+    body = {"error_code": 0, "groups": []}
+    given = wirekit.encode("kafka.list_groups.response.v0", {"correlation_id": 7, "body": body})
+    for data, side in ((asked[:20], "client"), (asked[20:], "client"), (given[:9], "server"), (given[9:], "server")):
+        assert frames_in(copy, [data], side) == frames_in(known, [data], side)
+    assert copy.state() == known.state()
 
 
 def test_a_possible_longer_frame_does_not_hide_a_whole_one() -> None:

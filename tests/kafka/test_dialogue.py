@@ -213,6 +213,14 @@ class TestSasl:
         answer = frame(conversation, "server", response("list_groups", 0, 2, NO_GROUPS))
         assert answer.schema == "kafka.list_groups.response.v0"
 
+    def test_a_version_that_is_not_declared(self) -> None:
+        """Nobody knows what its answer says of the mechanism."""
+        conversation = Conversation("kafka")
+        asked = frame(conversation, "client", self.handshake[:6] + b"\0\5" + self.handshake[8:])
+        assert (asked.description.api, asked.description.version) == ("sasl_handshake", 5)
+        answer = frame(conversation, "server", self.accepted)
+        assert (answer.schema, answer.description.api) == ("kafka.response", "sasl_handshake")
+
     def test_several_rounds(self) -> None:
         conversation = Conversation("kafka")
         frame(conversation, "client", self.handshake)

@@ -251,6 +251,14 @@ def test_the_end_of_a_connection_that_objects_have_seen(tmp_path: Path) -> None:
     assert_same(write(tmp_path / "copy.pcap", found), windows=(166,))
 
 
+def test_a_connection_that_objects_take_twice_in_a_window(tmp_path: Path) -> None:
+    """What it waits for the second time is known to objects alone."""
+    copy, random = packets(FIXTURES / "pcap" / "kafka-0.9.0.1-4-clients.pcapng"), Random(163)
+    for damage in ("joined_late", "reordered"):
+        copy = DAMAGES[damage](copy, random)
+    assert_same(write(tmp_path / "copy.pcap", copy), windows=(200,))
+
+
 @pytest.mark.parametrize("damage", [None, "dropped", "joined_late"])
 def test_ports_again_after_a_long_time(damage: str | None, tmp_path: Path) -> None:
     """A connection after a long time is another one, and told even if nothing but its end was captured."""

@@ -32,12 +32,14 @@ class Skipped:
 
     Attributes:
         sides: the sides that sent frames.
+        clients: what the clients call themselves in them.
         calls: API and version of the requests, all of which were answered.
         names: the meanings of declared names after them.
         most: the number of bytes stated by the last ``Kind.most`` among them; 0 if none states one.
     """
 
     sides: list[str]
+    clients: set[str | None] = field(default_factory=set)
     calls: list[tuple[str, int]] = field(default_factory=list)
     names: Names = field(default_factory=dict)
     most: int = 0

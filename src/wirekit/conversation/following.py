@@ -82,7 +82,8 @@ class _Direction:
         heapq.heappush(self.waiting, (end, start))
 
     def state(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
+        values = {name: getattr(self, name) for name in self.__slots__}
+        return values | {"waiting": [*self.waiting], "whole": [*self.whole]}  # which are one list where there are none
 
     def restore(self, state: Mapping[str, Any]) -> None:
         self.buffer += state["buffer"]

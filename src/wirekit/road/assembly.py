@@ -19,8 +19,8 @@ from wirekit.pipeline.ids import connection_id
 from wirekit.pipeline.messages import embedded_rows
 from wirekit.pipeline.rows import Rows, array
 from wirekit.pipeline.summary import FileSummary
-from wirekit.road.arrays import Columns, codes_of, days, joined, small, table_of, times
-from wirekit.road.begun import CARRIED, Begun, Followed, nothing_begun
+from wirekit.road.arrays import Columns, codes_of, days, joined, small, table_of, times, whole
+from wirekit.road.begun import CARRIED, Begun, Called, Followed, nothing_begun
 from wirekit.road.contents import NOT_THERE, Contents
 from wirekit.road.index import Index, grouped
 from wirekit.road.packets import PORT_BITS
@@ -148,7 +148,7 @@ class Assembly:
         for group in grouped(np.stack(codes)) if codes else ():
             values = {name: column[int(group[0])].as_py() for name, column in told.items()}
             facts[group] = {name: value for name, value in values.items() if value is not None} or None
-        return self._left_over(calls, errors, facts)
+        return self._left_over(calls, errors, facts, whole(self._calls[0].column("client")))
 
     def undecoded(self) -> Followed:
         """The same where their frames are not decoded here: without what calls and facts say."""
@@ -156,7 +156,9 @@ class Assembly:
         none = np.zeros(flows.size, np.int64)
         return self._left_over(none, none, np.full(flows.size, None, object))
 
-    def _left_over(self, calls: NDArray[Any], errors: NDArray[Any], facts: NDArray[Any]) -> Followed:
+    def _left_over(
+        self, calls: NDArray[Any], errors: NDArray[Any], facts: NDArray[Any], clients: pa.Array | None = None
+    ) -> Followed:
         index, contents, flows = self.index, self.contents, self.begun.flows
         places = np.maximum(self._reached[flows], self.begun.places)
         unkept = np.flatnonzero(~contents.kept)
@@ -166,21 +168,28 @@ class Assembly:
             waiting[name] = getattr(index, name)[unkept]
         bounds = zip(index.start[unkept].tolist(), index.stop[unkept].tolist(), strict=True)
         waiting["data"] = [self.streams.stream[start:stop].tobytes() for start, stop in bounds]
-        sizes, called = places - self.begun.places, self._called(flows)
+        sizes, called = places - self.begun.places, self._called(flows, clients)
         return Followed(flows, places, sizes, waiting, calls, errors, called, facts, contents.names, contents.most)
 
-    def _called(self, flows: NDArray[Any]) -> NDArray[Any]:
-        """API and version of the calls of some connections, a set for each."""
+    def _called(self, flows: NDArray[Any], clients: pa.Array | None) -> NDArray[Any]:
+        """API, version and client's name of the calls of some connections, a set for each."""
         facts, found = self.facts, np.full(flows.size, frozenset(), object)
-        first = self.first[facts.api[self.first] >= 0]
-        code, names = np.zeros(first.size, np.int64), list[tuple[str, int]]()
-        for number, group in enumerate(grouped(np.stack([facts.api[first], facts.version[first]]))):
+        there = facts.api[self.first] >= 0
+        first = self.first[there]
+        client, texts = np.zeros(first.size, np.int64), list[tuple[str | None, ...]]([()])
+        if clients is not None:
+            coded = clients.dictionary_encode()
+            texts = [(text,) for text in (*coded.dictionary.to_pylist(), None)]
+            client = np.asarray(coded.indices.fill_null(len(texts) - 1))[there].astype(np.int64)
+        code, names = np.zeros(first.size, np.int64), list[Called]()
+        for number, group in enumerate(grouped(np.stack([facts.api[first], facts.version[first], client]))):
             code[group] = number
-            names.append((facts.apis[int(facts.api[first[group[0]]])], int(facts.version[first[group[0]]])))
+            one = first[group[0]]
+            names.append((facts.apis[int(facts.api[one])], int(facts.version[one]), texts[int(client[group[0]])]))
         several = max(len(names), 1)
         connection, code = np.divmod(np.unique(self.index.connection[first] * several + code), several)
         bounds = np.searchsorted(connection, [flows, flows + 1]).T.tolist()
-        sets: dict[tuple[int, ...], frozenset[tuple[str, int]]] = {}
+        sets: dict[tuple[int, ...], frozenset[Called]] = {}
         codes = code.tolist()
         for place, (begin, end) in enumerate(bounds):
             which = tuple(codes[begin:end])

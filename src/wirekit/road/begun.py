@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from wirekit.conversation import Names
 
+Called = tuple[str, int, tuple[str | None, ...]]
+"""API and version of a call, and what the client calls itself; nothing where that was not read."""
 CONVERSATION = np.dtype(
     [
         ("connection", np.int64),
@@ -39,7 +41,7 @@ CONVERSATION = np.dtype(
 """A conversation: its connection, which is a flow of a window or a row of ``States``; the protocol's name; calls in the
 tables so far, and those with an error; payload bytes by side and fate, without those of skipped frames; by side, bytes
 of frames that no object has followed; the bytes that the last of them states, and those that a frame may have, as both
-sides have agreed, or 0; (API, version) of calls that no object has followed; columns of the table ``connections``; what
+sides have agreed, or 0; the calls that no object has followed, as ``Called``; columns of ``connections``; what
 declared names stand for; whether objects have to tell its end, as they know of calls that wait or of the end of a side;
 the ``Follower`` of what objects have followed, its state as bytes, or None if that is nothing."""
 CARRIED = np.dtype(
@@ -98,7 +100,7 @@ class Followed:
         places, sizes: (connection, side) where they end in ``Streams.stream``, and their bytes.
         waiting: those that are not in the tables, in the order of arrival.
         calls, errors: how many calls they are, and how many of these have an error.
-        called: (API, version) of the calls.
+        called: of each the set of its calls, as ``Called``.
         facts: columns of the table ``connections``.
         names, most: by flow, what ``Skipped`` has of them.
     """

@@ -231,7 +231,7 @@ class Connections:
         fresh = np.array([resumable.get(protocols[flow], False) for flow in flows.tolist()], bool)
         carries = (streams.starts[flows] < streams.stops[flows]).any(axis=1)
         heard = states.begun[rows] & (streams.offsets[flows] > 0).all(axis=1)
-        left = carries | streams.final[flows]
+        left = carries | streams.final[flows] | _closing(streams, flows)
         self.done[flows[heard & ~left]] = True
         started = flows[fresh]
         states.take(rows[fresh], streams, started)
@@ -357,7 +357,9 @@ class Connections:
             follower.skip(side, size)
         names = told["names"] or {}
         sides = [side for side, size in skipped.items() if size]
-        follower.skipped(Skipped(sides, sorted(told["called"]), names, int(told["stated"])))
+        called = {(api, version) for api, version, _ in told["called"]}
+        clients = {name for *_, each in told["called"] for name in each}
+        follower.skipped(Skipped(sides, clients, sorted(called), names, int(told["stated"])))
         calls = self._writer.calls_of(self._name, known.link)
         calls.add(int(told["calls"]), int(told["errors"]), told["facts"] or {}, names)
         known.carried = self._carried[self._carried["connection"] == row].tolist()
@@ -443,14 +445,15 @@ class Connections:
         large = np.bincount(of_flow, sizes, streams.odd.size) > CARRIED_BYTES
         crowded = (many | large)[flows]
         cut = (frames.places < streams.stops[flows]).any(axis=1)
+        closing = _closing(streams, flows) | streams.final[flows]
         self.done[flows] = True
-        for place in np.flatnonzero(states.begun[rows] & (cut | streams.final[flows] | crowded)).tolist():
+        for place in np.flatnonzero(states.begun[rows] & (cut | closing | crowded)).tolist():
             flow = int(flows[place])
             reached = self._places[flow] = self._tails.keep(
                 streams, flow, int(rows[place]), frames.places[place].tolist()
             )
             whole = reached == tuple(streams.stops[flow].tolist())
-            self.done[flow] = whole and not streams.final[flow] and not crowded[place]
+            self.done[flow] = whole and not closing[place] and not crowded[place]
             if crowded[place]:
                 yield from self._recalled(self._flow(rows[place]))
 
@@ -500,6 +503,7 @@ class Connections:
             if left:
                 yield from self._told(known, [Closed("both" if len(left) == 2 else left[0], reason, time_us)])
             if window.last and known.link is not None:
+                self._ending.pop(known.row, None)
                 yield known.link, None
 
     def whole(self, window: Window, flow: int, link: Link, items: Iterable[Item]) -> Iterator[Followed]:
@@ -549,8 +553,8 @@ class Connections:
         """Makes bytes of the followers of connections that columns go on with."""
         self._compact()
         for row in self._packing:
-            if self._states.begun[row]:
-                place = int(np.searchsorted(self._begun, row))
+            place = int(np.searchsorted(self._begun, row))
+            if self._states.begun[row] and not self._conversations["waits"][place]:
                 follower = self._conversations["follower"][place]
                 if isinstance(follower, Follower):
                     self._conversations["follower"][place] = pickle.dumps(follower.state(), pickle.HIGHEST_PROTOCOL)
@@ -693,6 +697,11 @@ class Connections:
         gaps = self._states.put(known.row, plain, list(map(self._endpoints.number, plain["addresses"])))
         if gaps is not None:
             known.connection, known.gaps = None, gaps
+
+
+def _closing(streams: Streams, flows: NDArray[Any]) -> NDArray[Any]:
+    """Whether a side of a connection ends in this window: objects have to know it if they get what comes later."""
+    return np.asarray((streams.ended[flows, :, 0] >= 0).any(axis=1))
 
 
 @lru_cache(1 << 10)

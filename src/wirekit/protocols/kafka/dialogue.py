@@ -272,7 +272,8 @@ class KafkaDialogue(Dialogue):
                 self.expects["server"] = "frames"
         else:
             self.expects["server"] = "frames"
-            if frame.description.api == SASL_HANDSHAKE.name and frame.decoded.error is None:
+            whole = frame.decoded.error is None and frame.schema != ANY_RESPONSE  # whose body is bytes
+            if frame.description.api == SASL_HANDSHAKE.name and whole:
                 accepted = frame.value.body.error_code == 0
                 self.expects["server" if accepted else "client"] = "tokens" if accepted else "frames"
             for request in self.requests.forget_before(frame.request.offset):
@@ -285,8 +286,9 @@ class KafkaDialogue(Dialogue):
         return plain and "tokens" not in self.expects.values()
 
     def skipped(self, frames: Skipped) -> None:
-        """Takes note that the broker answers in the versions asked for."""
+        """Takes note of client ids, and that the broker answers in the versions asked for."""
         self.expects.update(dict.fromkeys(frames.sides, "frames"))
+        self.client_ids.update(frames.clients)
         for api, version in frames.calls:
             self.layouts.setdefault((api, version), version)
 

@@ -251,6 +251,17 @@ def test_the_end_of_a_connection_that_objects_have_seen(tmp_path: Path) -> None:
     assert_same(write(tmp_path / "copy.pcap", found), windows=(166,))
 
 
+@pytest.mark.parametrize("name", ["pulsar-nobatch", "pulsar-batch"])
+def test_a_first_byte_that_no_protocol_has(name: str, tmp_path: Path) -> None:
+    """Nobody looks for a protocol any more, whatever comes behind it."""
+    found = packets(FIXTURES / "pcap" / f"{name}.pcap")
+    at = next(number for number, each in enumerate(found) if tcp(each).payload)
+    data = bytearray(found[at].data)
+    data[-len(tcp(found[at]).payload)] = 0x2B
+    found[at] = found[at]._replace(data=bytes(data))
+    assert_same(write(tmp_path / "copy.pcap", found), windows=(700, 1500, 2000))
+
+
 def test_a_connection_that_objects_take_twice_in_a_window(tmp_path: Path) -> None:
     """What it waits for the second time is known to objects alone."""
     copy, random = packets(FIXTURES / "pcap" / "kafka-0.9.0.1-4-clients.pcapng"), Random(163)

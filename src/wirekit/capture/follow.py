@@ -230,6 +230,8 @@ class Follower:
         """The protocol that ``take`` would find with an event, "" if none; the bytes are for recognition alone."""
         link = self.link
         sides = link.client, link.server
+        if self._hopeless:
+            return ""
         self._hold(event)
         return link.protocol if self._decided(last=False) and (link.client, link.server) == sides else ""
 

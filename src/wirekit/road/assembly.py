@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 SEVERAL = (CALL_TOPICS, GROUP_EVENTS, OFFSETS)
 """Tables that have several rows a call."""
-OF_CALLS = ("is_replica", "error")
+OF_CALLS = ("client", "is_replica", "error")
 """Columns of ``calls`` that others depend on."""
 OUTCOMES = pa.array(["answered", "unanswered", "one_way", "event"])
 

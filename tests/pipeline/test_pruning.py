@@ -103,9 +103,9 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
     captured, stored = reading.captured_batches, reading.stored_batches
 
-    def captured_noted(files: Any, *more: Any) -> Any:
+    def captured_noted(files: Any, *more: Any, **named: Any) -> Any:
         names.append(Path(files[0].path).name)
-        return captured(files, *more)
+        return captured(files, *more, **named)
 
     def stored_noted(each: Any, *more: Any) -> Any:
         names.append(Path(each.path).parent.name)

@@ -283,3 +283,16 @@ def test_spark_reads_objects_and_writes_them(
     register(spark)  # with this environment
     source = spark.read.format("wirekit").option("table", "messages")
     assert source.load(f"s3://{BUCKET}/some/captures/*batch.pcap").count() == 10
+
+
+def test_a_stream_keeps_its_state_in_an_object_store(store: ObjectStore, tmp_path: Path) -> None:
+    pytest.importorskip("pyspark")
+    from tests.spark.test_stream_state import Query, whole
+
+    header, packets = pcap_records(PULSAR)
+    for number, part in enumerate((packets[:6], packets[6:15], packets[15:])):
+        store.put(f"streamed/trace.pcap{number or ''}", header + b"".join(part))
+    folder = f"s3://{BUCKET}/streamed/*"
+    query = Query(folder, f"s3://{BUCKET}/state", maxFilesPerTrigger="1")
+    assert query.finish() == whole(folder, "calls")
+    assert query.batches == [[["trace.pcap"]], [["trace.pcap1"]], [["trace.pcap2"]], [[]]]

@@ -44,19 +44,20 @@ Span = tuple[int, int]
 """Capture times of the first and the last packet, microseconds since the epoch."""
 
 
-def rotations(paths: Iterable[str]) -> list[Parts]:
+def rotations(paths: Iterable[str], spans: Spans | None = None) -> list[Parts]:
     """The captures that files are parts of: the files of each in the order of their times.
 
     Files whose names say that they may belong together are read through for the times of their packets.
 
     Args:
         paths: capture files. One that cannot be read, or that holds no packet, is a capture of its own.
+        spans: times that are known; those that were looked for are added.
 
     Returns:
         Captures in the order in which the first of their files was named.
     """
     place = {path: number for number, path in enumerate(dict.fromkeys(paths))}
-    spans = _Spans()
+    spans = Spans() if spans is None else spans
     captures: list[Parts] = [(path,) for path in place]
     for kind, longest_pause_us in ((_rotated, None), (_numbered, LONGEST_PAUSE_US)):
         alike = defaultdict(list)
@@ -78,20 +79,26 @@ def _numbered(path: str) -> str:
     return os.path.join(folder, _LAST_NUMBER.sub("#", name))
 
 
-class _Spans(dict[str, Span | None]):
+class Spans(dict[str, Span | None]):
     """The span of each file, None for one without packets; found when it is first asked for."""
 
     def ask(self, paths: Iterable[str]) -> None:
         """Finds those of files that will be asked for: of object stores several at once."""
         wanted = [path for path in paths if path not in self]
-        self.update(zip(wanted, in_parallel(_span, wanted), strict=True))
+        self.update(zip(wanted, in_parallel(span_of, wanted), strict=True))
 
     def __missing__(self, path: str) -> Span | None:
-        self[path] = _span(path)
+        self[path] = span_of(path)
         return self[path]
 
 
-def _span(path: str) -> Span | None:
+def span_of(path: str, *, whole: bool = True) -> Span | None:
+    """The span of a file, None for one without packets.
+
+    Args:
+        path: the file.
+        whole: False for the span of its first packet.
+    """
     times: list[int] = []
     try:
         if not (is_remote(path) or os.path.isfile(path)):
@@ -99,12 +106,14 @@ def _span(path: str) -> Span | None:
         with open_capture(path) as capture:
             for packet in capture.packets():
                 times[1:] = [packet.time_us]
+                if not whole:
+                    break
     except (WireError, OSError):
         times = []
     return (times[0], times[-1]) if times else None
 
 
-def _joined(group: list[Parts], spans: _Spans, longest_pause_us: int | None) -> Iterator[Parts]:
+def _joined(group: list[Parts], spans: Spans, longest_pause_us: int | None) -> Iterator[Parts]:
     """Captures with names that are alike, joined where one follows the other."""
     if len(group) == 1:
         yield group[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from wirekit.capture.files import check_capture
 from wirekit.errors import Misuse, WireError
+from wirekit.pipeline.carried import Carried, Continuation
 from wirekit.pipeline.flows import flow_batches
 from wirekit.pipeline.inputs import CAPTURE, Input, Job, captures, find_inputs
 from wirekit.pipeline.packets import packet_batches
@@ -21,7 +22,7 @@ from wirekit.pipeline.serial import captured_batches, sorted_packets
 from wirekit.pipeline.stored import stored_batches
 from wirekit.pipeline.summary import Summary
 from wirekit.registry import registry
-from wirekit.tables.columns import CONNECTIONS, FROM_INPUTS, PACKETS
+from wirekit.tables.columns import CONNECTIONS, FROM_INPUTS, PACKETS, Table
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
@@ -124,35 +125,57 @@ def table_batches(
     *,
     ports: frozenset[int] = frozenset(),
     summary: Summary | None = None,
+    keep: Callable[[Carried], object] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of one table, file by file, in batches of about 16 MiB.
 
     Args:
-        job: the files, and how protocols are chosen.
+        job: the files, and how protocols are chosen. A capture that continues is read even if no row is wanted.
         table: ``packets``, or one that captures and stored files give.
         columns: those that are wanted, in this order; by default all.
         filter: the rows that are wanted; files that can have none of them are not read.
         ports: if there are any, only segments from or to one of these.
         summary: is counted up.
+        keep: takes the state of a capture that goes on, when its files are read.
     """
     summary = Summary() if summary is None else summary
     schema = READABLE[table].schema
     chosen = schema.names if columns is None else list(columns)
-    read = {*chosen, *(() if filter is None else columns_of(filter, schema))}
-    # The account of a connection's bytes needs all of its columns.
-    wanted = READABLE[table] if table == CONNECTIONS.name else READABLE[table].only(read)
+    wanted = _wanted(table, chosen, filter)
     job = replace(job, values=job.values and "value" in wanted.names)
     for files in captures(job.inputs):
-        if filter is not None and not may_have_rows(files, filter, schema, job.road):
+        about = job.continuations.get(files[0].number)
+        carried = None if about is None else Carried(about, job.choice)
+        if filter is not None and carried is None and not may_have_rows(files, filter, schema, job.road):
             continue
         if files[0].kind != CAPTURE:
             tables: Iterator[tuple[str, Any]] = stored_batches(files[0], job, summary, {table: wanted})
         elif table == PACKETS.name:
             tables = ((table, batch) for batch in packet_batches(files, ports=ports, table=wanted))
         elif ports:
-            tables = flow_batches(sorted_packets(files, ports), job, summary, {table: wanted})
+            rows = sorted_packets(files, ports, carried=carried)
+            tables = flow_batches(rows, job, summary, {table: wanted}, carried)
         else:
-            tables = captured_batches(files, job, summary, {table: wanted})
+            tables = captured_batches(files, job, summary, {table: wanted}, carried=carried)
         for name, batch in tables:
             if name == table:
                 yield (batch if filter is None else batch.filter(filter)).select(chosen)
+        if keep is not None and carried is not None and carried.goes_on:
+            keep(carried)
+
+
+def ended_batches(
+    about: Continuation, job: Job, table: str, columns: Sequence[str], filter: pc.Expression | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of what was open at the end of a capture's files, when no more come; the arguments as above."""
+    tables = {table: _wanted(table, columns, filter)}
+    for _, batch in flow_batches((), job, tables=tables, carried=Carried(about, job.choice)):
+        yield (batch if filter is None else batch.filter(filter)).select(columns)
+
+
+def _wanted(table: str, columns: Iterable[str], filter: pc.Expression | None) -> Table:
+    """The table with the columns that are read."""
+    whole = READABLE[table]
+    if table == CONNECTIONS.name:
+        return whole  # the account of a connection's bytes needs all of its columns
+    return whole.only({*columns, *(() if filter is None else columns_of(filter, whole.schema))})

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -35,19 +35,22 @@ from wirekit.errors import Misuse
 from wirekit.pipeline.inputs import CAPTURE, Input, Job, Split, captures, find_inputs, joined_inputs, renumbered
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.predicates import columns_of, parsed
-from wirekit.pipeline.reading import READABLE, table_batches
+from wirekit.pipeline.reading import READABLE, ended_batches, table_batches
 from wirekit.pipeline.roads import by_columns
 from wirekit.registry import registry
 from wirekit.storage import is_remote, open_binary
 from wirekit.tables.columns import PACKETS, QUARANTINE
 
 if TYPE_CHECKING:
+    import pyarrow.compute as pc
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
+    from wirekit.pipeline.carried import Carried, Continuation
+
 BUNDLE_BYTES = 64 << 20
 OPTIONS = ("table", "path", "paths", "columns", "where", "protocol", "ports", "separate")
-STREAM_OPTIONS = ("maxfilespertrigger", "maxbytespertrigger", "settle", "ignoremissing")
+STREAM_OPTIONS = ("maxfilespertrigger", "maxbytespertrigger", "settle", "ignoremissing", "state", "closeafter")
 """Those that only streams have, in small letters."""
 HEAD = 64
 """Bytes by which a capture is told."""
@@ -164,22 +167,57 @@ class CaptureReader(DataSourceReader):
         """The rows of a partition's captures, in batches of about 16 MiB."""
         if not isinstance(partition, CapturePartition):
             return
+        yield from self._of_schema(self._batches(partition.captures, partition.split))
+
+    def _of_schema(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         # Spark takes only batches of exactly this schema, and has no timestamps but those of microseconds.
         schema = to_arrow_schema(self._schema, timezone="UTC")
-        for batch in self._batches(partition.captures, partition.split):
+        for batch in batches:
             yield batch.select(schema.names).cast(schema)
 
     def _batches(self, files: tuple[Input, ...], split: Split | None) -> Iterator[pa.RecordBatch]:
-        hints = {port: protocol for port, protocol in self._ports.items() if protocol}
-        table, names = READABLE[self._table], self._schema.names
-        where = parsed(self._where, table.schema) if self._where else None
+        table, names, where = READABLE[self._table], self._schema.names, self._filter()
+        ports = frozenset(self._ports)
         if table is not PACKETS:
-            job = Job(renumbered(captures(files)), self._protocol, hints)
-            yield from table_batches(job, table.name, names, where, ports=frozenset(self._ports))
+            yield from table_batches(self._job(captures(files)), table.name, names, where, ports=ports)
             return
-        read = {*names, *(() if where is None else columns_of(where, table.schema))}
-        for batch in packet_batches(files, ports=frozenset(self._ports), table=table.only(read), split=split):
+        for batch in packet_batches(files, ports=ports, table=table.only(self._read()), split=split):
             yield batch if where is None else batch.filter(where)
+
+    def read_part(
+        self, files: tuple[Input, ...], about: Continuation, keep: Callable[[Carried], object]
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of the next files of a capture; without any, those of what is open, as the capture has ended.
+
+        Args:
+            files: the files.
+            about: the capture.
+            keep: takes its state if it goes on.
+        """
+        names, where = self._schema.names, self._filter()
+        if files:
+            job, ports = self._job([files], {0: about}), frozenset(self._ports)
+            found = table_batches(job, self._table, names, where, ports=ports, keep=keep)
+        else:
+            found = ended_batches(about, self._job([]), self._table, names, where)
+        return self._of_schema(found)
+
+    def configuration(self) -> str:
+        """The options that the state of a capture depends on."""
+        ports = sorted(self._ports.items())
+        return json.dumps([self._table, sorted(self._read()), self._protocol, ports])
+
+    def _job(self, groups: Iterable[Sequence[Input]], continuations: Mapping[int, Continuation] | None = None) -> Job:
+        hints = {port: protocol for port, protocol in self._ports.items() if protocol}
+        return Job(renumbered(groups), self._protocol, hints, continuations=continuations or {})
+
+    def _filter(self) -> pc.Expression | None:
+        return parsed(self._where, READABLE[self._table].schema) if self._where else None
+
+    def _read(self) -> set[str]:
+        """The columns that are read: those that are given, and those of the filter."""
+        where = self._filter()
+        return {*self._schema.names, *(() if where is None else columns_of(where, READABLE[self._table].schema))}
 
 
 def _refuse_others(files: Iterable[Input]) -> None:

@@ -2,21 +2,28 @@
 
 Options besides those of the batch source: ``maxFilesPerTrigger`` and ``maxBytesPerTrigger`` bound a micro-batch,
 ``settle`` is the time in seconds without change after which a file is complete, and ``ignoreMissing`` (``true``) skips
-planned files that no longer exist. Each file is a capture of its own, as parts of a rotation can be in different
-micro-batches.
+planned files that no longer exist.
 
-An offset has the files of its micro-batch, so that a restarted query reads the same ones again, and eight bytes for
-each file that was read and still exists. A file is known by its path: one that changes later is not read again, unless
-it was gone in between.
+Without ``state`` each file is a capture of its own. ``state`` is a folder, which all workers see, for the connections
+that are open at the end of a micro-batch: then the files of a rotation are one capture, whatever micro-batches they are
+in. A capture ends ``closeAfter`` seconds after its last file was changed, and then what is open in it gets its rows.
+
+An offset has the files of its micro-batch, so that a restarted query reads the same ones again, the captures that go
+on, and eight bytes for each file that was read and still exists. A file is known by its path: one that changes later is
+not read again, unless it was gone in between.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import json
+import time
+import uuid
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -29,16 +36,57 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from wirekit.capture.rotation import OVERLAP_US, Span, Spans, rotations, span_of
 from wirekit.errors import Misuse
-from wirekit.pipeline.inputs import Input, NothingToReadError, renumbered, stored_kind
+from wirekit.pipeline.inputs import CAPTURE, Input, NothingToReadError, captures, renumbered
 from wirekit.pipeline.watch import SETTLE_SECONDS, Settling
-from wirekit.spark.source import STREAM_OPTIONS, CapturePartition, CaptureReader, bundles, flag
-from wirekit.storage import status
+from wirekit.spark.source import BUNDLE_BYTES, STREAM_OPTIONS, CapturePartition, CaptureReader, bundles, flag
+from wirekit.spark.stream_state import (
+    File,
+    Open,
+    Part,
+    State,
+    StateFolder,
+    open_from,
+    open_text,
+    parts_from,
+    parts_text,
+)
+from wirekit.storage import local, status
+from wirekit.tables.columns import PACKETS
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 DIGEST_BYTES = 8
+CLOSE_SECONDS = 86_400.0
+"""A rotation that has got no file for so long has ended."""
+
+
+@dataclass
+class OpenPartition(InputPartition):
+    """What one task reads of captures that other micro-batches have files of, too."""
+
+    query: str
+    batch: int
+    parts: tuple[tuple[int, Part], ...]
+
+
+@dataclass(slots=True)
+class _Line:
+    """What can be read of a capture now.
+
+    Attributes:
+        open: the capture, if earlier micro-batches have files of it.
+        files: its next files, all complete.
+        grows: whether a file behind these is still being written.
+        is_over: whether no other file can come.
+    """
+
+    open: Open | None
+    files: list[Input]
+    grows: bool = False
+    is_over: bool = False
 
 
 class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -54,18 +102,32 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, schema: StructType, options: Mapping[str, str]) -> None:
         batch = {name: value for name, value in options.items() if name.lower() not in STREAM_OPTIONS}
-        if not flag({"separate": "true", **batch}, "separate"):
-            raise Misuse("a stream reads each file by itself; option separate cannot be false")
+        given = {name.lower(): value for name, value in options.items()}
+        self._place = local(given.get("state", ""))
+        if not self._place and not flag({"separate": "true", **batch}, "separate"):
+            raise Misuse("a stream joins the files of a rotation only with option state, a folder for what is open")
+        if not self._place and "closeafter" in given:
+            raise Misuse("option closeAfter needs option state")
+        if self._place and flag(batch, "separate"):
+            raise Misuse("pass state or separate, not both")
+        if self._place and given.get("table", PACKETS.name) == PACKETS.name:
+            raise Misuse("the table packets needs no state; choose another table")
         self._reader = CaptureReader(schema, {**batch, "separate": "true"})
+        self._configuration = self._reader.configuration() if self._place else ""
+        self._close_ns = int(_seconds("closeAfter", given.get("closeafter", str(CLOSE_SECONDS))) * 1e9)
         self._limit = _limit(options)
-        self._settling = Settling(_seconds(options.get("settle", str(SETTLE_SECONDS))))
+        self._settling = Settling(_seconds("settle", options.get("settle", str(SETTLE_SECONDS))))
         self._ignore_missing = flag(options, "ignoreMissing")
         self._present: tuple[Input, ...] = ()
         self._available: list[Input] | None = None
+        self._spans: dict[Input, Span | None] = {}
 
     def initialOffset(self) -> dict[str, Any]:
         """No file has been read."""
-        return {"batch": 0, "files": "[]", "seen": ""}
+        offset = {"batch": 0, "parts": "[]", "seen": ""}
+        if self._place:
+            offset |= {"query": uuid.uuid4().hex, "configuration": self._configuration, "open": "[]"}
+        return offset
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """The limit of a micro-batch by the options."""
@@ -77,27 +139,44 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """The end of the next micro-batch: files that are complete and new, the oldest first."""
+        self._check(start)
         complete = self._complete() if self._available is None else self._available
         seen = _unpacked(start["seen"])
         digests = {each.path: _digest(each.path) for each in complete}
-        fresh = sorted((each for each in complete if digests[each.path] not in seen), key=_age)
-        files = _limited(fresh, limit)
-        if not files:
+        fresh = [each for each in complete if digests[each.path] not in seen]
+        lines = self._lines(start, fresh, seen)
+        chosen = _limited(_in_order(lines), limit)
+        parts, still_open = self._planned(lines, chosen)
+        if not parts:
             return start
         present = seen.intersection(_digest(each.path) for each in self._present)
-        seen = present.union(digests[each.path] for each in files)
-        said = json.dumps([[each.path, each.size, each.mtime_ns] for each in files])
-        return {"batch": start["batch"] + 1, "files": said, "seen": _packed(seen)}
+        seen = present.union(digests[each.path] for each in chosen)
+        end = {**start, "batch": start["batch"] + 1, "parts": parts_text(parts), "seen": _packed(seen)}
+        if self._place:
+            end["open"] = open_text(still_open)
+        return end
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """One partition a file; small ones share one."""
+        """One partition a capture; small ones share one."""
+        self._check(end)
         if end["batch"] == start["batch"]:
             return []
         if end["batch"] != start["batch"] + 1:
             raise Misuse(f"no micro-batch is from offset {start['batch']} to {end['batch']}")
-        files = [Input(0, path, path, size, mtime, stored_kind(path)) for path, size, mtime in json.loads(end["files"])]
-        numbered = renumbered([(each,) for each in files])
-        return [CapturePartition(part) for part in bundles([(each,) for each in numbered])]
+        parts = parts_from(end["parts"])
+        whole = [tuple(each.as_input() for each in part.files) for part in parts if part.is_alone]
+        found: list[InputPartition] = [CapturePartition(files) for files in bundles(captures(renumbered(whole)))]
+        together: list[tuple[int, Part]] = []
+        size = 0
+        for number, part in enumerate(parts):
+            if part.is_alone:
+                continue
+            if together and size + part.size > BUNDLE_BYTES:
+                found.append(OpenPartition(end["query"], end["batch"], tuple(together)))
+                together, size = [], 0
+            together.append((number, part))
+            size += part.size
+        return [*found, *([OpenPartition(end["query"], end["batch"], tuple(together))] if together else [])]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition's files.
@@ -106,9 +185,36 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             OSError: a file no longer exists, and ``ignoreMissing`` is not set.
         """
         if isinstance(partition, CapturePartition):
-            files = tuple(each for each in partition.captures if self._is_there(each))
+            files = self._there(partition.captures)
             if files:
                 yield from self._reader.read(replace(partition, captures=files))
+        elif isinstance(partition, OpenPartition):
+            folder = StateFolder(self._place, partition.query)
+            for number, part in partition.parts:
+                yield from self._read_part(folder, partition.batch, number, part)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Removes the states that no micro-batch can need again."""
+        if self._place:
+            states = [each.state for each in open_from(end["open"]) if each.state is not None]
+            StateFolder(self._place, end["query"]).keep(end["batch"], states)
+
+    def _read_part(self, folder: StateFolder, batch: int, number: int, part: Part) -> Iterator[pa.RecordBatch]:
+        """The rows of a part; writes the state of its capture if that goes on."""
+        if part.since:
+            # Nobody has read these to their end, so nobody wrote their state.
+            before: list[State] = []
+            files, about = self._there(each.as_input() for each in part.since), replace(part, ends=False).about()
+            if files:
+                keep = lambda carried: before.append(folder.write(0, number, carried))  # noqa: E731
+                deque(self._reader.read_part(files, about, keep), maxlen=0)
+            part = replace(part, state=before[0] if before else part.state, since=())
+        files = self._there(each.as_input() for each in part.files)
+        if files or part.ends:
+            yield from self._reader.read_part(files, part.about(), lambda carried: folder.write(batch, number, carried))
+
+    def _there(self, files: Iterable[Input]) -> tuple[Input, ...]:
+        return tuple(each for each in files if self._is_there(each))
 
     def _is_there(self, file: Input) -> bool:
         try:
@@ -119,6 +225,11 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return False
         return True
 
+    def _check(self, offset: Mapping[str, Any]) -> None:
+        """Refuses the checkpoint of a query with other options: the state that it left would not fit."""
+        if offset["batch"] and offset.get("configuration", "") != self._configuration:
+            raise Misuse("the checkpoint is of a query with another state, table, columns, where, protocol or ports")
+
     def _complete(self) -> list[Input]:
         """The files that are complete now."""
         try:
@@ -128,9 +239,89 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         complete = self._settling.complete(self._present)
         return [each for each in self._present if each.path in complete]
 
+    def _lines(self, start: Mapping[str, Any], fresh: list[Input], seen: set[bytes]) -> list[_Line]:
+        """The captures that can be read now, and those that go on."""
+        if not self._place:
+            return [_Line(None, [each], is_over=True) for each in fresh]
+        opened = self._opened(start)
+        growing = [each for each in self._present if _digest(each.path) not in seen and each not in fresh]
+        again = {each.path for each in fresh}
+        going = {each.last.path: each for each in opened if each.last.path not in again}
+        # A name that was used for another file says that the capture will not go on.
+        lines = [_Line(each, [], is_over=True) for each in opened if each.last.path in again]
+        lines += [_Line(None, [each], is_over=True) for each in fresh if each.kind != CAPTURE]
+        named = {each.path: each for each in (*fresh, *growing) if each.kind == CAPTURE}
+        waiting = {each.path for each in growing}
+        spans = Spans({path: self._spans[each] for path, each in named.items() if each in self._spans})
+        spans |= {path: span_of(path, whole=False) for path in waiting if path in named}
+        spans |= {
+            path: (each.state.clock_us - OVERLAP_US, each.state.clock_us)
+            for path, each in going.items()
+            if each.state is not None and not each.since
+        }
+        groups = rotations([*going, *named], spans)
+        self._spans = {each: spans[path] for path, each in named.items() if path in spans and path not in waiting}
+        for paths in groups:
+            line = _Line(None, [])
+            lines.append(line)
+            for path in paths:
+                if path in going:
+                    line.is_over = line.open is None  # what goes on has begun later
+                    line = _Line(going[path], [])
+                    lines.append(line)
+                elif path in waiting:
+                    line.grows = True
+                    break
+                else:
+                    line.files.append(named[path])
+        return lines
 
-def _age(file: Input) -> tuple[int, str]:
-    return file.mtime_ns, file.path
+    def _opened(self, start: Mapping[str, Any]) -> list[Open]:
+        """The captures that go on, with the states that the tasks of the latest micro-batch have written."""
+        opened = open_from(start["open"])
+        if all(each.number is None for each in opened):
+            return opened
+        written = StateFolder(self._place, start["query"]).written(start["batch"])
+        return [
+            each._replace(number=None, state=written[each.number], since=())
+            if each.number in written
+            else each._replace(number=None)
+            for each in opened
+        ]
+
+    def _planned(self, lines: Iterable[_Line], chosen: Sequence[Input]) -> tuple[list[Part], list[Open]]:
+        """The parts of a micro-batch that has these files, and the captures that go on behind it."""
+        parts: list[Part] = []
+        still_open: list[Open] = []
+        now = time.time_ns()
+        place = {each: number for number, each in enumerate(chosen)}
+        for line in sorted(lines, key=lambda line: place.get(line.files[0], len(place)) if line.files else len(place)):
+            files = tuple(File(each.path, each.size, each.mtime_ns) for each in line.files if each in place)
+            if not files and line.open is None:
+                continue
+            before = line.open or Open(files[0].path, files[0], None, None, ())
+            last = files[-1] if files else before.last
+            is_over = line.is_over or now - last.mtime_ns >= self._close_ns
+            ends = is_over and not line.grows and len(files) == len(line.files)
+            number = None
+            if files or ends:
+                number = len(parts)
+                parts.append(Part(before.capture, files, before.state, before.since, ends))
+            if not ends:
+                still_open.append(before._replace(last=last, number=number, since=(*before.since, *files)))
+        return parts, still_open
+
+
+def _in_order(lines: Iterable[_Line]) -> list[Input]:
+    """The files of captures, the oldest first, but each behind those before it in its capture."""
+    found = [
+        ((oldest, line.files[0].path, number), each)
+        for line in lines
+        for number, (each, oldest) in enumerate(
+            zip(line.files, accumulate((each.mtime_ns for each in line.files), max), strict=True)
+        )
+    ]
+    return [each for _, each in sorted(found, key=itemgetter(0))]
 
 
 def _limited(files: list[Input], limit: ReadLimit) -> list[Input]:
@@ -164,13 +355,13 @@ def _count(name: str, text: str) -> int:
     return int(text)
 
 
-def _seconds(text: str) -> float:
+def _seconds(name: str, text: str) -> float:
     try:
         seconds = float(text)
     except ValueError:
         seconds = -1
     if not 0 <= seconds < float("inf"):
-        raise Misuse(f"option settle is a number of seconds, not {text!r}")
+        raise Misuse(f"option {name} is a number of seconds, not {text!r}")
     return seconds
 
 

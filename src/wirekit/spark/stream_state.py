@@ -1,0 +1,184 @@
+"""The state of captures between the micro-batches of a stream: of each, the connections that are open at its end.
+
+A task reads the next files of a capture, writes what is open behind them into a file of the state folder, and the task
+of the next micro-batch begins with that file. Attempts of a task write files of their own with the same content. The
+name of such a file says all that the driver needs of it, so that nothing has to come back from the task.
+
+The files are never the only place of what they say while the captures are there: if Spark did not read a micro-batch to
+its end, as ``limit`` does, the files of captures that it has are read again with those of the next one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from wirekit.pipeline.carried import Carried, Continuation, StateFile
+from wirekit.pipeline.folders import folder
+from wirekit.pipeline.inputs import CAPTURE, Input, stored_kind
+
+_NAME = re.compile(r"(\d{8,})-(\d{5,})-(\d+)-(\d+)-([0-9a-f]{64})-[0-9a-f]{32}\.parquet")
+
+
+class File(NamedTuple):
+    """A file of a stream as an offset has it."""
+
+    path: str
+    size: int
+    mtime_ns: int
+
+    def as_input(self) -> Input:
+        """As an input, which has no number yet."""
+        return Input(0, self.path, self.path, self.size, self.mtime_ns, stored_kind(self.path))
+
+
+class State(NamedTuple):
+    """A file with the state of a capture: its path or URI, bytes, SHA-256, and the latest time of the capture."""
+
+    name: str
+    bytes: int
+    sha256: str
+    clock_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a micro-batch has of a capture.
+
+    Attributes:
+        capture: the name of the capture, that of its first file.
+        files: the next files; none if only its end is to be told.
+        state: of the files before them.
+        since: files between ``state`` and these, whose rows other micro-batches have.
+        ends: whether no more files will come.
+    """
+
+    capture: str
+    files: tuple[File, ...]
+    state: State | None = None
+    since: tuple[File, ...] = ()
+    ends: bool = True
+
+    @property
+    def size(self) -> int:
+        """Bytes that are read."""
+        return sum(each.size for each in (*self.since, *self.files))
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether no other micro-batch has anything of the capture."""
+        return self.ends and self.state is None and not self.since
+
+    @property
+    def kind(self) -> str:
+        """The kind of its files."""
+        return stored_kind(self.files[0].path) if self.files else CAPTURE
+
+    def about(self) -> Continuation:
+        """The capture for those that read the files."""
+        files = () if self.state is None else (StateFile(*self.state[:3]),)
+        return Continuation(self.capture, files, goes_on=not self.ends)
+
+
+class Open(NamedTuple):
+    """A capture that goes on.
+
+    Attributes:
+        capture: its name.
+        last: its last file so far.
+        number: which part of the latest micro-batch it was; None if none.
+        state: of its files up to ``since``.
+        since: files behind that.
+    """
+
+    capture: str
+    last: File
+    number: int | None
+    state: State | None
+    since: tuple[File, ...]
+
+
+class StateFolder:
+    """The folder of one query.
+
+    Args:
+        place: the state folder, a path or URI that all workers see.
+        query: what the query is called.
+    """
+
+    def __init__(self, place: str, query: str) -> None:
+        self._folder = folder(f"{place.rstrip('/')}/{query}")
+
+    def write(self, batch: int, number: int, carried: Carried) -> State:
+        """Writes the state of a capture behind a part of a micro-batch."""
+        buffer = io.BytesIO()
+        pq.write_table(pa.Table.from_batches([carried.batch()]), buffer, compression="zstd")
+        content = buffer.getvalue()
+        digest = hashlib.sha256(content).hexdigest()
+        told = f"{batch:08}-{number:05}-{carried.clock_us}-{len(content)}-{digest}"
+        name = f"{told}-{uuid.uuid4().hex}.parquet"
+        self._folder.make("")
+        self._folder.write(name, content)
+        return State(f"{self._folder.name}/{name}", len(content), digest, carried.clock_us)
+
+    def written(self, batch: int) -> dict[int, State]:
+        """The states behind the parts of a micro-batch, as far as tasks have written them."""
+        found: dict[int, State] = {}
+        for name in self._folder.names():
+            match = _NAME.fullmatch(name)
+            if match and int(match[1]) == batch:
+                state = State(f"{self._folder.name}/{name}", int(match[4]), match[5], int(match[3]))
+                found.setdefault(int(match[2]), state)
+        return found
+
+    def keep(self, batch: int, states: Iterable[State]) -> None:
+        """Removes files of earlier micro-batches than this one but for some states."""
+        kept = {each.name for each in states}
+        for name in self._folder.names():
+            number = name.partition("-")[0]
+            if number.isdecimal() and int(number) < batch and f"{self._folder.name}/{name}" not in kept:
+                self._folder.remove(name)
+
+
+def parts_text(parts: Iterable[Part]) -> str:
+    """Parts as text of an offset."""
+    rows = [[each.capture, each.files, each.state, each.since, each.ends] for each in parts]
+    return json.dumps(rows, separators=(",", ":"))
+
+
+def parts_from(text: str) -> list[Part]:
+    """The inverse of ``parts_text``."""
+    return [
+        Part(capture, _files(files), _state(state), _files(since), ends)
+        for capture, files, state, since, ends in json.loads(text)
+    ]
+
+
+def open_text(captures: Iterable[Open]) -> str:
+    """Captures that go on as text of an offset."""
+    return json.dumps([*captures], separators=(",", ":"))
+
+
+def open_from(text: str) -> list[Open]:
+    """The inverse of ``open_text``."""
+    return [
+        Open(capture, File(*last), number, _state(state), _files(since))
+        for capture, last, number, state, since in json.loads(text)
+    ]
+
+
+def _files(rows: Any) -> tuple[File, ...]:
+    return tuple(File(*row) for row in rows)
+
+
+def _state(row: Any) -> State | None:
+    return None if row is None else State(*row)

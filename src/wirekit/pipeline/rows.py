@@ -13,7 +13,8 @@ import pyarrow as pa
 from wirekit.tables.times import DAY_US, EARLIEST_US, LATEST_US
 
 BATCH_BYTES = 16 << 20
-BATCH_ROWS = 32_768
+BATCH_ROWS = 4096
+"""A row of 30 values takes 2 to 3 KB before its batch is made: this many wait in each table."""
 _ROW_COST = 128  # bytes that the fixed columns of a row take, about
 
 

@@ -15,7 +15,7 @@ from wirekit.capture.files import Capture, Skipped, open_capture
 from wirekit.errors import WireError
 from wirekit.pipeline.inputs import Input, Split
 from wirekit.pipeline.packet_rows import damage_rows, flow_of, note_rows
-from wirekit.pipeline.rows import BATCH_BYTES, BATCH_ROWS, Rows
+from wirekit.pipeline.rows import BATCH_BYTES, Rows
 from wirekit.road.compiled import byte_ranges
 from wirekit.road.packets import PORT_BITS, Endpoints, PacketReader, Packets, numbered_flows
 from wirekit.road.windows import WINDOW, read_windows
@@ -23,6 +23,8 @@ from wirekit.tables.columns import PACKETS, Table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+_MOST_ROWS = 32_768  # of a batch
 
 
 def packet_batches(
@@ -101,7 +103,7 @@ def segment_batches(
     buffer = np.frombuffer(packets.data, np.uint8)
     hashes = _hashes(file, packets) if "flow" in table.names else np.zeros(0, np.int64)
     while rows.size:
-        sizes = packets.size[rows[:BATCH_ROWS]]
+        sizes = packets.size[rows[:_MOST_ROWS]]
         count = max(1, int(np.searchsorted(np.cumsum(sizes), BATCH_BYTES)))
         part, rows = rows[:count], rows[count:]
         columns: dict[str, Callable[[], Any]] = {

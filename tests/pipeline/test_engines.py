@@ -14,7 +14,7 @@ import pytest
 
 from tests.conftest import FIXTURES
 from tests.pipeline.helpers import rows, tables
-from wirekit.pipeline import serial
+from wirekit.pipeline import reports, serial
 from wirekit.pipeline.deferred import Outstanding, completed
 from wirekit.pipeline.inputs import Input, Job, find_inputs
 from wirekit.pipeline.run import COMMITTING, READING, Result, Step
@@ -176,6 +176,56 @@ def test_spark_makes_the_same_tables(
     messages = spark.read.parquet(str(tmp_path / "out" / "messages"))
     assert messages.count() == mine["tables"]["messages"]["rows"]
     assert messages.where("timestamp is not null and timestamp_ms is null").count() == 0
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_progress_moves_within_a_task(
+    shuffled: bool, captures: Path, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The only task of a stage lingers when all is written: what is told until then is not that it has ended."""
+    from wirekit.spark import pipeline
+
+    def lingering(task: pipeline.Task) -> pipeline.Task:
+        def run(job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:
+            import time
+
+            done = list(task(job, attempts, numbers))
+            time.sleep(1)
+            return iter(done)
+
+        return run
+
+    monkeypatch.setattr(pipeline, "packed", lambda groups, count: [groups])
+    monkeypatch.setattr(pipeline, "WINDOW", 10_000)
+    told: list[Step] = []
+    job = Job(find_inputs([captures]))
+    pipeline.run(job, tmp_path / "out", spark, told.append, around=lingering, shuffled=shuffled)
+    assert_in_order(told, job.size)
+    found = {stage: {step.done for step in told if step.stage == stage} for stage in {step.stage for step in told}}
+    if shuffled:
+        half = job.size - job.size // 2
+        assert any(0 < done < half for done in found[pipeline.SHUFFLING])
+        assert any(half < done < job.size for done in found[pipeline.FOLLOWING])
+    else:
+        assert any(0 < done < job.size for done in found[READING])
+
+
+def test_reports_of_tasks_are_summed_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reports, "SECONDS", 0)
+    assert reports.reported(str(tmp_path), "reading") == 0
+    first, second = (reports.report(str(tmp_path), "reading", number) for number in (1, 2))
+    first(10)
+    second(5)
+    first(30)
+    reports.report(str(tmp_path), "writing", 1)(100)
+    assert reports.reported(str(tmp_path), "reading") == 35
+    reports.report(str(tmp_path), "reading", 1)(7)  # another attempt
+    assert reports.reported(str(tmp_path), "reading") == 12
+    reports.report(str(tmp_path / "nowhere"), "reading", 1)(7)  # which is not a reason to fail
+    assert reports.reported(str(tmp_path / "nowhere"), "reading") == 0
+    reports.report("s3://bucket/lake", "reading", 1)(7)
+    assert reports.reported("s3://bucket/lake", "reading") == 0
 
 
 @pytest.mark.spark

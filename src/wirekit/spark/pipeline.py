@@ -20,8 +20,9 @@ import os
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager, contextmanager
+from operator import attrgetter
+from typing import TYPE_CHECKING, TypeVar
 
 from pyspark import TaskContext
 
@@ -32,6 +33,7 @@ from wirekit.pipeline.flows import flow_batches
 from wirekit.pipeline.folders import folder
 from wirekit.pipeline.inputs import CAPTURE, Input, Job, Split, captures, renumbered
 from wirekit.pipeline.packets import packet_batches
+from wirekit.pipeline.reports import report, reported
 from wirekit.pipeline.roads import by_columns
 from wirekit.pipeline.run import READING, Progress, Reached, Result, publish
 from wirekit.pipeline.serial import in_order, write
@@ -42,7 +44,6 @@ from wirekit.spark.source import bundles
 from wirekit.values import json_text
 
 if TYPE_CHECKING:
-    from pyspark.accumulators import Accumulator
     from pyspark.sql import SparkSession
 
     from wirekit.road.splits import Range, Walked
@@ -56,8 +57,8 @@ FILE_BYTES = 1 << 14
 """As how many bytes opening a file counts."""
 POLL_SECONDS = 0.2
 SHUFFLING, FOLLOWING = "reading packets", "following connections"
-"""Stages of captures that are shuffled; each counts as half of their bytes."""
 DECODING = "decoding long connections"
+"""Stages of captures that are shuffled. The first counts as half of their bytes, the others as the other half."""
 WINDOW = 32 << 20
 """Bytes of shuffled packets that a task writes together, and that one follows at once."""
 AT_ONCE = 64 << 20
@@ -66,6 +67,8 @@ which each decodes as many at least."""
 
 LEAD = 1.5
 """How many times as much processor time a capture takes by columns if it is shuffled, about."""
+
+Item = TypeVar("Item")
 
 Group = tuple[Input, ...]
 """The files of a capture, or a stored file."""
@@ -104,7 +107,7 @@ def run(
         job: what to do.
         output: the lake: a directory that all workers see, or the URI of a prefix.
         spark: a session as ``wirekit.spark.session.session`` gives it.
-        progress: is told how far the run is, as tasks end.
+        progress: is told how far the run is: as tasks report it, or in object stores as they end.
         around: gives what each task does instead, from what it would do.
         shuffled: whether captures are shuffled by flow; None for those that would keep one task busy alone.
         bundle: bytes of captures that are committed together, about; by default what keeps all cores busy, and then no
@@ -126,11 +129,21 @@ def run(
         tasks = packed([each for each in groups if each not in split], cores * WAVES)
         manifests: list[Manifest] = []
         size = sum(map(_size, split))
-        finished = spark.sparkContext.accumulator(0)
+
+        def watched(stage: str, total: int, begin: int, end: int) -> AbstractContextManager[None]:
+            """Tells how far a stage is whose tasks do so many bytes; begin and end are bytes of the bundle."""
+
+            def told(share: float) -> None:
+                reached(stage, begin + int((end - begin) * share))
+
+            share = lambda: min(reported(attempts, stage) / max(total, 1), 1)  # noqa: E731
+            return _watched(spark, None if progress is None else told, share)
+
         if tasks:
-            reader = functools.partial(read_whole, tasks, finished)
-            with _watched(spark, None if progress is None else lambda _: reached(READING, finished.value)):
-                rows = _by_number(spark, len(tasks), _task(reader, part, attempts, around))
+            with watched(READING, part.size - size, 0, part.size - size):
+                rows = _by_number(
+                    spark, len(tasks), _task(functools.partial(read_whole, tasks), part, attempts, around)
+                )
             manifests += map(Manifest.loads, rows)
             reached(READING, part.size - size)
         if split:
@@ -139,28 +152,27 @@ def run(
             alone = dataclasses.replace(part, inputs=renumbered(split), continuations={})
             on_spark = functools.partial(_task, job=alone, attempts=attempts, around=around)
             parts = _parts(spark, alone, on_spark)
-
-            def told(stage: str, share: float) -> None:
-                reached(stage, part.size - size + int(size * (share + (stage == FOLLOWING)) / 2))
-
             read = functools.partial(read_parts, parts, count, WINDOW)
-            with _watched(spark, None if progress is None else functools.partial(told, SHUFFLING)):
+            half = part.size - size // 2
+            with watched(SHUFFLING, size, part.size - size, half):
                 rows = _by_number(spark, len(parts), on_spark(read))
             files = [ShuffleFile(*each) for row in rows for each in json.loads(row)]
             columns = by_columns(max(map(_size, split)), part.road)
             found_shares = shares(files, count, 2 * AT_ONCE if columns else None)
             follow = functools.partial(follow_share, files, count, columns, WINDOW)
-            with _watched(spark, None if progress is None else functools.partial(told, FOLLOWING)):
+            shuffled_size = sum(each.size for each in files)
+            followed = part.size - (size // 4 if any(each.flow is not None for each in found_shares) else 0)
+            with watched(FOLLOWING, shuffled_size, half, followed):
                 rows = _by_number(spark, len(found_shares), on_spark(functools.partial(follow, AT_ONCE, found_shares)))
-            reached(FOLLOWING, part.size)
+            reached(FOLLOWING, followed)
             found = list(map(Outstanding.loads, rows))
             manifests += [Manifest.loads(row) for row, each in zip(rows, found, strict=True) if each is None]
             long = [each for each in found if each is not None]
             if long:
-                reached(DECODING, part.size)
                 runs = _runs(long)
-                decode = functools.partial(decode_units, runs)
-                rows = _by_number(spark, len(runs), on_spark(decode))
+                left = sum(unit.size for _, units in runs for unit in units)
+                with watched(DECODING, left, followed, part.size):
+                    rows = _by_number(spark, len(runs), on_spark(functools.partial(decode_units, runs)))
                 decoded = [DecodedUnits.loads(row) for row in rows]
                 more, again = completed(attempts, long, decoded)
                 manifests += more
@@ -279,27 +291,18 @@ def _size(group: Group) -> int:
     return sum(each.size for each in group)
 
 
-def read_whole(
-    tasks: Sequence[Sequence[Group]],
-    finished: Accumulator[int],
-    job: Job,
-    attempts: str,
-    numbers: Iterable[int],
-) -> Iterator[str]:
+def read_whole(tasks: Sequence[Sequence[Group]], job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:
     """Reads the captures and stored files of the tasks whose numbers come in; gives their manifests.
 
     Args:
         tasks: of each task, what it reads.
-        finished: counts the bytes of the tasks that have ended.
         job: the job of the bundle.
         attempts: the folder of attempts.
         numbers: the numbers.
     """
     for number in numbers:
         with Sink(attempts, number, _attempt("whole", number)) as sink:
-            manifest = sink.finish(write(tasks[number], job, sink))
-        finished.add(sum(map(_size, tasks[number])))
-        yield manifest.dumps()
+            yield sink.finish(write(tasks[number], job, sink, report(attempts, READING, number))).dumps()
 
 
 def walk_ranges(file: Input, ranges: Sequence[Range], job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:
@@ -334,13 +337,12 @@ def read_parts(
     for number in numbers:
         files, split = parts[number]
         attempt = _attempt("packets", number)
-        written = [
-            each
-            for file in files
-            for each in write_files(
-                file, packet_batches((file,), road=job.road, split=split), attempts, attempt, places, size
-            )
-        ]
+        done, written = report(attempts, SHUFFLING, number), list[ShuffleFile]()
+        for file in files:
+            batches = packet_batches((file,), road=job.road, split=split)
+            for each in write_files(file, batches, attempts, attempt, places, size):
+                written.append(each)
+                done(sum(each.size for each in written))
         yield json_text(written)
 
 
@@ -376,7 +378,11 @@ def follow_share(
     """
     for number in numbers:
         share = found[number]
-        packets = windows(files, share, attempts, places, window)
+        packets = _reporting(
+            windows(files, share, attempts, places, window),
+            lambda each: each.rows.nbytes,
+            report(attempts, FOLLOWING, number),
+        )
         attempt, summary = _attempt("task", number), Summary()
         if not columns:
             tables = flow_batches(in_order([each for part in packets for each in part.rows.to_batches()]), job, summary)
@@ -409,8 +415,17 @@ def decode_units(runs: Sequence[Run], job: Job, attempts: str, numbers: Iterable
 
     for number in numbers:
         flow, units = runs[number]
-        done = deferred.decode_units(attempts, number, _attempt("units", number), flow, units, job)
-        yield done.dumps()
+        each_unit = _reporting(units, attrgetter("size"), report(attempts, DECODING, number))
+        yield deferred.decode_units(attempts, number, _attempt("units", number), flow, each_unit, job).dumps()
+
+
+def _reporting(each_of: Iterable[Item], size: Callable[[Item], int], done: Callable[[int], None]) -> Iterator[Item]:
+    """The same items, each reported when the next one is asked for."""
+    total = 0
+    for each in each_of:
+        yield each
+        total += size(each)
+        done(total)
 
 
 def _runs(long: Sequence[Outstanding]) -> list[Run]:
@@ -428,8 +443,14 @@ def _runs(long: Sequence[Outstanding]) -> list[Run]:
 
 
 @contextmanager
-def _watched(spark: SparkSession, told: Callable[[float], None] | None) -> Iterator[None]:
-    """Tells again and again which share of the tasks is done of the job that the block runs."""
+def _watched(spark: SparkSession, told: Callable[[float], None] | None, share: Callable[[], float]) -> Iterator[None]:
+    """Tells again and again which share is done of the job that the block runs.
+
+    Args:
+        spark: the session.
+        told: is told the share; nothing is looked at without it.
+        share: what the tasks say; counts where it is more than the share of those that have ended.
+    """
     if told is None:
         yield
         return
@@ -440,12 +461,13 @@ def _watched(spark: SparkSession, told: Callable[[float], None] | None) -> Itera
     over = threading.Event()
 
     def watch() -> None:
+        most = 0.0
         while not over.wait(POLL_SECONDS):
             jobs = [job for job in map(tracker.getJobInfo, tracker.getJobIdsForGroup(group)) if job is not None]
             stages = [tracker.getStageInfo(stage) for job in jobs for stage in job.stageIds]
-            for stage in stages:
-                if stage is not None:
-                    told(stage.numCompletedTasks / stage.numTasks)
+            shares = (stage.numCompletedTasks / stage.numTasks for stage in stages if stage is not None)
+            most = max(most, share(), *shares)  # a task that is run again begins anew
+            told(most)
 
     thread = threading.Thread(target=watch, name="wirekit-progress", daemon=True)
     thread.start()

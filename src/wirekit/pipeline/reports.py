@@ -1,0 +1,56 @@
+"""How far tasks are: a small file each in the folder of attempts, which the driver sums up while they run.
+
+In an object store there are none: each would be a request, and the driver counts the tasks that have ended instead.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from wirekit.storage import is_remote
+
+SECONDS = 0.2
+"""A task reports as often at most."""
+
+
+def report(attempts: str, stage: str, task: int) -> Callable[[int], None]:
+    """Takes the bytes that a task has done so far; another attempt of it begins anew.
+
+    Args:
+        attempts: the folder of all attempts.
+        stage: what the task does; the name of a folder.
+        task: its number.
+    """
+    if is_remote(attempts):
+        return lambda _: None
+    folder = Path(attempts, stage)
+    next_time = 0.0
+
+    def done(size: int) -> None:
+        nonlocal next_time
+        if time.monotonic() < next_time:
+            return
+        # A disk that is full stops the task where it writes rows.
+        with suppress(OSError):
+            folder.mkdir(exist_ok=True)
+            new = folder / f"{task}-{os.getpid()}.new"
+            new.write_text(str(size))
+            new.rename(folder / str(task))
+        next_time = time.monotonic() + SECONDS
+
+    return done
+
+
+def reported(attempts: str, stage: str) -> int:
+    """The bytes that the tasks of a stage have done, as far as they have reported."""
+    total = 0
+    if not is_remote(attempts):
+        with suppress(OSError):
+            for each in Path(attempts, stage).iterdir():
+                with suppress(OSError):
+                    total += int(each.read_text()) if each.name.isdecimal() else 0
+    return total

@@ -47,6 +47,7 @@ CODED = (
     ("Custom", "other", ", parse=bytes.hex, build=bytes.fromhex"),
     ("Custom", "other", ", parse=zlib.crc32, build=len"),
 )
+MULTIPLES = ("2", "4", "4", "8", "3")
 PADS = ("' '", "'\\0'")
 SUMS = {
     "internet": ("uint16", "int16", "uint16le"),
@@ -54,8 +55,10 @@ SUMS = {
     "crc-24/openpgp": ("uint24", "int32le"),
     "fletcher16": ("uint16", "int16"),
     "adler32": ("uint32", "int40"),
+    "xxh32": ("uint32le", "int64", "Bytes(4)"),
     "xxh64": ("uint64", "int64", "Bytes(8)"),
     "md5": ("Bytes(16)",),
+    "count of a drawn layout": ("uint8", "uint32le"),
 }
 BIT_NUMBERS = (("uint8", 8), ("uint16", 16), ("uint16le", 16), ("uint32", 32), ("int8", 8), ("uint24", 24))
 DEEPEST = 6
@@ -208,7 +211,7 @@ class Drawing:
         return 0 if prefix.startswith(("u", "v")) or self._often(0.3) else self.chance.choice((-1, -1, -1, -2))
 
     def _padding(self, end: bool) -> Piece:
-        return Piece(f"Padding({self._amount()})", "bytes")
+        return Piece(f"Padding({f'to={self._one(MULTIPLES)}' if self._often(0.4) else self._amount()})", "bytes")
 
     def _delimited(self, end: bool) -> Piece:
         if self._often(0.3):

@@ -26,11 +26,13 @@ from tests.agreement.law import agree, prepare
 from tests.agreement.run import SECONDS, Found, bounded, noting, report
 from tests.own import declared
 from wirekit import wire
+from wirekit.checksums import Checksum, register
 from wirekit.compiler import ir
 from wirekit.errors import Misuse
 from wirekit.registry import Layout, Protocol, Schema, registry
 from wirekit.values import SymbolTable
 
+register(Checksum("count of a drawn layout", 8, lambda data: len(data) & 0xFF, "a user's own function"))
 EVERY = 30.0
 KERNELS = 0.66
 """The share of layouts whose columns are compared as well, in the long run."""

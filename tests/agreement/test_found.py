@@ -76,6 +76,10 @@ FOUND: dict[str, tuple[Node, str]] = {
         OrBytes(Struct("sum" / Checked(uint32, "adler32"), "data" / uint8)),
         "00 00 00",
     ),
+    "a list of no elements where bytes could stand": (
+        Struct("size" / Length(uint8), "items" / OrBytes(RecordsToEnd(Struct("a" / uint8)))),
+        "00",
+    ),
     "an error within two lengths that end with the record": (
         Struct("outer" / Length(uint8, ("a", "b")), "inner" / Length(uint8, "b"), "a" / uint8, "b" / uint32),
         "06 03 00 00 00 00 00 00 06 04 00 00 00 00 01 00",

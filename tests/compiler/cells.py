@@ -68,7 +68,8 @@ def differences(key: str, row: Mapping[str, Any], value: Any, checks: list[Check
         tree = cell(start, path.removesuffix("ok").removesuffix("."), where, by_own_name(key))
         if isinstance(tree, Cells) and blank(tree) and not verdict and not listed(key, names):
             tree = None  # a list in the place of the structure, or the number, that the columns are of
-        if not (judged(told, got, tree) if verdict else same(got, tree)):
+        fits = True if base.removesuffix(".ok") in bases(key) and not listed(key, [base.removesuffix(".ok")]) else None
+        if not (judged(told, got, tree, fits) if verdict else same(got, tree)):
             found.append(f"{base}: {got!r}, not {tree!r}")
     return found
 
@@ -138,12 +139,18 @@ def plain(value: Any) -> Any:
     return int(value) if isinstance(value, Symbol) else value
 
 
-def judged(told: Mapping[str, bool | None], got: Any, tree: Any) -> bool:
-    """Whether verdicts are those of the reference engine, which says nothing of what fits and of good text."""
+def judged(told: Mapping[str, bool | None], got: Any, tree: Any, fits: bool | None = None) -> bool:
+    """Whether verdicts are those of the reference engine, which says nothing of what fits and of good text.
+
+    Args:
+        fits: the verdict on a list that fits where bytes could stand; None if none could.
+    """
     if isinstance(tree, Cells) and isinstance(got, list):
-        return len(got) == len(tree) and all(map(functools.partial(judged, told), got, tree))
+        return len(got) == len(tree) and all(
+            judged(told, one, other, fits) for one, other in zip(got, tree, strict=True)
+        )
     if isinstance(tree, Cells):  # of the list itself
-        return got == told.get(tree.where)
+        return got == told.get(tree.where, fits)
     if tree is None:
         return got is None
     where, value = tree

@@ -5,16 +5,42 @@ from __future__ import annotations
 import hashlib
 import zlib
 
+import pyarrow as pa
 import pytest
 
 import wirekit
-from tests.agreement.law import agree
+from tests.agreement.law import agree, rebuild
 from tests.own import own
 from wirekit.checksums import Checksum, checksum, crc, names, register
 from wirekit.crc import CATALOGUE, CHECKED, Crc
 from wirekit.errors import Misuse
-from wirekit.wire import Bytes, Checked, Length, Node, Struct, int32, int64, uint8, uint16le, uint24, uint40, varint32
+from wirekit.wire import (
+    Array,
+    Bytes,
+    Checked,
+    If,
+    Length,
+    Node,
+    Struct,
+    int32,
+    int64,
+    this,
+    uint8,
+    uint16le,
+    uint24,
+    uint40,
+    varint32,
+)
 
+
+def _parity(data: bytes | bytearray | memoryview) -> int:
+    parity = 0
+    for byte in bytes(data):
+        parity ^= byte
+    return parity
+
+
+register(Checksum("parity of a test", 8, _parity, "all bytes combined by exclusive or"))
 FIELDS: dict[int, Node] = {1: uint8, 2: uint16le, 3: uint24, 4: int32, 5: uint40, 8: int64}
 
 
@@ -71,36 +97,74 @@ def test_a_digest_is_a_field_of_bytes(name: str, size: int) -> None:
         data = wirekit.encode(key, {"data": b"abc"})
         assert wirekit.encode(key, wirekit.from_json(key, {"data": "616263"}), engine="rows") == data
         expected = zlib.crc32(b"abc").to_bytes(4, "big") if name == "crc32" else hashlib.new(name, b"abc").digest()
-        decoded = agree(key, data, {}, columns=False)
+        decoded = agree(key, data, {})
         assert decoded.value.sum == expected
         assert [check.status for check in decoded.checks] == ["ok"]
-        wrong = agree(key, bytes(size) + b"abc", {}, columns=False)
+        wrong = agree(key, bytes(size) + b"abc", {})
         assert wrong.checks[0].computed == expected
         assert wrong.value.extra == {"keep": ["sum"]}
 
 
-def test_columns_say_which_checksums_they_do_not_compute() -> None:
-    with (
-        own(Struct("sum" / Checked(int64, "xxh64"), "data" / Bytes(None))) as key,
-        pytest.raises(Misuse, match="sum is a checksum xxh64"),
-    ):
-        wirekit.columns(key, b"")
+WITHOUT_CODE = [
+    (int64, "xxh64"),
+    (Bytes(16), "md5"),
+    (Bytes(4), "crc32"),
+    (uint40, "xxh32"),
+    (uint8, "parity of a test"),
+]
+"""Checksums that the interpreters have no code for: they call the function."""
 
 
-def _parity(data: bytes | bytearray | memoryview) -> int:
-    parity = 0
-    for byte in bytes(data):
-        parity ^= byte
-    return parity
+@pytest.mark.parametrize(("field", "name"), WITHOUT_CODE, ids=[name for _, name in WITHOUT_CODE])
+@pytest.mark.parametrize("covers", ["data", ("sum", "data")])
+def test_columns_verify_and_compute_by_any_function(field: Node, name: str, covers: str | tuple[str, str]) -> None:
+    part = Struct("sum" / If(this._.kind != 1, Checked(field, name, covers)), "data" / Bytes(uint8))
+    with own(Struct("kind" / uint8, "first" / part, "parts" / Array(uint8, part))) as key:
+        given = [
+            {"kind": kind, "first": {"data": b"ab"}, "parts": [{"data": b""}, {"data": b"d" * 99}]} for kind in (0, 1)
+        ]
+        data = b"".join(wirekit.encode(key, value) for value in given)
+        damaged = bytearray(data)
+        damaged[1] ^= 1
+        damaged[data.index(b"ddd")] ^= 4
+        for each in (data, bytes(damaged)):
+            agree(key, each, {})
+            assert rebuild(key, each) == "built"
+        batch = wirekit.columns(key, bytes(damaged))
+        assert batch["first.sum.ok"].to_pylist() == [False, None]
+        assert batch["parts.sum.ok"].to_pylist() == [[True, False], [None, None]]
+        alone = batch.drop_columns([each for each in batch.schema.names if each.endswith((".sum", ".ok"))])
+        assert wirekit.columns(key, wirekit.build_columns(key, alone))["parts.sum.ok"].to_pylist()[0] == [True, True]
+
+
+def test_what_a_function_raises_columns_raise() -> None:
+    register(Checksum("none of a test", 8, lambda data: data[7], ""))
+    with own(Struct("sum" / Checked(uint8, "none of a test"), "data" / Bytes(uint8))) as key:
+        with pytest.raises(IndexError):
+            wirekit.decode(bytes(2), key)
+        with pytest.raises(IndexError):
+            wirekit.columns(key, bytes(2))
+        with pytest.raises(IndexError):
+            wirekit.build_columns(key, pa.RecordBatch.from_pydict({"data": [b""]}))
+        assert wirekit.columns(key, bytes(2), fields=["data"])["data"].to_pylist() == [b""]
+
+
+def test_a_checksum_beyond_its_field_is_refused() -> None:
+    register(Checksum("wide of a test", 8, lambda data: len(data) << 4, ""))
+    with own(Struct("sum" / Checked(uint8, "wide of a test"), "data" / Bytes(15))) as key:
+        assert agree(key, b"\xf0" + bytes(15), {}).clean
+        assert wirekit.build_columns(key, pa.RecordBatch.from_pydict({"data": [bytes(15)]}))[:1] == b"\xf0"
+    beyond, batch = Struct("sum" / Checked(uint8, "wide of a test"), "data" / Bytes(16)), {"data": [bytes(16)]}
+    with own(beyond) as key, pytest.raises(Misuse, match="row 0: sum: its wide of a test does not fit"):
+        wirekit.build_columns(key, pa.RecordBatch.from_pydict(batch))
 
 
 def test_a_checksum_of_ones_own_is_known_once_it_is_registered() -> None:
-    register(Checksum("parity of a test", 8, _parity, "all bytes combined by exclusive or"))
     register(crc("crc-16 of a test", Crc(16, 0x1021, 0xABCD)))
     layout = Struct("data" / Bytes(3), "sum" / Checked(uint8, "parity of a test", "data"))
     with own(layout) as key:
         assert wirekit.encode(key, {"data": b"\x01\x02\x04"})[-1] == 7
-        assert agree(key, b"\x01\x02\x04\x07", {}, columns=False).clean
+        assert agree(key, b"\x01\x02\x04\x07", {}).clean
     with own(Struct("data" / Bytes(3), "sum" / Checked(uint16le, "crc-16 of a test", "data"))) as key:
         assert wirekit.columns(key, wirekit.encode(key, {"data": b"abc"}))["sum.ok"].to_pylist() == [True]
     with pytest.raises(Misuse, match="exists already"):

@@ -51,8 +51,7 @@ class Column:
         unit: of a time since the epoch.
         within: the list of which it has an element each, instead of one a row.
         sparse: whether a condition may leave out its value of a row, which is null then.
-        coding: what its bytes stand for: text in another encoding, or values of a user's functions, which stay bytes;
-            of a verdict, what it is the verdict of, in the column before.
+        coding: what its bytes stand for: text in another encoding, or values of a user's functions, which stay bytes.
     """
 
     path: str
@@ -75,11 +74,6 @@ class Column:
     def is_verdict(self) -> bool:
         """Whether it tells what was verified."""
         return self.kind == "flag" and self.path.rpartition(".")[2] == "ok"
-
-    @property
-    def is_judged(self) -> bool:
-        """Whether it tells what a user's own functions said of the column before."""
-        return self.kind == "flag" and self.coding is not None
 
     def arrays(self) -> Iterator[tuple[str, str]]:
         """(name, dtype) of its arrays; one element a row, except for ``d`` (a byte each) and ``o`` (one more)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from wirekit.checksums import Form, checksum
 from wirekit.compiler import ir
 from wirekit.values import SymbolTable
 
@@ -83,6 +84,13 @@ def run_of(
         if wrong or at in closing or (at_once and any(measure.last < at for measure in measured)):
             break
     return count, size
+
+
+def form_of(total: ir.Sum, node: ir.Node) -> Form | None:
+    """What the interpreters compute for a checksum in a node; None where they call its function."""
+    form = checksum(total.algorithm).form
+    within = total.first <= total.at <= total.last and form != "internet"
+    return form if isinstance(node, ir.Number) and not within else None
 
 
 def takes_all(node: ir.Node) -> bool:

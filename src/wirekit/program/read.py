@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from wirekit.checksums import checksum
 from wirekit.codings import Coding
 from wirekit.compiler import ir
 from wirekit.program import steps
+from wirekit.program.calls import Stands, Summed
 from wirekit.program.columns import CONTENTS, Column, Contents, Packing, Reason, Repeated
-from wirekit.program.facts import bit_column, dtype_of, is_wide, named_dtype, names_of, run_of
+from wirekit.program.facts import bit_column, dtype_of, form_of, is_wide, named_dtype, names_of, run_of
 from wirekit.program.lists import EMPTY, Lists
 from wirekit.program.maker import SHORT, TEXT
 from wirekit.program.messages import Tables
@@ -196,9 +196,9 @@ class _Reader(Lists):
         if text:
             self.text(column.path, start, length, present, "utf-8" if coding is None else coding.name)
         elif coding is not None:
-            verdict = self.verdict(column.path)
-            verdict.coding = coding
-            self.emit(verdict, self.constant(1), present)  # the functions are called when all is scanned
+            good, end = self.fresh(), self.let("+", start, length)
+            self.put(steps.Call(good, Stands(coding), start, end, start))
+            self.emit(self.verdict(column.path), good, present)
         return Value(length, 0, LONGEST, length=length, unfit=TEXT if text else "a byte string"), start, present
 
     def prefixed(self, node: ir.Blob, number: ir.Number, path: str, start: int, length: int) -> steps.Prefixed:
@@ -400,29 +400,24 @@ class _Reader(Lists):
         """A checksum."""
         name = state.name(total.at)
         number = ir.bare(state.node.members[total.at].node)
-        if not isinstance(number, ir.Number) or number.real:
-            raise unfit(self.key, name, number, "as a checksum")
-        form = checksum(total.algorithm).form
-        if form is None:
-            raise unfit(
-                self.key, name, f"a checksum {total.algorithm}", "columns verify CRCs, sums, and no other function"
-            )
+        form = form_of(total, number)
         within = total.first <= total.at <= total.last
-        if within and total.algorithm != "internet":
-            raise unfit(self.key, name, f"a {total.algorithm} that covers itself")
         length = state.value(total.first).length
         if total.content and (length is None or total.first != total.last):
             raise unfit(self.key, name, "a checksum of the content of a field that is not a byte string")
-        stored, size = state.value(total.at), number.size
+        stored, size = state.value(total.at), ir.minimum(number)
 
         def verify() -> Value:
             start, end = state.begins[total.first], state.ends[total.last]
             if total.content and length is not None:
                 start = self.let("-", end, self.operand(length))
-            hole = state.begins[total.at] if within else None
-            good = self.fresh()
-            mask = -1 if size == 8 else (1 << 8 * size) - 1
-            self.put(steps.Checksum(good, total.algorithm, form, start, end, hole, self.operand(stored.place), mask))
+            at, good = state.begins[total.at], self.fresh()
+            if form is None:
+                self.put(steps.Call(good, Summed(total.algorithm, number), start, end, at))
+            else:
+                hole, mask = at if within else None, -1 if size == 8 else (1 << 8 * size) - 1
+                stored_at = self.operand(stored.place)
+                self.put(steps.Checksum(good, total.algorithm, form, start, end, hole, stored_at, mask))
             self.put(steps.Emit(self.verdict(name), good))
             return Value()
 

@@ -20,6 +20,7 @@ from typing import Annotated, Any, ClassVar, TypeVar, cast, get_args, get_type_h
 
 from wirekit.checksums import Form
 from wirekit.compiler import ir
+from wirekit.program.calls import Function
 from wirekit.program.columns import Column, Repeated
 
 RANGE, FRAME, ROW, AFTER, EXTRA, FAULT, HANDLING = range(7)
@@ -454,6 +455,20 @@ class Checksum(Step):
     hole: In | None
     stored: In
     mask: int
+
+
+@dataclass(slots=True)
+class Call(Step):
+    """Has a Python function look at the bytes between two positions, and at their checksum at another one."""
+
+    PURE = True
+    TEXT = "call {to} = {function} {start} to {end}, {at}"
+
+    to: Out
+    function: Function
+    start: In
+    end: In
+    at: In
 
 
 @dataclass(slots=True)

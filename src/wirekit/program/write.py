@@ -10,18 +10,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from wirekit.checksums import checksum
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression
 from wirekit.errors import Misuse
 from wirekit.program import write_steps as steps
+from wirekit.program.calls import Summed
 from wirekit.program.columns import Column, Contents, Repeated
-from wirekit.program.facts import holds_records, is_wide
+from wirekit.program.facts import form_of, holds_records, is_wide
 from wirekit.program.held import message_values
 from wirekit.program.messages import Tables, tables
 from wirekit.program.parts import parts
 from wirekit.program.passes import without_needless
-from wirekit.program.steps import EXTRA, Body, Let, Refuse, Test
+from wirekit.program.steps import EXTRA, Body, Call, Let, Refuse, Seek, Test
 from wirekit.program.unfit import Unfit
 from wirekit.program.values import OpenStructure, Scope, Value, inside, value_of
 from wirekit.program.values import Place as Source
@@ -251,7 +251,7 @@ class _Writer(Branches):
         """Leaves room for a length or checksum."""
         state.places[index] = self.mark()
         member = state.node.members[index].node
-        step = steps.Reserve(self.constant(self.derived(state, index).least))
+        step = steps.Reserve(self.constant(ir.minimum(self.derived(state, index))))
         node = member.node if isinstance(member, ir.Optional) else member
         if isinstance(node, ir.When):
             condition = self.expression(node.condition, state.scope, state.name(index))[0]
@@ -269,18 +269,19 @@ class _Writer(Branches):
         else:
             self.body += body
 
-    def derived(self, state: _Open, at: int) -> ir.Number:
-        """The number of a length or checksum."""
+    def derived(self, state: _Open, at: int) -> ir.Number | ir.Blob:
+        """The number, or bytes, of a length or checksum."""
         member = state.node.members[at].node
         number = member.node if isinstance(member, ir.Optional) else member
         number = number.node if isinstance(number, ir.When) else number
-        if not isinstance(number, ir.Number) or number.real:
+        if not isinstance(number, ir.Number | ir.Blob):
             raise Unfit(self.key, state.name(at), member.WORDS, "as a length or checksum to be built")
         return number
 
     def measure(self, state: _Open, measure: ir.Measure) -> None:
         """Writes a length."""
         name, number = state.name(measure.at), self.derived(state, measure.at)
+        assert isinstance(number, ir.Number)
         size, add = self.register(), self.constant(measure.add)
         self.put(Let(size, "-", state.ends[measure.last], state.begins[measure.first]))
         if measure.add:
@@ -308,17 +309,28 @@ class _Writer(Branches):
         """Writes a checksum."""
         name, number = state.name(total.at), self.derived(state, total.at)
         self.follows(name)
-        form = checksum(total.algorithm).form
-        if form is None:
-            why = "columns compute CRCs, sums, and no other function"
-            raise Unfit(self.key, name, f"a checksum {total.algorithm}", why)
+        form = form_of(total, number)
         start, end = state.begins[total.first], state.ends[total.last]
         if total.content and (size := ir.length_in_front(state.node.members[total.first].node)):
             start = self.let("+", start, self.constant(size))
-        value = self.register()
-        self.put(steps.Sum(value, total.algorithm, form, start, end))
-        self.was(name, value, number)
-        self.put(steps.Store(number, value, state.places[total.at]))
+        value, place = self.register(), state.places[total.at]
+        if form is not None and isinstance(number, ir.Number):
+            self.put(steps.Sum(value, total.algorithm, form, start, end))
+            self.was(name, value, number)
+            self.put(steps.Store(number, value, place))
+            return
+        self.put(Call(value, Summed(total.algorithm, number, writes=True), start, end, place))
+        self.fail("==", value, 0, name, f"its {total.algorithm} does not fit")
+        if (verdict := self.known(inside(name, "ok"))) is None:
+            return
+        column = self.column(name, "bytes") if isinstance(number, ir.Blob) else self.number_column(number, name)
+        kept = self.let("and", self.bad(self.reading(verdict)), self.there(column))
+        with self.block() as body:
+            end = self.mark()
+            self.put(Seek(place))
+            self.node(number, name, state.scope)
+            self.put(Seek(end))
+        self.if_true(kept, body)
 
     def follows(self, name: str) -> None:
         """Notes that a number is computed, so that its column tells nothing."""

@@ -18,7 +18,7 @@ from wirekit.compiler.kernels.protobuf import keep_message, message_state, pick_
 from wirekit.compiler.kernels.reads import internet, is_utf8
 from wirekit.program import steps
 from wirekit.runtime import opcodes as op
-from wirekit.runtime.memory import emit_bytes, emit_list, emit_number, get, number, put, put_value, undo, word
+from wirekit.runtime.memory import call, emit_bytes, emit_list, emit_number, get, number, put, put_value, undo, word
 
 U: Final = np.uint64
 NONE: Final = U(0xFFFFFFFFFFFFFFFF)
@@ -512,6 +512,8 @@ def _rare(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
         if not in_ranges(code, pc + FOUR, count, get(reg, word(code, pc + ONE))):
             return _fail(reg, word(code, pc + TWO)), p
         return pc + FOUR + TWO * count, p
+    if step == op.CALL:
+        return call(code, reg, get(t, op.CALLS), get(t, op.DATA), pc), p
     if step == op.EMIT_ABSENT:
         value, present = get(reg, word(code, pc + TWO)), get(reg, word(code, pc + THREE))
         emit_number(t, reg, word(code, pc + ONE), value, present)

@@ -68,6 +68,17 @@ def _move(typing: Any, target: Any, source: Any, length: Any) -> Any:
     return types.void(types.int64, types.int64, types.int64), lower
 
 
+@intrinsic
+def _called(typing: Any, function: Any, which: Any, data: Any, start: Any, end: Any, at: Any) -> Any:
+    """What the C function at an address returns, see ``program.calls``."""
+
+    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kind = ir.FunctionType(ir.IntType(64), [ir.IntType(64)] * 5)
+        return builder.call(builder.inttoptr(arguments[0], kind.as_pointer()), arguments[1:])
+
+    return types.int64(*[types.int64] * 6), lower
+
+
 @inner
 def _same(array: Any) -> Any:
     return array
@@ -88,6 +99,16 @@ if settings.BOUNDSCHECK:
     handle, word, get, put = _same, _element, _element, _set_element
 else:
     handle, word, get, put = address, _load(types.uint64, 64, 8, False), _load(types.int64, 64, 8, False), _store(64, 8)
+
+
+@inner
+def call(code: Any, reg: Any, function: Any, data: Any, pc: Any) -> Any:
+    """Has a Python function look at bytes; gives where to go on."""
+    to, which = word(code, pc + np.uint64(1)), np.int64(word(code, pc + np.uint64(2)))
+    start, end = get(reg, word(code, pc + np.uint64(3))), get(reg, word(code, pc + np.uint64(4)))
+    put(reg, to, _called(function, which, data, start, end, get(reg, word(code, pc + np.uint64(5)))))
+    return pc + np.uint64(6)
+
 
 put_value = _store(64, 1)
 """Writes a value of up to 8 bytes at an address, and so many bytes further; see ``DIRECT``."""

@@ -12,6 +12,7 @@ from wirekit.codings import ENCODINGS
 from wirekit.compiler import ir
 from wirekit.crc import Crc
 from wirekit.program import steps
+from wirekit.program.calls import Function
 from wirekit.program.columns import Column, Reason, Repeated
 from wirekit.program.messages import ASPECTS
 from wirekit.program.read import Program
@@ -57,12 +58,14 @@ class Words:
         registers: what registers hold in the beginning.
         places: (words, entries) of columns that every row sets, and which of them: the address of its values.
         entries: what has an entry in the table, in order: columns, lists, columns of the scan.
+        functions: those that it calls, by number.
     """
 
     code: NDArray[Any]
     registers: NDArray[Any]
     places: tuple[NDArray[Any], NDArray[Any]]
     entries: list[Column | Repeated]
+    functions: list[Function]
 
 
 def words(program: Program, body: Body, entries: list[Column | Repeated]) -> Words:
@@ -81,7 +84,7 @@ def words(program: Program, body: Body, entries: list[Column | Repeated]) -> Wor
     for value, register in program.constants.items():
         registers[register] = value
     direct = np.array(encoder.direct, np.int64).reshape(-1, 2).T.copy()
-    return Words(unsigned(encoder.code), registers, (direct[0], direct[1]), entries)
+    return Words(unsigned(encoder.code), registers, (direct[0], direct[1]), entries, encoder.functions)
 
 
 def is_direct(entry: Column | Repeated) -> bool:
@@ -110,6 +113,7 @@ class Encoder:
         self.constants = {register: value for value, register in constants.items()}
         self.places = places
         self.direct: list[tuple[int, int]] = []
+        self.functions: list[Function] = []
         self.handlers: list[list[int]] = []  # words that name the place of each handler around, to be filled in
 
     def body(self, body: Body) -> None:
@@ -194,6 +198,9 @@ class Encoder:
                 self.put(op.ONE_OF, step.source, self.fault(step.fault), len(step.ranges))
                 for low, high in step.ranges:
                     self.put(low, high)
+            case steps.Call():
+                self.put(op.CALL, step.to, len(self.functions), step.start, step.end, step.at)
+                self.functions.append(step.function)
             case _:
                 self.more(step)
 

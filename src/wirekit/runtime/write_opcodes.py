@@ -19,8 +19,8 @@ VARINT = 32
 MISSING, WHOLE, NULLS = range(3)
 
 # The table of a run begins with: address and size of what is written, of the ends of records; where messages are, and
-# what nothing may have read; the number of the list whose element was refused.
-OUT, OUT_SIZE, ENDS, MESSAGES, WATCHED = range(5)
+# what nothing may have read; what calls Python.
+OUT, OUT_SIZE, ENDS, MESSAGES, WATCHED, CALLS = range(6)
 COLUMNS = 8
 """Where the columns begin: ``WIDTH_OF_COLUMN`` numbers each."""
 

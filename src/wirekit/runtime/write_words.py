@@ -9,6 +9,7 @@ import numpy as np
 
 from wirekit.compiler import ir
 from wirekit.program import write_steps as steps
+from wirekit.program.calls import Function
 from wirekit.program.columns import Column, Repeated
 from wirekit.program.steps import FIRST_FREE, Fault, Step
 from wirekit.program.write import WriteProgram
@@ -40,10 +41,11 @@ _PLAIN: words.Table = words.Encoder.plain | {
 
 @dataclass(frozen=True, slots=True)
 class WriteWords:
-    """A write program for the interpreter: its words, and what registers hold in the beginning."""
+    """A write program for the interpreter: its words, what registers hold in the beginning, functions by number."""
 
     code: NDArray[Any]
     registers: NDArray[Any]
+    functions: list[Function]
 
 
 def place_of(slot: int) -> int:
@@ -61,7 +63,7 @@ def write_words(program: WriteProgram) -> WriteWords:
     for value, register in program.constants.items():
         registers[register] = value
     registers[program.stamps] = -1
-    return WriteWords(words.unsigned(encoder.code), registers)
+    return WriteWords(words.unsigned(encoder.code), registers, encoder.functions)
 
 
 class _Encoder(words.Encoder):

@@ -21,7 +21,7 @@ from wirekit.program.write_steps import CHOOSING as CHOOSING_REGISTER
 from wirekit.runtime import opcodes
 from wirekit.runtime import write_opcodes as op
 from wirekit.runtime.interpreter import case_of, checksum_of, computed, in_ranges
-from wirekit.runtime.memory import DIRECT, _load, _store, get, handle, put, read_8, read_64, word
+from wirekit.runtime.memory import DIRECT, _load, _store, call, get, handle, put, read_8, read_64, word
 from wirekit.runtime.write_messages import (
     count_of,
     filled,
@@ -464,6 +464,8 @@ def _rare(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
         return _message(code, reg, t, p, pc)
     if step == op.TELL:
         return _tell(code, reg, t, pc), p
+    if step == opcodes.CALL:
+        return call(code, reg, get(t, op.CALLS), get(t, op.OUT), pc), p
     if step == op.INSERT:
         return _insert(code, reg, t, p, pc)
     return _ask(code, reg, t, pc), p

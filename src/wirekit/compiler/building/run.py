@@ -15,6 +15,7 @@ from wirekit.compiler.building.places import Rows, place
 from wirekit.compiler.building.tables import Table, table, wrong
 from wirekit.compiler.building.unfolding import Unfolded
 from wirekit.errors import Misuse
+from wirekit.program.calls import Calls
 from wirekit.program.columns import Column, Repeated
 from wirekit.program.steps import ROW
 from wirekit.program.write import WriteProgram
@@ -102,10 +103,12 @@ def run(
     registers, code = words.registers.copy(), words.code.copy()
     described, alive = _table(program, inputs, tables, ends)
     state = np.array([front, 0, batch.num_rows, choosing], np.int64)
-    output, function = Output(room), cache.builder()
+    output, function, calls = Output(room), cache.builder(), Calls(words.functions)
+    described[op.CALLS] = calls.address
     while True:
         described[op.OUT], described[op.OUT_SIZE] = _address(output.array), output.array.size
         fault = int(function(code, registers, described, state))
+        calls.done()
         if fault != op.FULL:
             break
         output.grow()

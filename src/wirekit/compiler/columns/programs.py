@@ -98,8 +98,6 @@ class Columnar:
         program = self.program
         holder = program.packing or program.contents
         needed = {message.at for message in program.messages} | ({holder.column} if holder is not None else set())
-        judged = (each for each in program.columns if each.is_judged)
-        needed |= {each.slot - 1 for each in judged if verdicts or chosen(each.path, fields)}
         columns = [
             each
             for each in program.columns

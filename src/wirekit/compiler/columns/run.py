@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from wirekit.codings import stands
 from wirekit.compiler.columns.filled import EAGER, Filled, Ready
 from wirekit.compiler.columns.memory import Pool
 from wirekit.compiler.columns.plan import Ranges, Records
 from wirekit.compiler.columns.programs import Columnar
 from wirekit.compiler.columns.protobuf import Tray
 from wirekit.errors import Misuse
+from wirekit.program.calls import Calls
 from wirekit.program.columns import Column, Repeated
 from wirekit.runtime import opcodes as op
 from wirekit.wire.stream import Allowance, Limits
@@ -183,6 +183,8 @@ def run(
     state = np.array([0, -1, 0, 0, 0, min(limits.frame, HIGHEST), int(plan.stop)], np.int64)
     scan, registers, code = ready.scan(), ready.words.registers.copy(), ready.words.code.copy()
     where, which = ready.addresses
+    calls = Calls(ready.words.functions)
+    table[op.CALLS] = calls.address
     while True:
         table[op.ERROR_AT : op.ERROR_ROOM] = _addresses(errors)
         table[op.ERROR_ROOM] = errors.shape[1]
@@ -195,6 +197,7 @@ def run(
             at = ready.messages + op.WIDTH_OF_MESSAGE * number
             table[at : at + op.WIDTH_OF_MESSAGE] = tray.described()
         full = scan(code, registers, table, state)
+        calls.done()
         level.rows, level.errors = int(state[3]), int(state[4])
         used = 8 * 4 * level.errors
         for at, entry in filled.items():
@@ -220,22 +223,9 @@ def run(
     level.slots, level.measured = ready.slots, measured
     level.arrays = dict(zip((*_RANGE_ARRAYS, *_ERROR_ARRAYS), (*places, *errors), strict=True))
     _finish(ready, filled, level, table, pool)
-    _judge(program.columns, level)
     level.state = np.zeros(level.rows, np.uint8)
     if allowance is not None:
         allowance.room -= used
-
-
-def _judge(columns: list[Column], level: Level) -> None:
-    """The verdicts of a user's own functions on the bytes of the column before."""
-    for column in columns:
-        good = level.arrays.get(f"c{column.slot}")
-        if not column.is_judged or column.coding is None or good is None:
-            continue
-        offsets, data = level.arrays[f"o{column.slot - 1}"], level.arrays[f"d{column.slot - 1}"]
-        there = level.arrays.get(f"v{column.slot}", good)
-        for row in np.flatnonzero(there):
-            good[row] = stands(column.coding, bytes(data[int(offsets[row]) : int(offsets[row + 1])]))
 
 
 def _finish(ready: Ready, filled: dict[int, Filled], level: Level, table: NDArray[Any], pool: Pool) -> None:

@@ -1,0 +1,86 @@
+"""Python functions that the interpreters call: checksums that have no code there, and a user's own values.
+
+A function gets (address of the data, start, end, at): the range of bytes it is about, and where their checksum is.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from wirekit.checksums import checksum
+from wirekit.codings import Coding, stands
+from wirekit.compiler import ir
+
+Function = Callable[[int, int, int, int], int]
+_KIND = ctypes.CFUNCTYPE(*[ctypes.c_int64] * 6)
+
+
+@dataclass(frozen=True, slots=True)
+class Stands:
+    """Whether bytes stand for something in a coding."""
+
+    coding: Coding
+
+    def __call__(self, data: int, start: int, end: int, at: int) -> int:
+        return stands(self.coding, ctypes.string_at(data + start, end - start))
+
+    def __str__(self) -> str:
+        return self.coding.name
+
+
+class Summed:
+    """Whether a checksum is that of a range; if it ``writes``, puts it there, and gives whether it fits.
+
+    Args:
+        node: the number, or bytes, that hold it; among the bytes that they cover, they count as zeros.
+    """
+
+    def __init__(self, algorithm: str, node: ir.Node, *, writes: bool = False) -> None:
+        self._algorithm, self._writes, self._size = checksum(algorithm), writes, ir.minimum(node)
+        self._order: Literal["little", "big"] = "little" if isinstance(node, ir.Number) and node.little else "big"
+
+    def __call__(self, data: int, start: int, end: int, at: int) -> int:
+        size, covered = self._size, ctypes.string_at(data + start, end - start)
+        if start <= at < end:
+            hole = at - start
+            covered = covered[:hole] + bytes(size) + covered[hole + size :]
+        number = self._algorithm.function(covered)
+        if number >> 8 * size:
+            return False
+        computed = number.to_bytes(size, self._order)
+        if self._writes:
+            ctypes.memmove(data + at, computed, size)
+        return self._writes or ctypes.string_at(data + at, size) == computed
+
+    def __str__(self) -> str:
+        return self._algorithm.name
+
+
+class Calls:
+    """What calls functions by their number.
+
+    Attributes:
+        address: of a C function that needs no GIL, with a number in front of the arguments; 0 for no function.
+    """
+
+    def __init__(self, functions: Sequence[Function]) -> None:
+        self._functions = functions
+        self._raised: list[BaseException] = []
+        self._pointer = _KIND(self._call)
+        self.address = ctypes.cast(self._pointer, ctypes.c_void_p).value if functions else 0
+
+    def _call(self, number: int, *arguments: int) -> int:
+        if not self._raised:
+            try:
+                return self._functions[number](*arguments)
+            except BaseException as error:  # noqa: BLE001  # it cannot pass through compiled code
+                self._raised.append(error)
+        return 0
+
+    def done(self) -> None:
+        """Raises what a function raised."""
+        if self._raised:
+            raise self._raised[0]

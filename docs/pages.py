@@ -49,7 +49,7 @@ GROUPS: dict[str, list[tuple[str, str, Any]]] = {
         ("Delimited", 'Struct("line" / Delimited("\\n"))', dict(line="GET")),
         ("Address", 'Struct("source" / Address("ipv4"))', dict(source=bytes([10, 1, 1, 1]))),
         ("Custom", 'Struct("id" / Custom(2, parse=bytes.hex, build=bytes.fromhex))', dict(id="0a14")),
-        ("Padding", 'Struct("size" / int8, "padding" / Padding(this.size))', dict(size=3)),
+        ("Padding", 'Struct("name" / String(int8), "padding" / Padding(to=4), "size" / int32)', dict(name="a", size=3)),
         ("rest", 'Struct("kind" / int8, "body" / rest())', dict(kind=1, body=b"abc")),
         ("unexplained", 'Struct("kind" / int8, "body" / unexplained())', dict(kind=1, body=b"abc")),
     ],

@@ -5,7 +5,9 @@ from __future__ import annotations
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import fields_of
 from wirekit.errors import Misuse
+from wirekit.wire.blobs import POSITION
 
+FIELD = "padding to a multiple must be a field of a struct; only If, IfMore or Default may wrap it"
 _Open = frozenset[tuple[int, str]]  # (how many structures further out, field) of what is read outside a node
 
 
@@ -17,7 +19,8 @@ def check_references(layout: ir.Node) -> None:
     Raises:
         Misuse: for a field that no structure has; the text has the path.
     """
-    _open(layout, "", {})
+    if (0, POSITION) in _open(layout, "", {}):
+        raise Misuse(f"the layout: {FIELD}")
 
 
 def _open(node: ir.Node, path: str, known: dict[int, _Open]) -> _Open:
@@ -30,7 +33,10 @@ def _plain(node: ir.Node, path: str, known: dict[int, _Open]) -> _Open:
     found = {(field.up, field.names[0]) for _, tree in ir.expressions(node) for field in fields_of(tree)}
     element = f"{path}[]" if isinstance(node, ir.Several) else path
     for _, inner in ir.parts(node):
-        found |= _open(inner, element, known)
+        opened = _open(inner, element, known)
+        if (0, POSITION) in opened and not isinstance(node, ir.Conditional | ir.Optional):
+            raise Misuse(f"{path or 'the layout'}: {FIELD}")
+        found |= opened
     return frozenset(found)
 
 
@@ -41,10 +47,30 @@ def _structure(node: ir.Structure, path: str, known: dict[int, _Open]) -> _Open:
             where = path or "the layout"
             raise Misuse(f"{where}: refused= depends on {field}, which is not a field of {node.name}")
     found: set[tuple[int, str]] = set()
-    for member in node.members:
+    for at, member in enumerate(node.members):
         where = f"{path}.{member.name}" if path else member.name
         for up, name in _open(member.node, where, known):
-            if up == 0 and name not in names:
+            if is_padded(member.node) and name == POSITION:
+                _check_lengths(node, at, where)
+            elif up == 0 and name not in names:
                 raise Misuse(f"{where} reads {name!r}, which is not a field of {node.name}; it has {', '.join(names)}")
             found.add((up - 1, name))
     return frozenset((up, name) for up, name in found if up >= 0)
+
+
+def is_padded(node: ir.Node) -> bool:
+    """Whether a member of a structure is padding that reads its own place in it."""
+    core = ir.bare(node)
+    length = core.length if isinstance(core, ir.Blob) and core.filler else None
+    fields = [] if length is None or isinstance(length, ir.Number) else fields_of(length)
+    return any(field.names == (POSITION,) for field in fields)
+
+
+def _check_lengths(node: ir.Structure, at: int, path: str) -> None:
+    """Refuses padding whose place a varint decides that is written later."""
+    for measure in node.measures:
+        number, name = ir.bare(node.members[measure.at].node), node.members[measure.at].name
+        if measure.at < at and ir.varying(number) and not measure.at < measure.first <= measure.last < at:
+            raise Misuse(
+                f"{path}: its size follows from that of {name}, a varint that is known later; use a fixed size"
+            )

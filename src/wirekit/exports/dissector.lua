@@ -260,7 +260,7 @@ local function structure(field, members, measures, sums)
           s.limit = open[#open].stop
         end
       end
-      starts[index] = s.pos
+      starts[index], scope.values._position = s.pos, s.pos - start
       scope.values[member[1]] = member[2](s, scope, sub)
       ends[index] = s.pos
       while #open > 0 and open[#open].last == index do

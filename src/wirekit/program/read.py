@@ -311,11 +311,6 @@ class _Reader(Lists):
             self.verify_derived(state, rule)
         return Value(inside=state.scope.fields)
 
-    def mark(self) -> int:
-        register = self.fresh()
-        self.put(steps.Mark(register))
-        return register
-
     def length(self, state: OpenStructure, at: int) -> tuple[str, Value, int]:
         """(path, value, register) of a length."""
         name, value = state.name(at), state.value(at)

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
+from construct import this
+
 from wirekit.codings import Coding, CodingError, CustomCoding, bytes_of, raw_of, stands, text_coding
 from wirekit.errors import Misuse
 from wirekit.values import shown
@@ -17,6 +19,8 @@ from wirekit.wire.numbers import UNPACKED, Integer
 from wirekit.wire.stream import Reader, Scope, Writer
 
 PIECE = 4096  # bytes of a view that are searched at a time
+POSITION, BEGIN = "_position", "_begin"
+"""What padding to a multiple reads in a scope: its own place in the struct; around the struct, where that begins."""
 DECIMAL = re.compile(rb"0|-?[1-9][0-9]{0,18}")
 
 
@@ -175,14 +179,38 @@ class Padding(Bytes):
     """Filler bytes of a computed size: zeros when built.
 
     Parsed bytes other than zeros are kept, and built again if their size is still right.
+
+    Args:
+        length: a number or a ``this`` expression.
+        to: instead, the multiple of bytes, counted from the first byte of the struct, at which the padding ends. Such
+            padding is a field of a struct; only ``If``, ``IfMore`` or ``Default`` may wrap it.
+
+    >>> from wirekit.wire import Struct, String, uint8, uint32
+    >>> entry = Struct("name" / String(uint8), "padding" / Padding(to=4), "size" / uint32)
     """
 
     kind = "filler"
 
-    def __init__(self, length: Any) -> None:
-        super().__init__(length)
+    def __init__(self, length: Any = None, *, to: int | None = None) -> None:
+        if (length is None) == (to is None) or (to is not None and to < 1):
+            raise Misuse(f"Padding takes a length, or to= a multiple of at least 1, not {length!r} and to={to!r}")
+        super().__init__(length if to is None else -this[POSITION] % to)
+        self.to = to
+
+    def _placed(self, position: int, context: Scope) -> None:
+        """Has the expression know how far from the begin of the struct the padding is."""
+        if self.to is not None:
+            context[POSITION] = position - context["_"][BEGIN]
+
+    def _size(self, stream: Reader, context: Scope) -> int | None:
+        self._placed(stream.position, context)
+        return super()._size(stream, context)
+
+    def default(self, context: Scope) -> Any:
+        return super().default(context) if self.to is None else b""
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        self._placed(len(stream.buffer), context)
         size = evaluate_size(self.length, context)
         data = self._encode(obj, stream) or b""
         stream.write(data if len(data) == size else bytes(size))

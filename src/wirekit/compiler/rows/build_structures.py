@@ -6,9 +6,11 @@ from wirekit.checksums import checksum
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Literal
 from wirekit.compiler.ir import bare
+from wirekit.compiler.references import is_padded
 from wirekit.compiler.rows.build_code import Building, Piece, Place, distance, put_number, unsigned
 from wirekit.compiler.rows.build_plain import Plain, field_of
 from wirekit.compiler.source import Scope, put_derived
+from wirekit.wire.blobs import POSITION
 from wirekit.wire.derived import innermost_first
 
 
@@ -29,7 +31,10 @@ class Structures(Plain):
         starts: dict[int, Place] = {}
         ends: dict[int, Place] = {}
         pieces: dict[int, tuple[Place, Piece, str]] = {}
+        begin = code.here() if any(is_padded(member.node) for member in node.members) else None
         for index, member in enumerate(node.members):
+            if begin is not None and is_padded(member.node):
+                inner.variables[POSITION] = f"({distance(begin, code.here(), 0)})"
             if index in begin_at:
                 starts[index] = code.here()
             if index in apart:

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, replace
 from wirekit.checksums import checksum
 from wirekit.compiler import ir
 from wirekit.compiler.ir import bare, fixed
+from wirekit.compiler.references import is_padded
 from wirekit.compiler.rows.code import Decoding, Place
 from wirekit.compiler.rows.numbers import Numbers
 from wirekit.compiler.source import Scope, conditional, put_derived
 from wirekit.program.facts import run_of
+from wirekit.wire.blobs import POSITION
 from wirekit.wire.costs import VERDICT
 
 
@@ -87,7 +89,10 @@ class Structures(Numbers):
             at.left = code.fresh("l")
             code.put(f"{at.left} = None")
         limits: list[Window] = []
-        index = 0
+        index, begin = 0, ""
+        if any(is_padded(member.node) for member in node.members):
+            begin = code.fresh("s")
+            code.put(f"{begin} = p")
         while index < len(node.members):
             for measure in ir.opening(node, index):
                 limits.append(self._window(code, at, measure))
@@ -107,6 +112,8 @@ class Structures(Numbers):
                 if index in at.begin_at:
                     at.begins[index] = code.fresh("s")
                     code.put(f"{at.begins[index]} = p")
+                if begin:
+                    inner.variables[POSITION] = f"(p - {begin})"
                 at.add(self._node(code, member.node, at.path.to(member.name)))
                 self._measured(code, at)
                 if index in at.end_at:

@@ -11,7 +11,7 @@ import construct
 
 from wirekit.errors import Misfit, Misuse, Short, Wrong
 from wirekit.values import Record, SymbolTable, plain_mapping, record_type
-from wirekit.wire.blobs import Bytes
+from wirekit.wire.blobs import BEGIN, Bytes, Padding
 from wirekit.wire.composite.choices import bare
 from wirekit.wire.composite.reading import read, read_plain
 from wirekit.wire.composite.writing import Writing
@@ -110,6 +110,7 @@ class Struct(Node):
                 raise Misuse(f"refused= names {each.field!r}, which is not a field; the fields are {', '.join(names)}")
         self.refused = refused
         cores = [bare(node) for _, node in self.members]
+        self.padded = any(isinstance(core, Padding) and core.to for core in cores)
         self._name = name
         self.lengths: dict[int, tuple[Length, int, int]] = {}
         self.checked: list[Checking] = []
@@ -169,12 +170,21 @@ class Struct(Node):
 
     @cached_property
     def _reader(self) -> Callable[[Reader, Scope, str], Record]:
-        return partial(read if self.lengths or self.verified else read_plain, self)
+        reader = partial(read if self.lengths or self.verified else read_plain, self)
+        if not self.padded:
+            return reader
+
+        def placed(stream: Reader, context: Scope, path: str) -> Record:
+            context[BEGIN] = stream.position
+            return reader(stream, context, path)
+
+        return placed
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Record:
         return self._reader(stream, context, path)
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        context[BEGIN] = len(stream.buffer)
         Writing(self, obj, stream, context).write()
         return obj
 
@@ -233,7 +243,7 @@ class Struct(Node):
             Wrong, Limit: when the length is not a sensible one.
             Misuse: when no length covers the rest of the structure, fields of a fixed size at its end aside.
         """
-        begin = reader.position
+        context[BEGIN] = begin = reader.position
         scope = context.inner()
         for index, (name, node) in enumerate(self.members):
             reader.session.path.append(name)

@@ -13,12 +13,15 @@ import json
 import struct
 import subprocess
 import sys
+import tracemalloc
+import types
 import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 import pytest
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 import wirekit
 from wirekit.compiler.engines import DECODERS
@@ -30,6 +33,7 @@ from wirekit.wire import (
     Bits,
     Bytes,
     Compressed,
+    Protobuf,
     RecordsToEnd,
     Ref,
     String,
@@ -38,6 +42,7 @@ from wirekit.wire import (
     int8,
     int16,
     int32,
+    int64,
     this,
     uint8,
 )
@@ -81,6 +86,7 @@ def declare() -> None:
     kinds = {
         "numbers": int8,
         "larger": int16,
+        "largest": int64,
         "symbols": Symbols(int16, SymbolTable("colour", {0: "RED"})),
         "bits": Bits(uint8, "x" / Bit(4), "y" / Bit(4), order="msb"),
         "texts": String(int8),
@@ -92,9 +98,38 @@ def declare() -> None:
     }
     layouts = {name: Layout(Struct("items" / Array(int32, kind))) for name, kind in kinds.items()}
     layouts |= {f"{name}_to_end": Layout(Struct("items" / RecordsToEnd(kind))) for name, kind in kinds.items()}
+    layouts["message"] = Layout(Struct("items" / Protobuf(f"{declared_messages()}:Bomb")))
     packed = Compressed(Bytes(int32), this.codec, {1: "gzip"}, Ref("bomb.records_to_end"))
     layouts["packed"] = Layout(Struct("codec" / int8, "value" / packed))
     registry.register(Protocol("bomb", "a test", layouts))
+
+
+def declared_messages() -> str:
+    """The module of ``Bomb``, whose fields are lists: 1 to 4 of scalars, from ``WIDE`` on of messages.
+
+    The message of field ``WIDE`` + n has n fields of an enum, that of field ``LISTS`` + n has n lists.
+    """
+    kind = descriptor_pb2.FieldDescriptorProto
+    file = descriptor_pb2.FileDescriptorProto(name="bomb.proto", package="bomb", syntax="proto2")
+    file.enum_type.add(name="Colour").value.add(name="RED", number=0)
+    bomb = file.message_type.add(name="Bomb")
+    for number, scalar in enumerate((kind.TYPE_STRING, kind.TYPE_UINT64, kind.TYPE_BYTES, kind.TYPE_ENUM), 1):
+        bomb.field.add(name=f"scalar{number}", number=number, type=scalar, label=kind.LABEL_REPEATED)
+    bomb.field[-1].type_name = ".bomb.Colour"
+    for first, label in ((WIDE, kind.LABEL_OPTIONAL), (LISTS, kind.LABEL_REPEATED)):
+        for width in WIDTHS:
+            name = f"Message{first + width}"
+            message = file.message_type.add(name=name)
+            for number in range(1, width + 1):
+                field = message.field.add(name=f"f{number}", number=number, type=kind.TYPE_ENUM, label=label)
+                field.type_name = ".bomb.Colour"
+            inner = bomb.field.add(name=name, number=first + width, type=kind.TYPE_MESSAGE, label=kind.LABEL_REPEATED)
+            inner.type_name = f".bomb.{name}"
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    module = types.ModuleType("bomb_messages")
+    vars(module)["Bomb"] = message_factory.GetMessageClass(pool.FindMessageTypeByName("bomb.Bomb"))
+    return sys.modules.setdefault(module.__name__, module).__name__
 
 
 def decoded(key: str, engine: str, data: bytes, limits: Any) -> tuple[list[str], int]:
@@ -139,6 +174,18 @@ def plain(size: int) -> bytes:
     return small_message(zlib.compress(small_message(bytes(size)), 9, 31), 1)
 
 
+def member(number: int, content: bytes | int) -> bytes:
+    """A field of a protobuf message."""
+    if isinstance(content, int):
+        return varint(number << 3) + varint(content)
+    return varint(number << 3 | 2) + varint(len(content)) + content
+
+
+def filled(number: int, fields: int) -> bytes:
+    """A message inside of ``Bomb`` with so many fields, each a colour without a name."""
+    return member(number, b"".join(member(each, 127) for each in range(1, fields + 1)))
+
+
 def frame(field: bytes, number: int) -> bytes:
     """A frame of Pulsar that asks for a producer, with a field many times."""
     command = b"\x0a\x00\x10\x00\x18\x00" + field * number
@@ -162,6 +209,7 @@ def packed() -> bytes:
 ELEMENTS = {
     "numbers": b"\x01",
     "larger": b"\x7f\x01",
+    "largest": b"\x7f" * 8,
     "symbols": b"\x7f\x01",
     "bits": b"\x12",
     "texts": b"\x01\xff",
@@ -194,7 +242,39 @@ LARGE: dict[str, Bomb] = {
 }
 
 
+WIDTHS = (1, 6, 11, 22, 43)  # where a dict needs a larger table
+WIDE, LISTS = 100, 200
+ITEMS = 40_000
+MESSAGES = {
+    "texts": member(1, "é你".encode()),
+    "numbers": member(2, 1 << 63),
+    "bytes": member(3, b"ab"),
+    "symbols": member(4, 127),
+    "unknown inside": member(WIDE + 1, b"\xfa\x07\x01a"),
+    "out of order": member(WIDE + 6, b"\x10\x01\x08\x01\x08\x01"),
+}
+for width in WIDTHS:
+    for fields in sorted({0, 1, width}):
+        MESSAGES[f"{fields} of {width} fields"] = filled(WIDE + width, fields)
+        MESSAGES[f"{fields} of {width} lists"] = filled(LISTS + width, fields)
+TRACED = BOMBS | {
+    "lists of one": ("bomb.lists", partial(counted, b"\x01\x01", ITEMS)),
+    "lists of one to the end": ("bomb.lists_to_end", partial(repeated, b"\x01\x01")),
+    "wrong checksums": ("kafka.message_set", lambda: struct.pack(">qiIbbii", 0, 14, 1, 0, 0, -1, 0) * ITEMS),
+    "properties without values": ("pulsar.frame", partial(frame, b"\x32\x02\x0a\x00", 30_000)),
+    "whole properties": ("pulsar.frame", partial(frame, b"\x32\x07\x0a\x01a\x12\x02\xc3\xa9", 30_000)),
+}
+TRACED |= {f"message: {name}": ("bomb.message", partial(bytes.__mul__, each, ITEMS)) for name, each in MESSAGES.items()}
+
+
 Process = subprocess.Popen[bytes]
+
+
+@pytest.fixture(scope="module")
+def declared() -> Iterator[None]:
+    declare()
+    yield
+    registry.unregister("bomb")
 
 
 @pytest.fixture(scope="module")
@@ -223,6 +303,21 @@ def test_decoded_values_stay_within_the_memory_limit(bomb: str, engine: str, mea
     _, growth, size, limits, _ = measured(measuring, BOMBS[bomb], engine, MEMORY)
     assert set(limits) <= {"memory"}
     assert growth < MEMORY * 1.1 + 2 * size + SLACK
+
+
+@pytest.mark.parametrize("engine", DECODERS)
+@pytest.mark.parametrize("bomb", TRACED)
+def test_what_is_charged_for_values_covers_what_this_python_takes(bomb: str, engine: str, declared: None) -> None:
+    (key, make), limits = TRACED[bomb], wirekit.Limits(memory=1 << 20, memory_ratio=0)
+    data = make()
+    wirekit.decode(data[:300], key, engine=engine, limits=limits)  # which compiles
+    tracemalloc.start()
+    result = wirekit.decode(data, key, engine=engine, limits=limits)
+    ended = result.error is None and len(result.checks) >= 0
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert ended or isinstance(result.error, wirekit.Limit)
+    assert peak < limits.memory + 30_000
 
 
 @pytest.mark.parametrize("engine", [engine for engine in ENGINES if engine == "columns"])

@@ -1,4 +1,4 @@
-"""Memory of the parts of a decoded value in bytes: the sizes of 64-bit CPython, rounded up.
+"""Memory of the parts of a decoded value in bytes: the largest that 64-bit CPython 3.11 to 3.13 takes, rounded up.
 
 ``wirekit.compiler.costs`` adds them up for a layout. They are apart so that decoding needs no compiler.
 """
@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 SLOT = 8
-NUMBER = 40  # with the slot or element that holds it
-SYMBOL = 72
-BYTES = 80  # without the bytes themselves, which are those of the input or are charged when they are decompressed
+NUMBER = 46  # with the slot or element that holds it, and the eighth that lists keep free
+SYMBOL = 74
+BYTES = 90  # without the bytes themselves, which are those of the input or are charged when they are decompressed
 RECORD = 64
-LIST = 64
+SPARSE = 250  # a protobuf message, with a dict of few fields
+LIST = 98  # with four slots, the fewest that a list of elements has
 OPENED = 400  # the record of compressed data, and the entry in the sources
-VERDICT = 208
+VERDICT = 256
 CONTAINED = 1024  # an error behind which decoding went on, and the verdict that tells it
 SPAN = 240  # without its path
 UNKNOWN = 640  # a protobuf field without a name

@@ -33,6 +33,7 @@ LAST_BYTE = 0x80
 LARGEST = 0xFFFFFFFFFFFFFFFF
 set_extra = Record.__dict__["_extra"].__set__
 """``record._extra = ...`` without ``setattr``, which a sparse record has a function for."""
+_put = object.__setattr__
 DEEPEST = 100  # messages inside of messages, as protobuf's own readers bound it
 
 _FIXED = {
@@ -135,7 +136,7 @@ class Message:
     @cached_property
     def cost(self) -> int:
         """Bytes of memory that a record takes, without the values in it."""
-        return costs.RECORD + costs.SLOT * len(self.fields) + costs.LIST * len(self.lists)
+        return costs.SPARSE + 3 * costs.SLOT * len(self.fields) + costs.LIST * len(self.lists)
 
     @cached_property
     def required(self) -> list[Field]:
@@ -179,11 +180,7 @@ def parse_message(message: Message, stream: Reader) -> Record:
         Limit: for messages inside of more than ``DEEPEST`` others.
     """
     stream.charge(message.cost)
-    record = message.record._blank()
-    set_extra(record, None)
-    held = record.__dict__
-    for name in message.lists:
-        held[name] = []
+    record, held = blank(message)
     unknown: list[dict[str, Any]] = []
     begin, last = stream.position, 0
     outer, stream.plain = stream.plain, True
@@ -252,6 +249,18 @@ def parse_message(message: Message, stream: Reader) -> Record:
             record._extra = extra
     stream.plain = outer
     return record
+
+
+def blank(message: Message) -> tuple[Record, dict[str, Any]]:
+    """A record whose lists are empty, and the dict of its fields.
+
+    The dict is a new one: that which Python makes for the attributes of a class may have room for thirty.
+    """
+    record = message.record._blank()
+    held: dict[str, Any] = {name: [] for name in message.lists}
+    set_extra(record, None)
+    _put(record, "__dict__", held)
+    return record, held
 
 
 def refused(message: Message, get: Callable[[str], Any]) -> Iterator[tuple[str, str, int | None]]:

@@ -77,7 +77,7 @@ class Lists(Numbers):
             code.put(f"S.charge_spans({element.base})")
 
     def _to_the_end(self, code: Decoding, node: ir.Several, items: str, path: Place) -> None:
-        index, start, each = code.fresh("i"), code.fresh("s"), cost(node.element)
+        index, start, each, inside = code.fresh("i"), code.fresh("s"), cost(node.element), grows(node.element)
         code.put(f"{items} = []")
         with code.block(f"for {index} in range(S.room // {max(each, 1)} + 1):"):
             code.put(f"if p >= {path.limit}: break")
@@ -92,10 +92,11 @@ class Lists(Numbers):
                 code.leave = outer
             if not ir.minimum(node.element):
                 code.put(f"if p == {start}: raise Unusual")
-            if code.tracing:  # spans take what room there is as well
-                code.put(f"S.charge({each})")
+            if inside or code.tracing:  # what is in the elements, and spans, take what room there is as well
+                code.put(f"S.room -= {each}")
+                code.put("if S.room < 0: raise Unusual")
         code.put(f"else:\n{'    ' * (code.depth + 1)}if p < {path.limit}: raise Unusual")
-        if not code.tracing:
+        if not (inside or code.tracing):
             code.put(f"S.charge(len({items}) * {each})")
         if node.announced is not None:
             number = code.fresh("n")

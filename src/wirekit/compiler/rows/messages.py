@@ -21,6 +21,7 @@ from wirekit.wire.protobuf import (
     VARINT,
     Field,
     Message,
+    blank,
     encoded_number,
     number_of,
     parse_message,
@@ -103,11 +104,7 @@ def read_message(message: Message, b: bytes, p: int, e: int, state: State, q: st
         Unusual, IndexError, UnicodeDecodeError, struct.error: it is not written in the usual way, or not in order.
     """
     fields = _fields(message)
-    record = message.record._blank()
-    set_extra(record, None)
-    held = record.__dict__
-    for name in message.lists:
-        held[name] = []
+    record, held = blank(message)
     cost, last, begin, where = message.cost, 0, p, ""
     tracing, inner = state.spans is not None, q and q + "."
     while p < e:
@@ -124,6 +121,8 @@ def read_message(message: Message, b: bytes, p: int, e: int, state: State, q: st
             raise Unusual
         last = number
         cost += BYTES
+        if cost > state.room:
+            raise Unusual
         start = p
         if tracing:
             where = f"{inner}{name}[{len(held[name])}]" if field.repeated else inner + name

@@ -112,13 +112,14 @@ def _write(file: Input, batches: list[pa.RecordBatch], store: Folder, name: str,
     place[large] = places + np.arange(large.size)
     order = np.argsort(place[which], kind="stable")
     bounds = np.searchsorted(place[which][order], np.arange(places + large.size + 1))
-    (batch,) = rows.take(pa.array(order)).combine_chunks().to_batches()
+    # Packets of one flow, or of one place, are in order.
+    (batch,) = (rows.take(pa.array(order)).combine_chunks() if (np.diff(order) < 0).any() else rows).to_batches()
     with store.create(name) as target:
         with pa.ipc.new_file(target, PACKETS.schema) as writer:
             for begin, end in pairwise(bounds.tolist()):
                 writer.write_batch(batch.slice(begin, end - begin))
         written = target.tell()
-    times = rows.filter(rows["note"].is_null())["ts_us"]
+    times = rows["ts_us"].filter(rows["note"].is_null())
     first, last = (pc.min(times).as_py(), pc.max(times).as_py()) if len(times) else (_EVER, -_EVER)
     own = [(int(flows[each]), int(sizes[each])) for each in large]
     return ShuffleFile(

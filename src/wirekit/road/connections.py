@@ -31,7 +31,7 @@ from wirekit.road.joined import Sizes, first_attempts
 from wirekit.road.packets import Endpoints
 from wirekit.road.states import States
 from wirekit.road.streams import REASONS, STATE, Streams, silent_streams, word
-from wirekit.road.tails import Tails
+from wirekit.road.tails import Tail, Tails
 from wirekit.road.windows import Window
 from wirekit.tables.columns import CONNECTIONS, FATES
 
@@ -196,9 +196,9 @@ class Connections:
         streams.known[flows], streams.opened[flows] = states.known[rows], states.opened[rows]
         streams.state[flows] = states.words[rows]
 
-    def put_tails(self, streams: Streams) -> None:
-        """Puts the tails of frames that earlier windows cut in front of what comes behind them."""
-        self._tails.put(streams, self._rows, self._states.size)
+    def tails(self, odd: NDArray[np.bool_], sizes: NDArray[np.int64]) -> list[Tail]:
+        """The begins of frames that earlier windows cut, of the sides of which more comes."""
+        return self._tails.take(odd, sizes, self._rows, self._states.size)
 
     def odd(self, window: Window, streams: Streams, flow: int) -> Iterator[Followed]:
         """A flow of a window, followed by objects."""

@@ -65,7 +65,7 @@ def _packets(rows: pa.Table, capture: int, endpoints: Endpoints) -> Packets:
     """Rows as arrays."""
     batch = rows.combine_chunks()
     plain = {name: _array(batch[name]) for name in ("ts_us", "sequence", "acknowledgment", "length", "position")}
-    payload = pa.concat_arrays(batch["payload"].chunks) if rows.num_rows else pa.array([], pa.binary())
+    payload = batch["payload"].chunk(0) if rows.num_rows else pa.array([], pa.binary())
     offsets = np.frombuffer(payload.buffers()[1] or b"", np.int32)[payload.offset :][: rows.num_rows + 1]
     data = payload.buffers()[2]
     return Packets(
@@ -79,14 +79,15 @@ def _packets(rows: pa.Table, capture: int, endpoints: Endpoints) -> Packets:
         size=np.diff(offsets).astype(np.int64),
         length=plain["length"],
         endpoints=endpoints,
-        data=memoryview(b"" if data is None else data),
+        data=memoryview(b"" if data is None else data).toreadonly(),
         position=plain["position"],
         file=_array(batch["file_no"]) - capture,
     )
 
 
 def _array(column: pa.ChunkedArray) -> NDArray[Any]:
-    return np.asarray(column.to_numpy())
+    """Can be written to, as what the serial driver has: kernels are compiled for one kind of array."""
+    return np.array(column.to_numpy())
 
 
 def _numbers(column: pa.ChunkedArray, endpoints: Endpoints) -> NDArray[Any]:

@@ -12,7 +12,11 @@ from wirekit.road.compiled import loop
 from wirekit.road.packets import PORT_BITS, Packets, numbered_flows
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
+
+    from wirekit.road.tails import Tail
 
 STATE = ("last", "reset", "over", "sender")
 SIDE = ("begun", "start", "following", "size", "acked", "unseen", "heard", "ended", "floor")
@@ -77,6 +81,9 @@ class Resumable(Protocol):
     def resume(self, streams: Streams) -> None:
         """Fills in ``odd``, ``resumed``, and of what is resumed ``client``, ``known``, ``opened``, ``state``."""
 
+    def tails(self, odd: NDArray[np.bool_], sizes: NDArray[np.int64]) -> Sequence[Tail]:
+        """Bytes of earlier windows that go in front of what comes, ``sizes`` by (flow, side), of flows not ``odd``."""
+
 
 def put_together(
     packets: Packets, settings: Settings, *, clock: int = 0, last: bool = True, earlier: Resumable | None = None
@@ -121,15 +128,24 @@ def put_together(
     )  # fmt: skip
     streams.server = packets.source[first] + packets.target[first] - client
     sizes[odd] = counts[odd] = 0
+    tails = () if earlier is None else earlier.tails(odd, sizes)
+    before = np.zeros((flows, 2), np.int64)
+    for tail in tails:
+        before[tail.flow, tail.side] = len(tail.data)
+    sizes += before
+    streams.offsets -= before
     streams.starts, streams.pieces = _begins(sizes), _begins(counts)
     streams.stops = streams.starts + sizes
     streams.stream = np.zeros(int(sizes.sum()), np.uint8)
     streams.ends, streams.times, streams.ranks = (np.zeros(int(counts.sum()), np.int64) for _ in range(3))
     loop("copy_streams")(
         np.frombuffer(packets.data, np.uint8), order, begins, packets.time, packets.source, packets.begin, odd, client,
-        released, streams.starts, streams.pieces, kept, skipped, streams.stream, streams.ends, streams.times,
+        released, streams.starts + before, streams.pieces, kept, skipped, streams.stream, streams.ends, streams.times,
         streams.ranks,
     )  # fmt: skip
+    for tail in tails:
+        place = streams.starts[tail.flow, tail.side]
+        streams.stream[place : place + len(tail.data)] = np.frombuffer(tail.data, np.uint8)
     return streams
 
 

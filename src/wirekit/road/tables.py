@@ -160,7 +160,6 @@ class CaptureTables:
             count = self.writer.summary.file(name)
             count.seen_all(packets.time.size, int(packets.time.min()), int(packets.time.max()))
         streams = put_together(packets, self._settings, clock=clock, last=window.last, earlier=connections)
-        connections.put_tails(streams)
         for table, batch in self._read(window, streams):
             if table == CONNECTIONS.name and not window.last and batch.num_rows:
                 self._ends.wait(clock, batch)

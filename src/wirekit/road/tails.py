@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,6 +16,14 @@ if TYPE_CHECKING:
 
 MOST_TAIL = 1 << 20
 """Bytes of a frame that are carried."""
+
+
+class Tail(NamedTuple):
+    """Bytes that a window has in front of what comes of a side of a flow."""
+
+    flow: int
+    side: int
+    data: bytes
 
 
 class Tails:
@@ -51,36 +58,22 @@ class Tails:
                 places[side] = stop
         return places[0], places[1]
 
-    def put(self, streams: Streams, rows: NDArray[np.int64], size: int) -> None:
-        """Puts them in front of what comes behind them in a window.
+    def take(self, odd: NDArray[np.bool_], sizes: NDArray[np.int64], rows: NDArray[np.int64], size: int) -> list[Tail]:
+        """Those that more bytes come behind in a window, which has them in front from here on.
 
         Args:
-            streams: the window.
-            rows: of its flows.
+            odd: flows of the window that objects follow.
+            sizes: (flow, side) bytes that come.
+            rows: of the flows.
             size: how many rows there are.
         """
         held = np.fromiter(self._tails, np.int64, len(self._tails))
         flow_of = np.full(size, -1, np.int64)
         flow_of[rows] = np.arange(rows.size)
-        sizes, tails = np.zeros(streams.starts.size, np.int64), dict[int, Data]()
+        found: list[Tail] = []
         for row, flow in zip(held.tolist(), flow_of[held].tolist(), strict=True):
-            for side, tail in list(self._tails[row].items()) if flow >= 0 and not streams.odd[flow] else ():
-                if streams.starts[flow, side] < streams.stops[flow, side]:
-                    sizes[2 * flow + side], tails[2 * flow + side] = len(tail.data), tail
-                    del self._tails[row][side]
+            for side in list(self._tails[row]) if flow >= 0 and not odd[flow] else ():
+                if sizes[flow, side]:
+                    found.append(Tail(flow, side, self._tails[row].pop(side).data))
         self._tails = {row: each for row, each in self._tails.items() if each}
-        if not tails:
-            return
-        streams.offsets -= sizes.reshape(-1, 2)
-        places = sorted(tails)
-        content = np.split(streams.stream, streams.starts.ravel()[places])
-        pieces = chain(
-            *((np.frombuffer(tails[at].data, np.uint8), rest) for at, rest in zip(places, content[1:], strict=True))
-        )
-        streams.stream = np.concatenate([content[0], *pieces])
-        moved = np.cumsum(sizes)
-        counts = np.diff(streams.pieces.ravel(), append=streams.ends.size)
-        streams.ends += np.repeat(moved, counts)
-        streams.starts, streams.stops = (
-            each + more.reshape(-1, 2) for each, more in ((streams.starts, moved - sizes), (streams.stops, moved))
-        )
+        return found

@@ -181,6 +181,8 @@ def _is_usual(key: str, data: bytes, context: Mapping[str, Any]) -> bool:
     compressed stays as it is.
     """
     decoded = wirekit.decode(data, key, context=context, engine="reference")
+    if data and not decoded.consumed:
+        return False  # what was read ahead, or is there and null, is not written
     return _again(key, data, context) == data and not decoded.sources and "nan" not in repr(decoded.value)
 
 

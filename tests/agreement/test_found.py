@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 import wirekit
@@ -13,15 +14,20 @@ from wirekit.wire import (
     Array,
     Bytes,
     Checked,
+    Custom,
     Flag,
     If,
     IfMore,
+    IfNext,
     IfThenElse,
     Length,
     Lookahead,
     Node,
     OrBytes,
+    Padding,
     RecordsToEnd,
+    Repeat,
+    Sized,
     String,
     Struct,
     Switch,
@@ -33,6 +39,7 @@ from wirekit.wire import (
     uint8,
     uint16,
     uint32,
+    uint64,
 )
 
 FOUND: dict[str, tuple[Node, str]] = {
@@ -80,6 +87,39 @@ FOUND: dict[str, tuple[Node, str]] = {
         Struct("size" / Length(uint8), "items" / OrBytes(RecordsToEnd(Struct("a" / uint8)))),
         "00",
     ),
+    "bytes of a user's own, or plain ones, at one path": (
+        Struct(
+            "kind" / uint8,
+            "data" / Switch(this.kind, {0: Custom(uint8, parse=bytes.hex, build=bytes.fromhex)}, default=Bytes(uint8)),
+        ),
+        "00 01 05  01 01 06",
+    ),
+    "text of three encodings at one path": (
+        Struct(
+            "kind" / uint8,
+            "data"
+            / Switch(
+                this.kind,
+                {0: String(uint8, encoding="ascii"), 1: String(uint8, encoding="latin-1")},
+                default=String(uint8),
+            ),
+        ),
+        "00 01 41  01 01 e4  02 02 c3a4",
+    ),
+    "a structure of nothing where bytes could stand, which may be null": (
+        Struct("outer" / Sized(int8, Sized(int8, OrBytes(Struct()), null=-1), null=0)),
+        "01 00  00",
+    ),
+    "a list of lists of nothing, or of numbers": (
+        Struct(
+            "kind" / uint8,
+            "items"
+            / IfThenElse(this.kind, Repeat(1, Array(int8, IfNext(b"\x01", Struct("a" / uint8)))), Array(int8, uint8)),
+        ),
+        "01 01 00  00 01 05",
+    ),
+    "a field that is there, and null, as the whole layout": (IfMore(If(context.mode, uint8)), "04"),
+    "flags of 7 that are only read ahead": (Repeat(2, Lookahead(Flag(uint8))), "07"),
     "an error within two lengths that end with the record": (
         Struct("outer" / Length(uint8, ("a", "b")), "inner" / Length(uint8, "b"), "a" / uint8, "b" / uint32),
         "06 03 00 00 00 00 00 00 06 04 00 00 00 00 01 00",
@@ -118,3 +158,17 @@ def test_the_length_of_a_text_is_in_characters_which_columns_do_not_know() -> No
         assert decoded.value.data == bytes([5])
         with pytest.raises(Misuse, match=r"len\(text\)"):
             scan(key, b"")
+
+
+@pytest.mark.parametrize("node", [Padding(this.size), Bytes(this.size)])
+def test_a_computed_size_asks_for_so_many_zeros_at_most(node: Node) -> None:
+    with own(Struct("size" / uint64, "data" / node)) as key:
+        for size in ((1 << 28) + 1, 1 << 63):
+            for engine in ("reference", "rows"):
+                with pytest.raises(WireError, match="at most 268435456 zeros"):
+                    wirekit.encode(key, {"size": size}, engine=engine)
+    with (
+        own(Struct("size" / uint32, "data" / node)) as key,
+        pytest.raises(Misuse, match="row 0: data: it would be more"),
+    ):
+        wirekit.build_columns(key, pa.RecordBatch.from_pydict({"size": [1 << 31]}))

@@ -66,17 +66,30 @@ def differences(key: str, row: Mapping[str, Any], value: Any, checks: list[Check
             path = behind
         verdict = path.endswith(".ok") or path == "ok"
         tree = cell(start, path.removesuffix("ok").removesuffix("."), where, by_own_name(key))
-        if isinstance(tree, Cells) and blank(tree) and not verdict and not listed(key, names):
-            tree = None  # a list in the place of the structure, or the number, that the columns are of
-        fits = True if base.removesuffix(".ok") in bases(key) and not listed(key, [base.removesuffix(".ok")]) else None
+        if not verdict:
+            tree = trimmed(tree, max(levels(key, name) for name in names))
+        bare = base.removesuffix(".ok")
+        fits = True if bare in program(key).schema.names and not levels(key, bare) else None
         if not (judged(told, got, tree, fits) if verdict else same(got, tree)):
             found.append(f"{base}: {got!r}, not {tree!r}")
     return found
 
 
-def listed(key: str, names: list[str]) -> bool:
-    """Whether one of the columns holds lists."""
-    return any(pa.types.is_list(program(key).schema.field(name).type) for name in names)
+def levels(key: str, name: str) -> int:
+    """How many lists a column's values are in."""
+    kind, depth = program(key).schema.field(name).type, 0
+    while pa.types.is_list(kind):
+        kind, depth = kind.value_type, depth + 1
+    return depth
+
+
+def trimmed(tree: Any, depth: int) -> Any:
+    """What cells have without lists in the place of the structure, or the number, that the columns are of."""
+    if not isinstance(tree, Cells):
+        return tree
+    if depth:
+        return Cells(tree.where, (trimmed(each, depth - 1) for each in tree))
+    return None if blank(tree) else tree
 
 
 class Cells(list[Any]):

@@ -100,7 +100,7 @@ class _Writer(Branches):
     hidden: dict[str, Column] = field(default_factory=dict)
 
     def visit_Coded(self, node: ir.Coded, path: str, scope: Scope) -> Value:
-        return self.visit_Blob(replace(node.blob, text=node.coding.text), path, scope)
+        return self.visit_Blob(replace(node.blob, text=node.coding.text), path, scope, coding=node.coding)
 
     def visit_Packed(self, node: ir.Packed, path: str, scope: Scope) -> Value:
         return self.visit_Blob(node.blob, path, scope)

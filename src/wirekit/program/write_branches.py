@@ -49,6 +49,7 @@ class Branches(Fields):
         some: messages that only some records have, with the register of the row that had it last.
         written_messages: (number, path) of those that are written.
         opened: the path of the field that holds records, or ""; ``record_count`` is the column of their number.
+        or_bytes: slots of the verdicts on fields where bytes could stand.
         groups: the lists of the read program; ``own`` has a column of each, which says where its elements are.
     """
 
@@ -65,6 +66,7 @@ class Branches(Fields):
     own: dict[int, Column] = field(default_factory=dict)
     entered_groups: list[Repeated] = field(default_factory=list)
     unread: dict[int, Unread] = field(default_factory=dict)
+    or_bytes: set[int] = field(default_factory=set)
 
     def apart(self, work: Callable[[], Value], *, constants: bool = False) -> tuple[Value, Body, Presence]:
         """Runs ``work`` in a body of its own; gives its value, the body, and the presence of what it read.
@@ -77,13 +79,17 @@ class Branches(Fields):
         outer, self.maybe = self.maybe, True
         with self.block() as body:
             value = work()
-        here = [each for each in self.read.values() if each.within is self.around and not each.is_verdict]
+        here = [each for each in self.read.values() if each.within is self.around and self.is_value(each)]
         deciding = [each for each in here if self.decides(each.slot, constants=constants)]
         records = bool(self.opened) and any(each.path == self.opened for each in self.read.values())
         numbers = [number for number, _ in self.written_messages]
         presence = Presence(deciding or ([] if numbers else here), numbers, records)
         self.read, self.written_messages, self.maybe = read | self.read, messages + self.written_messages, outer
         return value, body, presence
+
+    def is_value(self, column: Column) -> bool:
+        """Whether a value of a column is one of the layout: a verdict is none, but that bytes could stand there."""
+        return not column.is_verdict or column.slot in self.or_bytes
 
     def decides(self, slot: int, *, constants: bool) -> bool:
         """Whether a value says that a node is there; of nodes with nothing else in them, any value does."""
@@ -217,6 +223,7 @@ class Branches(Fields):
             return value
 
         verdict = self.column(inside(path, "ok"))
+        self.or_bytes.add(verdict.slot)
         loose = self.loose
         _, fitted, _ = self.apart(fitting)
         plain = ir.Blob(None, None, text=False, explained=False, filler=False)

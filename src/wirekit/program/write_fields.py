@@ -22,6 +22,7 @@ from wirekit.program.steps import EXTRA, ROW, Fault, Let, OneOf, Refuse, Test
 from wirekit.program.unfit import unfit
 from wirekit.program.values import HIGHEST, LONGEST, Scope, Value, inside, value_of
 from wirekit.values import SymbolTable
+from wirekit.wire.blobs import ZEROS
 
 ABSENT = "the column is missing, and the field has no default"
 NULL = "is null, which the layout does not allow"
@@ -95,17 +96,25 @@ class Fields(Choices):
         """The column of that path; from here on it is read.
 
         Args:
-            kind, dtype, table: what it holds, where alternatives may have columns of one path: it may be wider.
+            kind, dtype, table, coding: what it holds, where alternatives may have columns of one path: it may be wider.
         """
-        column = self.known(path, kind, dtype, table)
+        column = self.known(path, kind, dtype, table, coding)
         assert column is not None, path
         return self.reading(column)
 
-    def known(self, path: str, kind: str = "", dtype: str = "", table: SymbolTable | None = None) -> Column | None:
+    def known(
+        self,
+        path: str,
+        kind: str = "",
+        dtype: str = "",
+        table: SymbolTable | None = None,
+        coding: Coding | None = None,
+    ) -> Column | None:
         """The column of that path, as ``column``, or None; nothing is read of it."""
         several = (each for name, each in self.paths.items() if name == path or _is_other(name, path))
         fitting = (each for each in several if each.within is self.around)
-        return next((each for each in fitting if not kind or _holds(each, kind, dtype, table)), None)
+        wanted = kind, dtype, table, coding
+        return next((each for each in fitting if not kind or _holds(each, *wanted)), None)
 
     def reading(self, column: Column) -> Column:
         """Notes that a column is read."""
@@ -274,9 +283,11 @@ class Fields(Choices):
 
     # Byte strings.
 
-    def visit_Blob(self, node: ir.Blob, path: str, scope: Scope, *, null: bool = False) -> Value:
+    def visit_Blob(
+        self, node: ir.Blob, path: str, scope: Scope, *, null: bool = False, coding: Coding | None = None
+    ) -> Value:
         """Bytes or text; ``null`` when that means none, too."""
-        column = self.column(path, "text" if node.text else "bytes")
+        column = self.column(path, "text" if node.text else "bytes", coding=coding)
         prefix = node.length if isinstance(node.length, ir.Number) else None
         step = self.bytes(column)
         if prefix is None or node.null is None:
@@ -318,6 +329,7 @@ class Fields(Choices):
             if not node.filler:
                 given = self.constant(1) if node.text else self.there(column, given=True)
                 self.fail("!=", given, 0, column.path, "its length differs from the one the layout requires")
+            self.fail(">", wanted, ZEROS, column.path, f"it would be more than {ZEROS} zeros")
             self.put(steps.Reserve(wanted))
         self.put(Test("!=", step.length, wanted, other, [steps.CopyBytes(column, step.start, step.length)]))
         return wanted
@@ -351,9 +363,9 @@ def _is_other(name: str, path: str) -> bool:
     return name.startswith(f"{path}:") and "." not in name[len(path) :]
 
 
-def _holds(column: Column, kind: str, dtype: str, table: SymbolTable | None) -> bool:
+def _holds(column: Column, kind: str, dtype: str, table: SymbolTable | None, coding: Coding | None) -> bool:
     """Whether a column holds such values, or wider ones."""
-    if (column.kind, column.table) != (kind, table):
+    if (column.kind, column.table, column.coding) != (kind, table, coding):
         return False
     if column.dtype == dtype or kind != "number":
         return True

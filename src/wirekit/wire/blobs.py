@@ -11,7 +11,7 @@ from typing import Any
 from construct import this
 
 from wirekit.codings import Coding, CodingError, CustomCoding, bytes_of, raw_of, stands, text_coding
-from wirekit.errors import Misuse
+from wirekit.errors import Misuse, Wrong
 from wirekit.values import shown
 from wirekit.wire.extras import load_bytes
 from wirekit.wire.node import NOTHING, Node, evaluate_size, is_null
@@ -22,6 +22,16 @@ PIECE = 4096  # bytes of a view that are searched at a time
 POSITION, BEGIN = "_position", "_begin"
 """What padding to a multiple reads in a scope: its own place in the struct; around the struct, where that begins."""
 DECIMAL = re.compile(rb"0|-?[1-9][0-9]{0,18}")
+
+
+ZEROS = 1 << 28
+"""Bytes that a computed size may ask to be filled with zeros."""
+
+
+def _zeros(size: int) -> bytes:
+    if size > ZEROS:
+        raise Wrong(f"at most {ZEROS} zeros", size)
+    return bytes(size)
 
 
 class Bytes(Node):
@@ -146,7 +156,7 @@ class Bytes(Node):
         if self.length is None:
             return b""
         if self.prefix is None:
-            return bytes(evaluate_size(self.length, context))
+            return _zeros(evaluate_size(self.length, context))
         return NOTHING
 
     def minimum(self) -> int:
@@ -213,7 +223,7 @@ class Padding(Bytes):
         self._placed(len(stream.buffer), context)
         size = evaluate_size(self.length, context)
         data = self._encode(obj, stream) or b""
-        stream.write(data if len(data) == size else bytes(size))
+        stream.write(data if len(data) == size else _zeros(size))
         return obj
 
 

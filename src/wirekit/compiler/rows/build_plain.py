@@ -8,7 +8,7 @@ from wirekit.compiler import ir
 from wirekit.compiler.expressions import Literal
 from wirekit.compiler.ir import bare
 from wirekit.compiler.rows.build_code import Building, put_number, unsigned, usual
-from wirekit.compiler.rows.build_state import flag, integer, octets, real, sequence
+from wirekit.compiler.rows.build_state import flag, integer, octets, real, sequence, zeros
 from wirekit.compiler.source import Generator, Scope, named, whole_number
 from wirekit.values import Symbol, SymbolTable
 from wirekit.wire.blobs import DECIMAL
@@ -22,7 +22,7 @@ class Plain(Generator):
     Its subclasses write the code of one kind of node each. ``x`` is the variable that holds the value.
     """
 
-    NAMES = named(integer, real, flag, octets, sequence, elements, Symbol, Opened)
+    NAMES = named(integer, real, flag, octets, sequence, zeros, elements, Symbol, Opened)
     ROLES = ("condition", "default", "length", "value")
     purpose = "build"
     arguments = "S, o, x"
@@ -93,7 +93,7 @@ class Plain(Generator):
                 whole_number(code, wanted)
                 code.put(f"if {wanted} < 0: raise Unusual")
                 if node.filler:
-                    code.append(f"{data} if len({data}) == {wanted} else bytes({wanted})")
+                    code.append(f"{data} if len({data}) == {wanted} else zeros({wanted})")
                 else:
                     code.put(f"if len({data}) != {wanted}: raise Unusual")
                     code.append(data)

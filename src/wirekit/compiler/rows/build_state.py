@@ -9,6 +9,7 @@ from typing import Any
 from wirekit.compiler.source import Unusual
 from wirekit.errors import WireError
 from wirekit.values import Record
+from wirekit.wire.blobs import ZEROS
 from wirekit.wire.compressed import holds
 from wirekit.wire.stream import Limits
 from wirekit.wire.stream import Writer as Output
@@ -85,6 +86,13 @@ def octets(value: Any) -> bytes:
     if not isinstance(value, (bytes, bytearray)):
         raise Unusual
     return bytes(value)
+
+
+def zeros(size: int) -> bytes:
+    """So many zeros, unless the reference engine refuses them."""
+    if size > ZEROS:
+        raise Unusual
+    return bytes(size)
 
 
 def sequence(value: Any) -> None:

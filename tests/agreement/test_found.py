@@ -31,8 +31,10 @@ from wirekit.wire import (
     String,
     Struct,
     Switch,
+    Timestamp,
     context,
     int8,
+    int64,
     len_,
     rest,
     this,
@@ -93,6 +95,10 @@ FOUND: dict[str, tuple[Node, str]] = {
             "data" / Switch(this.kind, {0: Custom(uint8, parse=bytes.hex, build=bytes.fromhex)}, default=Bytes(uint8)),
         ),
         "00 01 05  01 01 06",
+    ),
+    "times or numbers at one path": (
+        Struct("kind" / uint8, "at" / Switch(this.kind, {0: Timestamp(int64)}, default=int64)),
+        "00 0000000000000001  01 0000000000000002",
     ),
     "text of three encodings at one path": (
         Struct(

@@ -96,25 +96,17 @@ class Fields(Choices):
         """The column of that path; from here on it is read.
 
         Args:
-            kind, dtype, table, coding: what it holds, where alternatives may have columns of one path: it may be wider.
+            kind and those behind it: what it holds, where alternatives may have columns of one path: it may be wider.
         """
-        column = self.known(path, kind, dtype, table, coding)
+        column = self.known(path, kind, dtype, table, unit, coding)
         assert column is not None, path
         return self.reading(column)
 
-    def known(
-        self,
-        path: str,
-        kind: str = "",
-        dtype: str = "",
-        table: SymbolTable | None = None,
-        coding: Coding | None = None,
-    ) -> Column | None:
+    def known(self, path: str, kind: str = "", dtype: str = "", *more: Any) -> Column | None:
         """The column of that path, as ``column``, or None; nothing is read of it."""
         several = (each for name, each in self.paths.items() if name == path or _is_other(name, path))
         fitting = (each for each in several if each.within is self.around)
-        wanted = kind, dtype, table, coding
-        return next((each for each in fitting if not kind or _holds(each, *wanted)), None)
+        return next((each for each in fitting if not kind or _holds(each, kind, dtype, more)), None)
 
     def reading(self, column: Column) -> Column:
         """Notes that a column is read."""
@@ -155,7 +147,7 @@ class Fields(Choices):
 
     def number_column(self, number: ir.Number, path: str) -> Column:
         """The column of a number."""
-        return self.column(path, "number", dtype_of(number))
+        return self.column(path, "number", dtype_of(number), unit=number.unit)
 
     # Numbers.
 
@@ -363,9 +355,9 @@ def _is_other(name: str, path: str) -> bool:
     return name.startswith(f"{path}:") and "." not in name[len(path) :]
 
 
-def _holds(column: Column, kind: str, dtype: str, table: SymbolTable | None, coding: Coding | None) -> bool:
-    """Whether a column holds such values, or wider ones."""
-    if (column.kind, column.table, column.coding) != (kind, table, coding):
+def _holds(column: Column, kind: str, dtype: str, more: tuple[Any, ...]) -> bool:
+    """Whether a column holds such values, or wider ones; ``more`` are its table, unit and coding."""
+    if (column.kind, (column.table, column.unit, column.coding)) != (kind, more):
         return False
     if column.dtype == dtype or kind != "number":
         return True

@@ -56,6 +56,16 @@ def test_kinds_are_those_that_the_layout_allows(key: str, offered: set[str]) -> 
     assert len(kinds(key)) == len(offered)
 
 
+@pytest.mark.parametrize("context", [{}, {"api": "fetch", "version": 2}, {"api": "list_groups", "version": 0}])
+def test_every_kind_of_a_context_occurs_in_it(context: dict[str, Any]) -> None:
+    """Without context a response has a body of bytes, and so no symbols."""
+    offered = kinds("kafka.response", context=context)
+    assert set(offered) <= set(kinds("kafka.response"))
+    for kind in offered:
+        wrong = first(mutations("kafka.response", context=context, kinds=[kind]), lambda mutation: True)
+        assert wrong.name == kind
+
+
 def test_every_kind_occurs_somewhere() -> None:
     assert {kind for key in KEYS for kind in kinds(key)} == set(KINDS)
 

@@ -50,8 +50,7 @@ class Layout:
             edges[at] = self._add(at, "" if at == key else f"{at}:")
             waiting += edges[at]
         self.recursive = any(at in _reached(edges, at) for at in edges)
-        inert = [node.node for node in self.nodes if isinstance(node, ir.Constant | ir.Ahead)]
-        self.closed = frozenset(id(inner) for node in inert for _, inner in ir.walk(node))
+        self.closed = closed_in(self.nodes)
         if isinstance(self.root, ir.Structure):
             last = self.root.members[-1].node if self.root.members else None
             if isinstance(last, ir.When) and isinstance(last.node, ir.Ahead):
@@ -165,6 +164,12 @@ class Layout:
         if id(node) not in self._plans:
             self._plans[id(node)] = Plan(self, node)
         return self._plans[id(node)]
+
+
+def closed_in(nodes: Iterable[ir.Node]) -> frozenset[int]:
+    """Ids of the nodes inside constants among these, and inside what is only looked at."""
+    inert = [node.node for node in nodes if isinstance(node, ir.Constant | ir.Ahead)]
+    return frozenset(id(inner) for node in inert for _, inner in ir.walk(node))
 
 
 def _reached(edges: dict[str, set[str]], start: str) -> set[str]:

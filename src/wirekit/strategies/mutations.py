@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 from wirekit import encoding
 from wirekit.compiler import ir
+from wirekit.compiler.contexts import contexts_of
+from wirekit.compiler.settling import settled
 from wirekit.errors import Misuse, WirekitError
 from wirekit.registry import registry
 from wirekit.strategies.choices import Draw, upto
 from wirekit.strategies.damage import Recipe, recipes_of
 from wirekit.strategies.drawing import Wish
-from wirekit.strategies.layout import Layout, full_key, layout_of
+from wirekit.strategies.layout import Layout, closed_in, full_key, layout_of
 from wirekit.strategies.nodes import KINDS, kinds_of
 from wirekit.strategies.values import drawn
 
@@ -54,7 +56,7 @@ def mutations(
     Args:
         key: as for ``values``.
         context: as for ``values``.
-        kinds: names from ``KINDS``, by default all. A schema that offers none of them gives no frame.
+        kinds: names from ``KINDS``, by default all. A schema that offers none of them in this context gives no frame.
         depth: as for ``values``.
 
     Raises:
@@ -67,7 +69,7 @@ def mutations(
     ('checksum', 'crc', ['bad'])
     """
     layout = layout_of(full_key(key))
-    offered = _offered(layout)
+    offered = _offered(layout, context or {})
     for kind in kinds or ():
         if kind not in KINDS:
             raise Misuse(f"no mutation {kind!r}; choose from {', '.join(KINDS)}")
@@ -109,23 +111,50 @@ def _too_deep(draw: Draw, layout: Layout, context: dict[str, Any]) -> Mutation:
         return reject()
 
 
-def kinds(key: str) -> list[str]:
+def kinds(key: str, *, context: Mapping[str, Any] | None = None) -> list[str]:
     """The names of the mutations that some value of a schema offers, in the order of ``KINDS``.
+
+    Args:
+        key: as for ``values``.
+        context: as for ``values``; by default any that the schema takes.
+
+    Raises:
+        Misuse: for a key that does not exist, and a context for which the schema has no layout.
 
     >>> kinds("kafka.sasl_token")
     ['length too small', 'length too large', 'length negative', 'length huge', 'truncated', 'trailing bytes']
+    >>> "unknown symbol" in kinds("kafka.response"), "unknown symbol" in kinds("kafka.response", context={})
+    (True, False)
     """
-    return list(_offered(layout_of(full_key(key))))
+    return list(_offered(layout_of(full_key(key)), context))
+
+
+def _offered(layout: Layout, context: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """The kinds that values offer in a context; None for any."""
+    if context is None or not contexts_of(layout.root):
+        return _of_nodes(layout)
+    root = settled(layout.key, layout.root, context)
+    nodes = [node for _, node in ir.walk(root)]
+    closed = closed_in(nodes)
+    others = [layout_of(node.key) for node in nodes if isinstance(node, ir.Reference)]
+    inside = {kind for each in others for kind in _of_nodes(each)} - {"truncated"}
+    found = {kind for node in nodes if id(node) not in closed for kind in kinds_of(node)} | inside
+    return _in_order(found, root)
 
 
 @functools.cache
-def _offered(layout: Layout) -> tuple[str, ...]:
+def _of_nodes(layout: Layout) -> tuple[str, ...]:
     found = {kind for node in layout.nodes if id(node) not in layout.closed for kind in kinds_of(node)}
-    found.add("trailing bytes")
-    if layout.root != ir.Structure("Empty", (), (), ()):
-        found.add("truncated")
     if layout.recursive:
         found.add("too deep")
+    return _in_order(found, layout.root)
+
+
+def _in_order(found: set[str], root: ir.Node) -> tuple[str, ...]:
+    """Kinds of nodes with those that any value has, in the order of ``KINDS``."""
+    found = found | {"trailing bytes"}
+    if root != ir.Structure("Empty", (), (), ()):
+        found.add("truncated")
     return tuple(kind for kind in KINDS if kind in found)
 
 

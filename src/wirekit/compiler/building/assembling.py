@@ -21,10 +21,10 @@ from wirekit.compiler.building.contents import closed
 from wirekit.compiler.building.places import Rows
 from wirekit.compiler.building.run import Builder, run
 from wirekit.compiler.columns import known
-from wirekit.compiler.columns.context import checked
 from wirekit.compiler.columns.front import selected_by_header
 from wirekit.compiler.columns.plan import Lead, Records
 from wirekit.compiler.columns.programs import Columnar, led_program, program, program_of
+from wirekit.compiler.settling import checked
 from wirekit.errors import Misuse, WirekitError
 from wirekit.program.show import shown_writing
 from wirekit.program.write import write

@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 
 from wirekit.compiler import ir
 from wirekit.compiler.columns.arrow import assembled, batch_of
-from wirekit.compiler.columns.context import checked as checked_context
 from wirekit.compiler.columns.errors import Found, refused
 from wirekit.compiler.columns.known import checked
 from wirekit.compiler.columns.opening import Opening
@@ -27,6 +26,7 @@ from wirekit.compiler.columns.programs import Columnar, program
 from wirekit.compiler.columns.reference import of_records
 from wirekit.compiler.columns.run import Level, NoRoom, byte_strings, run
 from wirekit.compiler.columns.scanning import LIBRARIES
+from wirekit.compiler.settling import checked as checked_context
 from wirekit.registry import registry
 from wirekit.wire.stream import MEMORY, TOTAL, Allowance, Limits
 

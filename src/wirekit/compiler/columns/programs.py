@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 
 from wirekit.compiler import ir
-from wirekit.compiler.columns.context import said, settled
 from wirekit.compiler.columns.filled import Ready
 from wirekit.compiler.columns.front import Front, front, selected_by_header
 from wirekit.compiler.columns.plan import Records, Start, records
 from wirekit.compiler.columns.times import dated_schema
 from wirekit.compiler.generated import by_key
+from wirekit.compiler.settling import said, settled
 from wirekit.errors import Misuse
 from wirekit.program.columns import Column, Repeated, field_metadata
 from wirekit.program.messages import chosen

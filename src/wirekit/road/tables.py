@@ -37,7 +37,7 @@ from wirekit.road.streams import REASONS, Streams, put_together
 from wirekit.road.windows import WINDOW, Window, read_windows
 from wirekit.tables.columns import CONNECTIONS, Table
 
-RELEASING = 16
+RELEASING = 2
 """Windows after which unused memory goes back to the system: what is left between arrays adds up otherwise."""
 _TIME = pa.timestamp("us", "UTC")
 

@@ -64,7 +64,7 @@ def test_a_store_that_does_not_answer_in_time_is_a_line(store: ObjectStore, monk
     monkeypatch.setattr(storage, "REQUEST_SECONDS", 0.2)
 
     def slow(*_: str) -> None:
-        time.sleep(1)
+        time.sleep(3)  # curl looks at the time once a second
 
     with store.faulty(slow) as endpoint:
         monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)

@@ -14,7 +14,7 @@ from pathlib import Path
 from wirekit.storage import is_remote
 
 SECONDS = 0.2
-"""A task reports as often at most."""
+"""The least time between two reports of a task."""
 
 
 def report(attempts: str, stage: str, task: int) -> Callable[[int], None]:

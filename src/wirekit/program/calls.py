@@ -69,8 +69,9 @@ class Calls:
     def __init__(self, functions: Sequence[Function]) -> None:
         self._functions = functions
         self._raised: list[BaseException] = []
-        self._pointer = _KIND(self._call)
-        self.address = ctypes.cast(self._pointer, ctypes.c_void_p).value if functions else 0
+        # Most layouts have no function: an object of C that refers to this one and back would be made for each scan.
+        self._pointer = _KIND(self._call) if functions else None
+        self.address = ctypes.cast(self._pointer, ctypes.c_void_p).value if self._pointer else 0
 
     def _call(self, number: int, *arguments: int) -> int:
         if not self._raised:

@@ -32,7 +32,8 @@ from wirekit.capture.files import Capture, open_capture, segments
 from wirekit.capture.follow import Choice
 from wirekit.capture.tcp import Settings
 from wirekit.cli import captures, group
-from wirekit.pipeline import packet_rows
+from wirekit.pipeline import packet_rows, roads
+from wirekit.pipeline import packets as pipeline_packets
 from wirekit.pipeline.inputs import Job, find_inputs
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.serial import captured_batches, sorted_packets
@@ -215,6 +216,14 @@ def test_packets(ports: frozenset[int]) -> None:
         batches = packet_batches(find_inputs(CAPTURES), ports=ports, road=road)
         found.append(Counter(repr(row) for batch in batches for row in batch.to_pylist()))
     assert found[0] == found[1]
+
+
+def test_columns_read_the_packets_of_a_large_capture_that_objects_follow(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = by_objects(KAFKA)
+    monkeypatch.setattr(roads, "LEAST_COMPILED", 0)
+    monkeypatch.setattr(pipeline_packets, "LEAST_FOR_COLUMNS", 0)
+    monkeypatch.delattr(pipeline_packets, "capture_rows")
+    assert by_objects(KAFKA) == expected
 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from wirekit.pipeline.inputs import Input, Split
 from wirekit.pipeline.packet_rows import capture_rows
-from wirekit.pipeline.roads import by_columns
+from wirekit.pipeline.roads import LEAST_FOR_COLUMNS, by_columns
 from wirekit.pipeline.rows import Rows
 from wirekit.tables.columns import PACKETS, Table
 
@@ -26,14 +26,16 @@ def packet_batches(
     Args:
         captures: the files.
         ports: if there are any, only segments from or to one of these; the others are counted in a note.
-        road: as in ``Job``; the rows are the same, those of a file's notes behind the others with ``columns``.
+        road: as in ``Job``; the rows are the same, those of a file's notes behind the others where columns read it, as
+            they do a large file's on either road.
         table: the columns that are wanted.
         split: the part that is wanted of the one file, which is read by columns; None for all of it.
     """
     names = table.names
     rows = Rows(PACKETS.schema)
     for capture in captures:
-        if split is not None or by_columns(capture.size, road):
+        large = capture.size >= LEAST_FOR_COLUMNS and by_columns(capture.size, compiles=False)
+        if split is not None or large or by_columns(capture.size, road):
             from wirekit.road import rows as columns
 
             found = columns.packet_batches(capture, ports, table=table, split=split)

@@ -617,6 +617,17 @@ def clean_value(data: bytes, key: str, *, context: Mapping[str, Any] | None = No
     return decoded if decoded is not None and decoded.consumed == len(data) and decoded.clean else None
 
 
+def fitting_value(data: bytes, key: str) -> Decoded | None:
+    """The result of ``decode`` for bytes that are one value without an error or gap, if with failed checks, or None."""
+    schema = registry[key]
+    decoded = _rows(schema, data, 0, {}, schema.limits) if is_generated(None, key, _decoded_times, DECODERS) else None
+    if decoded is None:
+        if fits_unverified(data, key) is False:
+            return None
+        decoded = decode(data, key)
+    return decoded if decoded.error is None and not decoded.gaps and decoded.consumed == len(data) else None
+
+
 def frame_size(data: bytes, key: str, *, limits: Limits | None = None, start: int = 0) -> int | None:
     """Bytes of the frame at ``start`` as its own length tells; None when too few bytes are there to know.
 

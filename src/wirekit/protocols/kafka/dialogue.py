@@ -21,7 +21,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
 from wirekit.conversation import CALL, THOROUGH, Description, Dialogue, Frame, Message, Skipped, Undeclared
-from wirekit.engine import Decoded, decode, fits_unverified, lead_of, numbers_of, value_of
+from wirekit.engine import Decoded, decode, fitting_value, lead_of, numbers_of, value_of
 from wirekit.registry import Protocol, variants
 from wirekit.schemas.kafka.admin_apis import API_VERSIONS, SASL_HANDSHAKE
 from wirekit.schemas.kafka.api import Api
@@ -98,7 +98,7 @@ class KafkaDialogue(Dialogue):
         expected = self.expects["client"]
         if api is not None and _speaks(api, version):
             key = f"kafka.{api.name}.request.v{version}"
-            if expected == "tokens" and not _clean(data, key):
+            if expected == "tokens" and not self._clean(data, key):
                 return TOKEN, {}, None
             return key, {}, None
         headed = _headed(data, number, version)
@@ -120,7 +120,7 @@ class KafkaDialogue(Dialogue):
         tokens = self.expects["server"] == "tokens"
         keys = list(dict.fromkeys(self._answer(what, data) for what in asked)) if asked else []
         if tokens or len(keys) > 1:
-            fitting: list[str | None] = [key for key in keys if key is not None and _clean(data, key)]
+            fitting: list[str | None] = [key for key in keys if key is not None and self._clean(data, key)]
             keys = fitting if fitting or tokens else keys
         if not keys:
             return (TOKEN, {}, None) if tokens else (ANY_RESPONSE, {}, f"no request has correlation id {number}")
@@ -138,18 +138,29 @@ class KafkaDialogue(Dialogue):
         if api is None or version is None:
             return None
         if not _speaks(api, version):
-            return _refusal(data) if api is API_VERSIONS else None
+            return self._refusal(data) if api is API_VERSIONS else None
         layout = self.layouts.get((api.name, version))
         if layout is None:
-            fitting = [
-                number
-                for number in sorted({version, 0}, reverse=True)
-                if _clean(data, f"kafka.{api.name}.response.v{number}")
-            ]
-            layout = fitting[0] if fitting else version
-            if fitting:
-                self.layouts[api.name, version] = layout
+            for layout in dict.fromkeys((version, 0)):
+                if self._clean(data, f"kafka.{api.name}.response.v{layout}"):
+                    self.layouts[api.name, version] = layout
+                    break
+            else:
+                layout = version
         return f"kafka.{api.name}.response.v{layout}"
+
+    def _clean(self, data: bytes, key: str) -> Decoded | None:
+        """Bytes that are exactly one frame of a layout, decoded; None for others."""
+        found = fitting_value(data, key)
+        if found is not None and found.engine == "rows":  # what the other engine found is bound to the offset
+            self.whole = found
+        return found
+
+    def _refusal(self, data: bytes) -> str | None:
+        """The key of an ApiVersions response by a broker that does not know the version asked for; None if it does."""
+        key = f"kafka.{API_VERSIONS.name}.response.v0"
+        found = self._clean(data, key)
+        return key if found is not None and found.value.body.error_code == UNSUPPORTED_VERSION else None
 
     def describe(self, side: str, decoded: Decoded) -> Description:
         """API, version, correlation id; ``sasl_token`` is the API of tokens."""
@@ -404,21 +415,6 @@ def _requests(header: Any) -> list[str]:
 def _acks(body: Any) -> int | None:
     """The acks field of a produce request; None if the body is too short, or of an unknown version."""
     return None if body is None or isinstance(body, bytes) else body.get("acks")
-
-
-def _clean(data: bytes, key: str) -> bool:
-    """Whether bytes are exactly one frame of a layout."""
-    if fits_unverified(data, key) is False:
-        return False
-    decoded = decode(data, key)
-    return decoded.error is None and not decoded.gaps and decoded.consumed == len(data)
-
-
-def _refusal(data: bytes) -> str | None:
-    """The key of an ApiVersions response by a broker that does not know the version asked for; None if it does."""
-    key = f"kafka.{API_VERSIONS.name}.response.v0"
-    refused = _clean(data, key) and value_of(data, key).body.error_code == UNSUPPORTED_VERSION
-    return key if refused else None
 
 
 def _headed(data: bytes, number: int | None, version: int | None) -> bool:

@@ -52,14 +52,14 @@ class Piece:
 
     def all_messages(self) -> Iterator[Message]:
         """The messages one by one, wherever they are."""
-        from wirekit.conversation import Message
+        from wirekit.conversation.events import SHOWN, Message
 
         yield from self.messages
         if self.batch is not None:
             place = self.batch.schema.get_field_index("timestamp")
             batch = self.batch.set_column(place, "timestamp", self.batch["timestamp"].view("int64"))
             for row in batch.to_pylist():
-                facts = {name: row.pop(name) for name in tuple(row) if name not in Message.NAMES}
+                facts = {name: row.pop(name) for name in tuple(row) if name not in SHOWN}
                 known = {name: value for name, value in facts.items() if value is not None}
                 yield Message(**row, **self.fixed, facts=known)
 

@@ -321,8 +321,7 @@ def _restore(
     return record
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(NamedTuple):
     """The verdict on one validator: a checksum, a redundant length, a constant, a codec.
 
     Attributes:

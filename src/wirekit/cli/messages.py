@@ -46,6 +46,7 @@ from wirekit.cli.frames import report
 from wirekit.cli.numbered import numbered
 from wirekit.cli.where import message_rows, where_messages
 from wirekit.conversation import Frame, Message
+from wirekit.conversation.events import SHOWN
 from wirekit.errors import Misuse, WireError, plural
 from wirekit.pipeline.inputs import CAPTURE, joined_inputs, stored_kind
 from wirekit.pipeline.roads import LEAST_FOR_COLUMNS, by_columns
@@ -199,7 +200,7 @@ class _Json:
             self.bad += pc.sum(pc.equal(piece.batch["check"], "bad")).as_py() or 0
             fixed = {"file": path, **piece.fixed}
             if self._lines is None or self._lines.fixed != fixed:
-                self._lines = Lines(["file", *Message.NAMES], fixed)
+                self._lines = Lines(["file", *SHOWN], fixed)
             for text in self._lines.of(piece.batch):
                 sys.stdout.buffer.write(text)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from wirekit.engine import Decoded
 from wirekit.values import to_json
@@ -22,7 +22,7 @@ class _NeedData:
 NEED_DATA = _NeedData()
 
 
-# Named tuples, not frozen dataclasses: one is made for each frame, at a quarter of the cost.
+# Named tuples, not frozen dataclasses: one is made for each frame or message, at a quarter of the cost.
 class Description(NamedTuple):
     """The role of a frame in its conversation.
 
@@ -43,8 +43,7 @@ class Description(NamedTuple):
     pair: Hashable = None
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(NamedTuple):
     """One application message out of a frame or a log segment; compressed sets and batches are opened.
 
     Attributes:
@@ -74,28 +73,16 @@ class Message:
     check: str
     schema: str
     protocol: str
-    details: Mapping[str, Any] = field(default_factory=dict)
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-    NAMES: ClassVar[tuple[str, ...]] = (
-        "protocol",
-        "topic",
-        "partition",
-        "offset",
-        "timestamp",
-        "timestamp_type",
-        "key",
-        "value",
-        "attributes",
-        "codec",
-        "crc",
-        "check",
-        "schema",
-    )
+    details: Mapping[str, Any] = {}
+    facts: Mapping[str, Any] = {}
 
     def to_json(self) -> dict[str, Any]:
-        """The line that ``wirekit messages --output json`` prints, without ``file``: ``NAMES``, then the details."""
-        return {**{name: to_json(getattr(self, name)) for name in self.NAMES}, **self.details}
+        """The line that ``wirekit messages --output json`` prints, without ``file``: ``SHOWN``, then the details."""
+        return {**{name: to_json(getattr(self, name)) for name in SHOWN}, **self.details}
+
+
+SHOWN = ("protocol", *(name for name in Message._fields if name not in ("protocol", "details", "facts")))
+"""The names of what every message has, as they are shown."""
 
 
 class Undeclared(str):

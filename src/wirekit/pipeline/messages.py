@@ -6,16 +6,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from wirekit.conversation import Message
+from wirekit.conversation.events import SHOWN
 from wirekit.registry import registry
 from wirekit.tables.records import Records, Row
 from wirekit.tables.times import day
 
-COLUMN_OF = {name: name for name in Message.NAMES} | {
+COLUMN_OF = {name: name for name in SHOWN} | {
     "offset": "log_offset",
     "timestamp": "timestamp_ms",
     "check": "crc_status",
 }
 """{field of a message: its column}; an offset that is text is in ``message_id`` instead."""
+_COLUMNS = [COLUMN_OF[name] for name in Message._fields if name in COLUMN_OF]
 
 
 def message_of(row: Mapping[str, Any]) -> Message:
@@ -34,14 +36,15 @@ def message_row(message: Message, file: str, common: Mapping[str, Any]) -> Row:
         file: the capture or stored file, as it was named to the run.
         common: columns of all messages of its frame or file.
     """
-    numbered = isinstance(message.offset, int)
+    offset = message.offset
+    numbered = isinstance(offset, int)
     return {
         **common,
         "file": file,
         "date": day(common["time"] if "time" in common else _micros(message.timestamp)),
-        **{column: getattr(message, name) for name, column in COLUMN_OF.items()},
-        "log_offset": message.offset if numbered else None,
-        "message_id": None if numbered else message.offset,
+        **dict(zip(_COLUMNS, message, strict=False)),
+        "log_offset": offset if numbered else None,
+        "message_id": None if numbered else offset,
         "timestamp": message.timestamp,
         **message.facts,
     }

@@ -92,7 +92,7 @@ class Sets:
             for index, part in enumerate(batch):
                 place = f"messages[{index}].message.crc"
                 if not part.named and place in statuses:
-                    statuses[place] = replace(statuses[place], status="bad")
+                    statuses[place] = statuses[place]._replace(status="bad")
             yield from messages_of_set(behind.value, statuses, first=number, **facts)
             number += len(batch)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from wirekit import plain
 from wirekit.capture import tcp
-from wirekit.conversation import Conversation, Dialogue, Frame, Quarantined, Skipped, recognise
+from wirekit.conversation import Conversation, Dialogue, Event, Frame, Quarantined, Skipped, recognise
 from wirekit.conversation.recognition import Prospects, recognise_joined
 from wirekit.values import to_json
 
@@ -259,7 +259,7 @@ class Follower:
         events = self._conversation.recall(
             event.direction, event.data, offset=event.stream_offset, time_us=event.time_us
         )
-        return self._count(item for item in events if isinstance(item, (Frame, Quarantined)))
+        return self._count(events)
 
     def skipped(self, frames: Skipped) -> None:
         """Says what the frames hold that somebody else has followed."""
@@ -393,12 +393,11 @@ class Follower:
             missing = Missing(side, event.stream_offset, event.length, event.time_us, event.reason)
             if self._conversation is None:
                 return [missing]
-            cut = self._conversation.gap(side, event.length, event.reason)
-            return [*self._count(item for item in cut if isinstance(item, (Frame, Quarantined))), missing]
+            return [*self._count(self._conversation.gap(side, event.length, event.reason)), missing]
         if self._conversation is None:
             return self._count([_quarantined(event, self._hopeless)])
         events = self._conversation.receive(side, event.data, time_us=event.time_us)
-        return self._count(item for item in events if isinstance(item, (Frame, Quarantined)))
+        return self._count(events)
 
     def _closed(self, event: tcp.Closed) -> list[Item]:
         self.link.closed_us = event.time_us
@@ -406,13 +405,14 @@ class Follower:
         items = self._recognise(last=True) if self._waiting else []
         if self._conversation is not None:
             side = None if event.direction == "both" else self._sides[event.direction]
-            left = self._conversation.close(side)
-            items += self._count(item for item in left if isinstance(item, (Frame, Quarantined)))
+            items += self._count(self._conversation.close(side))
         return items
 
-    def _count(self, items: Iterable[Frame | Quarantined]) -> list[Item]:
+    def _count(self, events: Iterable[Event]) -> list[Item]:
         counted: list[Item] = []
-        for item in items:
+        for item in events:
+            if not isinstance(item, (Frame, Quarantined)):
+                continue
             undecoded = isinstance(item, Quarantined) or item.decoded.error is not None or item.wrong is not None
             self.link.count(item.side, "quarantined" if undecoded else "frames", len(item.data))
             counted.append(item)
@@ -445,7 +445,8 @@ class Flow:
         """The items that a segment completes, each with its connection; None at the end of each."""
         if self.connection is None:
             self.connection = tcp.Connection(self._settings)
-        return self._items(self.connection.feed(segment))
+        events = self.connection.feed(segment)
+        return self._items(events) if events else iter(())
 
     def finish(self) -> Iterator[tuple[Link, Item | None]]:
         """The items of a connection to which nothing comes any more, as the capture is over."""

@@ -222,7 +222,8 @@ class Calls:
         for message in frame.messages:
             counts[message.topic, message.partition] += 1
             yield "messages", message_row(message, self.file, common), _size(message)
-            yield from embedded_rows(evaluator, message, self.file, common)
+            if evaluator.holds_rows(message.topic):
+                yield from embedded_rows(evaluator, message, self.file, common)
 
     def _completed(self, call: _Call, outcome: str) -> Iterator[Emitted]:
         """The rows of a call to which nothing comes any more."""
@@ -270,7 +271,7 @@ class Calls:
 
 
 def _error(row: Row) -> Row:
-    return {name: value for name, value in row.items() if name in ("error_code", "error")}
+    return {name: row[name] for name in ("error_code", "error") if name in row}
 
 
 def _declared_for_all(facts: MessageFacts | None, frames: Frames) -> Row:

@@ -7,6 +7,7 @@ one after the other. Its state lives and dies here, unless other bundles have fi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -241,9 +242,10 @@ class Writer:
 
     def _place(self, table: str, name: str, link: Link, row: Row, size: int) -> None:
         """Adds a row that a call or a connection gives."""
+        row["file"], row["date"] = name, day(row["time"])
         if table in ("calls", "connections"):
-            row = {**row, **_addresses(link)}
-        self._add(table, {"file": name, "date": day(row["time"]), **row}, size)
+            row |= _addresses(link)
+        self._add(table, row, size)
 
     def _where(self, name: str, calls: Calls, side: str, time_us: int | None) -> Row:
         return {
@@ -258,7 +260,8 @@ class Writer:
 
     def _frame(self, name: str, calls: Calls, call_id: str, frame: Frame) -> None:
         about, connection = frame.description, calls.connection_id
-        checks = [check_row(check) for check in frame.decoded.checks if check.status == "bad"]
+        bad = () if frame.decoded.clean else frame.decoded.checks
+        checks = [check_row(check) for check in bad if check.status == "bad"]
         value = frame_value(frame) if self.job.values else None
         row = {
             "frame_id": frame_id(connection, frame.side, frame.offset),
@@ -304,11 +307,19 @@ class Writer:
 
 
 def _addresses(link: Link) -> Row:
-    apart: Row = {}
-    for side, address in (("client", link.client), ("server", link.server)):
-        host, _, port = address.rpartition(":")
-        apart[f"{side}_address"], apart[f"{side}_port"] = host.strip("[]"), int(port)
-    return apart
+    (client, client_port), (server, server_port) = _apart(link.client), _apart(link.server)
+    return {
+        "client_address": client,
+        "client_port": client_port,
+        "server_address": server,
+        "server_port": server_port,
+    }
+
+
+@lru_cache(maxsize=1024)
+def _apart(address: str) -> tuple[str, int]:
+    host, _, port = address.rpartition(":")
+    return host.strip("[]"), int(port)
 
 
 def check_row(check: Check) -> Row:

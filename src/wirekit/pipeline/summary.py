@@ -134,15 +134,16 @@ class FileSummary:
     def count(self, link: Link, item: Item | None) -> None:
         """Counts an item of a connection; None stands for its end."""
         if isinstance(item, Frame):
-            for message in item.messages:
-                self.messages[message.protocol] += 1
+            if item.messages:
+                self.messages.update(message.protocol for message in item.messages)
             failed = failure(item)
             if failed is not None:
                 self.quarantined(*_kind_of_failure(link, item, failed), len(failed.data))
                 return
             what = item.description
             self.calls[item.protocol, what.api or "", what.version, what.role] += 1
-            self.checks.update(check.kind for check in item.decoded.checks if check.status == "bad")
+            if not item.decoded.clean:
+                self.checks.update(check.kind for check in item.decoded.checks if check.status == "bad")
         elif isinstance(item, Quarantined):
             self.quarantined(item.reason, item.path, len(item.data))
         elif isinstance(item, Missing):

@@ -6,10 +6,11 @@ A field that was not reached is null, as one that is not there. What a column ca
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 from wirekit.compiler.expressions import FUNCTIONS, Context, Expression, Field, LengthOf, Literal, expression
 from wirekit.conversation.events import Frame, Message
@@ -70,9 +71,11 @@ class Frames:
 _Read = Callable[[Frames, list[Any]], Any]
 """Reads a value; the list has the frame and the elements of ``each`` around it, outermost first."""
 
+_Column = tuple[str, _Read, type, Callable[[Any], Any]]
+"""Name, what reads it, the class of values that the column's type holds, what makes others fit."""
 
-@dataclass(frozen=True, slots=True)
-class FrameRows:
+
+class FrameRows(NamedTuple):
     """The rows that a frame gives to a table, and which of the table's keys they have."""
 
     table: str
@@ -196,8 +199,7 @@ class _DeclaredRows:
         """The rows of a frame."""
         rows = []
         if self._when is None or self._when(frames, [frames.value]) is True:
-            for around in elements(frames.value, self._each):
-                rows.append(row_of(self._columns, frames, around))
+            rows = [row_of(self._columns, frames, around) for around in elements(frames.value, self._each)]
         return FrameRows(self._table, rows, self._keys)
 
 
@@ -310,23 +312,33 @@ class _EmbeddedRows:
         yield FrameRows(self._declared.table, rows, frozenset())
 
 
-def row_of(columns: list[tuple[str, _Read]], frames: Frames, around: list[Any]) -> Row:
+def row_of(columns: list[_Column], frames: Frames, around: list[Any]) -> Row:
     """The columns that are not null."""
-    return {name: value for name, read in columns if (value := read(frames, around)) is not None}
+    row = {}
+    for name, read, fitting, fitted in columns:
+        value = read(frames, around)
+        if value is not None and value.__class__ is not fitting:
+            value = fitted(value)
+        if value is not None:
+            row[name] = value
+    return row
 
 
-def elements(value: Any, each: tuple[Step, ...]) -> Iterator[list[Any]]:
+def elements(value: Any, each: tuple[Step, ...]) -> Iterable[list[Any]]:
     """The frame with the elements around each row, outermost first."""
-    if ALL not in each:
-        yield [value]
-        return
+    return _down([value], _lists(each)) if ALL in each else ([value],)
+
+
+@cache
+def _lists(each: tuple[Step, ...]) -> list[tuple[Step, ...]]:
+    """The paths of the lists along a path with ``[]``, each from an element of the list before."""
     parts: list[tuple[Step, ...]] = []
     begin = 0
     for index, step in enumerate(each):
         if step == ALL:
             parts.append(each[begin:index])
             begin = index + 1
-    yield from _down([value], parts)
+    return parts
 
 
 def _down(around: list[Any], parts: Sequence[tuple[Step, ...]]) -> Iterator[list[Any]]:
@@ -350,13 +362,13 @@ def indexed(value: Any, steps: tuple[Step, ...], path: str = "") -> Iterator[str
         yield from indexed(item, steps[at + 1 :], f"{here}[{number}]")
 
 
-def _followed(value: Any, steps: tuple[Step, ...]) -> Any:
+def _followed(value: Any, steps: tuple[Any, ...]) -> Any:
     """The value at a path without ``[]``; None if the path leads nowhere."""
     for step in steps:
-        if isinstance(step, int):
+        if isinstance(value, Record):
+            value = getattr(value, step, None) if step in value._fields else None
+        elif isinstance(step, int):
             value = value[step] if isinstance(value, list) and step < len(value) else None
-        elif isinstance(value, Record):
-            value = value._get(step)
         elif isinstance(value, Mapping):
             value = value.get(step)
         else:
@@ -386,7 +398,7 @@ def _path(steps: tuple[Step, ...], each: tuple[Step, ...]) -> _Read:
         def field_of(frames: Frames, around: list[Any]) -> Any:
             value = around[depth]
             if isinstance(value, Record):
-                return value._get(name)
+                return getattr(value, name, None) if name in value._fields else None
             return value.get(name) if isinstance(value, Mapping) else None
 
         return field_of
@@ -399,11 +411,9 @@ class _Compiler:
     def __init__(self, protocol: str) -> None:
         self._protocol = protocol
 
-    def columns(
-        self, columns: Mapping[str, Value], each: tuple[Step, ...], types: Mapping[str, str]
-    ) -> list[tuple[str, _Read]]:
+    def columns(self, columns: Mapping[str, Value], each: tuple[Step, ...], types: Mapping[str, str]) -> list[_Column]:
         """Columns with what reads them, as their types hold it."""
-        return [(name, _fitted(self.value(value, each), types[name])) for name, value in columns.items()]
+        return [(name, self.value(value, each), *_fitting(types[name])) for name, value in columns.items()]
 
     def condition(self, when: Value) -> _Read | None:
         """A function that evaluates a condition; None if there is no condition."""
@@ -563,26 +573,24 @@ def _as_number(value: Any) -> int | None:
     return int(value) if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 20 else None
 
 
-def _fitted(read: _Read, type_: str) -> _Read:
-    """Reads a value as a column of a type holds it."""
+def _fitting(type_: str) -> tuple[type, Callable[[Any], Any]]:
+    """The class of values that a column of a type holds, and a function that makes others fit, or None."""
     if type_ == TEXT:
-        return lambda frames, around: _as_text(read(frames, around))
+        return str, _as_text
     if type_ in (INT, BIGINT) or type_.startswith("timestamp"):
-        return lambda frames, around: _as_number(read(frames, around))
+        return int, _as_number
     if type_ == BOOLEAN:
-        return lambda frames, around: None if (value := read(frames, around)) is None else bool(value)
+        return bool, bool
     if type_ == BINARY:
-        return lambda frames, around: _as_bytes(read(frames, around))
+        return bytes, _as_bytes
     if type_ == "list<string>":
-        return lambda frames, around: _as_texts(read(frames, around))
-    return read
+        return type(None), _as_texts
+    return list, lambda value: value
 
 
 def _as_bytes(value: Any) -> bytes | None:
     return value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
 
 
-def _as_texts(value: Any) -> list[str | None] | None:
-    if value is None:
-        return None
+def _as_texts(value: Any) -> list[str | None]:
     return [_as_text(item) for item in value] if isinstance(value, list) else [_as_text(value)]

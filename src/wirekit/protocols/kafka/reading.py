@@ -382,19 +382,22 @@ class _Reader:
             offset = entry.offset + base if known else None
             place = f"{prefix}[{index}].message"
             own = _described(entry, offset, wrapper, status(entry, self.statuses.get(f"{place}.crc")))
-            yield from self._message(message, own, place, wrapper)
+            inside = content(message.value)
+            if inside is None:
+                yield self._message(message, own, place, wrapper)
+            else:
+                yield from self.read(inside, f"{place}.value.content", own)
 
-    def _message(self, message: Record, own: _Wrapper, path: str, wrapper: _Wrapper | None) -> Iterator[Message]:
+    def _message(self, message: Record, own: _Wrapper, path: str, wrapper: _Wrapper | None) -> Message:
         value = message.value
-        inside = content(value)
-        if inside is not None:
-            yield from self.read(inside, f"{path}.value.content", own)
-            return
         if isinstance(value, Record):
             value = value.compressed
+        attributes = 0
+        for name, _, shift in ATTRIBUTES.fields:
+            attributes |= getattr(message.attributes, name) << shift
         unopened = self.statuses.get(f"{path}.value")
         dated = message.magic >= 1
-        yield Message(
+        return Message(
             topic=self.topic,
             partition=self.partition,
             offset=own.offset if self.offsets else None,
@@ -402,7 +405,7 @@ class _Reader:
             timestamp_type=own.timestamp_type.symbol if dated else None,
             key=message.key,
             value=value,
-            attributes=sum(int(message.attributes[name]) << shift for name, _, shift in ATTRIBUTES.fields),
+            attributes=attributes,
             codec=wrapper.codec if wrapper is not None and own.codec == "none" else own.codec,
             crc=message.crc,
             check=own.check if unopened is None else unopened.status,

@@ -6,6 +6,7 @@ import io
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -29,9 +30,9 @@ def items(path: Path) -> list[Numbered]:
         return list(numbered(follow(each for each in segments(capture) if isinstance(each, Segment)), describe=True))
 
 
-def lines(found: Iterable[Numbered], width: int) -> list[str]:
+def lines(found: Iterable[Numbered], width: int, **options: Any) -> list[str]:
     out = io.StringIO()
-    table = FrameTable(Console(file=out, width=width, color_system=None))
+    table = FrameTable(Console(file=out, width=width, **({"color_system": None} | options)))
     for each in found:
         if isinstance(each.item, Frame):
             table.frame(each.frame, each.connection, each.link, each.item, each.facts)
@@ -85,6 +86,15 @@ def test_lines_fit_and_names_are_whole(width: int, name: str, fixtures: Path) ->
         names = [each.item.description.api or "?", *list(each.facts.topics)[:3]]
         names += [error.error for error in each.facts.errors]
         assert [one for one in names if re.sub(r"\s", "", one) not in text] == []
+
+
+@pytest.mark.parametrize("width", [80, 160])
+@pytest.mark.parametrize("name", ["jmq4-odd", "pulsar-batch", "kafka-0.10.2.2-2-produce", ""])
+def test_lines_without_colours_are_those_with_colours(width: int, name: str, fixtures: Path) -> None:
+    found = items(next((fixtures / "pcap").glob(f"{name}.*"))) if name else refused()
+    coloured = "\n".join(lines(found, width, color_system="standard", force_terminal=True))
+    assert "\x1b[" in coloured
+    assert re.sub(r"\x1b\[[\d;]*m", "", coloured).splitlines() == lines(found, width)
 
 
 def test_numbers_dates_connections_and_errors() -> None:

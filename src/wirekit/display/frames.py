@@ -45,9 +45,11 @@ class FrameTable:
     def __init__(self, console: Console, title: str = "") -> None:
         self._console = console
         self._title = title
-        self._wide = console.width >= WIDE
+        self._coloured = console.color_system is not None
+        self._width = console.width
+        self._wide = self._width >= WIDE
         self._heading = self._numbers("#", "time", "conn", " ", "ms", "bytes")
-        self._room = max(console.width - len(self._heading) - 2, LEAST_TEXT)
+        self._room = max(self._width - len(self._heading) - 2, LEAST_TEXT)
         self._headed = False
         self._date = ""
         self._known: set[int] = set()
@@ -97,32 +99,35 @@ class FrameTable:
         if not self._headed:
             self._headed = True
             if self._title:
-                self._print(Text(printable(self._title), "bold"))
-            self._print(Text(f"{self._heading}  api, topic, error", "bold"))
+                self._print((printable(self._title), "bold"))
+            self._print((f"{self._heading}  api, topic, error", "bold"))
         if connection not in self._known:
             self._known.add(connection)
             named = f", client {client}" if client else ""
             joined = "" if link.known_start else ", joined in the middle"
             text = f"connection {connection}: {link.name}  {link.protocol or 'unknown protocol'}{named}{joined}"
-            for line in textwrap.wrap(printable(text), self._console.width, subsequent_indent="    "):
-                self._print(Text(line, "dim"))
+            for line in textwrap.wrap(printable(text), self._width, subsequent_indent="    "):
+                self._print((line, "dim"))
         date = _date(time_us)
         if date and date != self._date:
             self._date = date
-            self._print(Text(f"{'':>5} {date}", "dim"))
+            self._print((f"{'':>5} {date}", "dim"))
 
     def _row(self, numbers: str, parts: list[Part]) -> None:
         texts = [(printable(text), style) for text, style in parts if text]
-        below = self._console.width - BELOW - 2
+        below = self._width - BELOW - 2
         for number, (indent, row) in enumerate(_rows(texts, len(numbers), self._room, max(below, LEAST_TEXT))):
-            line = Text(" " * indent if number else numbers)
-            for text, style in row:
-                line.append(f"  {text}", style)
-            line.rstrip()
-            self._print(line)
+            self._print((" " * indent if number else numbers, ""), *((f"  {text}", style) for text, style in row))
 
-    def _print(self, text: Text) -> None:
-        self._console.print(text, soft_wrap=True)
+    def _print(self, *parts: Part) -> None:
+        """Prints a line, without blanks at its end; one without colours not by rich, which takes far longer."""
+        if self._coloured:
+            line = Text.assemble(*parts)
+            line.rstrip()
+            self._console.print(line, soft_wrap=True)
+        else:
+            self._console.file.write("".join(text for text, _ in parts).rstrip() + "\n")
+            self._console.file.flush()
 
 
 def _rows(parts: list[Part], indent: int, room: int, below: int) -> Iterator[tuple[int, list[Part]]]:

@@ -8,19 +8,27 @@ from typing import Any
 from wirekit.compiler import ir
 from wirekit.compiler.contexts import contexts_of
 from wirekit.compiler.expressions import Context, Expression, LengthOf, Literal, Operation
+from wirekit.compiler.generated import by_key
 from wirekit.compiler.values import Unknown, evaluate
 from wirekit.errors import Misuse
 from wirekit.program.unfit import unfit
 
 
-def said(layout: ir.Node, context: Mapping[str, Any]) -> str:
-    """The context that a layout asks for, as text that tells it from others; "" for one that asks for none.
+@by_key
+def _asked(key: str) -> list[str]:
+    """The names of the context that the layout of a schema asks for, in order."""
+    from wirekit.registry import registry
 
-    >>> from wirekit.registry import registry
-    >>> said(registry["kafka.response"].layout, {"api": "fetch", "version": 2, "more": 1})
+    return sorted(contexts_of(registry[key].layout))
+
+
+def said(key: str, context: Mapping[str, Any]) -> str:
+    """The context that the layout of a schema asks for, as text that tells it from others; "" where it asks for none.
+
+    >>> said("kafka.response", {"api": "fetch", "version": 2, "more": 1})
     "api='fetch' version=2"
     """
-    return " ".join(f"{name}={_plain(context.get(name))!r}" for name in sorted(contexts_of(layout)))
+    return " ".join(f"{name}={_plain(context.get(name))!r}" for name in _asked(key))
 
 
 def settled(key: str, layout: ir.Node, context: Mapping[str, Any]) -> ir.Node:
@@ -32,13 +40,13 @@ def settled(key: str, layout: ir.Node, context: Mapping[str, Any]) -> ir.Node:
     return _Settling(key, context).node(layout, "") if contexts_of(layout) else layout
 
 
-def checked(key: str, layout: ir.Node, context: Mapping[str, Any] | None) -> Mapping[str, Any]:
+def checked(key: str, context: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """The context that a caller gives.
 
     Raises:
-        Misuse: for names that the layout does not ask for.
+        Misuse: for names that the layout of the schema does not ask for.
     """
-    asked = sorted(contexts_of(layout))
+    asked = _asked(key)
     unknown = sorted(set(context or {}) - set(asked))
     if unknown:
         taken = f"it takes {', '.join(asked)}" if asked else "it takes none"

@@ -79,7 +79,7 @@ def build_columns(key: str, batch: Any, *, context: Mapping[str, Any] | None = N
     from wirekit.registry import registry
 
     schema, protocol = registry[key], registry.protocol(key)
-    said = checked(key, schema.layout, context)
+    said = checked(key, context)
     place = protocol.built.get(key.removeprefix(f"{protocol.name}."))
     if place is None:
         if options:

@@ -114,7 +114,7 @@ def scan_each(
     >>> values.errors[3]
     ['kafka.sasl_token: 1 byte left over, at byte 7 (0x7)']
     """
-    made = program(key, checked_context(key, registry[key].layout, context))
+    made = program(key, checked_context(key, context))
     wanted = checked(key, made, fields)
     scan = _Scan(key, made, wanted, context, limits or registry[key].limits, opened)
     waiting = [column]

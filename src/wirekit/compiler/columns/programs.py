@@ -136,7 +136,7 @@ def program(key: str, context: Mapping[str, Any] | None = None) -> Columnar:
     if "" in known:
         return known[""]
     schema = registry[key]
-    name = said(schema.layout, context or {})
+    name = said(key, context or {})
     if name in known:
         return known[name]
     if selected_by_header(schema.layout):

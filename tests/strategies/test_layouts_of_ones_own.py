@@ -78,6 +78,7 @@ COUNTED = Struct(
     "all" / RecordsToEnd(String(int8), count=this.names),
 )
 TREE = Struct("name" / String(int8), "children" / Array(int8, Ref("own.tree")))
+GRID = Repeat(8, Array(int8, Ref("own.grid")))
 SEEN = Struct(
     "kind" / Lookahead(uint8, at=2),
     "mark" / IfNext(b"\xca\xfe", Struct("magic" / Const(uint16, 0xCAFE))),
@@ -95,7 +96,8 @@ LAYOUTS = {"nested": NESTED, "counted": COUNTED, "tree": TREE, "seen": SEEN, "pa
 
 @pytest.fixture(scope="module", autouse=True)
 def registered() -> None:
-    registry.register(Protocol("own", "Of one's own", {name: Layout(node) for name, node in LAYOUTS.items()}))
+    layouts = {name: Layout(node) for name, node in {**LAYOUTS, "grid": GRID}.items()}
+    registry.register(Protocol("own", "Of one's own", layouts))
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
@@ -123,9 +125,10 @@ def test_damage_gives_a_value_or_an_error(name: str) -> None:
         assert seen == set(KINDS) - {"too deep", "bomb", "endless varint"}
 
 
-def test_a_tree_too_deep_is_refused() -> None:
-    found = first(mutations("own.tree", kinds=["too deep"]), lambda mutation: True)
-    error = wirekit.decode(found.data, "own.tree").error
+@pytest.mark.parametrize("key", ["own.tree", "own.grid"])
+def test_what_lies_too_deep_inside_itself_is_refused(key: str) -> None:
+    found = first(mutations(key, kinds=["too deep"]), lambda mutation: True)
+    error = wirekit.decode(found.data, key).error
     assert isinstance(error, wirekit.Limit)
     assert error.limit == "depth"
 

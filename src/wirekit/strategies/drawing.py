@@ -106,11 +106,12 @@ class Drawing:
     @property
     def shallow(self) -> bool:
         """Whether nothing more may lie inside itself."""
-        return self.depth >= max(self.deepest, self.dive) or self.pieces <= 0
+        return self.depth >= (self.dive if self.diving else self.deepest) or self.pieces <= 0
 
     @property
     def diving(self) -> bool:
-        return self.depth < self.dive
+        """Whether what is made has to lie deeper inside itself; what stands beside the first such path need not."""
+        return self.depth < self.dive and self.sunk < self.dive
 
     def _given(self, names: Iterable[str]) -> dict[str, Any]:
         """Values of the members of a record for which the caller gave some, by the end of their path."""

@@ -166,6 +166,31 @@ def test_the_length_of_a_text_is_in_characters_which_columns_do_not_know() -> No
             scan(key, b"")
 
 
+@pytest.mark.parametrize(
+    ("length", "data"),
+    [
+        (Length(uint8, clip=True), "00 03 01 61"),
+        (Length(uint8, zero_is_rest=True), "00 00 02 61"),
+        (If(this.kind == 1, Length(uint8)), "00 02 61"),
+    ],
+)
+def test_a_length_that_may_bound_nothing_has_no_columns_where_a_cut_element_is_left(length: Node, data: str) -> None:
+    element = Struct("kind" / uint8, "size" / length, "text" / String(uint8))
+    items = RecordsToEnd(element, short_tail="stop")
+    whole = bytes.fromhex(data) + b"a"
+    for layout, before, cut in (
+        (items, b"", whole[:-2]),
+        (Struct("first" / uint8, "items" / items), b"\1", whole[:-2]),
+        (Struct("items" / Sized(uint8, items), "end" / uint8), bytes([len(whole) - 2]), whole[:-2] + b"\1"),
+    ):
+        with own(layout) as key:
+            assert agree(key, before + cut, {}, used=False).error is None
+            with pytest.raises(Misuse, match="a length that may bound nothing"):
+                scan(key, before + cut)
+    with own(RecordsToEnd(element)) as key:
+        agree(key, whole, {})
+
+
 @pytest.mark.parametrize("node", [Padding(this.size), Bytes(this.size)])
 def test_a_computed_size_asks_for_so_many_zeros_at_most(node: Node) -> None:
     with own(Struct("size" / uint64, "data" / node)) as key:

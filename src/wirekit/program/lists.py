@@ -23,7 +23,13 @@ EMPTY = "expected a record of at least one byte, found an empty one"
 
 @dataclass(slots=True)
 class Lists(Held):
-    """One column a field of a list's elements."""
+    """One column a field of a list's elements.
+
+    Attributes:
+        stop: whether the list at work leaves a record, or an element, alone that the limit ``cutting`` cuts.
+    """
+
+    stop: bool = False
 
     def visit_Several(self, node: ir.Several, path: str, scope: Scope) -> Value:
         count, present = self.counted(node, path, scope)
@@ -84,13 +90,13 @@ class Lists(Held):
 
     def element_of(self, node: ir.Several, group: Repeated, path: str, scope: Scope) -> Body:
         """Reads one element and adds its fields to the columns."""
-        outer, entered, loose, cutting = self.around, self.entered, self.loose, self.cutting
+        outer, entered, loose, leaving = self.around, self.entered, self.loose, (self.cutting, self.stop)
         defaults, self.defaults = self.defaults, []
         merging, self.merging = self.merging, [each for each in self.columns if _is_inside(each.within, group)]
         stored, self.stored = self.stored, []
         self.around, self.entered, self.loose = group, [], []
         if node.stop:
-            self.cutting = self.limit
+            self.cutting, self.stop = self.limit, True
         with self.block() as inside:
             self.node(node.element, path, scope)
         unset, self.defaults = self.defaults, defaults
@@ -99,7 +105,7 @@ class Lists(Held):
                 self.clear(unset)
             self.body += inside
         self.merging, self.stored = merging, stored
-        self.around, self.entered, self.loose, self.cutting = outer, entered, loose, cutting
+        self.around, self.entered, self.loose, (self.cutting, self.stop) = outer, entered, loose, leaving
         return body
 
 

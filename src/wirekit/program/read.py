@@ -344,6 +344,8 @@ class _Reader(Lists):
             top: whether the structure is the record, and no other length of it bounds this one's bytes.
         """
         where, value = state.name(measure.at), state.value(measure.at)
+        if self.stop and self.limit == self.cutting and (measure.clip or measure.zero_is_rest or value.present):
+            raise unfit(self.key, where, "a length that may bound nothing", "in a list that leaves a cut element alone")
         inner, size = self.fresh(), self.operand(value.place)
         record = top and measure.last == len(state.node.members) - 1
 
@@ -430,13 +432,16 @@ def _hidden(name: str, dtype: str) -> Column:
     return Column(name, "number", dtype, slot=-1)
 
 
-def read(key: str, element: ir.Node, whole: ir.Node | None = None, *, closed: bool = False) -> Program:
+def read(
+    key: str, element: ir.Node, whole: ir.Node | None = None, *, closed: bool = False, stop: bool = False
+) -> Program:
     """The program for records of one layout.
 
     Args:
         key: the schema, for errors.
         whole: the layout with all choices, of which some are made in ``element``; it decides what is read once.
         closed: whether compressed records of the same layout stay as they stand, too.
+        stop: whether a last record that is cut is left alone.
 
     Raises:
         Misuse: when something inside has no column; the text names the node and its path.
@@ -447,7 +452,7 @@ def read(key: str, element: ir.Node, whole: ir.Node | None = None, *, closed: bo
     >>> [(column.path, column.kind, column.nullable) for column in program.columns]
     [('number', 'number', False), ('name', 'bytes', True)]
     """
-    reader = _Reader(key, closed=closed)
+    reader = _Reader(key, closed=closed, stop=stop)
     hidden = reader.record(element, element if whole is None else whole)
     return Program(
         reader.body,

@@ -158,12 +158,12 @@ def _program(key: str, name: str, planned: Callable[[], Records], whole: ir.Node
         found = known.get(name)
         if found is None:
             plan = planned()
-            program = read(key, plan.element, whole)
+            program = read(key, plan.element, whole, stop=plan.stop)
             inner = None
             if program.packing is not None:
                 inner = records(program.packing.key, registry[program.packing.key].layout)
                 if inner.element != plan.element:  # records of another layout, which are left as they stand
-                    program, inner = read(key, plan.element, whole, closed=True), None
+                    program, inner = read(key, plan.element, whole, closed=True, stop=plan.stop), None
             least = max(ir.minimum(plan.element), 1)
             contents, held = _held(key, program)
             schema = _schema(program)

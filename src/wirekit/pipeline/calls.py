@@ -120,6 +120,7 @@ class Calls:
             yield from self._completed(call, "unanswered")
         self._waiting.clear()
         link = self.link
+        sizes = link.bytes
         yield (
             CONNECTIONS.name,
             {
@@ -134,7 +135,7 @@ class Calls:
                 "calls": self._number,
                 "errors": self._errors,
                 **self._facts,
-                **{name: link.bytes.get(fate, 0) for name, fate in _BYTES},
+                **{name: sizes[fate] for name, fate in _BYTES},
             },
             0,
         )
@@ -233,15 +234,9 @@ class Calls:
         own = _error(row)
         topics = rows.get(CALL_TOPICS.name, [])
         failed = {(each.get("topic"), each.get("partition")): each for each in topics if "error" in each}
-        rows_of = Counter(each.get("topic") for each in topics)
-        messages_of: Counter[str | None] = Counter()
-        for (topic, _), count in (call.messages or {}).items():
-            messages_of[topic] += count
+        if call.messages is not None:
+            _count_messages(topics, call.messages)
         for each in topics:
-            if call.messages is not None:
-                topic, place = each.get("topic"), (each.get("topic"), each.get("partition"))
-                alone = rows_of[topic] == 1
-                each["messages"] = messages_of[topic] if alone else call.messages[place]
             yield CALL_TOPICS.name, self._with_call(each, row, own), 0
         for each in rows.get(GROUP_EVENTS.name, ()):
             yield GROUP_EVENTS.name, self._with_call(each, row, own), 0
@@ -268,6 +263,17 @@ class Calls:
             "protocol": call["protocol"],
             "time": call["time"],
         }
+
+
+def _count_messages(topics: list[Row], messages: Counter[tuple[str | None, int | None]]) -> None:
+    """Sets how many messages each topic has, or each partition where several are named."""
+    rows_of = Counter(each.get("topic") for each in topics)
+    messages_of: Counter[str | None] = Counter()
+    for (topic, _), count in messages.items():
+        messages_of[topic] += count
+    for each in topics:
+        topic = each.get("topic")
+        each["messages"] = messages_of[topic] if rows_of[topic] == 1 else messages[topic, each.get("partition")]
 
 
 def _error(row: Row) -> Row:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from wirekit.conversation import CALL, THOROUGH, Description, Dialogue, Frame, Message, Skipped, Undeclared
@@ -185,9 +186,9 @@ class KafkaDialogue(Dialogue):
         if key == ANY_RESPONSE:
             pair, what = (waiting[0][0], waiting[0][1].description) if waiting else (None, Description())
             return Description(what.api, what.version, number, "response", pair=pair)
-        _, name, _, version, *_ = key.split(".")
+        name, version = _api_of(key)
         pair = next((pair for pair, request in waiting if request.description.api == name), None)
-        return Description(name, int(version[1:]), number, "response", pair=pair)
+        return Description(name, version, number, "response", pair=pair)
 
     def sender(self, decoded: Decoded) -> str:
         """The client, where a request of a known API and version was decoded.
@@ -369,6 +370,13 @@ def examine(decoded: Decoded) -> None:
     for path, message_set in found:
         for _ in sets.messages(message_set, path, topic=None, partition=None):
             pass
+
+
+@cache
+def _api_of(key: str) -> tuple[str, int]:
+    """The API and version of a response's key."""
+    _, name, _, version, *_ = key.split(".")
+    return name, int(version[1:])
 
 
 def _gssapi(data: bytes) -> bool:

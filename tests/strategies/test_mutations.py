@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 import wirekit
+from tests.own import own
 from tests.strategies.laws import examples, first, survived, together
 from wirekit.strategies import KINDS, Mutation, damage, kinds, mutations
+from wirekit.wire import If, Struct, Switch, context, this, uint8
 
 KEYS = wirekit.registry.keys()
 ROUNDS = 60
@@ -64,6 +66,13 @@ def test_every_kind_of_a_context_occurs_in_it(context: dict[str, Any]) -> None:
     for kind in offered:
         wrong = first(mutations("kafka.response", context=context, kinds=[kind]), lambda mutation: True)
         assert wrong.name == kind
+
+
+def test_a_choice_without_a_case_for_the_context_leaves_values_that_do_not_contain_it() -> None:
+    with own(Struct("kind" / uint8, "body" / If(this.kind == 1, Switch(context.mode, {1: uint8})))) as key:
+        wrong = first(mutations(key, context={"mode": 2}, kinds=["truncated"]), lambda mutation: True)
+        assert wrong.original[0] != 1
+        assert kinds(key, context={"mode": 2}) == kinds(key)
 
 
 def test_every_kind_occurs_somewhere() -> None:

@@ -116,10 +116,10 @@ def kinds(key: str, *, context: Mapping[str, Any] | None = None) -> list[str]:
 
     Args:
         key: as for ``values``.
-        context: as for ``values``; by default any that the schema takes.
+        context: as for ``values``; by default any that the schema takes, as for one that a choice has no case for.
 
     Raises:
-        Misuse: for a key that does not exist, and a context for which the schema has no layout.
+        Misuse: for a key that does not exist.
 
     >>> kinds("kafka.sasl_token")
     ['length too small', 'length too large', 'length negative', 'length huge', 'truncated', 'trailing bytes']
@@ -133,7 +133,10 @@ def _offered(layout: Layout, context: Mapping[str, Any] | None) -> tuple[str, ..
     """The kinds that values offer in a context; None for any."""
     if context is None or not contexts_of(layout.root):
         return _of_nodes(layout)
-    root = settled(layout.key, layout.root, context)
+    try:
+        root = settled(layout.key, layout.root, context)
+    except Misuse:  # of a choice without a case for it, which not every value contains
+        return _of_nodes(layout)
     nodes = [node for _, node in ir.walk(root)]
     closed = closed_in(nodes)
     others = [layout_of(node.key) for node in nodes if isinstance(node, ir.Reference)]

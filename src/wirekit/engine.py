@@ -192,7 +192,7 @@ class Decoded:
 
         from wirekit.display.render import show
 
-        console = Console(highlight=False)
+        console = Console(highlight=False, emoji=False)
         show(self, console, form, complete=complete, indent_json=indent_json)
         if self.error is not None:
             console.print(printable(str(self.error)), style="red", markup=False, soft_wrap=True)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+import wirekit
 import wirekit.road.tables as road
 from tests.fuzz.captures import hostile
 from wirekit.cli import group
@@ -88,3 +89,11 @@ def test_columns_need_their_extra(fixtures: Path, monkeypatch: pytest.MonkeyPatc
     result = messages(fixtures / "pcap" / "jmq4-produce.pcap", "columns")
     assert isinstance(result.exception, Misuse)
     assert "needs numba" in str(result.exception)
+
+
+def test_names_of_emoji_in_a_value_stay_text(tmp_path: Path) -> None:
+    entry = {"offset": 0, "message": {"magic": 0, "key": b":car:", "value": b":smile:"}}
+    segment = tmp_path / f"{0:020}.log"
+    segment.write_bytes(wirekit.encode("kafka.message_set", {"messages": [entry], "partial": b""}))
+    (_, line) = messages(segment, "auto", "--output", "table").stdout.splitlines()
+    assert line.endswith("':car:' → ':smile:'")

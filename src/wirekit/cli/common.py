@@ -126,7 +126,7 @@ def console(*, stderr: bool = False) -> Console:
 
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else 160
-    return Piped(stderr=stderr, width=width, highlight=False, soft_wrap=False)
+    return Piped(stderr=stderr, width=width, highlight=False, emoji=False, soft_wrap=False)
 
 
 def read_bytes(path: str | None) -> bytes:

@@ -53,7 +53,9 @@ def show(decoded: Decoded, console: Console, form: str, *, complete: bool = Fals
 
 def html(decoded: Decoded) -> str:
     """The tree of a decoded value as an HTML element, with its styles inline."""
-    console = Console(record=True, file=io.StringIO(), width=HTML_COLUMNS, force_terminal=True, highlight=False)
+    console = Console(
+        record=True, file=io.StringIO(), width=HTML_COLUMNS, force_terminal=True, highlight=False, emoji=False
+    )
     show(decoded, console, "tree")
     return console.export_html(inline_styles=True, code_format='<pre style="line-height:1.2">{code}</pre>')
 

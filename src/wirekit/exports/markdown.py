@@ -135,5 +135,5 @@ def _example(key: str) -> list[str]:
     except Misuse:
         return ["No small value is valid; `wirekit.strategies.values` draws valid ones.", ""]
     text = StringIO()
-    show(decoded, Console(file=text, width=WIDTH, highlight=False, no_color=True), "tree", complete=True)
+    show(decoded, Console(file=text, width=WIDTH, highlight=False, emoji=False, no_color=True), "tree", complete=True)
     return ["```text", *(line.rstrip() for line in text.getvalue().strip().splitlines()), "```", ""]

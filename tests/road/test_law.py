@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import os
 import zlib
@@ -14,7 +15,9 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
+from weakref import ref
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
@@ -461,6 +464,38 @@ def test_windows_end_where_reading_ends(tmp_path: Path, monkeypatch: pytest.Monk
         windows = list(read_windows([capture], Endpoints(), path.stat().st_size // 4) or ())
     assert 4 <= len(windows) == len(reads) <= 6
     assert sum(window.packets.time.size for window in windows) == sum(reads) == len(found)
+
+
+def test_a_window_is_gone_before_the_next_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of several windows only one is in memory: neither its arrays nor the bytes of the file outlive it."""
+    found = [each._replace(time_us=1000 * number) for number, each in enumerate(packets(KAFKA) * 5)]
+    path = write(tmp_path / "ordered.pcap", found)
+    size = path.stat().st_size // 4
+    held: list[ref[Any]] = []
+    alive: list[int] = []
+    read, segments_of = Capture.read, PacketReader.segments
+
+    def counted(capture: Capture, offset: int, most: int) -> memoryview:
+        data = np.frombuffer(bytearray(read(capture, offset, most)), np.uint8)
+        if held:  # behind the first pass
+            gc.collect()
+            alive.append(sum(each() is not None for each in held))
+            held.append(ref(data))
+        return memoryview(data)
+
+    def noted(reader: PacketReader, part: Records) -> Packets:
+        made = segments_of(reader, part)
+        held.append(ref(made.time))
+        return made
+
+    monkeypatch.setattr(Capture, "read", counted)
+    monkeypatch.setattr(PacketReader, "segments", noted)
+    job = Job(find_inputs([path]))
+    windows = captured(job.inputs, job, Summary(), FROM_INPUTS, window=size)
+    assert windows is not None
+    assert sum(batch.num_rows for _, batch in windows)
+    assert len(alive) >= 3
+    assert not any(alive)
 
 
 def test_flows_without_payload_fill_windows(tmp_path: Path) -> None:

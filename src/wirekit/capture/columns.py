@@ -245,6 +245,7 @@ def _pcap(
         if ended and not wrong.num_rows:
             _cut(data[position - begin :], position, f"net.pcap.packet.{order}", limits, errors)
         yield Records(_pcap_records(rows, begin, interface, unit), data, begin, Place(begin, number))
+        del data
         begin, number, ended = position, number + rows.num_rows, ended or wrong.num_rows > 0
 
 

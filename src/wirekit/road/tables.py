@@ -92,7 +92,9 @@ def _tables(
     carried: Carried | None,
 ) -> Iterator[Batch]:
     with stack:
-        for number, window in enumerate(windows, 1):
+        number = 0
+        while (window := next(windows, None)) is not None:  # ``enumerate`` would hold on to it while the next is read
+            number += 1
             ended = window.last
             if carried is not None:
                 window.clock = carried.clock_us = max(window.clock, carried.clock_us)
@@ -106,6 +108,7 @@ def _tables(
             yield from made.window(window)
             if progress is not None:
                 progress(window.done)
+            del window
             if number % RELEASING == 0:
                 pa.default_memory_pool().release_unused()
         if carried is not None:

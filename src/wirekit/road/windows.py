@@ -144,15 +144,18 @@ def _windows(
     captures: Sequence[Capture], planned: list[list[_Part]], endpoints: Endpoints, size: int
 ) -> Iterator[Window]:
     streams = [_Stream(capture, place, endpoints, size) for place, capture in enumerate(captures)]
-    clock = done = 0
+    clock = 0
     for number, parts in enumerate(planned):
         wanted: dict[int, int] = {}
         for part in parts:
             wanted[part.file] = wanted.get(part.file, 0) + part.rows
             clock = max(clock, part.last)
-        packets = joined([streams[place].take(rows) for place, rows in (wanted or {0: 0}).items()])
-        done = sum(stream.reached for stream in streams)
-        yield Window(packets, clock, number + 1 == len(planned), done)
+        yield Window(
+            joined([streams[place].take(rows) for place, rows in (wanted or {0: 0}).items()]),
+            clock,
+            number + 1 == len(planned),
+            sum(stream.reached for stream in streams),
+        )
 
 
 class _Stream:
@@ -171,6 +174,7 @@ class _Stream:
         taken: list[Packets] = []
         while rows or not taken:
             if not self._part.rows.num_rows:
+                self._part = NO_RECORDS
                 self._part = next(self._parts, NO_RECORDS)
                 if self._part is NO_RECORDS or self._part.rows["time"].null_count:
                     self._end()

@@ -93,6 +93,18 @@ def test_long_flows_come_first_and_those_of_one_place_are_followed_together(tmp_
     assert shares(files, PLACES, None) == [Share(0), Share(1), Share(2)]
 
 
+def test_files_have_so_many_bytes_at_most(tmp_path: Path) -> None:
+    """So that a batch that has all packets of a window is a file, and neither is copied."""
+    rows = [packet(1, place, place, 0, b"x" * 1000) for place in range(40)]
+    batches = [pa.RecordBatch.from_pylist(rows[begin : begin + 10], PACKETS.schema) for begin in range(0, 40, 10)]
+    size = batches[0].nbytes * 5 // 4
+    files = list(write_files(Input(0, "0.pcap", "", 0, 0), batches, tmp_path, "packets", PLACES, size))
+    assert len(files) == 4
+    (share,) = shares(files, PLACES, 1)[:1]
+    found = list(windows(files, share, tmp_path, PLACES, size))
+    assert [len(each.rows["payload"].chunks) for each in found] == [1] * 4
+
+
 def test_a_full_disk_is_said_with_the_file(tmp_path: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     try:

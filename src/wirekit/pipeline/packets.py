@@ -9,7 +9,7 @@ import pyarrow as pa
 from wirekit.pipeline.inputs import Input, Split
 from wirekit.pipeline.packet_rows import capture_rows
 from wirekit.pipeline.roads import LEAST_FOR_COLUMNS, by_columns
-from wirekit.pipeline.rows import Rows
+from wirekit.pipeline.rows import BATCH_BYTES, Rows
 from wirekit.tables.columns import PACKETS, Table
 
 
@@ -20,8 +20,9 @@ def packet_batches(
     road: str = "auto",
     table: Table = PACKETS,
     split: Split | None = None,
+    size: int = BATCH_BYTES,
 ) -> Iterator[pa.RecordBatch]:
-    """The packets of captures, in the order of each file; batches of about 16 MiB.
+    """The packets of captures, in the order of each file.
 
     Args:
         captures: the files.
@@ -30,6 +31,7 @@ def packet_batches(
             they do a large file's on either road.
         table: the columns that are wanted.
         split: the part that is wanted of the one file, which is read by columns; None for all of it.
+        size: bytes of a batch that is read by columns, about; others have 16 MiB.
     """
     names = table.names
     rows = Rows(PACKETS.schema)
@@ -38,12 +40,12 @@ def packet_batches(
         if split is not None or large or by_columns(capture.size, road):
             from wirekit.road import rows as columns
 
-            found = columns.packet_batches(capture, ports, table=table, split=split)
+            found = columns.packet_batches(capture, ports, table=table, split=split, size=size)
             if found is not None:
                 yield from found
                 continue
-        for row, size in capture_rows(capture, ports):
-            batch = rows.add(row, size)
+        for row, bytes_of_row in capture_rows(capture, ports):
+            batch = rows.add(row, bytes_of_row)
             if batch is not None:
                 yield batch.select(names)
     batch = rows.flush()

@@ -24,6 +24,8 @@ HEADER = 64
 """As how many bytes a segment counts beside its payload, so that those without any fill a window, too."""
 LARGE = 8
 """A flow that has this part of a file, or more, has a batch of its own there."""
+FULL = 0.75
+"""The part of a window that is enough."""
 _EVER = (1 << 63) - 1
 
 
@@ -88,17 +90,17 @@ def write_files(
         attempts: the folder of all attempts.
         attempt: a name that no other attempt has.
         places: how many tasks will follow flows, besides those that follow one.
-        size: bytes of packets that are written together, about.
+        size: bytes of packets that are written together at most, about; more if a batch has more.
     """
     store, held, count = folder(attempts), list[pa.RecordBatch](), 0
     store.make(attempt)
     total = 0
     for batch in batches:
-        held.append(batch)
-        total += batch.nbytes
-        if total >= size:
+        if held and total + batch.nbytes > size:
             yield _write(file, held, store, f"{attempt}/{file.number}-{count:05}.arrow", places, size)
             held, count, total = [], count + 1, 0
+        held.append(batch)
+        total += batch.nbytes
     if held:
         yield _write(file, held, store, f"{attempt}/{file.number}-{count:05}.arrow", places, size)
 
@@ -163,7 +165,7 @@ def windows(
         share: the flows.
         attempts: the folder of all attempts.
         places: as of ``write_files``.
-        size: bytes of a window, about.
+        size: bytes of a window, about. It ends with a file, so that the packets of one file are not copied.
     """
     store = folder(attempts)
     for capture, group in groupby(
@@ -178,7 +180,7 @@ def windows(
             held += found
             total += sum(int(_sizes(each).sum()) for each in found)
             last = number == len(mine)
-            if last or (total >= size and latest[number - 1] <= earliest[number]):
+            if last or (total >= FULL * size and latest[number - 1] <= earliest[number]):
                 rows = pa.Table.from_batches(held, PACKETS.schema)
                 yield PacketWindow(capture, rows, latest[number - 1], last)
                 held, total = [], 0

@@ -196,6 +196,10 @@ class Connections:
         streams.known[flows], streams.opened[flows] = states.known[rows], states.opened[rows]
         streams.state[flows] = states.words[rows]
 
+    def carried_bytes(self) -> int:
+        """How many bytes of frames are carried."""
+        return sum(map(len, self._carried["data"].tolist()))
+
     def tails(self, odd: NDArray[np.bool_], sizes: NDArray[np.int64]) -> list[Tail]:
         """The begins of frames that earlier windows cut, of the sides of which more comes."""
         return self._tails.take(odd, sizes, self._rows, self._states.size)

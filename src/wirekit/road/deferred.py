@@ -16,6 +16,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.lib.format import read_array, write_array
 
 from wirekit.conversation import ENDED_INSIDE, Frame, Quarantined
 from wirekit.pipeline.deferred import Decoded, DecodedUnits, Outstanding, Unit
@@ -31,7 +32,7 @@ from wirekit.road.begun import CARRIED, CONVERSATION, Begun, Followed, conversat
 from wirekit.road.contents import outline, read_contents
 from wirekit.road.index import Index, index_frames
 from wirekit.road.packets import Endpoints
-from wirekit.road.streams import Streams
+from wirekit.road.streams import Streams, with_room
 
 if TYPE_CHECKING:
     from wirekit.capture.follow import Item, Link
@@ -102,11 +103,12 @@ class LongFlow:
             "waiting": followed.waiting["position"].tolist(),
         }
         size = int(streams.stops.max())
-        arrays = {name: getattr(streams, name) for name in _ARRAYS}
-        arrays["stream"] = streams.stream[:size]  # without the frames that are carried
-        name = f"{self._attempt}/unit-{len(self.units):05}.npz"
+        told = json.dumps(stored(about)).encode()
+        name = f"{self._attempt}/unit-{len(self.units):05}"
         with self._folder.create(name) as target:
-            np.savez(target, about=np.frombuffer(json.dumps(stored(about)).encode(), np.uint8), **arrays)
+            for array in (np.frombuffer(told, np.uint8), *(getattr(streams, name) for name in _ARRAYS)):
+                write_array(target, array, allow_pickle=False)
+            target.write(streams.stream[:size])  # without the frames that are carried
         identity = connection_id(file, ends[0], ends[1], int(begun.ordinals[0]))
         self.units.append(Unit(name, size, identity, tuple(conversation["facts"] or ())))
         return followed
@@ -145,11 +147,14 @@ def decode_units(attempts: str, task: int, attempt: str, flow: int, units: Itera
 
 
 def _decode(store: Folder, unit: Unit, job: Job, summary: Summary) -> tuple[Decoded, Iterator[Batch]]:
-    with store.open(unit.name) as source, np.load(source, allow_pickle=False) as found:
-        about = restored(json.loads(found["about"].tobytes()))
-        arrays = {name: found[name] for name in (*_ARRAYS, "stream")}
+    with store.open(unit.name) as source:
+        about = restored(json.loads(read_array(source, allow_pickle=False).tobytes()))
+        arrays = {name: read_array(source, allow_pickle=False) for name in _ARRAYS}
+        carried = np.array(list(map(tuple, about["carried"])), CARRIED)
+        stream = with_room(unit.size, sum(map(len, carried["data"].tolist())))
+        stream[:] = np.frombuffer(source.read_buffer(), np.uint8)
     none = np.zeros(0, np.int64)
-    streams = Streams(order=none, begins=none, **arrays)
+    streams = Streams(order=none, begins=none, stream=stream, **arrays)
     endpoints = Endpoints()
     streams.client, streams.server = (np.array([endpoints.number(text)]) for text in about["ends"])
     conversation = conversations([0])
@@ -162,7 +167,7 @@ def _decode(store: Folder, unit: Unit, job: Job, summary: Summary) -> tuple[Deco
         np.array([about["final"]]),
         np.zeros(1, bool),
         np.array(about["unheard"]),
-        np.array(list(map(tuple, about["carried"])), CARRIED),
+        carried,
     )
     index = index_frames(streams, job.choice, endpoints.text, begun)
     contents = read_contents(streams.stream, index, begun)
@@ -178,4 +183,4 @@ def _decode(store: Folder, unit: Unit, job: Job, summary: Summary) -> tuple[Deco
 
 
 _ARRAYS: Sequence[str] = tuple(each.name for each in fields(Streams) if each.name not in ("order", "begins", "stream"))
-"""The arrays of ``Streams`` that a unit has besides its bytes."""
+"""The arrays of ``Streams`` that a unit has in front of its bytes."""

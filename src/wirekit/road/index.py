@@ -24,7 +24,7 @@ from wirekit.engine import header
 from wirekit.registry import registry
 from wirekit.road.begun import Begun, nothing_begun
 from wirekit.road.compiled import byte_ranges, loop
-from wirekit.road.streams import Streams
+from wirekit.road.streams import Streams, extended
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -253,7 +253,7 @@ def _with_carried(
     data = carried["data"].tolist()
     sizes = np.array(list(map(len, data)))
     ends = streams.stream.size + np.cumsum(sizes)
-    streams.stream = np.append(streams.stream, np.frombuffer(b"".join(data), np.uint8))
+    streams.stream = extended(streams.stream, b"".join(data))
     flows = carried["connection"]
     before = (flows, carried["side"], ends - sizes, ends, carried["position"], carried["time"])
     columns = (connection, side, start, stop, position, time)

@@ -24,7 +24,7 @@ from wirekit.tables.columns import PACKETS, Table
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_MOST_ROWS = 32_768  # of a batch
+_COLUMNS = 128  # bytes of a row besides its payload, about
 
 
 def packet_batches(
@@ -33,6 +33,7 @@ def packet_batches(
     window: int = WINDOW,
     table: Table = PACKETS,
     split: Split | None = None,
+    size: int = BATCH_BYTES,
 ) -> Iterator[pa.RecordBatch] | None:
     """The packets of one file as ``wirekit.pipeline.packets`` gives them; None where the file as a whole is odd.
 
@@ -42,6 +43,7 @@ def packet_batches(
         window: bytes of the file that are treated at once, about.
         table: the columns that are wanted.
         split: the part of the file that is wanted, None for all of it.
+        size: bytes of a batch at most, about; no batch has packets of two windows.
     """
     try:
         capture = open_capture(file.path)
@@ -64,10 +66,10 @@ def packet_batches(
                     rows = np.flatnonzero(here)
                     others += packets.time.size - rows.size
                 skipped += (packet for _, packet in packets.skipped)
-                yield from segment_batches(file, packets, rows, table)
+                yield from segment_batches(file, packets, rows, table, size)
             notes = Rows(PACKETS.schema)
-            for row, size in chain(note_rows(file, capture, skipped, others), damage_rows(file, capture)):
-                yield from _full(notes.add(row, size), table)
+            for row, bytes_of_row in chain(note_rows(file, capture, skipped, others), damage_rows(file, capture)):
+                yield from _full(notes.add(row, bytes_of_row), table)
             yield from _full(notes.flush(), table)
 
     return batches()
@@ -90,21 +92,22 @@ def _of_split(capture: Capture, split: Split, window: int) -> Iterator[Packets]:
 
 
 def segment_batches(
-    file: Input, packets: Packets, rows: NDArray[Any], table: Table = PACKETS
+    file: Input, packets: Packets, rows: NDArray[Any], table: Table = PACKETS, size: int = BATCH_BYTES
 ) -> Iterator[pa.RecordBatch]:
-    """Some segments of a file, in the order in which they are given; batches of at most about 16 MiB.
+    """Some segments of a file, in the order in which they are given, in batches.
 
     Args:
         file: the file.
         packets: its segments.
         rows: which of them.
         table: the columns that are wanted.
+        size: bytes of a batch at most, about.
     """
     buffer = np.frombuffer(packets.data, np.uint8)
     hashes = _hashes(file, packets) if "flow" in table.names else np.zeros(0, np.int64)
     while rows.size:
-        sizes = packets.size[rows[:_MOST_ROWS]]
-        count = max(1, int(np.searchsorted(np.cumsum(sizes), BATCH_BYTES)))
+        sizes = packets.size[rows[: size // _COLUMNS]] + _COLUMNS
+        count = max(1, int(np.searchsorted(np.cumsum(sizes), size)))
         part, rows = rows[:count], rows[count:]
         columns: dict[str, Callable[[], Any]] = {
             "flow": partial(hashes.take, part),

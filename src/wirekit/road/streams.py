@@ -81,6 +81,9 @@ class Resumable(Protocol):
     def resume(self, streams: Streams) -> None:
         """Fills in ``odd``, ``resumed``, and of what is resumed ``client``, ``known``, ``opened``, ``state``."""
 
+    def carried_bytes(self) -> int:
+        """How many bytes of frames of earlier windows may come behind those of the window."""
+
     def tails(self, odd: NDArray[np.bool_], sizes: NDArray[np.int64]) -> Sequence[Tail]:
         """Bytes of earlier windows that go in front of what comes, ``sizes`` by (flow, side), of flows not ``odd``."""
 
@@ -136,7 +139,7 @@ def put_together(
     streams.offsets -= before
     streams.starts, streams.pieces = _begins(sizes), _begins(counts)
     streams.stops = streams.starts + sizes
-    streams.stream = np.zeros(int(sizes.sum()), np.uint8)
+    streams.stream = with_room(int(sizes.sum()), 0 if earlier is None else earlier.carried_bytes())
     streams.ends, streams.times, streams.ranks = (np.zeros(int(counts.sum()), np.int64) for _ in range(3))
     loop("copy_streams")(
         np.frombuffer(packets.data, np.uint8), order, begins, packets.time, packets.source, packets.begin, odd, client,
@@ -165,6 +168,21 @@ def silent_streams(
         none, np.zeros(count + 1, np.int64), no, client, server, known, opened, state[:, STATE.index("last")], zeros,
         np.zeros(0, np.uint8), sides, sides, sides, sides, none, none, none, ended, yes, yes, offsets_in(state), state,
     )  # fmt: skip
+
+
+def with_room(size: int, room: int) -> NDArray[Any]:
+    """Zeros, behind which ``extended`` puts up to ``room`` bytes without a copy of those in front."""
+    return np.zeros(size + room, np.uint8)[:size]
+
+
+def extended(stream: NDArray[Any], data: bytes) -> NDArray[Any]:
+    """The bytes of ``with_room``, with others behind them."""
+    size, added = stream.size + len(data), np.frombuffer(data, np.uint8)
+    if stream.base is None or stream.base.size < size:
+        return np.append(stream, added)
+    whole: NDArray[Any] = stream.base[:size]
+    whole[stream.size :] = added
+    return whole
 
 
 def offsets_in(state: NDArray[Any]) -> NDArray[Any]:

@@ -339,7 +339,7 @@ def read_parts(
         attempt = _attempt("packets", number)
         done, written = report(attempts, SHUFFLING, number), list[ShuffleFile]()
         for file in files:
-            batches = packet_batches((file,), road=job.road, split=split)
+            batches = packet_batches((file,), road=job.road, split=split, size=2 * size)
             for each in write_files(file, batches, attempts, attempt, places, size):
                 written.append(each)
                 done(sum(each.size for each in written))

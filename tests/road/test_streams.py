@@ -1,0 +1,26 @@
+"""The bytes of a window's streams, and of frames that are carried to it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba")
+
+from wirekit.road.streams import extended, with_room
+
+
+def test_what_there_is_room_for_is_put_behind_without_a_copy() -> None:
+    stream = with_room(4, 3)
+    stream[:] = 1
+    once = extended(stream, b"ab")
+    twice = extended(once, b"c")
+    assert twice.tobytes() == b"\1\1\1\1abc"
+    assert np.shares_memory(stream, twice)
+
+
+@pytest.mark.parametrize("stream", [with_room(4, 1), np.zeros(4, np.uint8), np.zeros(0, np.uint8)])
+def test_without_room_all_is_copied(stream: np.ndarray) -> None:
+    longer = extended(stream, b"ab")
+    assert longer.tobytes() == bytes(stream.size) + b"ab"
+    assert not np.shares_memory(stream, longer)

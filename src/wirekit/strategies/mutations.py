@@ -116,7 +116,7 @@ def kinds(key: str, *, context: Mapping[str, Any] | None = None) -> list[str]:
 
     Args:
         key: as for ``values``.
-        context: as for ``values``; by default any that the schema takes, as for one that a choice has no case for.
+        context: as for ``values``; by default, and where a choice has no case for it, any that the schema takes.
 
     Raises:
         Misuse: for a key that does not exist.

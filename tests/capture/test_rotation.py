@@ -11,6 +11,7 @@ import pytest
 
 from tests.capture.second_parser import Packet, packets, write
 from tests.conftest import FIXTURES
+from wirekit.capture import rotation
 from wirekit.capture.rotation import LONGEST_PAUSE_US, rotations
 
 SECOND = 1_000_000
@@ -105,3 +106,21 @@ def test_files_of_different_directories_are_different_captures(tmp_path: Path) -
 def test_the_captures_of_the_fixtures_are_no_rotation() -> None:
     paths = sorted(map(str, (FIXTURES / "pcap").glob("*.pcap*")))
     assert rotations(paths) == [(path,) for path in paths]
+
+
+CUT = {"whole": slice(None), "cut": slice(-9), "cut in its header": slice(20)}
+
+
+@pytest.mark.parametrize("part", CUT.values(), ids=CUT)
+@pytest.mark.parametrize("capture", sorted((FIXTURES / "pcap").glob("*.pcap*")), ids=lambda path: path.name)
+def test_headers_of_records_give_the_times_that_packets_have(
+    capture: Path, part: slice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("numba")
+    path = tmp_path / capture.name
+    path.write_bytes(capture.read_bytes()[part])
+    expected = rotation.span_of(str(path))
+    monkeypatch.setattr(rotation, "_LARGE", 1 << 10)
+    monkeypatch.setattr("wirekit.compiler.cache.interpreter_is_compiled", lambda: True)
+    assert rotation.span_of(str(path)) == expected
+    assert (expected is None) == (part == CUT["cut in its header"])

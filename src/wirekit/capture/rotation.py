@@ -16,12 +16,17 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
-from wirekit.capture.files import open_capture
+from wirekit.capture.files import Capture, open_capture
 from wirekit.capture.files.unpacking import PACKINGS
 from wirekit.capture.tcp import Settings
 from wirekit.errors import WireError
 from wirekit.storage import in_parallel, is_remote
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _PACKED = rf"\.(?:{'|'.join(packing.ending for packing in PACKINGS)})"
 CAPTURE_NAME = re.compile(rf".*\.(?:pcap|pcapng|cap)\d*(?:{_PACKED})?", re.IGNORECASE | re.DOTALL)
@@ -30,6 +35,7 @@ CAPTURE_NAME = re.compile(rf".*\.(?:pcap|pcapng|cap)\d*(?:{_PACKED})?", re.IGNOR
 LONGEST_PAUSE_US = Settings().idle_us
 OVERLAP_US = Settings().hold_us
 """Microseconds that a part may reach into the next one: packets are captured late."""
+_LARGE = 4 << 20  # bytes of a file from which on its records are read by columns, and of those that are at once
 
 _STAMP = re.compile(
     r"(?:_\d+_)?(?<!\d)(?:19|20)\d\d([-_.]?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[01])"
@@ -47,7 +53,8 @@ Span = tuple[int, int]
 def rotations(paths: Iterable[str], spans: Spans | None = None) -> list[Parts]:
     """The captures that files are parts of: the files of each in the order of their times.
 
-    Files whose names say that they may belong together are read through for the times of their packets.
+    Files whose names say that they may belong together are read through for the times of their packets: where the last
+    one begins is known only from the sizes of all before it, which stand between their bytes.
 
     Args:
         paths: capture files. One that cannot be read, or that holds no packet, is a capture of its own.
@@ -104,6 +111,9 @@ def span_of(path: str, *, whole: bool = True) -> Span | None:
         if not (is_remote(path) or os.path.isfile(path)):
             raise OSError  # a pipe can be read only once
         with open_capture(path) as capture:
+            found = _by_columns(capture) if whole else None
+            if found is not None:
+                return found
             for packet in capture.packets():
                 times[1:] = [packet.time_us]
                 if not whole:
@@ -111,6 +121,28 @@ def span_of(path: str, *, whole: bool = True) -> Span | None:
     except (WireError, OSError):
         times = []
     return (times[0], times[-1]) if times else None
+
+
+def _by_columns(capture: Capture) -> Span | None:
+    """The span of a large file, from the headers of its records; None if there may be more in it than they show."""
+    if capture.size < _LARGE or find_spec("numba") is None or find_spec("pyarrow") is None:
+        return None
+    from wirekit.compiler.cache import interpreter_is_compiled
+
+    if not interpreter_is_compiled():
+        return None
+    from wirekit.capture.columns import records
+
+    errors: list[pa.RecordBatch] = []
+    ends: list[int] = []
+    for part in records(capture, capture.limits, errors, _LARGE):
+        times = part.rows["time"]
+        if times.null_count:
+            return None
+        if len(times):
+            ends = [*ends[:1], *(each.value // 1000 for each in (times[0], times[-1]))]
+    damaged = capture.incomplete or any(each.num_rows for each in errors)
+    return None if damaged or not ends else (ends[0], ends[-1])
 
 
 def _joined(group: list[Parts], spans: Spans, longest_pause_us: int | None) -> Iterator[Parts]:

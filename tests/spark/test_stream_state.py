@@ -311,3 +311,13 @@ def test_a_query_that_is_restarted_in_the_middle(table: str, tmp_path: Path, spa
     rows = [row for number in sorted(found) for row in found[number]]
     assert sorted(rows, key=repr) == whole(tmp_path / "cut", table)
     assert len(numbers) == 6
+
+
+def test_a_state_that_is_damaged_names_what_a_stream_can_do(tmp_path: Path) -> None:
+    old(cut(tmp_path / "cut", packets(JOYQUEUE), [10, 25], "-C"))
+    query = Query(tmp_path / "cut", tmp_path / "state", maxFilesPerTrigger="1")
+    assert query.step()
+    (state,) = (tmp_path / "state").rglob("*.parquet")
+    state.write_bytes(state.read_bytes()[:-1])
+    with pytest.raises(Misuse, match="is not what was written; start the query with a new checkpoint"):
+        query.step()

@@ -78,12 +78,14 @@ class Continuation:
         files: where its state is, if earlier bundles have files of it.
         goes_on: whether later bundles may have files of it, too.
         idle_us: a connection that was silent for longer when the bundle ends is over.
+        remedy: the advice to a user whose state is damaged.
     """
 
     name: str
     files: tuple[StateFile, ...] = ()
     goes_on: bool = False
     idle_us: int = IDLE_US
+    remedy: str = "pass --replace to read all captures again"
 
 
 class Carried:
@@ -101,6 +103,7 @@ class Carried:
 
     def __init__(self, about: Continuation, choice: Choice) -> None:
         self.name, self.goes_on, self.idle_us = about.name, about.goes_on, about.idle_us
+        self._remedy = about.remedy
         self._choice, self._settings = choice, Settings(server_ports=frozenset(choice.ports))
         self._earlier: dict[Pair, Stored] = {}
         self.clock_us = 0
@@ -132,9 +135,7 @@ class Carried:
             WireError,
         ) as error:
             between = " and ".join(pair)
-            raise Misuse(
-                f"the state of {self.name} between {between} is damaged ({error}); pass --replace to read all again"
-            ) from error
+            raise Misuse(f"the state of {self.name} between {between} is damaged ({error}); {self._remedy}") from error
 
     def _restored(self, flow: Flow, pair: Pair, state: Any) -> Calls | None:
         if state["version"] != VERSION:
@@ -202,11 +203,11 @@ def _read(about: Continuation) -> Iterator[tuple[str, str, Stored]]:
         above, _, name = file.name.rpartition("/")
         content = folder(above).read(name)
         if len(content) != file.bytes or hashlib.sha256(content).hexdigest() != file.sha256:
-            raise Misuse(f"{file.name} is not what was written; pass --replace to read all captures again")
-        yield from _rows(content, about.name, file.name)
+            raise Misuse(f"{file.name} is not what was written; {about.remedy}")
+        yield from _rows(content, about, file.name)
 
 
-def _rows(content: bytes, capture: str, name: str) -> Iterator[tuple[str, str, Stored]]:
+def _rows(content: bytes, about: Continuation, name: str) -> Iterator[tuple[str, str, Stored]]:
     try:
         with pq.ParquetFile(io.BytesIO(content)) as file:
             if not file.schema_arrow.equals(SCHEMA):
@@ -217,7 +218,7 @@ def _rows(content: bytes, capture: str, name: str) -> Iterator[tuple[str, str, S
             for batch in file.iter_batches():
                 columns = [batch.column(number).to_pylist() for number in range(len(SCHEMA))]
                 for found, one, other, *stored in zip(*columns, strict=True):
-                    if found == capture:
+                    if found == about.name:
                         yield one, other, Stored(*stored)
     except (pa.ArrowException, ValueError) as error:
-        raise Misuse(f"{name} is damaged ({error}); pass --replace to read all captures again") from error
+        raise Misuse(f"{name} is damaged ({error}); {about.remedy}") from error

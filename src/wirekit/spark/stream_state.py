@@ -28,6 +28,8 @@ from wirekit.pipeline.inputs import CAPTURE, Input, stored_kind
 
 _NAME = re.compile(r"(\d{8,})-(\d{5,})-(\d+)-(\d+)-([0-9a-f]{64})-[0-9a-f]{32}\.parquet")
 
+REMEDY = "start the query with a new checkpoint, and its output anew, to read all captures again"
+
 
 class File(NamedTuple):
     """A file of a stream as an offset has it."""
@@ -86,7 +88,7 @@ class Part:
     def about(self) -> Continuation:
         """The capture for those that read the files."""
         files = () if self.state is None else (StateFile(*self.state[:3]),)
-        return Continuation(self.capture, files, goes_on=not self.ends)
+        return Continuation(self.capture, files, goes_on=not self.ends, remedy=REMEDY)
 
 
 class Open(NamedTuple):

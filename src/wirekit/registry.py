@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from wirekit.compiler import ir
     from wirekit.conversation import Dialogue
     from wirekit.engine import Decoded
+    from wirekit.stored import Piece
     from wirekit.tables import Tables
 
 ENTRY_POINTS = "wirekit.protocols"
@@ -250,6 +251,13 @@ class Protocol:
         place = self.examined.get(decoded.schema.removeprefix(f"{self.name}."))
         if place is not None:
             _named(place)(decoded)
+
+    def reader(self, layout: str, *, columns: bool = False) -> Callable[..., Iterator[Piece]]:
+        """The function that reads files of a layout: of ``stored``, or if wanted and there of ``stored_columns``."""
+        found: Callable[..., Iterator[Piece]] = _named(
+            (columns and self.stored_columns.get(layout)) or self.stored[layout]
+        )
+        return found
 
     def follow(self) -> Dialogue:
         """A new dialogue, which follows one connection."""

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import wirekit
+from tests.cli.running import Run
 from tests.conftest import FIXTURES
 from tests.pipeline.helpers import rows, tables
+from wirekit import read
 from wirekit.cli import main
 from wirekit.pipeline import serial, stored
 from wirekit.pipeline.inputs import CAPTURE, Job, find_inputs
@@ -59,6 +61,24 @@ def test_captures_come_first_and_segments_are_recognised_by_name(disks: Path) ->
     assert [each.kind for each in inputs] == [CAPTURE] + ["kafka.log_segment"] * len(segments(disks))
     assert [each.number for each in inputs] == list(range(len(inputs)))
     assert find_inputs([segments(disks)[0]])[0].kind == "kafka.log_segment"
+
+
+@pytest.mark.parametrize("name", ["orders.log", "0", "trace.pcap"])
+def test_a_named_segment_is_recognised_by_its_content(name: str, tmp_path: Path, disks: Path) -> None:
+    renamed = tmp_path / name
+    shutil.copy(segments(disks)[0], renamed)
+    for path in (renamed, f"file://{renamed}", *([] if name == "trace.pcap" else [tmp_path / "[0o]*"])):
+        assert [each.kind for each in find_inputs([path])] == ["kafka.log_segment"]
+    found = read(renamed, "messages").read_all()
+    assert found.num_rows == read(segments(disks)[0], "messages").read_all().num_rows > 0
+    assert Run("sql", "FROM messages", str(renamed)).status == 0
+    assert "`wirekit messages` shows the messages of a log segment" in Run("frames", str(renamed)).err
+
+
+def test_a_file_of_which_nothing_tells_the_kind_is_a_capture(tmp_path: Path) -> None:
+    for number, content in enumerate([b"", b"hello", b"\xff" * 5000, b"\x1f\x8b" + bytes(40)]):
+        (tmp_path / str(number)).write_bytes(content)
+        assert [each.kind for each in find_inputs([tmp_path / str(number)])] == [CAPTURE]
 
 
 def test_messages_are_those_that_the_command_prints(
@@ -119,7 +139,7 @@ def test_stored_offsets_and_groups_are_those_in_the_messages(by_serial: tuple[Pa
 def test_rows_and_columns_make_the_same_tables(
     disks: Path, by_serial: tuple[Path, Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stored.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(stored, "find_spec", lambda name: None)
     result = serial.run(Job(find_inputs([disks])), tmp_path / "out")
     assert tables(tmp_path / "out") == tables(by_serial[0])
     assert result.summary == by_serial[1].summary

@@ -21,7 +21,7 @@ from wirekit.cli.arguments import KeyType
 from wirekit.cli.common import COLUMNS, STANDARD_INPUT, STANDARD_INPUT_FILE, need, piped, reopenable, say
 from wirekit.conversation import BEFORE_FIRST, ENDED_INSIDE, Frame, Quarantined
 from wirekit.errors import Misuse, WireError, Wrong, plural
-from wirekit.pipeline.inputs import CAPTURE, Input, captures, find_inputs, objects_of, stored_kind
+from wirekit.pipeline.inputs import CAPTURE, Input, captures, find_inputs, kind_of, objects_of
 from wirekit.pipeline.roads import by_columns
 from wirekit.pipeline.summary import unasked
 from wirekit.registry import BUILT_IN, WITHOUT_STREAM, registry
@@ -73,7 +73,8 @@ def _of_connections(name: str) -> str:
 
 def no_capture(path: str, error: WireError) -> str:
     """Why a file cannot be read as a capture, and the command that can read it."""
-    if stored_kind(path) == CAPTURE:
+    read_twice = is_remote(path) or os.path.isfile(path)
+    if not read_twice or kind_of(path) == CAPTURE:
         hint = "; `wirekit decode` reads single frames and hex dumps" if isinstance(error, Wrong) else ""
         return f"{error}{hint}"
     return f"{error}; `wirekit messages` shows the messages of a log segment, `wirekit inspect` checks its directory"

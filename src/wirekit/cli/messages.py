@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 import textwrap
@@ -316,10 +315,8 @@ def _ahead(pieces: Iterator[Piece]) -> Iterator[Piece]:
 def _readers(names: list[str], engine: str) -> Iterator[Callable[[str], Iterator[Piece]]]:
     for name in names:
         known = registry.protocol(name)
-        for layout, place in known.stored.items():
-            faster = known.stored_columns.get(layout) if engine == "columns" else None
-            module, function = (faster or place).split(":")
-            yield getattr(importlib.import_module(module), function)
+        for layout in known.stored:
+            yield known.reader(layout, columns=engine == "columns")
 
 
 def _engine(size: int, output: str) -> str:

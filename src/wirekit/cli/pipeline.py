@@ -154,10 +154,10 @@ def command(
     """Write captures and log segments as Parquet tables: calls, topics of calls, messages, group events, offsets,
     connections, frames, undecoded bytes, and gaps.
 
-    INPUT is a capture (- is standard input), a segment (<20 digits>.log), a directory of such files (*.pcap, *.pcapng,
-    *.cap and segments), a pattern, or a URI (s3://bucket/prefix/). DIR will hold a directory of Parquet files per table
-    and manifest.json. Inputs that DIR already holds are skipped; new ones are added. All frames are written; `wirekit
-    sql` selects from the tables.
+    INPUT is a capture (- is standard input), a segment, a directory of such files (*.pcap, *.pcapng, *.cap and segments
+    called <20 digits>.log), a pattern, or a URI (s3://bucket/prefix/). DIR will hold a directory of Parquet files per
+    table and manifest.json. Inputs that DIR already holds are skipped; new ones are added. All frames are written;
+    `wirekit sql` selects from the tables.
 
     \b
     wirekit pipeline captures/ --output tables

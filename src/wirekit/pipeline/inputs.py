@@ -16,18 +16,21 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from wirekit.capture.files import Place
+from wirekit.capture.files import Place, is_capture
+from wirekit.capture.files.unpacking import packing_of
 from wirekit.capture.follow import Choice
 from wirekit.capture.rotation import CAPTURE_NAME, rotations
 from wirekit.errors import Misuse
 from wirekit.registry import registry
-from wirekit.storage import Status, in_parallel, is_remote, local, objects, status
+from wirekit.storage import Status, in_parallel, is_remote, local, objects, open_binary, status
 
 if TYPE_CHECKING:
     from wirekit.pipeline.carried import Continuation
 
 CAPTURE = "capture"
 KINDS = (".pcap", ".pcapng", ".cap")
+HEAD = 64
+"""Bytes that tell what a file is, if it is a capture."""
 _PIECE = 4 << 20
 
 
@@ -135,10 +138,11 @@ class Job:
 def find_inputs(paths: Iterable[str | os.PathLike[str]], *, separate: bool = False) -> tuple[Input, ...]:
     """The captures of files and directories, and then the files that brokers store.
 
-    Files are taken whatever they are called; of a directory or a prefix, and those in it, all ``*.pcap``, ``*.pcapng``
-    and ``*.cap``, also with a number, ``.gz``, ``.zst`` or the like behind it, in the order of their names, and those
-    whose names are of a protocol's stored files. A file that is reached twice is taken once. The files of one rotation
-    stand together, in the order of their times.
+    Files are taken whatever they are called, and recognised by their content if their names are not of a protocol's
+    stored files; of a directory or a prefix, and those in it, all ``*.pcap``, ``*.pcapng`` and ``*.cap``, also with a
+    number, ``.gz``, ``.zst`` or the like behind it, in the order of their names, and those whose names are of a
+    protocol's stored files. A file that is reached twice is taken once. The files of one rotation stand together, in
+    the order of their times.
 
     Args:
         paths: files and directories, URIs of objects and prefixes, and patterns of both (``s3://bucket/2026/*.pcap``).
@@ -150,7 +154,7 @@ def find_inputs(paths: Iterable[str | os.PathLike[str]], *, separate: bool = Fal
         OSError: a path does not exist, or a directory cannot be read.
     """
     found: dict[str, Status] = {}
-    named = [_text(path) for path in paths]
+    named = {text if is_remote(text) else local(text): None for text in map(_text, paths)}
     for name in named:
         for each in _captures(name):
             found.setdefault(each.name if is_remote(each.name) else os.path.realpath(each.name), each)
@@ -160,6 +164,8 @@ def find_inputs(paths: Iterable[str | os.PathLike[str]], *, separate: bool = Fal
             f"nothing to read in {', '.join(named) or 'nothing'}; pass files, or directories that hold {kinds}"
         )
     kinds_of = {each.name: stored_kind(each.name) for each in found.values()}
+    unknown = [name for name, kind in kinds_of.items() if kind == CAPTURE and (name in named or not is_input(name))]
+    kinds_of.update(zip(unknown, in_parallel(kind_of, unknown), strict=True))
     files = [name for name, kind in kinds_of.items() if kind == CAPTURE]
     parted = [(name,) for name in files] if separate else rotations(files)
     parted += [(name,) for name, kind in kinds_of.items() if kind != CAPTURE]
@@ -221,11 +227,30 @@ def stored_kind(name: str) -> str:
     return CAPTURE
 
 
+def kind_of(name: str) -> str:
+    """The same by the content of a file, where its name does not tell; ``CAPTURE`` for one of which nothing does."""
+    kind = stored_kind(name)
+    if kind != CAPTURE:
+        return kind
+    try:
+        with open_binary(name) as source:
+            head = source.peek(HEAD)[:HEAD]
+        if not head or packing_of(head) is not None or is_capture(head):
+            return CAPTURE
+        for protocol in map(registry.protocol, registry.protocols()):
+            for layout in protocol.stored:
+                first = next(protocol.reader(layout)(name), None)
+                if first is not None and first.fits:
+                    return protocol.key(layout)
+    except OSError:
+        pass  # it is said where the file is read
+    return CAPTURE
+
+
 def _captures(name: str) -> Iterator[Status]:
     if is_remote(name):
         yield from objects_of(name)
         return
-    name = local(name)
     if not os.path.exists(name) and glob.has_magic(name):
         matching = sorted(glob.glob(name, recursive=True))
         if not matching:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from typing import Any
 
 import pyarrow as pa
@@ -89,16 +88,12 @@ def _pieces(each: Input, wanted: Table | None) -> Iterator[Piece]:
     """The pieces of a file; those in columns have what a table wants, all without one."""
     name, _, layout = each.kind.partition(".")
     protocol = registry.protocol(name)
-    place = protocol.stored[layout]
+    columns = layout in protocol.stored_columns and find_spec("numba") is not None
     more: tuple[Any, ...] = ()
-    if importlib.util.find_spec("numba") is not None and layout in protocol.stored_columns:
-        place = protocol.stored_columns[layout]
-        if wanted is not None:
-            names = {CALLED.get(name, name) for name in wanted.names}
-            more = (names | {"timestamp"} if "date" in names else names,)
-    module, function = place.split(":")
-    found: Callable[..., Iterator[Piece]] = getattr(importlib.import_module(module), function)
-    return found(each.path, *more)
+    if columns and wanted is not None:
+        names = {CALLED.get(name, name) for name in wanted.names}
+        more = (names | {"timestamp"} if "date" in names else names,)
+    return protocol.reader(layout, columns=columns)(each.path, *more)
 
 
 def _columns(schema: pa.Schema, name: str, batch: pa.RecordBatch, fixed: Any) -> Iterator[pa.RecordBatch]:

@@ -32,7 +32,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type, to_arro
 from wirekit.capture.files import is_capture
 from wirekit.capture.files.unpacking import packing_of
 from wirekit.errors import Misuse
-from wirekit.pipeline.inputs import CAPTURE, Input, Job, Split, captures, find_inputs, joined_inputs, renumbered
+from wirekit.pipeline.inputs import CAPTURE, HEAD, Input, Job, Split, captures, find_inputs, joined_inputs, renumbered
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.predicates import columns_of, parsed
 from wirekit.pipeline.reading import READABLE, ended_batches, table_batches
@@ -52,8 +52,6 @@ BUNDLE_BYTES = 64 << 20
 OPTIONS = ("table", "path", "paths", "columns", "where", "protocol", "ports", "separate")
 STREAM_OPTIONS = ("maxfilespertrigger", "maxbytespertrigger", "settle", "ignoremissing", "state", "closeafter")
 """Those that only streams have, in small letters."""
-HEAD = 64
-"""Bytes by which a capture is told."""
 OF_STORED_FILES = ("messages", "offsets", "group_events", "quarantine")
 """Tables that files which brokers store have rows of."""
 
@@ -149,7 +147,7 @@ class CaptureReader(DataSourceReader):
 
         Raises:
             NothingToReadError: there are none.
-            Misuse: one that is named itself is neither a capture nor called as stored files are.
+            Misuse: one that is named itself is neither a capture nor a stored file.
         """
         plain = [path for path in self._paths if isinstance(path, str)]
         if plain:
@@ -221,12 +219,12 @@ class CaptureReader(DataSourceReader):
 
 
 def _refuse_others(files: Iterable[Input]) -> None:
-    """Refuses files that would give no row, because they are no captures and not named as stored files are."""
+    """Refuses files that would give no row."""
     for each in files:
         with open_binary(each.path) as source:
             head = source.peek(HEAD)[:HEAD]
         if len(head) == HEAD and packing_of(head) is None and not is_capture(head):
-            raise Misuse(f"{each.name} is no capture; a log segment is recognised by its name, <20 digits>.log")
+            raise Misuse(f"{each.name} is neither a capture nor a log segment")
 
 
 def _splits(file: Input) -> list[Split]:

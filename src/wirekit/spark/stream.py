@@ -296,7 +296,7 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         now = time.time_ns()
         place = {each: number for number, each in enumerate(chosen)}
         for line in sorted(lines, key=lambda line: place.get(line.files[0], len(place)) if line.files else len(place)):
-            files = tuple(File(each.path, each.size, each.mtime_ns) for each in line.files if each in place)
+            files = tuple(File(each.path, each.size, each.mtime_ns, each.kind) for each in line.files if each in place)
             if not files and line.open is None:
                 continue
             before = line.open or Open(files[0].path, files[0], None, None, ())

@@ -32,15 +32,16 @@ REMEDY = "start the query with a new checkpoint, and its output anew, to read al
 
 
 class File(NamedTuple):
-    """A file of a stream as an offset has it."""
+    """A file of a stream as an offset has it; ``kind`` is "" in offsets of versions that told it by the name."""
 
     path: str
     size: int
     mtime_ns: int
+    kind: str = ""
 
     def as_input(self) -> Input:
         """As an input, which has no number yet."""
-        return Input(0, self.path, self.path, self.size, self.mtime_ns, stored_kind(self.path))
+        return Input(0, self.path, self.path, self.size, self.mtime_ns, self.kind or stored_kind(self.path))
 
 
 class State(NamedTuple):

@@ -13,59 +13,22 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from wirekit.compiler.kernels.arrays import address, inlined, inner, int32_on, int64_on, intrinsic, uint8_on
-from wirekit.compiler.kernels.reads import settings
+from wirekit.compiler.kernels.arrays import (
+    address,
+    inlined,
+    inner,
+    int32_on,
+    int64_on,
+    intrinsic,
+    loader,
+    settings,
+    storer,
+    uint8_on,
+)
+from wirekit.compiler.kernels.reads import copy
 from wirekit.runtime import opcodes as op
 
 _LITTLE: Final = sys.byteorder == "little"
-_AT_ONCE: Final = 64  # bytes that are copied without a call
-
-
-def _load(kind: Any, bits: int, scale: int, swapped: bool) -> Any:
-    """A function that reads an integer at an address plus ``scale`` bytes times an index."""
-
-    @intrinsic
-    def load(typing: Any, base: Any, index: Any) -> Any:
-        def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            place = builder.add(arguments[0], builder.mul(arguments[1], ir.Constant(ir.IntType(64), scale)))
-            value = builder.load(builder.inttoptr(place, ir.IntType(bits).as_pointer()), align=1)
-            value = builder.bswap(value) if swapped else value
-            return value if bits == 64 else builder.sext(value, ir.IntType(64))
-
-        return kind(types.int64, index), lower
-
-    return load
-
-
-def _store(bits: int, scale: int) -> Any:
-    """A function that writes an integer there; one of 64 bits into bytes, the least significant byte first."""
-
-    @intrinsic
-    def store(typing: Any, base: Any, index: Any, value: Any) -> Any:
-        def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            place = builder.add(arguments[0], builder.mul(arguments[1], ir.Constant(ir.IntType(64), scale)))
-            value = arguments[2]
-            value = value if bits == 64 else builder.trunc(value, ir.IntType(bits))
-            builder.store(value, builder.inttoptr(place, ir.IntType(bits).as_pointer()), align=1)
-            return context.get_dummy_value()
-
-        return types.void(types.int64, index, value), lower
-
-    return store
-
-
-@intrinsic
-def _move(typing: Any, target: Any, source: Any, length: Any) -> Any:
-    """``memcpy``."""
-
-    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        octets = ir.IntType(8).as_pointer()
-        to, begin = (builder.inttoptr(argument, octets) for argument in arguments[:2])
-        move = builder.module.declare_intrinsic("llvm.memcpy", [octets, octets, arguments[2].type])
-        builder.call(move, [to, begin, arguments[2], ir.Constant(ir.IntType(1), 0)])
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64), lower
 
 
 @intrinsic
@@ -98,7 +61,12 @@ def _set_element(array: Any, index: Any, value: Any) -> None:
 if settings.BOUNDSCHECK:
     handle, word, get, put = _same, _element, _element, _set_element
 else:
-    handle, word, get, put = address, _load(types.uint64, 64, 8, False), _load(types.int64, 64, 8, False), _store(64, 8)
+    handle, word, get, put = (
+        address,
+        loader(types.uint64, 64, 8, False),
+        loader(types.int64, 64, 8, False),
+        storer(64, 8),
+    )
 
 
 @inner
@@ -110,12 +78,12 @@ def call(code: Any, reg: Any, function: Any, data: Any, pc: Any) -> Any:
     return pc + np.uint64(6)
 
 
-put_value = _store(64, 1)
+put_value = storer(64, 1)
 """Writes a value of up to 8 bytes at an address, and so many bytes further; see ``DIRECT``."""
-put_8, put_16, put_32, put_64 = (_store(bits, 1) for bits in (8, 16, 32, 64))
+put_8, put_16, put_32, put_64 = (storer(bits, 1) for bits in (8, 16, 32, 64))
 DIRECT: Final = not settings.BOUNDSCHECK and _LITTLE
 """Whether values may be written without a look at the size of their array, 8 bytes at once."""
-_first_is_least, _first_is_most = _load(types.uint64, 64, 1, not _LITTLE), _load(types.uint64, 64, 1, _LITTLE)
+_first_is_least, _first_is_most = loader(types.uint64, 64, 1, not _LITTLE), loader(types.uint64, 64, 1, _LITTLE)
 
 
 @inner
@@ -190,33 +158,10 @@ def _writer(view: Any, kind: Any, store: Any) -> Any:
     return checked if settings.BOUNDSCHECK else fast
 
 
-read_8 = _reader(uint8_on, _load(types.int64, 8, 1, False))
-_read_32, read_64 = _reader(int32_on, _load(types.int64, 32, 4, False)), _reader(int64_on, get)
-_write_8 = _writer(uint8_on, np.uint8, _store(8, 1))
-_write_32, _write_64 = _writer(int32_on, np.int32, _store(32, 4)), _writer(int64_on, np.int64, put)
-
-
-@inlined
-def _copy_fast(target: Any, room: Any, at: Any, source: Any, size: Any, start: Any, length: Any) -> None:
-    to, begin = target + at, source + start
-    if length <= 2 * _AT_ONCE and at + 2 * _AT_ONCE <= room and start + 2 * _AT_ONCE <= size:
-        _move(to, begin, np.int64(_AT_ONCE))  # a size known when it is compiled takes no call
-        if length > _AT_ONCE:
-            _move(to + _AT_ONCE, begin + _AT_ONCE, np.int64(_AT_ONCE))
-    else:
-        _move(to, begin, length)
-
-
-@inner
-def _copy_checked(target: Any, room: Any, at: Any, source: Any, size: Any, start: Any, length: Any) -> None:
-    to, begin = uint8_on(target, room), uint8_on(source, size)
-    for index in range(length):
-        to[at + index] = begin[start + index]
-
-
-# ``target[at:at + length] = source[start:start + length]``. The fast way may write up to 128 bytes of the target; those
-# behind the value are written later, or never looked at.
-_copy: Any = _copy_checked if settings.BOUNDSCHECK else _copy_fast
+read_8 = _reader(uint8_on, loader(types.int64, 8, 1, False))
+_read_32, read_64 = _reader(int32_on, loader(types.int64, 32, 4, False)), _reader(int64_on, get)
+_write_8 = _writer(uint8_on, np.uint8, storer(8, 1))
+_write_32, _write_64 = _writer(int32_on, np.int32, storer(32, 4)), _writer(int64_on, np.int64, put)
 
 
 @inlined
@@ -312,7 +257,8 @@ def add_bytes(t: Any, c: Any, row: Any, start: Any, length: Any, present: Any) -
         length = np.int64(0)
     _put_offset(t, c, row + 1, at + length)
     if length > 0 and get(t, c + op.BYTES) != 0:  # of some columns only the lengths are wanted
-        _copy(get(t, c + op.BYTES), room, at, get(t, op.DATA), get(t, op.SIZE), start, length)
+        target, source = uint8_on(get(t, c + op.BYTES), room), uint8_on(get(t, op.DATA), get(t, op.SIZE))
+        copy(target, at, source, start, length)
 
 
 @inner

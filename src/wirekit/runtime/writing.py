@@ -14,14 +14,14 @@ import numpy as np
 from numba import types
 
 from wirekit import varints
-from wirekit.compiler.kernels.arrays import dividing, inlined, inner, int64_on, uint8_on
-from wirekit.compiler.kernels.reads import copy, intrinsic
+from wirekit.compiler.kernels.arrays import dividing, inlined, inner, int64_on, intrinsic, loader, storer, uint8_on
+from wirekit.compiler.kernels.reads import copy
 from wirekit.program import steps
 from wirekit.program.write_steps import CHOOSING as CHOOSING_REGISTER
 from wirekit.runtime import opcodes
 from wirekit.runtime import write_opcodes as op
 from wirekit.runtime.interpreter import case_of, checksum_of, computed, in_ranges
-from wirekit.runtime.memory import DIRECT, _load, _store, call, get, handle, put, read_8, read_64, word
+from wirekit.runtime.memory import DIRECT, call, get, handle, put, read_8, read_64, word
 from wirekit.runtime.write_messages import (
     count_of,
     filled,
@@ -46,8 +46,8 @@ ROW, EXTRA, FAULT, CHOOSING = U(steps.ROW), U(steps.EXTRA), U(steps.FAULT), U(CH
 ASKED_VALUE, ASKED_THERE, ASKED_COUNT, ASKED_STORED = (U(at) for at in range(4))
 
 ZIGZAG, SLEB = (op.VARINT * (1 + opcodes.FORMS.index(kind)) for kind in (varints.ZIGZAG, varints.SLEB))
-_get8, _get16, _get32 = (_load(types.int64, bits, bits // 8, False) for bits in (8, 16, 32))
-_put8, _put16, _put32, _put64 = (_store(bits, 1) for bits in (8, 16, 32, 64))
+_get8, _get16, _get32 = (loader(types.int64, bits, bits // 8, False) for bits in (8, 16, 32))
+_put8, _put16, _put32, _put64 = (storer(bits, 1) for bits in (8, 16, 32, 64))
 
 
 @intrinsic

@@ -6,14 +6,17 @@ calls keeps the arrays alive. With NUMBA_BOUNDSCHECK=1 each index is compared wi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
-from numba import carray, njit, types  # type: ignore[attr-defined]
+from llvmlite import ir
+from numba import carray, config, njit, types  # type: ignore[attr-defined]
 from numba.extending import intrinsic as typed_intrinsic
 
 # To a type checker an intrinsic takes what its typing function takes; but nobody passes the typing context.
 intrinsic: Any = typed_intrinsic
+settings: Any = config
 
 
 @intrinsic
@@ -26,17 +29,75 @@ def _pointer(typing: Any, address: Any) -> Any:
     return types.voidptr(types.int64), lower
 
 
+def _address(of: Callable[[types.Array], bool]) -> Any:
+    """A function that gives where a contiguous array begins, of those that are ``of`` a kind.
+
+    Views made of the address (``uint8_on``) count no references, which would cost more.
+    """
+
+    @intrinsic
+    def address_of(typing: Any, array: Any) -> Any:
+        if not isinstance(array, types.Array) or array.layout != "C" or not of(array):
+            return None
+
+        def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+            return builder.ptrtoint(data, context.get_value_type(types.int64))
+
+        return types.int64(array), lower
+
+    return address_of
+
+
+address = _address(lambda array: True)
+address_of_bytes = _address(lambda array: bool(array.ndim == 1 and array.dtype == types.uint8))
+
+
+def loader(kind: Any, bits: int, scale: int, swapped: bool) -> Any:
+    """A function that reads an integer at an address plus ``scale`` bytes times an index."""
+
+    @intrinsic
+    def load(typing: Any, base: Any, index: Any) -> Any:
+        def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            place = builder.add(arguments[0], builder.mul(arguments[1], ir.Constant(ir.IntType(64), scale)))
+            value = builder.load(builder.inttoptr(place, ir.IntType(bits).as_pointer()), align=1)
+            value = builder.bswap(value) if swapped else value
+            return value if bits == 64 else builder.sext(value, ir.IntType(64))
+
+        return kind(types.int64, index), lower
+
+    return load
+
+
+def storer(bits: int, scale: int) -> Any:
+    """A function that writes an integer there; one of 64 bits into bytes, the least significant byte first."""
+
+    @intrinsic
+    def store(typing: Any, base: Any, index: Any, value: Any) -> Any:
+        def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            place = builder.add(arguments[0], builder.mul(arguments[1], ir.Constant(ir.IntType(64), scale)))
+            value = arguments[2]
+            value = value if bits == 64 else builder.trunc(value, ir.IntType(bits))
+            builder.store(value, builder.inttoptr(place, ir.IntType(bits).as_pointer()), align=1)
+            return context.get_dummy_value()
+
+        return types.void(types.int64, index, value), lower
+
+    return store
+
+
 @intrinsic
-def address(typing: Any, array: Any) -> Any:
-    """Where a contiguous array begins. Views made of it (``uint8_on``) count no references, which would cost more."""
-    if not isinstance(array, types.Array) or array.layout != "C":
-        return None
+def move(typing: Any, target: Any, source: Any, length: Any) -> Any:
+    """``memcpy`` between two addresses."""
 
     def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        return builder.ptrtoint(data, context.get_value_type(types.int64))
+        octets = ir.IntType(8).as_pointer()
+        to, begin = (builder.inttoptr(argument, octets) for argument in arguments[:2])
+        memcpy = builder.module.declare_intrinsic("llvm.memcpy", [octets, octets, arguments[2].type])
+        builder.call(memcpy, [to, begin, arguments[2], ir.Constant(ir.IntType(1), 0)])
+        return context.get_dummy_value()
 
-    return types.int64(array), lower
+    return types.void(types.int64, types.int64, types.int64), lower
 
 
 # For functions that only compiled code calls: what makes a function callable from Python takes time to compile.

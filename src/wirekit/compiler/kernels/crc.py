@@ -39,9 +39,10 @@ import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core.registry import cpu_target
-from numba.extending import intrinsic as typed_intrinsic
 from numba.extending import models, register_model
 
+from wirekit.compiler.kernels import arrays
+from wirekit.compiler.kernels.arrays import address, address_of_bytes, inlined, intrinsic
 from wirekit.errors import Misuse
 
 VARIABLE: Final = "WIREKIT_CRC"
@@ -103,10 +104,6 @@ def _tables(polynomial: int) -> np.ndarray:
     return np.array(rows)
 
 
-# To a type checker an intrinsic takes what its typing function takes; but nobody passes the typing context.
-intrinsic: Any = typed_intrinsic
-
-
 class _Vector(types.Type):
     """A processor register of 64-bit words, as nopython code sees it."""
 
@@ -121,18 +118,6 @@ class _VectorModel(models.PrimitiveModel):
         super().__init__(manager, kind, ir.VectorType(_I64, kind.words))  # type: ignore[no-untyped-call]
 
 
-@intrinsic
-def _data(typing: Any, array: Any) -> Any:
-    """The address of an array's first byte. Without the array there is nothing to count references of."""
-    if not (isinstance(array, types.Array) and array.ndim == 1 and array.layout == "C" and array.dtype == types.uint8):
-        return None
-
-    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return context.make_array(signature.args[0])(context, builder, arguments[0]).data
-
-    return types.voidptr(array), lower
-
-
 def _called(builder: Any, name: str, result: ir.Type, arguments: list[Any]) -> Any:
     """The result of an instruction, called by its LLVM name."""
     kind = ir.FunctionType(result, [argument.type for argument in arguments])
@@ -140,7 +125,8 @@ def _called(builder: Any, name: str, result: ir.Type, arguments: list[Any]) -> A
 
 
 def _load(builder: Any, kind: ir.Type, data: Any, position: Any) -> Any:
-    value = builder.load(builder.bitcast(builder.gep(data, [position]), ir.PointerType(kind)), typ=kind)
+    place = builder.inttoptr(builder.add(data, position), ir.PointerType(kind))
+    value = builder.load(place, typ=kind)
     value.align = 1
     return value
 
@@ -184,7 +170,7 @@ def _last(typing: Any, data: Any, end: Any, count: Any) -> Any:
         ones = _I64(0xFFFF_FFFF_FFFF_FFFF)
         there = builder.shl(builder.shl(ones, builder.sub(_I64(63), size)), _I64(1))
         kind = ir.VectorType(_I8, 64)
-        place = builder.gep(base, [builder.sub(behind, _I64(64))])
+        place = builder.inttoptr(builder.add(base, builder.sub(behind, _I64(64))), ir.PointerType(_I8))
         given = [place, _I32(1), builder.bitcast(there, ir.VectorType(ir.IntType(1), 64)), ir.Constant(kind, [0] * 64)]
         read = _called(builder, "llvm.masked.load.v64i8.p0", kind, given)
         return builder.bitcast(read, ir.VectorType(_I64, 8))
@@ -306,18 +292,13 @@ def _stepped(typing: Any, checksum: Any, value: Any, castagnoli: Any) -> Any:
     return types.uint32(types.uint32, value, castagnoli), lower
 
 
-# What makes a function callable from Python takes time to compile; nobody calls these from there.
-_UNCALLED: Final[Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-_inlined: Any = njit(forceinline=True, **_UNCALLED)
-
-
 # The strategies: each makes a function of (address, position, limit) that trusts its arguments.
 
 
 def _by_table(polynomial: int) -> Any:
     tables: Any = _tables(polynomial)
 
-    @_inlined
+    @inlined
     def checksum(data: Any, position: int, limit: int) -> Any:
         crc = _ONES
         while limit - position >= 8:
@@ -335,7 +316,7 @@ def _by_table(polynomial: int) -> Any:
 
 
 def _by_instruction(castagnoli: bool) -> Any:
-    @_inlined
+    @inlined
     def checksum(data: Any, position: int, limit: int) -> Any:
         crc = _ONES
         while limit - position >= 8:
@@ -353,7 +334,7 @@ def _along(words: int) -> Any:
     """A function that folds a register along the input while whole registers are left."""
     size = 8 * words
 
-    @_inlined
+    @inlined
     def along(one: Any, data: Any, position: int, limit: int, by_one: Any, by_four: Any) -> Any:
         if limit - position >= 3 * size:
             two = _vector(words, data, position)
@@ -388,10 +369,10 @@ def _opened(polynomial: int) -> Any:
     """
     by_16 = _factors(16, polynomial)
 
-    @_inlined
+    @inlined
     def opened(data: Any, position: int, limit: int) -> Any:
         odd = (limit - position) & (_BLOCK - 1)
-        shifts = _data(_SHIFTS)
+        shifts = address(_SHIFTS)
         start = _pairs(2, np.uint64(_ONES), _ZERO)
         first = _shuffled(_xor(_vector(2, data, position), start), _vector(2, shifts, odd))
         # Fewer than 4 odd bytes don't take all 32 ones; the others fall to the next block.
@@ -412,7 +393,7 @@ def _reduced(polynomial: int) -> Any:
     quotient_of_96 = np.uint64(_reflected(_divided(96, polynomial)[0], 65) & 0xFFFF_FFFF_FFFF_FFFF)
     divisor = np.uint64(_reflected(polynomial, 33))
 
-    @_inlined
+    @inlined
     def reduced(block: Any) -> Any:
         block = _xor(_product(block, _pairs(2, by_96, _ZERO)), _words(block, 1, 2))
         quotient = _product(block, _pairs(2, quotient_of_96, _ZERO))
@@ -426,7 +407,7 @@ def _by_folding(polynomial: int, least: int, short: Any) -> Any:
     by_16, by_64 = _factors(16, polynomial), _factors(64, polynomial)
     opened, reduced = _opened(polynomial), _reduced(polynomial)
 
-    @_inlined
+    @inlined
     def checksum(data: Any, position: int, limit: int) -> Any:
         if limit - position < least:
             return short(data, position, limit)
@@ -449,9 +430,9 @@ def _joined(polynomial: int) -> Any:
     distances = [factor for count in (3, 2, 1) for factor in _factors(16 * count, polynomial)]
     factors = np.array([*distances, 0, 0], np.uint64).view(np.uint8)
 
-    @_inlined
+    @inlined
     def joined(wide: Any) -> Any:
-        moved = _folded(wide, _vector(8, _data(factors), 0), _and(wide, _vector(8, _data(_LAST_BLOCK), 0)))
+        moved = _folded(wide, _vector(8, address(factors), 0), _and(wide, _vector(8, address(_LAST_BLOCK), 0)))
         half = _xor(_words(moved, 0, 4), _words(moved, 4, 4))
         return _xor(_words(half, 0, 2), _words(half, 2, 2))
 
@@ -468,7 +449,7 @@ def _by_wide_folding(polynomial: int, least: int, short: Any, narrow: Any) -> An
     by_64, by_256 = _factors(64, polynomial), _factors(256, polynomial)
     joined, reduced = _joined(polynomial), _reduced(polynomial)
 
-    @_inlined
+    @inlined
     def checksum(data: Any, position: int, limit: int) -> Any:
         if limit - position < least:
             return short(data, position, limit)
@@ -476,10 +457,10 @@ def _by_wide_folding(polynomial: int, least: int, short: Any, narrow: Any) -> An
         position += odd
         if position < _WIDE_BLOCK and limit < _LONG:
             return narrow(data, position - odd, limit)
-        wide = _xor(_last(data, position, odd), _vector(8, _data(_INITIAL), odd))
+        wide = _xor(_last(data, position, odd), _vector(8, address(_INITIAL), odd))
         if position < limit:
             near, far = _pairs(8, by_64[0], by_64[1]), _pairs(8, by_256[0], by_256[1])
-            rest = _vector(8, _data(_INITIAL), odd + _WIDE_BLOCK)
+            rest = _vector(8, address(_INITIAL), odd + _WIDE_BLOCK)
             wide = _folded(wide, near, _xor(_vector(8, data, position), rest))
             wide, position = _along_8(wide, data, position + _WIDE_BLOCK, limit, near, far)
         return np.uint32(reduced(joined(wide)) ^ _ONES)
@@ -494,27 +475,7 @@ def _kernel(checksum: Any) -> Any:
     def kernel(buffer: Any, start: int, end: int) -> Any:
         limit = max(min(np.intp(end), buffer.size), 0)
         position = max(min(np.intp(start), limit), 0)
-        return checksum(_data(buffer), position, limit)
-
-    return kernel
-
-
-@intrinsic
-def _at(typing: Any, address: Any) -> Any:
-    """The address as a pointer."""
-
-    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], context.get_value_type(types.voidptr))
-
-    return types.voidptr(types.int64), lower
-
-
-def _trusting(checksum: Any) -> Any:
-    """The function over a range of bytes at an address, which the caller has compared with what there is."""
-
-    @_inlined
-    def kernel(address: int, start: int, end: int) -> Any:
-        return checksum(_at(address), start, end)
+        return checksum(address_of_bytes(buffer), position, limit)
 
     return kernel
 
@@ -537,7 +498,7 @@ class Variant(NamedTuple):
 
 
 def _variant(features: frozenset[str], one: Any, other: Any) -> Variant:
-    return Variant(features, _kernel(one), _kernel(other), _trusting(one), _trusting(other))
+    return Variant(features, _kernel(one), _kernel(other), one, other)
 
 
 # From how many bytes on folding pays. Below, CRC-32C has an instruction, CRC-32 only tables.
@@ -590,7 +551,7 @@ VARIANTS: Final = _variants()
 _FEATURES: Final[str] = cpu_target.target_context.codegen().magic_tuple()[2]
 AVAILABLE: Final = _available(_FEATURES)
 CHOICE: Final = _chosen(os.environ.get(VARIABLE) or "auto", AVAILABLE)
-_SOURCE: Final = inspect.getsource(sys.modules[__name__])
+_SOURCE: Final = inspect.getsource(sys.modules[__name__]) + inspect.getsource(arrays)
 FINGERPRINT: Final = f"{CHOICE}_{hashlib.sha256(_SOURCE.encode()).hexdigest()[:12]}"
 
 # The kernels, as the header describes them.

@@ -10,76 +10,42 @@ import sys
 from typing import Any, Final
 
 import numpy as np
-from llvmlite import ir
-from numba import config, njit, types
-from numba.extending import intrinsic as typed_intrinsic
+from numba import njit, types
 
-# To a type checker an intrinsic takes what its typing function takes; but nobody passes the typing context.
-intrinsic: Any = typed_intrinsic
-settings: Any = config
+from wirekit.compiler.kernels.arrays import address, inlined, loader, move, settings
 
 
 def _number(size: int) -> Any:
-    """The function that reads an unsigned number of ``size`` bytes, the least significant one first.
-
-    One load, where nobody asks for its bytes to be compared with the array: calls of functions take longer to compile.
-    """
-    given: Any = {4: types.uint32, 8: types.uint64}[size]
+    """The function that reads an unsigned number of ``size`` bytes, the least significant one first."""
+    given: Any = {4: np.uint32, 8: np.uint64}[size]
+    load = loader(types.uint64, 8 * size, 1, sys.byteorder != "little")
 
     @njit(nogil=True)
-    def read(buffer: Any, position: int) -> Any:
+    def checked(buffer: Any, position: int) -> Any:
         value = np.uint64(0)
         for place in range(size):
             value |= np.uint64(buffer[position + place]) << np.uint64(8 * place)
         return value
 
-    @intrinsic
-    def load(typing: Any, buffer: Any, position: Any) -> Any:
-        if not isinstance(buffer, types.Array) or buffer.dtype != types.uint8 or buffer.layout != "C":
-            return None
+    @inlined
+    def fast(buffer: Any, position: int) -> Any:
+        return given(load(address(buffer), position))
 
-        def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-            place = builder.gep(data, [arguments[1]])
-            value = builder.load(builder.bitcast(place, ir.IntType(8 * size).as_pointer()), align=1)
-            return value if sys.byteorder == "little" else builder.bswap(value)
-
-        return given(buffer, types.int64), lower
-
-    return read if settings.BOUNDSCHECK else load
+    return checked if settings.BOUNDSCHECK else fast
 
 
 uint32_le, uint64_le = _number(4), _number(8)
 
 
-@intrinsic
-def _moved(typing: Any, target: Any, at: Any, source: Any, start: Any, length: Any) -> Any:
-    """``memcpy`` between two arrays of bytes."""
-    if not all(isinstance(array, types.Array) and array.dtype == types.uint8 for array in (target, source)):
-        return None
-
-    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        def place(array: int, position: int) -> Any:
-            data = context.make_array(signature.args[array])(context, builder, arguments[array]).data
-            return builder.gep(data, [arguments[position]])
-
-        to, begin = place(0, 1), place(2, 3)
-        kinds = [to.type, begin.type, arguments[4].type]
-        move = builder.module.declare_intrinsic("llvm.memcpy", kinds)
-        builder.call(move, [to, begin, arguments[4], ir.Constant(ir.IntType(1), 0)])
-        return context.get_dummy_value()
-
-    return types.void(target, types.int64, source, types.int64, types.int64), lower
-
-
-@njit(nogil=True, forceinline=True)
+@inlined
 def _copy(target: Any, at: int, source: Any, start: int, length: int) -> None:
+    to, begin = address(target) + np.int64(at), address(source) + np.int64(start)
     if length <= 128 and at + 128 <= target.size and start + 128 <= source.size:
-        _moved(target, at, source, start, 64)  # a size known when it is compiled takes no call
+        move(to, begin, np.int64(64))  # a size known when it is compiled takes no call
         if length > 64:
-            _moved(target, at + 64, source, start + 64, 64)
+            move(to + 64, begin + 64, np.int64(64))
     else:
-        _moved(target, at, source, start, length)
+        move(to, begin, np.int64(length))
 
 
 @njit(nogil=True)

@@ -1,7 +1,7 @@
-"""Where Spark looks for the data source ``wirekit``; imported in every helper process, so kept light.
+"""The data source ``wirekit``, at the place where Spark looks for it; imported in every helper process, so kept light.
 
 Spark imports every module called ``pyspark_*`` at the first use of a format that it does not know, and takes its
-``DefaultSource``. What the source does is in ``wirekit.spark.source``.
+``DefaultSource``. The source itself is in ``wirekit.spark.source``.
 """
 
 from __future__ import annotations

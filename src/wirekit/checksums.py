@@ -1,9 +1,9 @@
-"""Checksum algorithms by name, for ``Checked`` fields and for anyone who verifies bytes by hand.
+"""Checksum algorithms by name, for ``Checked`` fields and for direct use.
 
-Known are those that are listed here, the CRCs of ``wirekit.crc``, and what ``register`` adds: a CRC by its parameters
-(``crc``), or any function of bytes. An algorithm here is a plain function of all covered bytes. The compiled kernels
-have their own implementations, which must agree with these. Which bytes a checksum covers is a matter of the layout
-and is said in ``schemas/``.
+The algorithms are those of this module, the CRCs of ``wirekit.crc``, and those that ``register`` adds: a CRC by its
+parameters (``crc``), or any function of bytes. An algorithm here is a plain function of all covered bytes. The compiled
+kernels have their own implementations, which must agree with these. The layout in ``schemas/`` declares which bytes a
+checksum covers.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class TwoSums:
 
     @property
     def bits(self) -> int:
-        """Of each sum."""
+        """Bits of each sum."""
         return 8 if self.modulus < 1 << 8 else 16
 
     def __call__(self, data: Buffer) -> int:

@@ -1,6 +1,6 @@
 """Values encoded in bytes other than UTF-8: text in other encodings, and values of custom functions.
 
-A coding gets whole bytes and gives whole bytes; where they lie, and how many there are, is a matter of the layout.
+A coding converts whole byte strings to values and back; the layout declares their place and their size.
 """
 
 from __future__ import annotations

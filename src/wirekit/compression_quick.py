@@ -1,11 +1,11 @@
-"""Small compressed pieces at once: the usual ones in one call of a library each, without an object made for any.
+"""A fast path for many small compressed pieces: one library call for each usual piece, without an object for any.
 
-What is usual here gives the very bytes that ``wirekit.compression`` gives. All else gives None, and is for
-``compression.decompress`` to decode or to explain: damage, what passes a limit, several gzip members, a size that an
-LZ4 frame announces, zstd.
+For a usual piece the result is the same as that of ``wirekit.compression``. For all others it is None, and the caller
+uses ``compression.decompress`` to decode or explain them: damage, exceeded limits, several gzip members, LZ4 frames
+that announce a size, zstd.
 
-The libraries' own calls bound nothing. So they are asked only where the format cannot yield more than what is allowed
-(for deflate: not much more).
+The calls of the libraries have no limit of their own. They are used only where the format cannot yield more than the
+limit allows (for deflate: not much more).
 """
 
 from __future__ import annotations

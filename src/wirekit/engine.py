@@ -1,10 +1,10 @@
-"""decode, frames: bytes to values by schema key; ``wirekit.encoding`` is the way back.
+"""``decode`` and ``frames``: bytes to values, by schema key; ``wirekit.encoding`` has the inverse.
 
-Two engines decode and encode, and give the same value, bytes, verdicts and errors. ``reference`` runs each node's own
-``_parse`` and ``_build``; it needs no preparation, and says what is wrong with bytes or values that are not in order.
-``rows`` runs code that is generated from the layout's IR: many times as fast, but generating takes longer than decoding
-a few values does, so a key gets it when it has been decoded, or encoded, a few times. ``trace`` is rows and the spans
-of all fields, by generated code too.
+Two engines decode and encode, with the same values, bytes, verdicts and errors. ``reference`` calls the ``_parse`` and
+``_build`` of each node. It needs no preparation, and explains invalid bytes and values. ``rows`` runs code that is
+generated from the layout's IR. It is many times as fast, but generating code takes longer than decoding a few values,
+so a key gets it after it has been decoded, or encoded, a few times. ``trace`` is ``rows`` with the spans of all fields,
+also by generated code.
 """
 
 from __future__ import annotations

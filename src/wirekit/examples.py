@@ -1,4 +1,4 @@
-"""A small valid value of any layout, to start from: the same one at every call, made without drawing anything."""
+"""A small valid value of any layout as a starting point: the same value in every call, without random choices."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def example(key: str, *, context: Mapping[str, Any] | None = None) -> Any:
 
 
 def _why_not(decoded: Decoded) -> str:
-    """What is wrong with the bytes of an example."""
+    """The error or failed check in the bytes of an example."""
     if decoded.error is not None:
         return f"its bytes do not decode: {decoded.error}"
     bad = [f"the {check.kind} check of {check.path} fails" for check in decoded.checks if check.status == "bad"]

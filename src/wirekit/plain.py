@@ -1,7 +1,7 @@
-"""Plain values as JSON data and back without loss, for what is stored to go on from later.
+"""Converts plain values to JSON data and back without loss, for state that is stored and continued later.
 
 None, booleans, numbers, text and bytes, and lists, tuples, sets, dictionaries, ``Counter`` and ``OrderedDict`` of them.
-Reading makes objects of these types and no others, whatever the data says.
+Reading creates objects of these types only, whatever the data contains.
 """
 
 from __future__ import annotations

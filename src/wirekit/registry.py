@@ -1,8 +1,8 @@
-"""The one registry of protocols and schemas; parsing, building and every tool look layouts up here by key.
+"""The registry of protocols and schemas; parsing, building and every tool look layouts up here by key.
 
 A protocol is registered with one line, ``wirekit.register(PROTOCOL)``, or by a package that names it as an entry
-point of the group ``wirekit.protocols``. The protocols that come with wirekit are imported when one of their keys is
-first asked for, so that looking at one does not pay for all.
+point of the group ``wirekit.protocols``. A protocol of wirekit itself is imported when one of its keys is first
+requested, so that the use of one protocol does not load the others.
 """
 
 from __future__ import annotations
@@ -513,7 +513,7 @@ def _packages_may_add() -> bool:
 
 
 def _may_add(place: str) -> bool:
-    """The same for one entry of ``sys.path``."""
+    """Whether an entry of ``sys.path`` may have such entry points."""
     try:
         names = os.listdir(place)
     except OSError:

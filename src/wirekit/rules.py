@@ -1,16 +1,16 @@
-"""Rules of a conversation: what a specification says of the order of frames, checked frame by frame.
+"""Rules of a conversation: the requirements of a specification on the order of frames, checked frame by frame.
 
-A protocol declares its rules in ``protocols/<protocol>/rules.py`` as data, a ``RuleSet``: ``events`` names what happens
-in a frame, ``Step`` says how an event changes what is known, ``Rule`` says when an event is a breach. Nothing here
-knows a protocol.
+A protocol declares its rules in ``protocols/<protocol>/rules.py`` as data, a ``RuleSet``: ``events`` names the events
+of a frame, ``Step`` declares how an event changes the facts, and ``Rule`` declares when an event is a breach. Nothing
+here knows a protocol.
 
-What is known of a connection are facts: the state of a key in a table (producer 3 is "open"). A key that has no state
-is ABSENT when the connection was followed from its first byte, and UNKNOWN when it was not. UNKNOWN is never a breach,
-and stays unknown in arithmetic. Bytes that are missing, or that nobody could decode, make everything unknown again.
+A fact is the state of a key in a table (producer 3 is "open"). A key without a state is ABSENT if the connection was
+followed from its first byte, and UNKNOWN otherwise. UNKNOWN is never a breach, and stays unknown in arithmetic. Missing
+and undecodable bytes make all facts unknown again.
 
-Whether bytes are missing can turn out late: what comes behind a gap is held back for a while. So a breach counts once
-the connection has ended. It is withdrawn if a frame comes later that was captured before it, or if bytes turn out to be
-missing that may have come before it.
+Missing bytes may be noticed late, because the bytes behind a gap are held back for a while. So a breach counts only
+when the connection has ended. It is withdrawn if a frame arrives later that was captured before it, or if bytes turn
+out to be missing that may have come before it.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Step:
-    """How an event changes a fact.
+    """A change of a fact by an event.
 
     Attributes:
         on: names of the events.

@@ -1,8 +1,8 @@
-"""Files by name: paths of this machine, and URIs of object stores, which are read by ranges.
+"""Opens files by name: paths of this machine, and URIs of object stores, which are read by ranges.
 
-The file systems of pyarrow reach object stores, with the credentials that their environment gives. pyarrow is loaded
-when the first URI comes; paths do not need it. A failure is an ``OSError`` with the URI as its ``filename`` and one
-line as its ``strerror``.
+The file systems of pyarrow access object stores, with the credentials of the environment. pyarrow is loaded for the
+first URI; paths do not need it. A failure is an ``OSError`` with the URI as its ``filename`` and one line as its
+``strerror``.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def local(name: str | os.PathLike[str]) -> str:
 
 
 class Place(NamedTuple):
-    """Where a URI points: a file system, the path in it, and which part of that path stands for which of the URI."""
+    """The target of a URI: a file system, a path in it, and the prefix of the path with its counterpart in the URI."""
 
     system: Any
     path: str
@@ -97,7 +97,7 @@ class Place(NamedTuple):
 
 
 def place_of(uri: str) -> Place:
-    """Where a URI points.
+    """The target of a URI.
 
     Raises:
         Misuse: without pyarrow, or for a URI that names no bucket.

@@ -17,7 +17,7 @@ UNSIGNED, ZIGZAG, SLEB = "varint", "zigzag", "sleb"
 
 @dataclass(frozen=True, slots=True)
 class VarintForm:
-    """How a number is written: all that is known of it.
+    """The encoding of a variable-length number.
 
     Attributes:
         kind: ``UNSIGNED``, as in protobuf; ``ZIGZAG``: 0, 1, 2, 3 stand for 0, -1, 1, -2, as in Kafka; ``SLEB``: two's
@@ -81,5 +81,5 @@ class VarintForm:
         return max(1, -(-self._raw(number).bit_length() // GROUP))
 
     def _raw(self, number: int) -> int:
-        """What the groups hold, as two's complement if negative."""
+        """The number in the groups, as two's complement if negative."""
         return number if self.kind != ZIGZAG else number << 1 if number >= 0 else -(number << 1) - 1

@@ -1,7 +1,7 @@
-"""The packets of a capture as Arrow columns, down to TCP: of pcap and of pcapng files, in one form.
+"""The packets of pcap and pcapng files as Arrow columns of one form, down to TCP.
 
-In a pcapng file each section tells its byte order, and each interface its link type and unit of time. So the blocks of
-a section are scanned first; then the bytes of all packets, once for each link type.
+In a pcapng file each section has its own byte order, and each interface its own link type and unit of time. So the
+blocks of a section are scanned first; then the bytes of all packets, once for each link type.
 """
 
 from __future__ import annotations

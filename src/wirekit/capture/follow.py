@@ -27,7 +27,7 @@ ATTEMPTS_PER_SEGMENT = 4
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How the protocol of a connection is chosen.
+    """The caller's choice of protocols: for all connections, or by port.
 
     Attributes:
         protocol: the protocol of every connection, or "" to find it from the bytes.

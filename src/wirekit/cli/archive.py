@@ -1,4 +1,4 @@
-"""``wirekit archive``: what the workers of a Spark cluster need, in one file."""
+"""``wirekit archive``: one file with everything that the workers of a Spark cluster need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments of several commands: which of two is the schema, and which the file."""
+"""Arguments that several commands share: tells a SCHEMA argument from a FILE argument."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading captures for the commands: options that choose the protocol, and what could not be read."""
+"""Reads captures for the commands: options that choose the protocol, and reports on unreadable parts."""
 
 from __future__ import annotations
 

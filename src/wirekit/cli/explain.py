@@ -1,4 +1,4 @@
-"""``wirekit explain``: what the compiler makes of a layout."""
+"""``wirekit explain``: the code and the programs that the compiler generates from a layout."""
 
 from __future__ import annotations
 

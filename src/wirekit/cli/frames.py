@@ -194,7 +194,7 @@ class _Names:
         }
 
     def counted(self, items: Iterable[Numbered]) -> Iterator[Numbered]:
-        """The same items, counted."""
+        """Yields the same items, and counts them."""
         for each in items:
             self.connections = max(self.connections, each.connection)
             if isinstance(each.item, Frame):

@@ -1,4 +1,4 @@
-"""``wirekit fuzz``: damaged and sound inputs of a layout for somebody's parser or server."""
+"""``wirekit fuzz``: sends sound and damaged inputs of a layout to a parser, a server or a client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What bytes may be, where no schema was named."""
+"""Recognises the protocol or schema of bytes if the user named none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``wirekit inspect``: what captures hold, counted; whether the files of a broker's directory agree."""
+"""``wirekit inspect``: summarises captures, and compares the files of a broker's directory."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ def _by_windows(
 
 
 class Show(Protocol):
-    """How messages are printed; ``bad`` counts those with a failed check."""
+    """Prints messages; ``bad`` counts those with a failed check."""
 
     bad: int
 
@@ -304,7 +304,7 @@ def _stored(path: str, copy: str, protocol: str, engine: str, show: Show) -> int
 
 
 def _ahead(pieces: Iterator[Piece]) -> Iterator[Piece]:
-    """The same pieces; while one is printed, the next is read: kernels run beside each other."""
+    """Yields the same pieces, and reads the next piece in another thread while one is printed."""
     with ThreadPoolExecutor(1) as pool:
         following = pool.submit(next, pieces, None)
         while (piece := following.result()) is not None:

@@ -1,4 +1,4 @@
-"""The items of a capture with the numbers that tables show, and what each frame is about."""
+"""The items of a capture with the numbers that tables show, and the topics, groups and errors of each frame."""
 
 from __future__ import annotations
 

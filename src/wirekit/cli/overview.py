@@ -159,7 +159,7 @@ class Overview:
             self._breaches[protocol, each.rule.name, each.rule.severity] += 1
 
     def _software_of(self, client: _Client) -> str | None:
-        """What most connections of a client say."""
+        """The client software that most connections of a client report."""
         counts = Counter(self._software[each] for each in client.connections if each in self._software)
         return min(counts, key=lambda name: (-counts[name], name), default=None)
 
@@ -237,7 +237,7 @@ class Overview:
         }
 
     def lines(self) -> Iterator[Fact]:
-        """The same for readers."""
+        """The overview as pairs of a title and a text, with the style of the text."""
         found = self.to_json()
         yield from _listed("clients", found["clients"], _client_text)
         yield from _listed("topics", found["topics"], _topic_text)

@@ -1,4 +1,4 @@
-"""The tables of a capture to its overview, batch by batch: rows are grouped first, and then counted."""
+"""Computes the overview of a capture from its tables, batch by batch: rows are grouped first, and then counted."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class _Counts:
             self._overview.topic(topic or UNNAMED, size=size, **{way: number})
 
     def connections(self, rows: pa.Table) -> None:
-        """What clients run."""
+        """Counts the software of clients."""
         names = ["connection_id", "client_software", "client_version"]
         for row in rows.select(names).filter(pc.is_valid(rows["client_software"])).to_pylist():
             self._overview.software(*row.values())

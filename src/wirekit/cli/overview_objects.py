@@ -1,4 +1,4 @@
-"""The frames of a capture to its overview, by the rows that the tables would have of them."""
+"""Computes the overview of a capture from its frames, using the rows that the tables would have for them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class CallRows:
         self._topics: set[str] = set()
 
     def seen(self, items: Iterable[Numbered]) -> Iterator[Numbered]:
-        """The same items, evaluated."""
+        """Yields the same items, and adds them to the overview."""
         for each in items:
             link, item = each.link, each.item
             if isinstance(item, Frame):

@@ -1,4 +1,4 @@
-"""Network packets that were pasted whole: the headers in front of their payload are removed, with a message."""
+"""Pasted network packets: removes the headers before the payload, and reports them."""
 
 from __future__ import annotations
 

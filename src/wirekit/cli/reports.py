@@ -1,4 +1,4 @@
-"""The report on a directory, for readers."""
+"""Prints the report on a broker's directory as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``wirekit schemas``: what layouts there are, and what one looks like."""
+"""``wirekit schemas``: lists all layouts, or the fields of one layout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dumps of both sides of a connection in turns."""
+"""Dumps of both sides of a connection that alternate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is not in order in decoded frames, on standard error."""
+"""Reports failed checks, errors and undecoded bytes of decoded frames on standard error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``wirekit warm``: compiles ahead what reading captures by columns needs."""
+"""``wirekit warm``: compiles the kernels in advance that reading captures by columns needs."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ STEP = 256 * KIB
 
 @dataclass(frozen=True, slots=True)
 class Decompression:
-    """How much one call of ``decompress`` may produce.
+    """The limits on the output of one call of ``decompress``.
 
     Attributes:
         size: most bytes of output.
@@ -79,7 +79,7 @@ class Output:
             raise Wrong(f"at most {most} bytes of decompressed data from this input", f"{size} announced")
 
     def room(self) -> int:
-        """How many bytes to ask a stream for next: a step, or one byte more than may still come."""
+        """The number of bytes to request from a stream next: a step, or one byte more than is still allowed."""
         ceiling = self._ceiling if self.expected is None else self.expected
         return min(STEP, ceiling - self.produced + 1)
 

@@ -73,14 +73,14 @@ class Dialogue:
         self.whole: Decoded | None = None
 
     def schema(self, side: str, data: bytes) -> tuple[str, Mapping[str, Any], str | None]:
-        """How to decode a whole frame: key, context, and the reason if its body cannot be decoded.
+        """Returns the key and the context to decode a whole frame, and the reason if its body cannot be decoded.
 
         The reason is ``Undeclared`` where the frame is in its place and its header says what it is.
         """
         return self.protocol.stream(side), {}, None
 
     def layout(self, side: str, data: bytes) -> tuple[str, Mapping[str, Any], str | None]:
-        """What ``schema`` returns.
+        """The result of ``schema``.
 
         Raises:
             Misuse: if it is not of this form.
@@ -182,7 +182,7 @@ class Dialogue:
         return {}
 
     def state(self) -> dict[str, Any]:
-        """What ``restore`` needs to follow the connection further in another process: by default all attributes.
+        """The state that ``restore`` needs to continue the connection in another process: by default all attributes.
 
         Values are those that ``wirekit.plain`` can store, and ``Description``.
         """

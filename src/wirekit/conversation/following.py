@@ -1,4 +1,4 @@
-"""One connection of a known protocol: framing, pairing, and the search for the next frame behind damage."""
+"""Follows one connection of a known protocol: framing, pairing, and the search for the next frame after damage."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class Conversation:
                 direction.lost = BEFORE_FIRST
 
     def state(self) -> dict[str, Any]:
-        """What ``restore`` needs to follow the connection further, in values that ``wirekit.plain`` can store.
+        """The state that ``restore`` needs to continue the connection, in values that ``wirekit.plain`` can store.
 
         Limits and keys are not part of it. Of a request that waits it has the bytes, which are decoded again.
         """
@@ -426,7 +426,7 @@ class Conversation:
         return agreed if agreed.frame > self.limits.frame else self.limits
 
     def _search(self, side: str, direction: _Direction, begin: Heading) -> int | None:
-        """How many bytes stand in front of the next whole frame that decodes cleanly; None if there is none yet."""
+        """The number of bytes before the next whole frame that decodes cleanly; None if there is none yet."""
         buffer, base, waiting, whole = direction.buffer, direction.offset, direction.waiting, direction.whole
         while waiting and waiting[0][0] <= base + len(buffer):
             end, start = heapq.heappop(waiting)
@@ -498,7 +498,7 @@ class Conversation:
 
 
 def _stored(frame: Frame) -> list[Any]:
-    """What a request is made of again."""
+    """The plain values from which a request is restored."""
     decoded, what = frame.decoded, frame.description
     limit = decoded.limits.frame
     return [frame.side, frame.offset, frame.data, frame.time_us, decoded.schema, decoded.context, limit, list(what)]

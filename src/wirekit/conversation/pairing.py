@@ -120,7 +120,7 @@ class Pairing:
     in_order: bool = False
 
     def heads(self, side: str) -> Heads:
-        """Those of a side, ``client`` or ``server``."""
+        """The heads of a side, ``client`` or ``server``."""
         return self.client if side == "client" else self.server
 
 

@@ -1,4 +1,4 @@
-"""The protocol of a connection, found from its first bytes."""
+"""Recognises the protocol of a connection from its first bytes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Recognised:
 
 
 class Fit(NamedTuple):
-    """How many of the first frames fit a protocol: cleanly; in part, for failed checks or by their header alone."""
+    """The numbers of first frames that fit a protocol: cleanly; in part, for failed checks or by their header alone."""
 
     clean: int
     partial: int
@@ -158,7 +158,7 @@ def _behind_header(data: bytes) -> bytes:
 
 
 def _as_rival(protocol: Protocol, data: bytes) -> str:
-    """How bytes that were taken for another protocol fit this one, in words; "" if not even their beginning does."""
+    """A text on how bytes recognised as another protocol fit this one; "" if not even their beginning does."""
     key = protocol.stream("client")
     begin = _heading(key, protocol.limits.frame)
     if not protocol.recognised_by or (begin is not None and begin.refuses(data)) or overruns(data, key):
@@ -320,7 +320,7 @@ def _first_frames(protocol: Protocol, data: bytes, side: str) -> _First:
 
 
 def _fit(protocol: Protocol, first: _First, side: str, side_known: bool, decodes: _Decodes | None = None) -> Fit:
-    """How the first frames of a side fit a protocol."""
+    """Counts the first frames of a side that fit a protocol."""
     fit, begin, key = NO_FIT, first.heading, protocol.stream(side)
     for frame in first.frames:
         clean, in_part = _frame_fits(protocol, side, frame, side_known, decodes, light=begin is None)
@@ -475,7 +475,7 @@ class Prospects:
 
 
 class _Searched:
-    """How far the bytes of a side were searched.
+    """The progress of the search in the bytes of a side.
 
     Attributes:
         sought: the frames that are sought.
@@ -527,7 +527,7 @@ class Sought:
 
 @by_key
 def _short_frames(key: str) -> dict[bytes, bool]:
-    """Which short frames of a layout may prove its protocol, as far as that is known."""
+    """The short frames of a layout that may prove its protocol, as far as that is known."""
     return {}
 
 

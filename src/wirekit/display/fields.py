@@ -1,4 +1,4 @@
-"""A decoded value as lines for a reader: each field with its bytes, its value in words, and its verdicts."""
+"""A decoded value as text lines: each field with its bytes, its value in words, and its verdicts."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The frames of a capture as lines for readers: what each one is about, how long its answer took, what is wrong.
+"""Text lines for the frames of a capture: topics, latency, errors and failed checks of each frame.
 
-Nothing is cut: what does not fit beside the numbers goes on below.
+Nothing is cut: text that does not fit beside the numbers continues on the next line.
 """
 
 from __future__ import annotations

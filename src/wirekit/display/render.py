@@ -1,4 +1,4 @@
-"""A decoded value for a reader: a tree of fields, each with its own bytes beside it, or a hexdump in their colours."""
+"""Prints a decoded value: a tree of fields, each beside its bytes, or a hexdump with a colour for each field."""
 
 from __future__ import annotations
 

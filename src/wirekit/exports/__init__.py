@@ -1,7 +1,7 @@
 """Layouts written for other tools: Kaitai Struct, Wireshark dissectors in Lua, C headers, JSON Schema, Markdown.
 
-Each form is a module with a function ``export(keys) -> Export``, made from the layout IR alone: no form knows a
-protocol. What a form cannot say of a layout is in ``Export.missing``, and in the text that it gives.
+Each format is a module with a function ``export(keys) -> Export``, which reads only the layout IR: no format knows a
+protocol. The parts of a layout that a format cannot express are in ``Export.missing``, and in the exported text.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A C header: packed structs of what is fixed in a layout, from its first byte on.
+"""A C header: packed structs of the fields at fixed offsets, from the first byte of a layout.
 
-A structure whose later fields move has a struct of the fields before them. Numbers are as they are on the wire: the
-bytes of one that is not of the machine's byte order have to be swapped.
+A structure with later fields at varying offsets has a struct of the fields before them. Numbers are in the byte order
+of the wire: on a machine of the other byte order, their bytes have to be swapped.
 """
 
 from __future__ import annotations

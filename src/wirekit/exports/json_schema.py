@@ -1,6 +1,6 @@
 """JSON Schema (2020-12) of the values that ``wirekit decode --output json`` prints and ``encode`` takes.
 
-Values are those of whole frames: what is left out of a frame that is cut is not allowed for.
+The schema describes the values of whole frames. Values of truncated frames, which lack fields, do not match it.
 """
 
 from __future__ import annotations

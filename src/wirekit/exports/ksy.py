@@ -1,7 +1,7 @@
 """Kaitai Struct: one .ksy file for one layout.
 
-A length that bounds the fields behind it becomes a substream; fields that it covers lie in an attribute ``sized_by_X``
-where they are several. A number with names has its value in the attribute and the name in the instance ``X_symbol``.
+A length that bounds the fields behind it becomes a substream; if it covers several fields, they are in an attribute
+``sized_by_X``. A number with symbols has its value in the attribute and the symbol in the instance ``X_symbol``.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Unsaid(Exception):
 
 @dataclass(slots=True)
 class _Place:
-    """Where a member of a structure lies: its type's chain, its attribute, what has to stand behind that."""
+    """The place of a member of a structure: its type's chain, its attribute, and the attributes that must follow it."""
 
     chain: Chain
     name: str

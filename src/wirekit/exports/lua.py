@@ -1,7 +1,7 @@
-"""A Wireshark dissector in Lua, made of the nodes that ``dissector.lua`` has, which stands at its beginning.
+"""A Wireshark dissector in Lua, composed of the nodes of ``dissector.lua``, which is copied to its beginning.
 
-The name of a protocol gives a dissector of its TCP streams: frames are put together by the layout's own frame length,
-and answers are read as the protocol's ``Pairing`` says. A key gives a dissector of one frame of that layout.
+For the name of a protocol it dissects the protocol's TCP streams: the frame length of the layout delimits frames, and
+the protocol's ``Pairing`` selects the layout of responses. For a key it dissects one frame of that layout.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Type stubs of the values that decoding gives, for type checkers: a class for each layout, with its fields.
+"""Type stubs of decoded values, for type checkers: a class for each layout, with its fields.
 
-``wirekit.types`` holds those of the built-in protocols, and a test compares them with what this writes.
+``wirekit.types`` has the stubs of the built-in protocols, and a test compares them with the output of this module.
 """
 
 from __future__ import annotations

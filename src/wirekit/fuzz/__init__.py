@@ -1,8 +1,8 @@
-"""The harness that gives inputs of a layout to other people's parsers and servers: ``wirekit fuzz`` (docs/fuzzing.md).
+"""The harness of ``wirekit fuzz``: sends inputs of a layout to parsers, servers and clients (docs/fuzzing.md).
 
-``inputs`` makes cases, ``targets`` and ``network`` run one, ``findings`` judges outcomes, ``minimising`` makes a case
-smaller, ``corpus`` keeps cases as files, ``running`` goes on until the time or the number of cases is spent, ``report``
-writes the findings. ``worker`` runs in the process of a Python target and imports nothing of wirekit.
+``inputs`` generates cases, ``targets`` and ``network`` run a case, ``findings`` judges outcomes, ``minimising`` shrinks
+a case, ``corpus`` stores cases as files, ``running`` repeats this until the time or the number of cases is used up, and
+``report`` writes the findings. ``worker`` runs in the process of a Python target and imports nothing of wirekit.
 
 The target is hostile: its time, its memory and what it prints are bounded, and it never runs in this process.
 """

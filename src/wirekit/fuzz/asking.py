@@ -1,4 +1,4 @@
-"""A server as a target of whole conversations: a scripted client asks, and does one thing wrong."""
+"""A server as a target of whole conversations: a scripted client sends requests with one defect."""
 
 from __future__ import annotations
 

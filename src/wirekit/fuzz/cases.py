@@ -1,4 +1,4 @@
-"""A case: bytes for a target, the name of their damage, and what wirekit itself says of them."""
+"""A case: bytes for a target, the name of their damage, and wirekit's own verdict on them."""
 
 from __future__ import annotations
 

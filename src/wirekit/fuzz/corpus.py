@@ -1,4 +1,4 @@
-"""Cases as files: ``queue`` holds inputs as other fuzzers take and leave them, ``findings`` what a run found."""
+"""Cases as files: ``queue`` has inputs in the form that other fuzzers read and write, ``findings`` those of a run."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
     python coverage_worker.py MODULE FUNCTION SECONDS MEMORY_MIB TIMEOUT QUEUE
 
-QUEUE is a directory of inputs; those that reach new code are added, and so is the first input for each exception at
-each place, and what makes the process crash or hang. Nothing here imports wirekit.
+QUEUE is a directory of inputs. Inputs that reach new code are added to it, and so are the first input for each
+exception at each place, and inputs that crash or hang the process. Nothing here imports wirekit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Judges an outcome, and decides which findings are the same one."""
+"""Judges an outcome, and decides which findings are equal."""
 
 from __future__ import annotations
 

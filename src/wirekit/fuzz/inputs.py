@@ -1,4 +1,4 @@
-"""The cases of a layout by number: the same for the same seed, so that a run can go on where another one ended."""
+"""The cases of a layout by number: the same for the same seed, so that a run can continue where another run ended."""
 
 from __future__ import annotations
 

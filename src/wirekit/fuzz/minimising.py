@@ -1,4 +1,4 @@
-"""A smaller case that still shows a finding: parts left out, then bytes set to zero, within a bound of attempts."""
+"""Shrinks a case that still shows a finding: removes parts, then sets bytes to zero, within a number of attempts."""
 
 from __future__ import annotations
 

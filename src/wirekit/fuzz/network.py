@@ -1,4 +1,4 @@
-"""A server as a target: a connection for each case, the protocol's opening first, then the answer is looked at."""
+"""A server as a target: sends each case on a connection of its own, after the protocol's opening; checks the answer."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def connect_to(host: str, port: int, seconds: float, *, allow_remote: bool) -> C
 
 
 def address_of(host: str, port: int, *, allow_remote: bool) -> tuple[Any, ...]:
-    """Where to connect.
+    """The socket address to connect to.
 
     Raises:
         Misuse: for a host that does not exist, or that is another machine's.

@@ -1,4 +1,4 @@
-"""Cases of whole conversations: what a scripted server, or client, does, by number; the same for the same seed."""
+"""Cases of whole conversations by number: the script of a server or client, the same for the same seed."""
 
 from __future__ import annotations
 

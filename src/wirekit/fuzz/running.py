@@ -1,4 +1,4 @@
-"""A run: cases to targets until the number or the time is spent; findings told apart, confirmed, made smaller, kept."""
+"""A run: passes cases to targets until the number or the time is used up; confirms, shrinks and stores new findings."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ UNREPEATABLE = ("gone",)
 
 @dataclass(frozen=True)
 class Options:
-    """How long and how a run goes.
+    """The options of a run.
 
     Attributes:
         count: cases at most, or None.
@@ -236,5 +236,5 @@ def replayed(case: Case, target: Target, *, compare: bool) -> tuple[str, Finding
 
 
 def default_folder(key: str) -> Path:
-    """Where findings go when the caller names no corpus."""
+    """The directory of findings if the caller names no corpus."""
     return Path("wirekit-fuzz") / key

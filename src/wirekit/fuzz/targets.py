@@ -1,4 +1,4 @@
-"""Targets in processes of this machine: a Python function, a command. What one does with a case is an ``Outcome``."""
+"""Targets in processes of this machine: a Python function, a command. Running a case returns an ``Outcome``."""
 
 from __future__ import annotations
 
@@ -278,7 +278,7 @@ def _parsed(text: str) -> Any:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a target is, as ``--target`` says it.
+    """A parsed ``--target``.
 
     Attributes:
         form: ``python``, ``command``, ``client`` or ``tcp``.

@@ -1,7 +1,8 @@
 """Runs a Python target in a process of its own: inputs on standard input, one answer each on standard output.
 
-Both are framed by four bytes of length, big-endian; an answer is a JSON object. What the target prints is dropped; what
-it writes to standard error goes there. Nothing here imports wirekit: what the target does to this process shows.
+Both are framed by four bytes of length, big-endian; an answer is a JSON object. The target's standard output is
+discarded; its standard error is that of this process. Nothing here imports wirekit, so that the process holds only the
+target.
 
     python worker.py MODULE FUNCTION WANT_VALUES
 """

@@ -1,8 +1,9 @@
 """Divides the captures of a run into bundles and finds those that a lake already has.
 
-A bundle is what becomes visible at once: captures and stored files. Of a capture in several files it may have some; the
-next bundle goes on with the state of its connections. A capture that has got more files and whose state no bundle has
-left, or a file that has changed, is read again with all that its bundle holds, and the new bundle replaces the old one.
+A bundle is a set of captures and stored files whose rows become visible at once. It may have only some files of a
+capture; the next bundle then continues with the state of the capture's connections. If a capture has new files and no
+bundle stored its state, or if a file has changed, all inputs of its bundle are read again, and the new bundle replaces
+the old one.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ Files = tuple[Input, ...]
 
 
 class Part(NamedTuple):
-    """What a bundle has of a capture: its name, files, and whether other bundles have files before and behind them."""
+    """A bundle's part of a capture: its name, its files, and whether other bundles have files before or after them."""
 
     capture: str
     files: Files
@@ -43,8 +44,8 @@ class Bundle:
 
     Attributes:
         inputs: the files, with numbers from 0.
-        replaces: the bundles whose rows go away then.
-        parts: what it has of captures that are not all in it, by the number of their first file.
+        replaces: the bundles whose rows this one replaces.
+        parts: its parts of captures that are not all in it, by the number of their first file.
     """
 
     inputs: Files

@@ -1,6 +1,6 @@
-"""Frames of one connection to the rows of ``calls`` and of what calls give: by what the protocol declares.
+"""The rows of ``calls`` and of its dependent tables from the frames of one connection, as the protocol declares.
 
-A call is complete with its answer, or when the connection ends. Until then only its columns are kept, not its frame.
+A call is complete with its response, or when the connection ends. Until then only its columns are kept, not its frame.
 """
 
 from __future__ import annotations

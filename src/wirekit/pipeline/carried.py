@@ -1,8 +1,8 @@
-"""The state of a capture between two bundles: of each pair of addresses, what its latest connection goes on from.
+"""The state of a capture between two bundles: for each pair of addresses, the state of its latest connection.
 
-A bundle that ends before its capture does leaves it with the commit, and the bundle with the next files of the capture
-begins with it. It has one form for both roads. It is read as data from outside: its version, its types and the names in
-it are checked, and its file has the size and digest that the commit says.
+A bundle that ends before its capture does stores the state with its commit, and the bundle with the next files of the
+capture begins with it. The state has one form for both roads. It is read as untrusted data: its version, its types and
+the names in it are checked, and its file must have the size and digest in the commit.
 """
 
 from __future__ import annotations
@@ -71,11 +71,11 @@ class StateFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Continuation:
-    """What a bundle has of a capture that is not all in it, in plain values.
+    """The continuation of a capture that is not all in one bundle, in plain values.
 
     Attributes:
-        name: what the capture is called.
-        files: where its state is, if earlier bundles have files of it.
+        name: the name of the capture.
+        files: the files with its state, if earlier bundles have files of the capture.
         goes_on: whether later bundles may have files of it, too.
         idle_us: a connection that was silent for longer when the bundle ends is over.
         remedy: the advice to a user whose state is damaged.
@@ -184,7 +184,7 @@ class Carried:
         return True
 
     def batch(self) -> pa.RecordBatch:
-        """What was stored, as rows of a file."""
+        """The stored states as the rows of a file."""
         rows = [(self.name, "", "", 0, self.clock_us, None), *self._rows]
         columns = zip(*rows, strict=True)
         return pa.record_batch(

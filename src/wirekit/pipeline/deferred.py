@@ -1,6 +1,6 @@
-"""What is left of long connections when their flow has been followed: frames to decode, and their row to complete.
+"""Deferred work on long connections after their flow has been followed: decoding frames, and completing their row.
 
-``wirekit.road.deferred`` says how.
+``wirekit.road.deferred`` describes it.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """What the row of a connection needs of a unit.
+    """The contribution of a decoded unit to the row of its connection.
 
     Attributes:
-        name: of the unit.
-        plain: whether all of its frames went by columns, as was foreseen; else its rows are of no use.
-        calls, errors: how many calls it has, and how many of these have an error.
+        name: the name of the unit.
+        plain: whether columns read all of its frames, as expected; otherwise its rows are dropped.
+        calls, errors: the number of its calls, and of those with an error.
         facts: columns of ``connections``.
     """
 
@@ -58,7 +58,7 @@ class Decoded:
 
 @dataclass(frozen=True, slots=True)
 class DecodedUnits:
-    """What a task made of some units of a flow."""
+    """The result of a task that decoded units of a flow."""
 
     flow: int
     manifest: Manifest

@@ -1,7 +1,7 @@
 """The Delta logs of a lake: each table is a Delta table, and each bundle one transaction of each of them.
 
-The number of the bundle is the version of the application's transaction: a transaction that a table has already is not
-made again, whatever ended the run that made it. Files of replaced bundles stay where they are, so that earlier versions
+The number of the bundle is the version of the application's transaction: a transaction that a table already has is not
+repeated, however the run that wrote it ended. Files of replaced bundles stay where they are, so that earlier versions
 of a table can be read until ``VACUUM`` removes them.
 """
 
@@ -195,7 +195,7 @@ def _names(table: DeltaTable) -> set[str]:
 
 
 def _options(uri: str) -> dict[str, str]:
-    """Where deltalake finds the store of a URI; credentials it takes from the environment, as pyarrow does."""
+    """Options by which deltalake finds the store of a URI; credentials come from the environment, as for pyarrow."""
     endpoint = s3_endpoint(os.environ) if uri.lower().startswith("s3://") else None
     if endpoint is None:
         return {}

@@ -1,7 +1,7 @@
-"""Packets, sorted by flow and time, to the tables; one flow in memory at a time.
+"""Writes the tables from packets that are sorted by flow and time; one flow is in memory at a time.
 
-A flow is both directions between two addresses in one capture, of one file or of several, with all their connections
-one after the other. Its state lives and dies here, unless other bundles have files of the capture.
+A flow is both directions between two addresses in one capture, with all their connections one after the other. Its
+state does not leave this module, unless other bundles have files of the capture.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ class Job:
 
     @property
     def choice(self) -> Choice:
-        """How protocols are chosen."""
+        """The choice of protocols."""
         return Choice(self.protocol, self.ports)
 
     @property
@@ -117,7 +117,7 @@ class Job:
         return sum(each.size for each in self.inputs)
 
     def capture_name(self, number: int) -> str:
-        """What the capture of a file is called: by the name of its first file."""
+        """The name of a file's capture: the name of its first file."""
         first = self.inputs[number].capture
         about = self.continuations.get(first)
         return self.inputs[first].name if about is None else about.name
@@ -228,7 +228,7 @@ def stored_kind(name: str) -> str:
 
 
 def kind_of(name: str) -> str:
-    """The same by the content of a file, where its name does not tell; ``CAPTURE`` for one of which nothing does."""
+    """The kind of a file by its name, or else by its content; ``CAPTURE`` if neither decides."""
     kind = stored_kind(name)
     if kind != CAPTURE:
         return kind

@@ -1,4 +1,4 @@
-"""Application messages to rows of ``messages``, and to the rows that are inside of them."""
+"""The rows of ``messages`` from application messages, and the rows of records embedded in messages."""
 
 from __future__ import annotations
 

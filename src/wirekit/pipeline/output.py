@@ -1,16 +1,16 @@
-"""The folder of tables: who may write it, and how bundles become visible.
+"""The folder of a lake: protects it against other writers, and makes bundles visible.
 
-A lake is a folder with a folder of Parquet files a table, ``commits/`` with a file a bundle, ``state/`` with the state
-of captures that go on, and ``manifest.json``, which says what all commits say. A run works in ``.wirekit`` there and
-holds a lock. What a bundle's tasks have written there is moved to the tables, its commit last. The moves are written
-down first (``.wirekit/moves.json``): of a run that is killed among them, the next one makes those that are missing. One
-that is killed earlier leaves nothing but what the next one removes. A table of which no commit tells is never there for
-longer than such moves take. Of a lake with Delta tables, the transactions of their logs are written down as well, and
-made before the move of the commit.
+A lake has a folder of Parquet files for each table, ``commits/`` with a file for each bundle, ``state/`` with the state
+of captures that continue, and ``manifest.json``, which sums up all commits. A run works in ``.wirekit`` there and holds
+a lock. The files that a bundle's tasks have written there are moved to the tables, the commit last. The planned moves
+are stored first (``.wirekit/moves.json``). If a run is killed while it moves files, the next run completes the moves.
+If a run is killed earlier, the next run removes its files. So files without a commit are in the tables only while moves
+are under way. For a lake with Delta tables, the transactions of their logs are planned as well, and executed before the
+commit is moved.
 
-A folder that no run made is refused before anything is read; what else is in one that a run made stays. Nothing outside
-of it is ever changed: a symbolic link at a name that a run writes to is refused. What an earlier run left in
-``.wirekit`` is removed only if the lock file there carries the mark of a run.
+A folder that no run wrote is refused before anything is read; foreign files in a lake stay. Nothing outside of the
+folder is ever changed: a symbolic link at a name that a run writes to is refused. Leftovers of an earlier run in
+``.wirekit`` are removed only if the lock file there has the mark of a run.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Output:
 
     @property
     def attempts(self) -> str:
-        """Where each attempt of a task makes its folder: a path, or a URI."""
+        """The folder in which each attempt of a task creates its own folder: a path, or a URI."""
         return f"{self.folder.name}/{_ATTEMPTS}"
 
     def __enter__(self) -> Output:

@@ -1,4 +1,4 @@
-"""Rows of the table ``packets``, made one by one: TCP segments, and notes on all that is none.
+"""Rows of the table ``packets``, one by one: a row for each TCP segment, and note rows for everything else.
 
 Bad data never raises here: a capture that cannot be read, or not to its end, becomes a note.
 """
@@ -145,7 +145,7 @@ def _head(path: str) -> bytes:
 
 @lru_cache(maxsize=65536)
 def flow_of(capture: int, one: str, other: str) -> int:
-    """The same for both directions, and in every process: Python's own ``hash`` is not."""
+    """The number of a flow, equal for both directions and in every process; Python's ``hash`` is not."""
     first, second = sorted((one, other))
     digest = blake2b(f"{capture}\0{first}\0{second}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)

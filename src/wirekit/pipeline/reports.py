@@ -1,6 +1,6 @@
-"""How far tasks are: a small file each in the folder of attempts, which the driver sums up while they run.
+"""The progress of running tasks: each writes a small file to the folder of attempts, and the driver adds them up.
 
-In an object store there are none: each would be a request, and the driver counts the tasks that have ended instead.
+In an object store each file would be a request, so there are none, and the driver counts the tasks that have ended.
 """
 
 from __future__ import annotations

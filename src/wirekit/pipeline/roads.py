@@ -1,4 +1,4 @@
-"""Which captures are read by columns."""
+"""Decides which captures are read by columns."""
 
 from __future__ import annotations
 

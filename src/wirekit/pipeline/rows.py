@@ -1,6 +1,6 @@
 """Rows to record batches of bounded size; values that a column cannot hold are made to fit, never raised.
 
-Hostile bytes can say anything: text with lone surrogates, ids of 64 unsigned bits, a partition of forty digits.
+Hostile bytes can hold any value: text with lone surrogates, ids of 64 unsigned bits, a partition of forty digits.
 """
 
 from __future__ import annotations

@@ -25,12 +25,12 @@ from wirekit.tables.columns import INPUTS, RUNS
 
 
 class Step(NamedTuple):
-    """How far a run is.
+    """The progress of a run.
 
     Attributes:
         done, total: bytes of the inputs of all bundles.
-        stage: what is being done, such as ``reading``.
-        bundle, bundles: the number of the bundle, from 1, and how many there are.
+        stage: the current work, such as ``reading``.
+        bundle, bundles: the number of the bundle, from 1, and the number of bundles.
     """
 
     done: int

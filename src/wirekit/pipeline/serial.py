@@ -1,4 +1,4 @@
-"""The driver without Spark: one process, one capture after the other, the same functions, the same tables."""
+"""The driver without Spark: one process reads one capture after the other, by the same functions as on Spark."""
 
 from __future__ import annotations
 

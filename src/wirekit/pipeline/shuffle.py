@@ -1,7 +1,7 @@
-"""Packets that tasks hand to other tasks, in files beside the tables: Arrow IPC, a batch for each task that reads it.
+"""Passes packets from tasks to other tasks by Arrow IPC files beside the tables, with a batch for each reading task.
 
-Spark's own shuffle would carry them as rows through its JVM, and sort them. Files keep the order of the capture, so
-that a task follows its connections window by window, as the serial driver does.
+Spark's own shuffle would pass packets as rows through its JVM, and sort them. The files keep the order of the capture,
+so that a task follows its connections window by window, as the serial driver does.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def _sizes(rows: pa.Table) -> np.ndarray:
 
 
 def shares(files: Iterable[ShuffleFile], places: int, most: int | None) -> list[Share]:
-    """What each task follows; the longest come first.
+    """The share of each task; the longest shares come first.
 
     Args:
         files: all files.

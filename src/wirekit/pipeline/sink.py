@@ -1,7 +1,7 @@
-"""Writes what one attempt of one task makes: Parquet files in a directory of its own, told by a manifest row.
+"""Writes the output of one attempt of a task: Parquet files in a directory of its own, listed by a manifest row.
 
-Nothing here is visible to readers of the tables: ``output`` publishes the files of the attempts whose manifests reach
-it, so an attempt that failed, was killed or ran beside another of the same task leaves nothing behind in them.
+Readers of the tables do not see these files. ``output`` publishes the files of the attempts whose manifests reach it,
+so an attempt that failed, was killed or ran beside another attempt of the same task leaves nothing in the tables.
 """
 
 from __future__ import annotations

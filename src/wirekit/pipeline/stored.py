@@ -1,4 +1,4 @@
-"""Files that brokers store, to the tables: messages as rows, what is in them, what nobody can decode to quarantine."""
+"""Reads files that brokers store into the tables: messages, records embedded in them, and undecodable bytes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Counts of a run per capture: mergeable in any order, converted to and from JSON, and printed as a report.
 
-A task counts what it saw, the driver adds the tasks up, the manifest keeps the sum.
+Each task counts its own rows, the driver adds the counts of all tasks, and the manifest stores the sum.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ class FileSummary:
         self.unreadable = max(self.unreadable, other.unreadable)
 
     def roles(self, role: str) -> int:
-        """How many frames have a role: ``request``, ``response`` or ``event``."""
+        """The number of frames with a role: ``request``, ``response`` or ``event``."""
         return sum(count for (*_, each), count in self.calls.items() if each == role)
 
     @property

@@ -1,4 +1,4 @@
-"""Captures in folders that grow: which files are complete, and what of them a lake may take in now."""
+"""Captures in growing folders: finds the files that are complete, and those of them that a run may read now."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Spark: the data source, column functions and the pipeline. Only what lives here may import pyspark.
+"""Spark: the data source, column functions and the pipeline. Only this package may import pyspark.
 
-``decode``, ``messages``, ``check`` and ``encode`` are functions on columns of bytes; ``spark_schema`` is the type of
-what they give and take; ``register`` makes them and the data source known to SQL.
+``decode``, ``messages``, ``check`` and ``encode`` are functions on columns of bytes; ``spark_schema`` returns the type
+of their values; ``register`` registers the functions and the data source for SQL.
 """
 
 from __future__ import annotations

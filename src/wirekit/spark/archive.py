@@ -1,4 +1,4 @@
-"""Archives of what the workers of a Spark cluster need: wirekit, its protocols, their dependencies, compiled kernels.
+"""Archives for the workers of a Spark cluster: wirekit, its protocols, their dependencies, compiled kernels.
 
 Spark unpacks an archive in the working directory of each executor. No session lives here, and pyspark is not imported.
 """

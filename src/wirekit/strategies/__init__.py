@@ -2,9 +2,9 @@
 
 A value is a mapping of plain Python data (int, str, bytes, None, list, mapping). ``encode`` accepts it, it shrinks to
 the fields that matter, and ``to_json`` converts it to JSON. Lengths and checksums are left out, because ``encode``
-computes them. Deciding fields are drawn first: a structure collects all conditions, choices and sizes that read its
-fields, chooses branches, and sets the fields that lead there. Then the other fields are drawn. A value that this
-cannot solve is built and decoded, and drawn again if it comes out different.
+computes them. Fields that select branches are drawn first: a structure collects all conditions, choices and sizes that
+read its fields, chooses branches, and sets the fields that lead there. Then the other fields are drawn. If this cannot
+solve a value, the value is encoded and decoded, and drawn again if the result differs.
 
 This package contains nothing of a protocol, and changes bytes only in copies of the output of ``encode``.
 """

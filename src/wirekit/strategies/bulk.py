@@ -1,7 +1,7 @@
-"""Many values, frames and damaged frames fast: drawn by a seeded generator, without hypothesis and not shrinkable.
+"""Fast generation of many values, frames and damaged frames, by a seeded generator without hypothesis or shrinking.
 
-Values are those of ``wirekit.strategies.values``, made by the same code. Each is decoded once, and left out if
-that gives an error; whether it comes out as it went in is not compared.
+Values are those of ``wirekit.strategies.values``, drawn by the same code. Each is encoded and decoded once, and left
+out if it does not decode; the decoded value is not compared with the drawn one.
 """
 
 from __future__ import annotations

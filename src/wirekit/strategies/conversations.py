@@ -1,4 +1,4 @@
-"""Conversations of a protocol: valid ones, and ones with one named defect."""
+"""Generates conversations of a protocol: valid conversations, and conversations with one named defect."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class Layout:
         return known
 
     def inside(self, node: ir.Node) -> int:
-        """How many branches there are in a node, those of schemas that it refers to included."""
+        """The number of branches in a node, including those of schemas that it refers to."""
         if id(node) not in self._inside:
             self._inside[id(node)] = 0  # for a schema inside itself
             count = 0
@@ -150,7 +150,7 @@ class Layout:
         return frozenset(found)
 
     def escapes(self, node: ir.Node) -> int:
-        """How many structures out of a node its expressions reach; -1 when they read nothing."""
+        """The number of structures by which a node's expressions reach out of it; -1 if they read nothing."""
         known = self._escapes.get(id(node))
         if known is None:
             own = [up for tree in expressions_of(node) for up, _ in read_by(tree)]

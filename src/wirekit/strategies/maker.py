@@ -1,4 +1,4 @@
-"""One value of a schema, made from the outside in: structures, conditions, lists, compressed data."""
+"""Draws one value of a schema from the outside in: structures, conditions, lists, compressed data."""
 
 from __future__ import annotations
 
@@ -323,7 +323,7 @@ class Maker(Fields, Settling, Messages):
         return items
 
     def _count(self, node: ir.Several, scope: Scope, forced: dict[Names, Any], *, least: int) -> int | None:
-        """How many elements, None for null."""
+        """The number of elements, None for null."""
         if (LENGTH,) in forced:
             return forced[LENGTH,]
         number = node.announced if node.count is None else node.count

@@ -1,4 +1,4 @@
-"""Leaves as bytes: only to make what stands ahead and what follows agree, and to damage copies."""
+"""Fields as bytes, for two purposes only: to make lookaheads agree with the bytes that follow, and to damage copies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values for the fields that decide, so that they lead to the branches that were drawn."""
+"""Sets the fields that select branches, so that they lead to the branches that were drawn."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class Settling(Drawing):
         raise AssertionError("the weights add up")
 
     def _offsets(self, node: ir.Structure) -> dict[str, int]:
-        """Where members begin, as far as the sizes before them are fixed."""
+        """The offsets of members, as far as the sizes before them are fixed."""
         offsets: dict[str, int] = {}
         at = 0
         for member in node.members:

@@ -1,11 +1,11 @@
-"""The declaration of a protocol's tables: which field goes to which column, as data.
+"""The declaration of a protocol's tables: data that maps fields to columns.
 
-A protocol declares it in ``protocols/<protocol>/tables.py`` and names that in its registration. Two evaluators read the
-declaration and give equal rows: ``records``, frame by frame, from decoded values; and one over whole columns. Nothing
-in a declaration is code, but for ``this`` expressions.
+A protocol declares its tables in ``protocols/<protocol>/tables.py`` and names the declaration in its registration. Two
+evaluators return equal rows: ``records`` reads decoded values, frame by frame; ``batches`` reads whole columns. A
+declaration contains no code except ``this`` expressions.
 
-``columns`` has the tables, ``declaration`` the vocabulary, ``checking`` refuses what a layout or table does not have.
-None of them needs pyarrow until ``Table.schema`` is asked for.
+``columns`` has the tables, ``declaration`` the vocabulary; ``checking`` refuses fields, tables and columns that do not
+exist. None of them needs pyarrow until ``Table.schema`` is called.
 """
 
 from __future__ import annotations

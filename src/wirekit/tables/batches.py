@@ -1,7 +1,8 @@
 """The evaluator of declarations that works on columns: the frames of one layout and kind at once.
 
-It gives what ``records`` gives of each frame, for frames that decode without anything bad. A path goes into the list
-columns of a batch; what it cannot evaluate raises ``Unfit``, and such frames are for ``records``.
+It returns the same rows as ``records``, for frames that decode without an error or a failed check. A path leads into
+the list columns of a batch. A path or expression that it cannot evaluate raises ``Unfit``; ``records`` then evaluates
+the frames.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ class Scope:
 
     @property
     def owners(self) -> NDArray[Any]:
-        """Of each element of the innermost list, the element or frame that the list is of."""
+        """For each element of the innermost list, the element or frame that contains the list."""
         return self._owners
 
     def path(self, path: str) -> Values:
@@ -145,7 +146,7 @@ class Scope:
         return Values(column, _symbols(self.batch.schema.field(name)))
 
     def lists(self, path: str) -> tuple[pa.Array, NDArray[Any], pa.Array]:
-        """Of a path with one ``[]`` left: the elements, where they begin for each row, and whether there is a list."""
+        """For a path with one ``[]`` left: the elements, the first index of each row, and whether a row has a list."""
         steps = parse(path)
         depth, left = bound(self.each, steps)
         if left.count(ALL) != 1:
@@ -156,7 +157,7 @@ class Scope:
         return self._elements(self.batch.column(name), depth)
 
     def lengths(self, path: str) -> NDArray[Any]:
-        """How many elements a list has; 0 where there is none."""
+        """The number of elements of each list; 0 where there is no list."""
         steps = parse(path)
         depth, left = bound(self.each, steps)
         if ALL in left:
@@ -199,7 +200,7 @@ def _flat(column: pa.Array) -> pa.Array:
 
 
 def _offsets(column: pa.Array) -> NDArray[Any]:
-    """Where the elements of each list begin, and where the last one ends."""
+    """The index of the first element of each list, and the end of the last list."""
     if pa.types.is_null(column.type):
         return np.zeros(len(column) + 1, np.int64)
     offsets = np.asarray(column.offsets).astype(np.int64)

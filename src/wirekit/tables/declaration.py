@@ -23,7 +23,7 @@ Value = Any
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fixed:
-    """The same value always."""
+    """A constant value."""
 
     value: str | int | bool
 
@@ -164,23 +164,23 @@ class Names:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Messages:
-    """Where application messages stand.
+    """The application messages in frames.
 
-    A dialogue that gives messages itself (sets that are compressed, batches, chunks) needs only the columns that its
-    messages do not say themselves. Without one, ``each`` and ``columns`` are the messages.
+    If the dialogue returns messages itself (compressed sets, batches, chunks), ``columns`` declares only the columns
+    that these messages lack. Otherwise ``each`` and ``columns`` declare the messages.
 
-    A message in a request is produced, in a response fetched (replicated, where the call's ``is_replica`` is true), in
-    another frame pushed by a server or produced by a client.
+    A message in a request is ``produced``; in a response it is ``fetched``, or ``replicated`` if the call's
+    ``is_replica`` is true; in another frame it is ``pushed`` by a server or ``produced`` by a client.
 
     Attributes:
-        layouts, kinds, when: the frames that have them, as in ``Rows``.
-        each: the list of the messages; "" for one in the frame.
+        layouts, kinds, when: the frames that have messages, as in ``Rows``.
+        each: the list of the messages; "" if the frame has one message.
         columns: {column of the table ``messages``: value}.
-        payloads: paths that the values in ``frames`` leave out, as the table ``messages`` has what is there.
+        payloads: paths that the values in the table ``frames`` leave out, because the table ``messages`` has them.
         fields: paths that ``batches`` reads.
-        batches: ``module:name`` of a function that gives the messages of many frames at once, where a dialogue gives
-            them frame by frame: it takes ``wirekit.tables.batches.Frames`` and gives a batch with columns of the
-            table ``messages``, and the row of the frame as ``@row``. "" leaves such frames to the dialogue.
+        batches: ``module:name`` of a function that returns the messages of many frames at once, where the dialogue
+            returns them frame by frame. It takes ``wirekit.tables.batches.Frames`` and returns a batch with columns of
+            the table ``messages``, and the row of the frame as ``@row``. "" leaves such frames to the dialogue.
     """
 
     layouts: str | tuple[str, ...]

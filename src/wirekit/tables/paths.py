@@ -1,4 +1,4 @@
-"""Paths of a declaration: parsed, and how much of one an ``each`` has bound already."""
+"""Paths of a declaration: parsing, and the part of a path that an ``each`` has bound already."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def parse(path: str) -> tuple[Step, ...]:
 
 
 def bound(each: tuple[Step, ...], steps: tuple[Step, ...]) -> tuple[int, tuple[Step, ...]]:
-    """How many lists of ``each`` a path goes into as well, and its steps from that element on.
+    """The number of lists that a path shares with ``each``, and its steps from that element on.
 
     >>> bound(parse("a[].b[]"), parse("a[].c[].d"))
     (1, ('c', -1, 'd'))

@@ -151,7 +151,7 @@ class Plan:
         return found
 
     def holds_messages(self, frames: Frames) -> NDArray[Any]:
-        """Of which rows messages are declared."""
+        """Whether messages are declared, for each row."""
         scope = Scope(frames)
         if self._messages is None:
             return np.zeros(scope.size, bool)

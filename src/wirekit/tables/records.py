@@ -1,6 +1,7 @@
-"""The evaluator of declarations that works on decoded values, frame by frame; it takes any damage.
+"""The evaluator of declarations that works on decoded values, frame by frame; it accepts damaged frames.
 
-A field that was not reached is null, as one that is not there. What a column cannot hold is made to fit, or null.
+A field that decoding did not reach is null, like a field that is absent. A value that a column cannot hold is made to
+fit, or null.
 """
 
 from __future__ import annotations
@@ -277,7 +278,7 @@ class MessageFacts:
             )
 
     def _crc_paths(self, value: Any) -> Iterator[str]:
-        """Where the checksum of each message stands in the frame, with indexes; nothing where none is declared."""
+        """The path of each message's checksum in the frame, with indexes; empty if none is declared."""
         if isinstance(self._crc, str):
             yield from indexed(value, parse(self._crc))
 

@@ -1,4 +1,4 @@
-"""Values that peers refuse, by columns: which frames hold any. Records have a bad check there, columns none."""
+"""Finds, by columns, the frames with values that peers refuse; in records, such a value has a bad check."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def paths_of_refusals(refusals: Refusals) -> Iterator[str]:
 
 
 def refused(refusals: Refusals, frames: Frames) -> NDArray[Any]:
-    """Of each frame, whether something in it is refused.
+    """Whether a frame contains a refused value, for each frame.
 
     Raises:
         Unfit: where an expression cannot be evaluated over columns.
@@ -76,7 +76,7 @@ def refused(refusals: Refusals, frames: Frames) -> NDArray[Any]:
 
 
 def _truth(tree: Expression, scope: Scope, path: str) -> NDArray[Any]:
-    """Of which rows an expression is true, as Python has it; what is not there is nothing."""
+    """Whether an expression is true as in Python, for each row; an absent value is false."""
     match tree:
         case Operation(symbol="not ", operands=(inner,)):
             return ~_truth(inner, scope, path)

@@ -1,4 +1,4 @@
-"""Times as the tables hold them: readers cannot show those outside the years 1 to 9999."""
+"""Times in the form of the tables: null outside the years 1 to 9999, which readers cannot show."""
 
 from __future__ import annotations
 

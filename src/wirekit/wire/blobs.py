@@ -409,7 +409,7 @@ class Delimited(Node):
 
 
 def _find(buffer: Any, end: bytes, start: int, limit: int) -> int:
-    """Where a delimiter stands, -1 for nowhere; a view has no search of its own, and is searched piece by piece."""
+    """The position of a delimiter, or -1; a memoryview has no search of its own, and is searched piece by piece."""
     if isinstance(buffer, (bytes, bytearray)):
         return buffer.find(end, start, limit)
     for at in range(start, limit, PIECE):

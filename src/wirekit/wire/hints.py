@@ -17,13 +17,13 @@ from wirekit.wire.numbers import Duration, Integer
 
 
 class Display(NamedTuple):
-    """How a field is shown.
+    """The display of a field.
 
     Attributes:
-        digits: how many hexadecimal digits its number has; 0 where it is shown in decimal.
-        unit: of a time since the epoch ``s``, ``ms``, ``us`` or ``ns``; else "".
-        duration: the same of a span of time.
-        family: of an address ``ipv4``, ``ipv6`` or ``mac``; else "".
+        digits: the number of hexadecimal digits; 0 if the number is shown in decimal.
+        unit: ``s``, ``ms``, ``us`` or ``ns`` for a time since the epoch; else "".
+        duration: ``s``, ``ms``, ``us`` or ``ns`` for a span of time; else "".
+        family: ``ipv4``, ``ipv6`` or ``mac`` for an address; else "".
     """
 
     digits: int = 0
@@ -73,14 +73,14 @@ class Hints:
         return self._inside[key]
 
     def at(self, path: str) -> Display:
-        """How to show the field at a path from the root, such as ``messages[0].crc``."""
+        """The display of the field at a path from the root, such as ``messages[0].crc``."""
         nodes = self.root
         for name in _STEP.findall(path):
             nodes = self.inside(nodes, name)
         return self.display(nodes)
 
     def display(self, nodes: Nodes) -> Display:
-        """How to show what these nodes read."""
+        """The display of the values that these nodes read."""
         if nodes not in self._display:
             self._display[nodes] = max(map(_display, nodes), default=PLAIN)
         return self._display[nodes]

@@ -1,10 +1,10 @@
-"""Capture files in, packets and TCP segments out. What the bytes mean is known to the schemas ``net.*`` only.
+"""Reads capture files: packets and TCP segments. Only the schemas ``net.*`` know the layouts.
 
-A file is walked in windows of whole records, one decode a window; of a pipe, the bytes that have come are such a
-window. A packet that holds no TCP segment is a ``Skipped`` with its reason, never an error. Damaged blocks of pcapng
-are passed over: what could not be read is a ``Damaged``. What is cut, and damage behind which no record can be told
-(any in pcap, whose records bear no mark), ends the walk: all packets before it are given, and ``Capture.damage`` says
-where and why.
+A file is read in windows of whole records, one decode a window; in a pipe, the bytes that have arrived are a window. A
+packet without a TCP segment is a ``Skipped`` with its reason, never an error. A damaged block of a pcapng file is
+skipped and reported as a ``Damaged``. Reading ends at a truncated record, and at damage behind which no record can be
+recognised (any damage in pcap, whose records have no mark): all packets before it are returned, and ``Capture.damage``
+has the place and the reason.
 """
 
 from __future__ import annotations

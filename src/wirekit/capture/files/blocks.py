@@ -1,9 +1,9 @@
-"""A walk over the blocks of a pcapng file, and on behind those that are damaged.
+"""Walks over the blocks of a pcapng file, and continues after damaged blocks.
 
-A block says its length at both ends. Where the two agree, a block that does not decode is passed over; where they do
-not, the walk goes on at the next bytes that may be a block: of a known type, with two lengths that agree, and followed
-by what may be another or by the end of the file. Whether the lengths agree is looked at before a block is decoded, so
-that what damage costs does not grow with the length that it announces.
+A block has its length at both ends. If the two lengths agree, a block that does not decode is skipped. If they do not,
+the walk continues at the next bytes that may be a block: a known type, two lengths that agree, and then another
+possible block or the end of the file. The lengths are compared before a block is decoded, so the cost of damage does
+not depend on the length that a damaged block announces.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The bytes of a capture: of a file, any of them at any time; of a pipe, those that have come and are not forgotten."""
+"""The bytes of a capture: of a file, in any order; of a pipe, those that have arrived and are not discarded yet."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ class Content(Protocol):
 
     @property
     def size(self) -> int:
-        """How many there are; more than any capture has while that is not known."""
+        """The number of bytes; a number larger than any capture while it is unknown."""
 
     def read(self, offset: int, least: int, most: int) -> bytes:
         """The bytes at an offset: at most so many, and at least so many unless they end."""
 
     def forget(self, offset: int) -> None:
-        """Those in front of an offset will hardly be read again."""
+        """Lets the bytes before an offset be discarded: they will hardly be read again."""
 
     def keep(self) -> None:
-        """All of them will be read more than once."""
+        """Announces that all bytes will be read more than once."""
 
     def close(self) -> None:
-        """Lets go of them."""
+        """Releases the bytes."""
 
 
 class FileContent:

@@ -1,4 +1,4 @@
-"""Packets to TCP segments, and why there is none in a packet."""
+"""Extracts the TCP segment of a packet, or the reason why it has none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opening capture files: plain, compressed, from a pipe; recognising which kind they are."""
+"""Opens capture files: plain, compressed, or from a pipe; recognises their format."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class Capture:
         return (item for item in self.items(start, end) if isinstance(item, Packet))
 
     def places(self, every: int) -> Iterator[Place]:
-        """Where to split the file: at its first packet, and at the first one in each further ``every`` bytes."""
+        """Places to split the file: its first packet, and the first packet in each further ``every`` bytes."""
         due = 0
         walk = self._walk(self.first, self.size)
         for item in walk.items():

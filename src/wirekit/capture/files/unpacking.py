@@ -1,4 +1,4 @@
-"""Capture files that were compressed as a whole: which codec packed one, and its content in pieces of bounded size."""
+"""Capture files that are compressed as a whole: recognises the codec, and yields the content in bounded pieces."""
 
 from __future__ import annotations
 

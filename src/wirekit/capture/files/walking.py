@@ -1,4 +1,4 @@
-"""Walks over the records of a capture file: a window of whole records is decoded at once. Here those of pcap."""
+"""Walks over the records of a capture file, decoding a window of whole records at once. This module has pcap's walk."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
-"""TCP segments in, ordered bytes with explicit gaps out. Nothing here knows packets, protocols, Arrow or Spark.
+"""TCP reassembly: segments in, ordered bytes with explicit gaps out. Knows no packets, protocols, Arrow or Spark.
 
 ``Connection`` follows one address pair, ``Connections`` a whole capture. Strategy, for each direction:
 
-- Bytes are placed by sequence number, unwrapped to a 64-bit stream offset (0 = the direction's first byte). What comes
-  in order leaves at once; what comes early is held; what was there already is dropped and counted, first copy wins.
+- Bytes are placed by sequence number, unwrapped to a 64-bit stream offset (0 = the direction's first byte). Bytes in
+  order are released at once, early bytes are held, and duplicates are dropped and counted: the first copy wins.
 - A hole becomes a ``Gap`` only when it cannot be filled any more: its peer has acknowledged all of it *and* the hold
   time has passed (captures deliver packets late), or nobody acknowledged it for the length of the patience (only one
-  direction was captured), or too much is held behind it, or the connection ends. Bytes that the snap length cut off are
-  a gap at once. A loss that no byte follows is reported when the next byte comes or the connection ends.
-- A direction of which no segment was captured has a gap when the connection ends: what its peer acknowledged meanwhile.
-- When no handshake was seen the first bytes are held for the hold time too: a lower sequence can still go first.
+  direction was captured), or too many bytes are held behind it, or the connection ends. Bytes that the snap length cut
+  off are a gap at once. A loss at the end of the bytes is reported when the next byte comes or the connection ends.
+- A direction without any captured segment has a gap when the connection ends: the bytes that its peer acknowledged.
+- Without a handshake the first bytes are held for the hold time too, because a lower sequence number may still come.
 - A reset takes effect after the hold time; a handshake with another initial sequence begins a new connection.
 
 Rules: Data and Gap of a direction tile its stream offsets, ascending, without overlap. Every captured payload byte ends

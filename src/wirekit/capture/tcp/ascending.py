@@ -1,4 +1,4 @@
-"""A list in ascending order whose items leave at the front, each at the cost of one."""
+"""A list in ascending order whose items leave at the front, in constant time each."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class Direction:
         return ((sequence - self.raw + _HALF) & MASK) - _HALF
 
     def in_place(self, start: int) -> int:
-        """How a handshake with this first sequence number fits: 1 yes, 0 no, -1 no other fact speaks for or against."""
+        """Whether a handshake with this first sequence number fits: 1 yes, 0 no, -1 if no other fact decides."""
         if self.start >= 0:
             return int(self.start == start)
         if self.raw < 0:

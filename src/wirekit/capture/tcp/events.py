@@ -167,7 +167,7 @@ Event = Opened | Data | Gap | Duplicate | Ignored | Closed
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How long to wait and how much to hold. Microseconds are capture time.
+    """Limits of waiting time and held bytes. Microseconds are capture time.
 
     Attributes:
         hold_us: how late a packet may be captured: waited after the acknowledgment of a hole, at a start without

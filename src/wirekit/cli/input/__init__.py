@@ -1,14 +1,15 @@
 """Converts pasted or piped text to bytes.
 
-One entry, ``read_input``. It knows raw bytes, base64, lists of decimal numbers and every usual way to write bytes as
-hex: plain hex with any separators, C arrays, escaped strings, Python's bytes, and the dumps of xxd, hexdump, od,
-Wireshark, tcpdump, gdb, WinDbg and Netty.
+The entry point is ``read_input``. It knows raw bytes, base64, lists of decimal numbers and every usual way to write
+bytes as hex: plain hex with any separators, C arrays, escaped strings, Python's bytes, and the dumps of xxd, hexdump,
+od, Wireshark, tcpdump, gdb, WinDbg and Netty.
 Nothing here knows a protocol, a file or a terminal.
 
-A dump is read in two steps. Its first lines are measured: base of the offsets, bytes in a word, bytes in a line,
-whether a text column follows. Then each line is cut by these measures and by the distance to the next offset, so that
-the text column is never taken for data however much it looks like hex. A line that contradicts its offsets is an error,
-not a guess. Text is only ever blanked, never shortened, before it is read, so that an error can name line and column.
+A dump is read in two steps. First its layout is measured on the first lines: the base of the offsets, the bytes in a
+word and in a line, and whether a text column follows. Then each line is cut by these measures and by the distance to
+the next offset, so that the text column is never taken for data, however much it looks like hex. A line that
+contradicts its offsets is an error, not a guess. Before text is read, ignored parts are replaced by blanks and never
+removed, so that an error can name line and column.
 """
 
 from __future__ import annotations

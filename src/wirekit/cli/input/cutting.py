@@ -1,4 +1,4 @@
-"""A line of a dump, cut into its bytes and its text column by the measures of the dump."""
+"""Cuts a line of a dump into its bytes and its text column, by the measures of the dump."""
 
 from __future__ import annotations
 

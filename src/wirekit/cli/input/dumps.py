@@ -1,4 +1,4 @@
-"""Dumps as a whole: line after line, each as long as its offsets tell."""
+"""Reads a whole dump line by line; the offsets give the length of each line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Base64, asked for or guessed."""
+"""Base64, requested by the user or recognised."""
 
 from __future__ import annotations
 

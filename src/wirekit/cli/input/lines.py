@@ -1,4 +1,4 @@
-"""The lines of a dump, each for itself, and how a dump is written."""
+"""Reads single lines of a dump, and declares the layout of a dump."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def word_size(line: Line) -> int:
 
 
 class Layout(NamedTuple):
-    """How a dump is written.
+    """The layout of a dump.
 
     ``group`` is bytes in a word, ``width`` bytes in a full line, ``end`` characters from the first word of a full line
     to the end of its last, ``text`` whether a text column follows; 0 or None where the first lines do not tell.

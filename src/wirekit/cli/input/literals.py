@@ -1,4 +1,4 @@
-"""Bytes as programs print them or sources hold them: Python's bytes, lists of numbers, a Node buffer, Netty's box."""
+"""Bytes in the notation of programs and source code: Python's bytes, lists of numbers, a Node buffer, Netty's box."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def read_numbers(text: str) -> Input | None:
 
 
 def _body(code: str) -> tuple[int, int, str]:
-    """Where the numbers of a list begin and end, and the bracket in front of them; all of the text without one."""
+    """Start and end of the numbers of a list, and the bracket before them; all of the text if there is no bracket."""
     begin = max(code.rfind(each) for each in "[({<")
     end = next((at for at in range(begin, len(code)) if code[at] in "])}>"), -1) if begin >= 0 else -1
     if end < 0 or begin > _LONGEST_FRONT:

@@ -1,7 +1,7 @@
 """``wirekit inspect --report``: one HTML page about captures that needs no network and no other file.
 
-``Report`` takes the items of captures and ``write`` makes the page. What a page may hold is bounded: of many frames it
-has a sample, and says so. Application data and secrets are in it only if they are asked for.
+``Report`` takes the items of captures, and ``write`` writes the page. The size of a page is bounded: of many frames it
+has a sample, and says so. Application data and secrets are included only on request.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A frame for the page: its bytes and its fields, each with the bytes that it has."""
+"""A frame for the page: its bytes, and its fields with the byte range of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page itself: a template, its style and its script, and the data compressed in a block that no parser reads."""
+"""The HTML page: a template with style and script, and the data, compressed in a block that browsers do not parse."""
 
 from __future__ import annotations
 

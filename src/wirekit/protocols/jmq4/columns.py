@@ -1,6 +1,6 @@
-"""The messages in JMQ4's frames as Arrow columns, in both dialects: those that ``dialogue`` gives one by one.
+"""The messages in JMQ4's frames as Arrow columns, in both dialects; ``dialogue`` returns the same one by one.
 
-Bodies that are compressed or hold a batch are left to the dialogue.
+Compressed bodies and batches are left to the dialogue.
 """
 
 from __future__ import annotations

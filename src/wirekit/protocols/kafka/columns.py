@@ -1,7 +1,7 @@
-"""The application messages of message sets as Arrow columns: what ``reading`` gives one by one, for many at once.
+"""The application messages of message sets as Arrow columns; ``reading`` returns the same one by one.
 
 The rules for offsets and timestamps are those of ``reading``; here they are applied to whole columns, depth by depth,
-as a wrapper's own offset and time must be known before those of what is in it.
+because the offset and time of a wrapper must be known before those of its messages.
 """
 
 from __future__ import annotations
@@ -349,7 +349,7 @@ def _messages(rows: pa.RecordBatch, position: int | None = None, wanted: Set[str
 
 
 def _places(rows: pa.RecordBatch, position: int) -> dict[str, pa.Array]:
-    """Where each message stands: byte of its entry in the file, and for one in a wrapper that and its index."""
+    """The place of each message: the byte of its entry in the file; in a wrapper, the wrapper's entry and its index."""
     inside = numbers(rows, "@depth") > 0
     places = np.where(inside, numbers(rows, "@wrapper", 0), numbers(rows, "@offset")) + position
     counted = np.cumsum(inside & np.asarray(rows["@left"].is_null()))

@@ -1,7 +1,7 @@
-"""Message sets from Arrow columns: what a codec means there. The engine only writes records one after the other.
+"""Builds compressed message sets from Arrow columns; the engine itself only writes records one after the other.
 
-A compressed set is the value of a wrapper. It holds for all messages in it: one magic, one timestamp type, and where
-the broker set the time, one time. So a new wrapper begins where one of these changes.
+A compressed set is the value of a wrapper. All messages in it share one magic, one timestamp type and, if the broker
+set the time, one time. So a new wrapper begins where one of these changes.
 """
 
 from __future__ import annotations

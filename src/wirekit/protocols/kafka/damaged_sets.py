@@ -1,9 +1,10 @@
-"""The messages of a set in a frame behind one whose ``message_size`` is wrong, or that does not decode.
+"""The messages of a set that follow a message with a wrong ``message_size``, or one that does not decode.
 
-Decoding cannot go on there: the size tells where the next message begins. So what is left of the set is searched, and
-each message found is one whose CRC is good. Where the fields of a message end before its size does, and an intact
-message stands in the rest, the size is wrong: the message ends with its fields, and its verdict is bad, because its CRC
-covers what its size names. Where the fields lead beyond the set as its size does, the broker of a fetch has cut it.
+Decoding cannot continue there, because the size gives the start of the next message. So the remaining bytes of the set
+are searched for messages with a good CRC. If the fields of a message end before its size does, and the bytes between
+contain an intact message, the size is wrong: the message ends with its fields, and its verdict is bad, because its CRC
+covers all bytes that its size names. If both the fields and the size exceed the set, the broker has cut the message in
+a fetch.
 """
 
 from __future__ import annotations
@@ -132,7 +133,7 @@ class Sets:
         return (len(entries), partial, 0) if is_oversized(partial, self._key) else (None, b"", 0)
 
     def _begin(self, path: str) -> int:
-        """Where the bytes of the set at a path begin in the frame."""
+        """The offset of the set at a path in the frame."""
         if self._is_set:
             return 0
         if path in self._stopped:
@@ -144,14 +145,14 @@ class Sets:
 
     @cached_property
     def _begins(self) -> dict[str, int]:
-        """Where the lengths of the frame's own fields end, by path; none where that exceeds the limits."""
+        """The ends of the lengths of the frame's own fields, by path; empty if the spans exceed the limits."""
         try:
             return {each.path: each.end for each in self._decoded.spans if each.kind == "length" and not each.source}
         except Limit:
             return {}
 
     def _end(self, begin: int) -> int:
-        """Where the set that begins at a place ends."""
+        """The end of the set that begins at an offset."""
         if self._is_set:
             return len(self._decoded.data)
         data, length = self._decoded.data, record_set.length
@@ -236,7 +237,7 @@ def is_oversized(partial: bytes, key: str = SET) -> bool:
 
 
 def fields_end(data: bytes, at: int, limit: int, key: str = SET) -> int | None:
-    """Where the fields of the entry at a place end; None if they do not, or are not those of a message."""
+    """The end of the fields of the entry at an offset; None if they do not end, or are not those of a message."""
     reader = Reader(Session(key, _LIMITS), data, at + ENTRY_HEAD, limit)
     scope = Scope.root({}).inner()
     try:

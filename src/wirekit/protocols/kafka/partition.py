@@ -1,6 +1,6 @@
-"""A partition's directory, and a broker's data directory, against themselves: do indexes and checkpoints fit the logs?
+"""Checks a partition's directory and a broker's data directory: indexes and checkpoints must fit the logs.
 
-What must hold, by file:
+The conditions, by file:
 
 - ``.log``: checksums are good; offsets ascend and begin at the base offset in the file's name or behind it (compaction
   takes the first ones away); after the last message come zeros or nothing.
@@ -114,7 +114,7 @@ def unreadable(path: Path, error: OSError) -> Problem:
 
 
 def _places(rows: Any) -> NDArray[Any]:
-    """Where in the window each message begins; for those in a wrapper, where the wrapper does."""
+    """The offset of each message in the window; for messages in a wrapper, the offset of the wrapper."""
     return np.where(numbers(rows, "@depth") == 0, numbers(rows, "@offset"), numbers(rows, "@wrapper", 0))
 
 

@@ -254,7 +254,7 @@ class SegmentFile:
         )
 
     def _ended(self, data: bytes, decoded: Decoded) -> tuple[int, int, WireError | None]:
-        """Where a window begins, where its whole messages end, and what is wrong there."""
+        """The start of a window, the end of its whole messages, and the error there."""
         begin, segment = self.position, decoded.value
         whole = segment.messages if decoded.error is None else segment.messages[:-1]
         if whole:
@@ -307,7 +307,7 @@ def _whole(data: bytes, segment: Record) -> int:
 
 
 def _ends(data: bytes, entries: list[Record]) -> list[int]:
-    """Where the first of some entries begins, which is 0, and where each of them ends."""
+    """0, the start of the first entry, and then the end of each entry."""
     ends = [0]
     for _ in entries:
         reader = Reader(Session(SEGMENT, Limits()), data, ends[-1])
@@ -319,9 +319,9 @@ def cut(end: int, left: bytes, count: int) -> WireError | None:
     """The error of a segment whose last message is not whole; the zeros of preallocation are none.
 
     Args:
-        end: where the segment ends, bytes.
-        left: what is behind its last whole message.
-        count: how many messages of the piece are in front of that.
+        end: the end of the segment, bytes.
+        left: the bytes behind its last whole message.
+        count: the number of messages of the piece before them.
     """
     if not left.strip(b"\0"):
         return None
@@ -332,7 +332,7 @@ def cut(end: int, left: bytes, count: int) -> WireError | None:
 
 @dataclass(slots=True)
 class _Place:
-    """Where the entry at hand stands: of a stored set its byte in the file; its number; messages of it so far."""
+    """The place of the current entry: its byte in the file of a stored set, its number, and its messages so far."""
 
     position: int | None
     number: int = 0

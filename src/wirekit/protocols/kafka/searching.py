@@ -1,7 +1,7 @@
 """Finds the next message in a segment or message set after bytes that are no message.
 
-A message is told by its own numbers: a size that fits the file or set, an offset behind the last one before the damage
-and within what a segment may hold, a good CRC. What is found is checked in full by whoever reads on from there.
+A message is recognised by its own numbers: a size that fits the file or set, an offset after the last one before the
+damage and within the range of a segment, a good CRC. The reader that continues there checks the message in full.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ class Search:
         self._left = allowance + 4 * self._size
 
     def behind(self, start: int) -> int | None:
-        """Where the next message begins behind damage at ``start``; the one behind a whole bad one goes first."""
+        """The start of the next message after damage at ``start``; first tries the end of a whole bad message."""
         size = self._begin.frame_size(self._read(start, self._begin.size).ljust(self._begin.size, b"\0"), 0) or 0
         return start + size if size > 0 and self.is_message(start + size) else self._next(start + 1)
 
     def within(self, start: int, end: int) -> int | None:
-        """Where the first message begins from ``start`` on and in front of ``end``; None if there is none."""
+        """The start of the first message between ``start`` and ``end``; None if there is none."""
         self._left -= end - start
         return self._next(start, end) if self._left >= 0 else None
 
@@ -82,7 +82,7 @@ class Search:
         return bool(_CRC.compute(message[_CRC.minimum() :]) == _number(MESSAGE, "crc", message))
 
     def beyond_zeros(self, start: int) -> int | None:
-        """Where the first byte stands from ``start`` on that is not zero; None if there is none."""
+        """The offset of the first byte from ``start`` on that is not zero; None if there is none."""
         while (written := self._written(start)) is not None and (data := self._read(written, _LARGEST_CHUNK)):
             kept = data.lstrip(b"\0")
             if kept:
@@ -91,14 +91,14 @@ class Search:
         return None
 
     def _written(self, start: int) -> int | None:
-        """Where the next bytes stand that were ever written; what was only preallocated need not be read."""
+        """The offset of the next written bytes; preallocated parts of the file need not be read."""
         try:
             return self._file.seek(start, _SEEK_DATA)
         except OSError as error:
             return None if error.errno == errno.ENXIO else start
 
     def _next(self, at: int, end: int | None = None) -> int | None:
-        """Where the first message begins from ``at`` on, in front of ``end`` if there is one."""
+        """The start of the first message from ``at`` on, before ``end`` if it is given."""
         chunk = _LEAST_CHUNK
         end = self._size if end is None else end
         while at < end and len(data := self._read(at, chunk)) >= self._begin.size:
@@ -146,7 +146,7 @@ def _number(struct: Struct, field: str, data: bytes) -> int:
 
 @cache
 def _place(struct: Struct, field: str) -> tuple[int, Integer]:
-    """Where a number at a fixed place lies, and how it is read."""
+    """The offset of a number at a fixed place, and its node."""
     node: Any = dict(struct.members)[field]
     return lead(struct, field), node.inner if isinstance(node, Checked) else node
 

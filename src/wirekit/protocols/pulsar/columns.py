@@ -1,6 +1,6 @@
-"""The messages in Pulsar's SEND and MESSAGE as Arrow columns: what ``dialogue`` gives one by one, for many at once.
+"""The messages in Pulsar's SEND and MESSAGE as Arrow columns; ``dialogue`` returns the same one by one.
 
-Cipher text is one message, as in ``dialogue``. Chunks, markers, compacted batches and acknowledgments inside of batches
+Cipher text is one message, as in ``dialogue``. Chunks, markers, compacted batches and acknowledgments inside batches
 are left to the dialogue.
 """
 

@@ -1,6 +1,7 @@
 """The producers and consumers of a Pulsar connection by id, and its topic lookups.
 
-Counts are of what was seen; what only the start of a producer or consumer says is None when that was not seen.
+Counts cover the captured frames. Facts that only the start of a producer or consumer contains are None if the start
+was not captured.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Consumer:
 
 @dataclass(slots=True)
 class Looked:
-    """Where a lookup said that a topic is served, and how many partitions it has."""
+    """The broker of a topic, as a lookup returned it, and the number of its partitions."""
 
     topic: str
     response: str | None = None

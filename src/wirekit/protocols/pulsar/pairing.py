@@ -1,6 +1,6 @@
 """The pairing of Pulsar commands, as data; ``dialogue`` has the same rules and the unusual cases.
 
-ERROR, which may answer a lookup or another request, is left to the dialogue, and so is a producer that has to wait.
+The dialogue handles ERROR, which may answer a lookup or another request, and a producer that has to wait.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class _Elements(Node):
         return [load_part(index, self.element, item, context) for index, item in enumerate(obj)]
 
     def _read(self, number: int, stream: Reader, context: Scope) -> list[Any]:
-        """That many elements; the count is checked against what the limit leaves before anything is read."""
+        """Reads a number of elements, after comparing their least size with the bytes left before the limit."""
         needed = number * max(self.element.minimum(), 1)
         if needed > stream.left:
             raise stream.short(needed)

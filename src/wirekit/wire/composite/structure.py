@@ -34,15 +34,15 @@ class Checking(NamedTuple):
 
 
 class Step(NamedTuple):
-    """How to read a member.
+    """The functions that read a member.
 
     Attributes:
-        name: the member's.
-        parse: reads it, whatever it is.
-        unpack, size: read an integer where nobody asks for spans; None and 0 for all else.
+        name: the name of the member.
+        parse: reads any member.
+        unpack, size: read an integer if no spans are requested; None and 0 for other members.
         table: the symbols of the integer, or its bit fields, if it has some.
-        low, high: a number outside of these is for ``parse`` to judge.
-        frame: whether one above the limit ``frame`` is.
+        low, high: a number outside of these bounds is left to ``parse``.
+        frame: whether a number above the limit ``frame`` is left to ``parse``, too.
     """
 
     name: str
@@ -135,7 +135,7 @@ class Struct(Node):
 
     @cached_property
     def steps(self) -> list[Step]:
-        """How to read each member."""
+        """The step that reads each member."""
         return [_step(name, node) for name, node in self.members]
 
     @cached_property

@@ -1,1 +1,1 @@
-"""The compiler: construct graph to layout IR to engines (rows, trace, columns)."""
+"""The compiler: lowers construct graphs to the layout IR, and generates the engines from it (rows, trace, columns)."""

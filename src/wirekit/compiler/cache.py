@@ -1,4 +1,4 @@
-"""Generated kernels as modules on disk, so that they are compiled once a machine and not once a process.
+"""Stores generated kernels as modules on disk, so that they are compiled once a machine and not once a process.
 
 The directory is ``WIREKIT_CACHE_DIR``, or else ``wirekit`` in the user's cache directory (``XDG_CACHE_HOME`` or
 ``~/.cache``; ``~/Library/Caches`` on macOS). A module's name is a hash of its text, whose first lines name all that

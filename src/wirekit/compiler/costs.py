@@ -1,8 +1,8 @@
 """Estimates the memory of decoded Python values from the layout, for ``Limits.memory``.
 
 The figures are those of CPython on 64 bits, rounded up. Both engines charge the same for the same value, so that they
-give up at the same one. What is not told by the layout is charged when it is met: elements of lists, protobuf fields,
-decompressed bytes, verdicts that are bad.
+exceed the limit at the same value. Costs that the layout does not determine are charged when they occur: elements of
+lists, protobuf fields, decompressed bytes, bad verdicts.
 """
 
 from __future__ import annotations

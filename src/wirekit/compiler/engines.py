@@ -1,7 +1,6 @@
-"""The engines: a table of their names, of what each does, and of what ``wirekit explain`` shows of it.
+"""The table of engines: their names, their functions, and the code that ``wirekit explain`` prints for each.
 
-``wirekit.engine`` takes the engines that decode and encode from here, ``wirekit explain --engine`` what it can show,
-and the tests what they compare.
+``wirekit.engine``, ``wirekit explain --engine`` and the tests read the engines from this table.
 """
 
 from __future__ import annotations

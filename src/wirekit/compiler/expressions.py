@@ -1,7 +1,7 @@
-"""``this`` expressions as explicit trees: what a layout computes from fields that were read before.
+"""Converts ``this`` expressions, by which a layout computes values from earlier fields, to explicit trees.
 
-construct's expression objects are walked, never printed and parsed. Only what an engine can compute without surprises
-is let through: names, numbers, lengths, comparisons, and arithmetic whose result stays as small as its operands.
+construct's expression objects are walked, never printed and parsed. Only names, numbers, lengths, comparisons, and
+arithmetic whose result stays as small as its operands are accepted, because every engine computes these alike.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Code generated from schemas, cached by key until the schema is unregistered.
 
-A key that is registered again may stand for another layout, so nothing that was generated from the old one may be used
-for it. Whatever caches by key uses ``by_key``.
+A key that is registered again may stand for another layout, so nothing that was generated from the old layout may be
+used for it. Every cache by key uses ``by_key``.
 """
 
 from __future__ import annotations

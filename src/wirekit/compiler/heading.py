@@ -1,8 +1,9 @@
 """A byte pattern for the beginning of a layout's frames, which lets a search skip impossible positions.
 
-From the IR come the first numbers, varints too, that can be told wrong by themselves: a length that is too small for
-what it covers or larger than the limit, a constant, a number that must have a name. The pattern is a regular expression
-and runs over megabytes at once. It may match where no frame is; it matches wherever one is that decodes cleanly.
+The pattern tests the first numbers of the IR, including varints, that can be wrong by themselves: a length that is too
+small for the fields that it covers or larger than the limit, a constant, a number that must have a symbol. The pattern
+is a regular expression and runs over megabytes at once. It may match where no frame begins; it always matches where a
+frame begins that decodes cleanly.
 """
 
 from __future__ import annotations

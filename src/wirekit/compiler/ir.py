@@ -1,6 +1,6 @@
 """The layout IR: every schema as a tree of few, explicit, typed nodes that all engines are generated from.
 
-Nothing is implied: sizes are numbers, what covers what is a pair of field indexes, conditions are expression trees. A
+Nothing is implied: sizes are numbers, covered fields are a pair of field indexes, conditions are expression trees. A
 node knows its least size in bytes (``minimum``), which bounds counts. ``str(node)`` prints the tree. See docs/ir.md.
 """
 

@@ -1,4 +1,4 @@
-"""Record batches as JSON lines, by generated code: what ``wirekit.values.json_text`` gives for ``to_json`` of each row.
+"""Record batches as JSON lines, by generated code: the same as ``wirekit.values.json_text`` of ``to_json`` of a row.
 
 A line is an object whose fields are columns of the batch or constants. Numbers and times are written as integers,
 ``binary`` as hex, text and dictionaries of text as strings, flags as ``true`` and ``false``, nulls as ``null``. For

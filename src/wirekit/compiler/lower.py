@@ -1,4 +1,4 @@
-"""construct graph to layout IR. A node that cannot be seen through is an error that names it and its path."""
+"""Lowers a construct graph to the layout IR. An unknown node is an error that names it and its path."""
 
 from __future__ import annotations
 

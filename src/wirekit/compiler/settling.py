@@ -1,4 +1,4 @@
-"""Applies the caller's context to a layout: choices that it decides are resolved before code is generated."""
+"""Applies the caller's context to a layout: choices that the context decides are resolved before code is generated."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Tools for generating Python, shared by both halves of the rows engine: functions, names, expressions, scopes.
 
-Nothing here knows whether the code will decode or build; ``rows`` and ``rows.build`` write one function a node each.
+Nothing here knows whether the code decodes or builds; ``rows`` and ``rows.build`` generate one function per node.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Values of the layout's expressions, and what they read. Nothing here draws."""
+"""Evaluates the expressions of a layout, and lists the fields that they read."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Conditions and alternatives: what may not be there has nullable columns.
+"""Conditions and branches: fields that may be absent have nullable columns.
 
-Alternatives of a choice share a column where they have a field of the same path and type: what a record holds tells
-which it was. Where types differ, the later one is called ``<path>:<type>``.
+Branches of a choice share a column if they have a field of the same path and type; the other fields of a record tell
+the branches apart. If the types differ, the later column is named ``<path>:<type>``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Python functions that the interpreters call: checksums that have no code there, and a user's own values.
+"""Python functions that the interpreters call: checksums without compiled code, and a user's own values.
 
-A function gets (address of the data, start, end, at): the range of bytes it is about, and where their checksum is.
+A function gets (address of the data, start, end, at): the range of its bytes, and the position of their checksum.
 """
 
 from __future__ import annotations

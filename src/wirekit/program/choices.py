@@ -1,4 +1,4 @@
-"""Selects the alternative of a record, or the content of a field, by the fields before it."""
+"""Selects the branch of a record, or the content of a field, by the fields before it."""
 
 from __future__ import annotations
 

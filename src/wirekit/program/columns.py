@@ -1,4 +1,4 @@
-"""The columns that a layout has: their names, types and lists, whatever fills them or builds from them."""
+"""The columns of a layout: their names, types and lists, for reading and for building."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Protobuf messages in a record, and fields that hold records, compressed or not, as other fields say."""
+"""Protobuf messages in a record, and fields with nested records, whose codec other fields select."""
 
 from __future__ import annotations
 

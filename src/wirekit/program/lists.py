@@ -1,10 +1,10 @@
-"""Lists inside a record: a loop, and arrays with an element an element.
+"""Lists inside a record: a loop that appends each element to arrays.
 
-The elements of all rows stand one after the other, in arrays of their own; ``lo<number>`` has where those of each row
-end, or of each element of the list around it, so that lists nest.
+The elements of all rows are in arrays, one after the other. ``lo<number>`` has the end of the elements of each row, or
+of each element of the list around it, so that lists nest.
 
-A count is compared with the bytes that are left before any element is read, as many as fit at the least size of an
-element, at least one byte each. So arrays grow with what was read, never with a number.
+Before any element is read, a count is compared with the number of elements that fit into the bytes left, at their least
+size but at least one byte each. So arrays grow with the bytes that were read, never with a count.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Protobuf messages as tables of their fields: what ``kernels.protobuf`` walks, and which columns they have.
+"""Protobuf messages as tables of their fields, which ``kernels.protobuf`` walks, and the columns of the fields.
 
-Each field of a message has a slot, those of the messages inside it too, so that a slot stands for a path. Lists inside
-of lists and messages inside of messages of their own type have none.
+Each field has a slot, including the fields of nested messages, so a slot stands for a path. Lists inside lists, and
+messages inside messages of their own type, have no slot.
 """
 
 from __future__ import annotations

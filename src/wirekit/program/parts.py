@@ -1,9 +1,9 @@
-"""Structures that a record reaches by several ways, one at a time: read once, after what leads there.
+"""Structures that a record reaches by several paths, but at most once: read once, after all of these paths.
 
-Headers inside of headers are such: whatever stands in front, an inner one is the same. Written out on each way, a
-program would grow with the number of ways. So where such a structure stands, the program only notes where it begins;
-it is read when all that may lead there is done. This is right where nothing follows it but bytes up to the limit,
-and its expressions read nothing outside of it. Its columns are called by its own name, in lower case.
+Network headers are an example: TCP is the same after IPv4 and IPv6. With a copy on each path, a program would grow with
+the number of paths. So the program only stores the start of such a structure where a path reaches it, and reads it
+after all steps that may reach it. This is correct if only bytes up to the limit follow the structure, and its
+expressions read nothing outside it. Its columns begin with its own name, in lower case.
 """
 
 from __future__ import annotations

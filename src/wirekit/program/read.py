@@ -1,10 +1,10 @@
-"""The program that reads records of a layout into columns, made from the IR of one record.
+"""Generates the program that reads records of a layout into columns from the IR of one record.
 
-Values are added to columns where they are read; a record that turns out to be bad takes back what it added. A field
-that does not fit ends the record with the number of a reason. If an enclosing length of the record still tells where
-the next one begins, the scan goes on there, else the range is done.
+Values are appended to columns where they are read; the values of a record that turns out to be bad are removed. A field
+that does not fit ends the record with the number of a reason. If an enclosing length gives the start of the next
+record, the scan continues there; otherwise the range ends.
 
-Nothing is taken silently for something else: a node that has no column is ``Misuse`` with its path.
+A node that cannot have a column is ``Misuse`` with its path; nothing is replaced silently.
 """
 
 from __future__ import annotations

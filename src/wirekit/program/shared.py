@@ -1,4 +1,4 @@
-"""Parts that are put off (see ``program.parts``): where one stands is noted, and it is read when that is known."""
+"""Steps for shared structures (see ``program.parts``): stores the start of a structure, and reads it later."""
 
 from __future__ import annotations
 

@@ -4,11 +4,11 @@ A program reads one record. It works on a position in the buffer and on register
 by their number: constants, limits (positions), sizes, values of fields, flags. Floats and unsigned numbers of 64 bits
 are in a register as their bits are. The first registers have a meaning of their own, see ``RANGE`` and the others.
 
-The class of a step is its only description: the types of its fields tell which registers it reads and writes and
-which steps are inside, ``TEXT`` how it is shown. Passes, ``show`` and the encoders of ``runtime`` go by these.
+The class of a step is its only description: the types of its fields give the registers that it reads and writes and
+the steps inside it, and ``TEXT`` its printed form. Passes, ``show`` and the encoders of ``runtime`` use these.
 
-A step that finds something wrong ends the record with the number of a reason, unless it stands in a ``Try``, or its
-``Fault`` is a cut in a ``Loop`` that leaves a cut element alone.
+A step that detects an error ends the record with the number of a reason, unless it is in a ``Try``, or its ``Fault`` is
+a cut in a ``Loop`` that tolerates a cut element.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The error for a layout that gives no columns, in words for a reader who does not know the IR."""
+"""The error for a layout that has no columns, in terms of the vocabulary instead of the IR."""
 
 from __future__ import annotations
 

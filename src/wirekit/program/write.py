@@ -1,7 +1,7 @@
-"""The program that writes records of a layout from columns, made from the IR of one record.
+"""Generates the program that writes records of a layout from columns, from the IR of one record.
 
-Lengths, counts and checksums are written over the zeros that were left for them, when what they cover is there. A row
-that does not fit the layout ends the program with the number of a refusal.
+Space is reserved for lengths, counts and checksums, which are written after the fields that they cover. A row that does
+not fit the layout ends the program with the number of a refusal.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Conditions, alternatives and lists in a write program.
+"""Conditions, branches and lists in a write program.
 
-What a record does not read must have no value. Structures that a record reaches by several ways are written once, as
-``program.parts`` reads them once: where one stands, a flag is set, and it is written when all that may lead there is
-done. What stands behind it, and what is computed of it, comes after that.
+Columns of fields that a record does not have must have no value. Structures that a record reaches by several paths are
+written once, as ``program.parts`` reads them once: a path that reaches one sets a flag, and the structure is written
+after all of these paths. The bytes behind it, and the numbers computed from it, are written after that.
 """
 
 from __future__ import annotations

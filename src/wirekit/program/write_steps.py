@@ -1,8 +1,8 @@
 """The steps of a write program, beside those that it shares with read programs (see ``program.steps``).
 
-A write program writes the record of one row of columns. Its position is in the bytes that are written; whoever runs it
-makes room and runs the record again when a step has none. A register that holds an index says which value of a column
-is meant: that of a row, or of an element of a list. ``GIVEN`` columns are those that a batch has.
+A write program writes one row of columns as a record. Its position is in the output. If a step has no space, its caller
+enlarges the output and runs the record again. A register with an index selects a value of a column: that of a row, or
+of an element of a list. ``GIVEN`` columns are the columns of a batch.
 """
 
 from __future__ import annotations

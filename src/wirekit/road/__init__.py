@@ -1,12 +1,12 @@
-"""Captures to frames by columns: what is usual in one pass over arrays, what is odd by objects.
+"""Decodes captures by columns: plain connections in passes over arrays, odd flows by objects.
 
-- ``packets``: a capture file to arrays of TCP segments, by the layouts of ``net`` in the columns engine.
-- ``streams``: segments to flows, and the bytes of each plain connection put together.
-- ``pairing``: what a protocol declares, so that its frames are named and paired by joins.
-- ``index``: streams to the frame index: schema, API, request of each frame, without work in Python for any of them.
-- ``tables``: the index to rows of the pipeline's tables; odd flows take ``wirekit.pipeline.flows``.
+- ``packets`` reads a capture file into arrays of TCP segments, by the layouts of ``net`` in the columns engine.
+- ``streams`` groups segments to flows, and joins the bytes of each plain connection.
+- ``index`` finds the frames in the streams: schema, API and request of each frame, without Python code per frame.
+- ``tables`` writes the rows of the pipeline's tables; odd flows take ``wirekit.pipeline.flows``.
 
-A connection is plain when all of its bytes are there, in order or repeated. It is indexed when the handshake is there
-too, its protocol declares its pairing, its frames decode and its responses have requests; else its bytes are followed
-by ``wirekit.conversation``. Every other flow is odd. Objects are the reference: both roads give the same rows.
+A connection is plain if all of its bytes are captured, in order or repeated. Its frames are indexed if its protocol
+declares a pairing (``wirekit.conversation.pairing``), all frames decode, and every response has its request; otherwise
+``wirekit.conversation`` follows its bytes. Every other flow is odd. Objects are the reference: both roads give the same
+rows (docs/road.md).
 """

@@ -1,4 +1,4 @@
-"""Decoded frames to the tables: calls of requests with their answers, and what follows from several rows together.
+"""Assembles table rows from decoded frames: calls of requests with their responses, and values from several rows.
 
 The rules are those of ``wirekit.pipeline.calls``, over whole columns.
 """

@@ -1,6 +1,6 @@
-"""What is known of the conversations of open connections, from window to window: a row of columns for each.
+"""The state of open conversations between windows: a row of columns for each connection.
 
-A connection is here while nothing of it is pending but whole frames that wait, such as requests without an answer.
+A connection has a row here if only whole frames of it are pending, such as requests without a response.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The loops of ``kernels``, compiled once a machine and kept where generated kernels are."""
+"""The loops of ``kernels``, compiled once a machine and stored with the generated kernels."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """The connections of a capture from window to window.
 
-Plain connections are followed by ``streams``, and objects follow the others: within a window, with what was known at
-its begin. At its end they give a connection back when nothing of it is pending. What is known of a connection's bytes
-has one form for both, the state of ``wirekit.capture.tcp.Connection``, which is plain JSON data. What is known of its
-conversation is a row of ``wirekit.road.begun`` while columns follow it; objects are made of that for what is odd.
+``streams`` follows plain connections, and objects follow the others within a window, from the state at its beginning.
+At the end of the window objects give a connection back if nothing of it is pending. Both use one form for the state of
+a connection's bytes: the state of ``wirekit.capture.tcp.Connection``, plain JSON data. While columns follow a
+connection, the state of its conversation is a row of ``wirekit.road.begun``; if the connection becomes odd, objects are
+created from the row.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The values of indexed frames in columns: each frame is decoded once, together with its layout and kind.
+"""Decodes indexed frames into columns: each frame once, together with all frames of its layout and kind.
 
-Connections with a frame that is not plainly usual (a bad verdict, something that only its dialogue knows) are left to
-objects as a whole: ``Contents.odd`` names them, and nothing of theirs is in what is given.
+A connection with an unusual frame (a bad verdict, or a fact that only its dialogue knows) is left to objects as a
+whole: ``Contents.odd`` names it, and the results contain none of its frames.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Long connections of shuffled captures: one task finds and pairs their frames, others decode them.
 
-Finding frames is cheap and needs them in order, decoding is neither. So of a connection that reaches over several
-windows, each window whose frames columns may take is stored as a unit: its bytes in order and what is known where they
-begin. A unit is plain if all of its frames go by columns, and the connection goes on behind it as was foreseen. The
-tables are right only if all units are plain, and if nothing behind the first of them depends on what they hold;
-otherwise one task has to follow the flow again, without units.
+Finding frames is cheap but needs their order; decoding is expensive and does not. So each window of a long connection
+is stored as a unit, if columns can read its frames: its bytes in order, and the state at its beginning. A unit is plain
+if columns read all of its frames, and the connection continues after it as expected. The tables are correct only if all
+units are plain, and if nothing behind the first unit depends on their content; otherwise one task follows the flow
+again, without units.
 """
 
 from __future__ import annotations

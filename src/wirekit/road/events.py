@@ -1,4 +1,4 @@
-"""Packets and streams of a window as the events that objects take."""
+"""Converts packets and streams of a window to the events that objects process."""
 
 from __future__ import annotations
 

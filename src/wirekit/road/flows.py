@@ -1,4 +1,4 @@
-"""Windows of rows of the table ``packets`` to the tables by columns: what tasks of Spark have handed on."""
+"""Writes the tables by columns from rows of the table ``packets``, which tasks of Spark pass on, window by window."""
 
 from __future__ import annotations
 

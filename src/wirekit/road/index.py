@@ -1,7 +1,7 @@
-"""The frame index: of each frame of plain connections where it is, what it is, and which request it answers.
+"""The frame index: the place, the kind and the request of each frame of plain connections.
 
-Protocols are recognised as objects do it, once a connection; all else is done for all frames at once. A connection in
-which anything is unusual becomes odd, and nothing of it is in the index.
+The protocol of a connection is recognised once, as by objects; all other work is done for all frames together. A
+connection with anything unusual becomes odd, and none of its frames is in the index.
 """
 
 from __future__ import annotations

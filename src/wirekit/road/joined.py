@@ -1,7 +1,7 @@
-"""Connections that were joined in the middle: when their protocols may be recognised, for all of a window at once.
+"""Connections that were joined in the middle: finds the point at which the protocol of each may be recognised.
 
-Objects look at the bytes of such a connection with each piece that comes. Recognition goes by whole frames, so here the
-frames that may begin in the first bytes are found for all connections together.
+Objects try to recognise the protocol of such a connection with each new piece of bytes. Recognition needs whole frames,
+so this module finds the frames that may begin in the first bytes, for all connections of a window together.
 """
 
 from __future__ import annotations

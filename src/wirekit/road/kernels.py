@@ -1,8 +1,8 @@
-"""Loops over packets, streams and frames, compiled by numba; ``wirekit.road.compiled`` gives them.
+"""Loops over packets, streams and frames, compiled by numba; ``wirekit.road.compiled`` provides them.
 
-They know TCP's numbers and nothing of any protocol. What they do not plainly understand they mark as odd, and leave to
-objects: ``wirekit.capture.tcp`` says what a segment means, and where these loops do not mark anything they agree with
-it.
+They know the numbers of TCP and no protocol. They mark every irregularity as odd and leave it to objects:
+``wirekit.capture.tcp`` defines the meaning of a segment, and the loops agree with it on everything that they do not
+mark.
 """
 
 from __future__ import annotations

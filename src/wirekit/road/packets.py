@@ -1,7 +1,7 @@
-"""Capture files to arrays of TCP segments, by the layouts of ``net`` in the columns engine.
+"""Reads capture files into arrays of TCP segments, by the layouts of ``net`` in the columns engine.
 
-A packet that is not plainly a whole TCP segment is dissected as an object, which says what it is. A file in which
-anything is damaged is left to objects as a whole: they look for packets behind the damage.
+A packet that is not plainly a whole TCP segment is dissected as an object. A file with damage is left to objects as a
+whole: they search for packets behind the damage.
 """
 
 from __future__ import annotations

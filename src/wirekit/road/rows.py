@@ -1,4 +1,4 @@
-"""Segments as rows of the table ``packets``, made of arrays: for flows that objects follow, and for tasks of Spark."""
+"""Converts arrays of segments to rows of the table ``packets``: for flows that objects follow, for tasks of Spark."""
 
 from __future__ import annotations
 

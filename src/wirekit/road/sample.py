@@ -1,4 +1,4 @@
-"""A small capture that makes the road of columns do all that it can: what it needs is compiled before it is needed."""
+"""A small capture that exercises every kernel of the road of columns, so that all are compiled in advance."""
 
 from __future__ import annotations
 

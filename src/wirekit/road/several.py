@@ -1,4 +1,4 @@
-"""Tables that have several rows a call: rows of request and answer that agree are one, and errors are inherited."""
+"""Tables with several rows per call: merges matching rows of request and response, and passes errors on to rows."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Where a large capture file may be cut: at its records, which are found in many places at once.
+"""Splits a large capture file at its records, which are searched in many places at once.
 
-A walk begins at a guess, the first bytes of a range that look like a packet's record, and ends at the first packet
-behind the range. A range is right if the walk over the one in front of it ends where its own begins. From the first one
-on that is not, one walk goes over all records in order.
+A walk begins at a guess, the first bytes of a range that look like a packet record, and ends at the first packet behind
+the range. The guess is right if the walk over the previous range ends there. From the first wrong guess on, one walk
+goes over all records in order.
 """
 
 from __future__ import annotations

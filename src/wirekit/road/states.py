@@ -1,6 +1,7 @@
-"""What is known of the TCP of all flows of a capture, from window to window: a row of columns for each flow.
+"""The TCP state of all flows of a capture between windows: a row of columns for each flow.
 
-A connection that has ended stays here for minutes, as segments may come late; most flows of a capture are such.
+A connection that has ended stays here for a while, because segments may arrive late; most flows of a capture have
+ended.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Segments to flows, and of each flow that is one plain connection the bytes of both sides put together."""
+"""Groups segments to flows, and joins the bytes of both sides of each flow that is one plain connection."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A capture to the pipeline's tables, window by window: whole plain connections by the frame index.
+"""Writes the pipeline's tables from a capture, window by window: whole plain connections by the frame index.
 
-Plain connections that reach beyond a window are followed from their bytes, all others from their packets.
+Plain connections that extend beyond a window are followed by their bytes, all other connections by their packets.
 """
 
 from __future__ import annotations

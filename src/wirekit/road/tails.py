@@ -1,4 +1,4 @@
-"""Frames of which a window has the begin only: their bytes go to the next one."""
+"""Frames of which a window has only the beginning: carries their bytes to the next window."""
 
 from __future__ import annotations
 

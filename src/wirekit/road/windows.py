@@ -1,8 +1,8 @@
-"""The packets of a capture, of one file or more, window by window.
+"""The packets of a capture of one or more files, window by window.
 
-All that belongs in front of a window by its time is in an earlier one, so that what is done window by window is done in
-the order of time. Where packets are far out of order, windows grow. A first pass over the records alone finds where
-windows may end, and whether any file is damaged in front of its end: then objects read all of them.
+No packet of a window is older than a packet of an earlier window, so work window by window is in the order of time. If
+packets are far out of order, windows grow. A first pass over the record headers finds where windows may end, and
+whether a file is damaged before its end; in that case objects read all files.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Arrow batches to bytes, by the write programs of layouts."""
+"""Builds the bytes of Arrow batches by the write programs of layouts."""
 
 from wirekit.compiler.building.assembling import assembled, build_columns, record_batch, source
 

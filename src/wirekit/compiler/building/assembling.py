@@ -1,7 +1,7 @@
 """Columns to bytes: the inverse of the columns engine, by the write program of the same layout.
 
-``building.run`` runs the program over the columns, ``building.contents`` puts rows back into the records that held
-them. Here what stands in front of the records is written.
+``building.run`` runs the program over the columns, ``building.contents`` joins the rows of nested records to the
+records that contain them. This module writes the header before the records.
 """
 
 from __future__ import annotations

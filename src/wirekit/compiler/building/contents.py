@@ -1,7 +1,7 @@
-"""Records that others hold, from rows: those of one record go back into it, compressed where it says so.
+"""Joins rows of nested records to the record that contains them, and compresses them as its fields say.
 
-Rows belong together where ``@index`` ascends and ``@offset``, if there is one, stays. What the field that holds them is
-written as depends on the fields in front of it: a first run of the program finds that out.
+Consecutive rows belong to one record if ``@index`` ascends and ``@offset``, if it exists, is constant. The fields
+before the nested records select their codec, so a first run of the program evaluates these fields.
 """
 
 from __future__ import annotations

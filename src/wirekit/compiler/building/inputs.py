@@ -1,6 +1,6 @@
-"""Arrow columns as the plain arrays that write programs read: types, offsets, validity, names for numbers.
+"""Converts Arrow columns to the plain arrays that write programs read: types, offsets, validity, symbols to numbers.
 
-A slice or a column of another width is taken as it is; nothing is copied but what has to change.
+Slices, and columns of another width, are read in place; only arrays that have to change are copied.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A write program is run over the rows of a batch; what it writes to grows as it is filled."""
+"""Runs a write program over the rows of a batch; the output buffer grows on demand."""
 
 from __future__ import annotations
 

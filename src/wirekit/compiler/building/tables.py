@@ -1,8 +1,8 @@
 """The columns of a protobuf message as the table that ``runtime.write_messages`` writes messages by.
 
-A table begins with the place of each slot's entry, -1 where it has none; then come the entries, a message's in front
-of those of its fields. Only what a batch gives, what must be there, and what the rest of the record needs has one: so
-a message type of hundreds of fields costs as much as those that are used.
+A table begins with the place of each slot's entry, or -1; then come the entries, the entry of a message before those of
+its fields. Only fields that the batch has, required fields, and fields that other parts of the record need have an
+entry, so a message type of hundreds of fields costs only as much as the fields in use.
 """
 
 from __future__ import annotations

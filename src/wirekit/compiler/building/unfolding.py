@@ -1,8 +1,7 @@
-"""Lists as the elements of all of them, one after the other, and where those of each begin.
+"""Flattens list columns: the elements of all lists one after the other, and the start of each list.
 
-Columns inside the same list have lists of the same lengths, so an element of all of them is at one place. Whether they
-are, and whether offsets stay inside of what they point into, is looked at here, once; nothing is read by an offset
-before.
+Columns inside the same list must have lists of the same lengths, so that an element has one index in all of them. This
+module checks the lengths, and that offsets stay inside the arrays, before anything is read by an offset.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The arrays that were filled become Arrow columns, without being copied once more."""
+"""Converts the filled arrays to Arrow columns without another copy."""
 
 from __future__ import annotations
 

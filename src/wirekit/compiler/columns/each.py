@@ -1,8 +1,8 @@
-"""The byte strings of a column, each a value of one schema: all of them scanned at once.
+"""Decodes a column of byte strings, each a value of one schema, in one scan.
 
-A value of a schema that is one record is a row; a list of records has a row a record. What does not decode is a text a
-value, and never costs its neighbours: a batch in which hostile bytes use up what ``Limits`` grants is scanned again in
-halves, down to the value to blame.
+A value is a row if the schema is one record; if it is a list of records, each record is a row. A value that does not
+decode has an error text and never affects its neighbours: if hostile bytes exhaust the ``Limits`` of a batch, the batch
+is scanned again in halves, down to the value that caused it.
 """
 
 from __future__ import annotations

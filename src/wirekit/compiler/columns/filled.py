@@ -1,4 +1,4 @@
-"""The arrays of columns and lists: what is known of them beforehand, and how they grow while they are filled."""
+"""The arrays that a scan fills for columns and lists: their types, initial sizes, and growth."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Lists of records of which what stands in front tells the layout: a program for each that there is.
+"""Record lists whose layout a header selects; one program per variant.
 
-What stands in front is read by the reference engine, once a buffer. It picks the list, and in a record every choice
-that depends on it alone; so the program has nothing of the other cases.
+The reference engine reads the header, once a buffer. The header selects the list, and every choice in a record that
+depends on the header alone, so the program contains no steps for the other cases.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The columns that a layout may have, whether a buffer fills them or not."""
+"""The columns that a layout may have, including those that a buffer does not fill."""
 
 from __future__ import annotations
 

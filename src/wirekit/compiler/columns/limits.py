@@ -1,7 +1,8 @@
-"""A limit that is passed inside compressed data is an error of the record around it, as in the reference engine.
+"""Limits exceeded inside compressed data: an error of the outermost record, as in the reference engine.
 
-That engine opens records where they stand. It gives up the outermost one when a limit is passed anywhere inside, unless
-damage has ended the decompressed data before. The path of the error leads inside, and no row comes from there.
+The reference engine decompresses nested records in place. If a limit is exceeded anywhere inside, it rejects the
+outermost record, unless damage has ended the decompressed data before. The path of the error leads to the place, and
+the outermost record has no rows.
 """
 
 from __future__ import annotations

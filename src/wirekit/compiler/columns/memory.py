@@ -1,8 +1,8 @@
-"""Memory of Arrow's pool, which keeps what was freed: new pages would cost as much as a scan.
+"""Allocates arrays from Arrow's pool, which keeps freed memory: new pages would cost as much time as a scan.
 
-Each row is written into twenty arrays and more. Large allocations begin with a page; arrays that all do so push
-each other out of the processor's cache, which has few places for what stands at the same place of a page. So each
-begins at another.
+Each row is written to twenty or more arrays. Large allocations begin at a page boundary, and arrays that all begin
+there evict each other from the processor's cache, which has few places for addresses with the same offset in a page. So
+each array begins at another offset.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Numbers that have names, as dictionaries of their names."""
+"""Numbers with symbols as dictionary arrays of their symbols."""
 
 from __future__ import annotations
 

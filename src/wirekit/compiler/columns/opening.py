@@ -1,8 +1,8 @@
-"""Records that other records hold, of another layout: opened, and each a row beside the fields of the one around it.
+"""Unpacks nested records of another layout, compressed or not: a row for each, with the fields of the outer record.
 
-What holds them may be compressed. A row that holds none stays as it is, and so does one that cannot be opened: its
-bytes stay, ``<path>.ok`` is false and the errors tell why. The columns of what is inside are called
-``<path>.<field>``; ``@index`` is the number of the record in the one around it.
+A row without nested records stays as it is. So does a row whose nested records cannot be unpacked: it keeps the bytes,
+``<path>.ok`` is false, and the errors have the reason. Columns of nested records are named ``<path>.<field>``;
+``@index`` is the number of the record in the outer record.
 """
 
 from __future__ import annotations

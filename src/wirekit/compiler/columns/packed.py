@@ -1,4 +1,4 @@
-"""Records that hold others of their own layout compressed: a level of them is opened, and scanned as the next one."""
+"""Unpacks compressed records of the same layout, level by level: the data of one level is scanned as the next level."""
 
 from __future__ import annotations
 

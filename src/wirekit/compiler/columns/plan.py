@@ -8,7 +8,7 @@ A record-like schema is, in this order of preference,
 - one record, with lists in it or not: then the buffer is one after the other, up to its end. A record that takes all
   bytes, as a protobuf message does, is the only one.
 
-What may stand inside a record is decided by ``program.read``.
+``program.read`` decides which nodes a record may contain.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""Protobuf messages as columns: tables of their fields for ``kernels.protobuf``, and what it reads as Arrow arrays.
+"""Protobuf messages as columns: tables of their fields for ``kernels.protobuf``, and its results as Arrow arrays.
 
-Each field of a message has a slot, those of the messages inside it too, so that a slot stands for a path. What a
-record holds is written into arrays of an element a slot; a field gets a column when it is seen first. So a message of
-hundreds of fields costs as much as those that are there. Elements of lists are written one after the other, with
-their slot and row, and are sorted by them at the end.
+Each field has a slot, including the fields of nested messages, so a slot stands for a path. The values of a record are
+written to arrays with one element per slot; a field gets a column when it occurs first. So a message of hundreds of
+fields costs only as much as the fields that occur. Elements of lists are written one after the other, with their slot
+and row, and are sorted by these at the end.
 
-Columns: a field by its path; a list of numbers or strings as a list; a list of messages as one list a field, all of
-the same length, null where an element does not have the field. Not in columns, and named in the metadata
-``wirekit.left_out``: lists inside of lists, and messages inside of messages of their own type. A message inside that
-occurs nowhere in the buffer has no columns, unless they are asked for. ``<path>.ok`` is the verdict on the whole
-message: required fields are there, their numbers have names, and text is UTF-8.
+Columns: a field by its path; a list of numbers or strings as a list; a list of messages as one list per field, all of
+the same length, null where an element lacks the field. Lists inside lists, and messages inside messages of their own
+type, have no columns; the metadata ``wirekit.left_out`` names them. A nested message that never occurs in the buffer
+has no columns unless they are requested. ``<path>.ok`` is the verdict on the whole message: required fields are
+present, enum numbers have symbols, and text is UTF-8.
 """
 
 from __future__ import annotations

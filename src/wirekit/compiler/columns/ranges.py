@@ -1,4 +1,4 @@
-"""Frames that somebody else has cut: one record in each range of a buffer, with no work in Python for each of them."""
+"""Decodes frames at given ranges of a buffer, one record in each range, without Python code per frame."""
 
 from __future__ import annotations
 

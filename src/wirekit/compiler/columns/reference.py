@@ -1,8 +1,7 @@
-"""Asks the reference engine about a single record: it alone supplies errors and verdicts on compressed data.
+"""Decodes a single record by the reference engine, which alone supplies errors and verdicts on compressed data.
 
-The interpreter only tells which records it refuses. The reference engine decodes each of them again, alone, where it
-stands and within the same limits; what it raises is the error. That takes about as long as ``wirekit.decode`` of the
-record.
+The interpreter only detects bad records. The reference engine decodes each bad record again in place, within the same
+limits, and raises the error. This takes about as long as ``wirekit.decode`` of the record.
 """
 
 from __future__ import annotations

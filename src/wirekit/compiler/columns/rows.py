@@ -1,6 +1,6 @@
-"""The rows of a batch as light Python records, a thousand at a time.
+"""The rows of a batch as named tuples, converted a thousand at a time.
 
-Columns become Python lists, and the lists named tuples. Nothing here knows a layout: any batch will do.
+Columns become Python lists, and these are zipped to named tuples. Nothing here knows a layout: any batch will do.
 """
 
 from __future__ import annotations

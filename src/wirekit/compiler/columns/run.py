@@ -1,4 +1,4 @@
-"""The interpreter is run over the ranges of a level; the arrays that it fills grow as they are filled."""
+"""Runs the interpreter over the ranges of a level; the arrays that it fills grow on demand."""
 
 from __future__ import annotations
 

@@ -1,31 +1,31 @@
 """The columns engine: a buffer of many records to a ``pyarrow.RecordBatch``, by programs made from the IR.
 
-``columns.plan`` finds the list of records in a schema, ``program.read`` says how one is read, ``run`` has the
-interpreter scan them. Compressed records are opened and scanned by the same program, and the arrays that were filled
-become Arrow columns without being copied once more. ``columns.reference`` asks the reference engine what is wrong with
-a record, so that errors have one source.
+``columns.plan`` finds the list of records in a schema, ``program.read`` generates the program that reads a record, and
+``run`` runs the interpreter over the records. Compressed records are unpacked and scanned by the same program, and the
+filled arrays become Arrow columns without another copy. ``columns.reference`` gets the error of a record from the
+reference engine, so that errors have one source.
 
-Columns. One a field, called by its path (``message.key``, ``message.attributes.codec``), null where the field is not
-there. Numbers keep their size; those with names are int32 (int64 where that is too small), and the field's metadata
-has the names, as JSON under ``wirekit.symbols``. Times are timestamps; their metadata has the ``wirekit.unit``. Bytes
-are ``binary``, from 2 GiB on in one column ``large_binary``. Text is ``string``; what is not UTF-8 in it is U+FFFD.
-``<path>.ok`` is the verdict on a checksum, a length that bounds nothing, a constant, a text's encoding, decompression;
-null where there was nothing to verify. Columns of the scan:
+Columns. Each field has a column named by its path (``message.key``, ``message.attributes.codec``), null where the field
+is absent. Numbers keep their size. Numbers with symbols are int32 (int64 if that is too small), and the field's
+metadata has the symbols, as JSON under ``wirekit.symbols``. Times are timestamps; their metadata has the
+``wirekit.unit``. Bytes are ``binary``, or ``large_binary`` if one column has 2 GiB or more. Text is ``string``; bytes
+that are not UTF-8 become U+FFFD. ``<path>.ok`` is the verdict on a checksum, a length that bounds nothing, a constant,
+a text's encoding, or decompression; it is null where there was nothing to verify. Columns of the scan:
 
-- ``@offset``, ``@length``: where the record stands (bytes), in the buffer or in the decompressed data that it is from;
-- ``@gap``: bytes inside the record that no field explains, or that have no column, where the layout allows for any;
-- ``@depth``: 0 for the buffer, 1 for what was compressed in it, and so on; ``@wrapper``: the ``@offset`` of the
-  outermost record that holds the row compressed, null at depth 0. Both only where records can be compressed.
+- ``@offset``, ``@length``: the range of the record in bytes, in the buffer or in the decompressed data around it;
+- ``@gap``: bytes inside the record that no field explains, or that have no column, if the layout allows any;
+- ``@depth``: 0 for the buffer, 1 for data compressed in it, and so on; ``@wrapper``: the ``@offset`` of the outermost
+  record that contains the row compressed, null at depth 0. Both exist only if records can be compressed.
 
-A record that holds others is left out, they stand in its place. One that cannot be opened stays, with the bytes as
-they are. With ``wrappers=True`` all stay, each in front of what it holds, and two more columns tell of them:
-``@parent``, the row of the wrapper, and ``@left``, in a wrapper, the bytes behind the last good record in it.
+A record that contains other records is left out: they stand in its place. A record that cannot be unpacked stays, with
+its bytes. With ``wrappers=True`` all records stay, each before its content, and two more columns describe them:
+``@parent``, the row of the wrapper, and, for a wrapper, ``@left``: the bytes behind the last good record in it.
 
-The batch's metadata has ``wirekit.key``, ``wirekit.consumed`` (where the records end: a cut last one begins there),
-``wirekit.errors`` (how many there are), ``wirekit.front`` (what stands in front of the records, as JSON, where that
-tells what they are) and ``wirekit.left_out`` (paths without a column, see ``columns.protobuf``).
+The batch's metadata has ``wirekit.key``, ``wirekit.consumed`` (the end of the records, where a truncated last record
+begins), ``wirekit.errors`` (the number of errors), ``wirekit.front`` (the fields of the header as JSON, if a header
+selects the layout of the records) and ``wirekit.left_out`` (paths without a column, see ``columns.protobuf``).
 
-The interpreter is compiled when it is first needed and kept on disk (see ``cache``). It releases the GIL.
+The interpreter is compiled at first use and stored on disk (see ``cache``). It releases the GIL.
 """
 
 from __future__ import annotations

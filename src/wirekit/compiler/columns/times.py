@@ -1,4 +1,4 @@
-"""Numbers that count time since the epoch, as Arrow's timestamps and back: the same 64 bits by another type."""
+"""Converts integers that count time since the epoch to Arrow timestamps and back: the same 64 bits in another type."""
 
 from __future__ import annotations
 

@@ -1,13 +1,12 @@
-"""The building half of the rows engine: Python generated from the IR that writes values which are in order.
+"""The building half of the rows engine: Python code, generated from the IR, that writes valid values.
 
-Adjacent fixed fields are one ``struct`` call, lengths and checksums are patched when what they cover is there, or
-written at once where their number is known already. As in ``rows``, the generated code knows nothing but the way
-things should be: a value that does not fit, a field of another type, a record that keeps something in ``extra``, a
-mapping end it at once (``Unusual``), and the reference engine builds the same value, or says what is wrong with it.
-The value itself is never changed.
+Adjacent fixed fields are one ``struct`` call. Lengths and checksums are patched after the fields that they cover, or
+written at once if they are known before. As in ``rows``, the generated code handles only the usual case: for a value
+that does not fit, a field of another type, a record with ``extra``, or a mapping it raises ``Unusual``, and the
+reference engine builds the same value, or explains the error. The value itself is never changed.
 
-The code of each kind of node is written by ``rows.build_plain``, ``rows.build_structures`` and here, with
-``rows.build_code``; ``rows.build_state`` is what it runs with.
+``rows.build_plain``, ``rows.build_structures`` and this module generate the code of each kind of node, with
+``rows.build_code``; ``rows.build_state`` is its runtime.
 """
 
 from __future__ import annotations

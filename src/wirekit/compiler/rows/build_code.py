@@ -1,4 +1,4 @@
-"""A function of building code that is being written: what its next struct call writes, what is patched later."""
+"""A function of building code while it is generated: the fields of its next struct call, and the later patches."""
 
 from __future__ import annotations
 

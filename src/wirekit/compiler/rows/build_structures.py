@@ -1,4 +1,4 @@
-"""Building code for structures: lengths and checksums are written when what they cover is there."""
+"""Building code for structures: lengths and checksums are written after the fields that they cover."""
 
 from __future__ import annotations
 

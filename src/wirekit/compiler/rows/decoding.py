@@ -1,18 +1,17 @@
-"""The rows engine: Python generated from the IR that decodes what is in order, one value at a time.
+"""The rows engine: Python code, generated from the IR, that decodes valid bytes, one value at a time.
 
-Adjacent fixed fields are one ``struct`` call, positions and limits are local variables, paths are put together only
-when somebody asks for a verdict's path. The generated code reports wrong checksums, bytes that a frame's fields do not
-take, and what a message lacks. All else that is not as it should be, such as a bound exceeded or a number written in an
-unusual way, ends it at once (``Unusual``), and the reference engine decodes the same bytes and says what is wrong with
-them, with path, offset and all that was read before. So both engines give the same value, verdicts and errors, and only
-one of them has to explain.
+Adjacent fixed fields are one ``struct`` call, positions and limits are local variables, and the path of a verdict is
+composed only on request. The generated code reports wrong checksums, bytes behind a frame's fields, and missing fields
+of a protobuf message. For every other irregularity, such as an exceeded bound or a number in an unusual form, it raises
+``Unusual``, and the reference engine decodes the same bytes and explains them, with path, offset and all fields before
+the error. So both engines return the same value, verdicts and errors, and only one of them has to explain errors.
 
-The code of each kind of node is written by ``rows.numbers``, ``rows.blobs``, ``rows.structures``, ``rows.lists`` and
-here; ``rows.state`` is what it runs with. Its source has a name of its own (``wirekit explain KEY`` prints it), and
-shows up in tracebacks.
+``rows.numbers``, ``rows.blobs``, ``rows.structures``, ``rows.lists`` and this module generate the code of each kind of
+node; ``rows.state`` is its runtime. The source has a file name of its own, which tracebacks show; ``wirekit explain
+KEY`` prints it.
 
-The trace engine is the same code with the spans of the fields, which are recorded where they end (docs/spans.md); those
-between two branches by one call.
+The trace engine is the same code with the spans of the fields (docs/spans.md). A span is recorded where its field ends;
+the spans between two branches are recorded by one call.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Building from mappings without records between: Python generated from the IR that writes dicts of plain values.
+"""Building directly from mappings, without records: Python code, generated from the IR, that writes plain values.
 
-As ``rows.build``, but the value of a structure is a dict. It takes numbers, text, bytes (or their hex), lists and
-dicts; anything else, such as the JSON form of a symbol or what is kept under ``$keep``, ends it at once (``Unusual``),
-and the value is loaded and built in two steps.
+Like ``rows.build``, but the value of a structure is a dict. It accepts numbers, text, bytes (or their hex), lists and
+dicts. For anything else, such as the JSON form of a symbol or a ``$keep``, it raises ``Unusual``, and the value is
+loaded and built in two steps.
 """
 
 from __future__ import annotations

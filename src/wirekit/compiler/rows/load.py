@@ -1,8 +1,8 @@
-"""The loading part of the rows engine: Python generated from the IR that makes records of mappings in the JSON form.
+"""The loading part of the rows engine: Python code, generated from the IR, that converts JSON mappings to records.
 
-What a node's own ``load`` does in general, this does for dicts, lists and plain values; the mapping is never changed.
-Anything else, and whatever does not fit, ends it at once (``Unusual``), and the nodes' ``load`` takes the same mapping
-or says what is wrong with it.
+It does the work of the nodes' own ``load`` for dicts, lists and plain values; the mapping is never changed. For
+anything else, and for a value that does not fit, it raises ``Unusual``, and the nodes' ``load`` converts the same
+mapping, or explains the error.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Protobuf messages as writers write them: fields in order, shortest varints, nothing unknown, nothing missing.
+"""Decoding code for protobuf messages in canonical form: fields in order, shortest varints, none unknown or missing.
 
-Whatever else a message may be is for ``wirekit.wire.protobuf`` to read.
+``wirekit.wire.protobuf`` reads all other messages.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Decoding code for numbers and what they stand for: those next to each other are one struct call."""
+"""Decoding code for numbers, symbols and bit fields: adjacent numbers are one struct call."""
 
 from __future__ import annotations
 

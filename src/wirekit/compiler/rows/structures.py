@@ -1,4 +1,4 @@
-"""Decoding code for structures: their lengths bound what is inside, their checksums are verified."""
+"""Decoding code for structures: their lengths bound the fields inside, their checksums are verified."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from wirekit.compiler.building.inputs import ABSENT, NOTHING, Input, taken
 from wirekit.compiler.building.places import Rows, place
 from wirekit.compiler.building.tables import Table, table, wrong
 from wirekit.compiler.building.unfolding import Unfolded
+from wirekit.compiler.columns.memory import address
 from wirekit.errors import Misuse
 from wirekit.program.calls import Calls
 from wirekit.program.columns import Column, Repeated
@@ -106,7 +107,7 @@ def run(
     output, function, calls = Output(room), cache.builder(), Calls(words.functions)
     described[op.CALLS] = calls.address
     while True:
-        described[op.OUT], described[op.OUT_SIZE] = _address(output.array), output.array.size
+        described[op.OUT], described[op.OUT_SIZE] = address(output.array), output.array.size
         fault = int(function(code, registers, described, state))
         calls.done()
         if fault != op.FULL:
@@ -135,14 +136,14 @@ def _table(
     watched = messages + op.WIDTH_OF_MESSAGE * len(tables)
     memory = np.zeros(watched + 2 * len(program.watched), np.int64)
     memory[op.MESSAGES], memory[op.WATCHED] = messages, watched
-    memory[op.ENDS] = 0 if ends is None else _address(ends)
+    memory[op.ENDS] = 0 if ends is None else address(ends)
     for slot, each in inputs.items():
         strings = slot not in columns or columns[slot].is_bytes
         how = each.values.itemsize + op.UNSIGNED * (each.values.dtype.kind in "uf")
-        entry = _address(each.values), _address(each.valid), each.given, each.values.size - strings, how
-        memory[place_of(slot) :][: op.WIDTH_OF_COLUMN] = *entry, _address(each.data), each.data.size
+        entry = address(each.values), address(each.valid), each.given, each.values.size - strings, how
+        memory[place_of(slot) :][: op.WIDTH_OF_COLUMN] = *entry, address(each.data), each.data.size
     for number, message in enumerate(tables):
-        memory[messages + op.WIDTH_OF_MESSAGE * number :][:2] = _address(message.memory), message.memory.size
+        memory[messages + op.WIDTH_OF_MESSAGE * number :][:2] = address(message.memory), message.memory.size
     alive = []
     groups: dict[int, Repeated | None] = {-1: None} | {group.number: group for _, group in program.lists}
     for at, (number, watches) in enumerate(program.watched.items()):
@@ -151,16 +152,11 @@ def _table(
         for slot, stamp, fault in watches:
             each = inputs[slot]
             if each.given != op.MISSING:
-                valid = _address(each.valid) if each.given == op.NULLS else 0
+                valid = address(each.valid) if each.given == op.NULLS else 0
                 found.append((valid, each.valid.size, stamp | index << 32, fault))
         alive.append(np.array(found, np.int64).ravel())
-        memory[watched + 2 * at :][:2] = _address(alive[-1]), len(found)
+        memory[watched + 2 * at :][:2] = address(alive[-1]), len(found)
     return memory, alive
-
-
-def _address(array: NDArray[Any]) -> int:
-    address: int = array.__array_interface__["data"][0]
-    return address
 
 
 def _why(program: WriteProgram, fault: int, unfolded: Unfolded, row: int, registers: NDArray[Any]) -> str:

@@ -18,6 +18,7 @@ from wirekit.compiler.building.inputs import taken
 from wirekit.compiler.building.places import Elements, Rows
 from wirekit.compiler.building.unfolding import unfolded
 from wirekit.compiler.columns.known import is_leaf
+from wirekit.compiler.columns.memory import address
 from wirekit.program.columns import Column
 from wirekit.program.messages import DTYPES, Place
 from wirekit.program.write import Built
@@ -179,7 +180,7 @@ class _Maker:
     def _kept(self, *arrays: NDArray[Any]) -> tuple[int, ...]:
         """The addresses of arrays."""
         self.arrays += arrays
-        return tuple(each.__array_interface__["data"][0] for each in arrays)
+        return tuple(address(each) for each in arrays)
 
 
 def _raw(each: Field, values: NDArray[Any]) -> NDArray[Any]:

@@ -32,6 +32,8 @@ ERRORS = pa.schema(
 )
 NO_ERRORS = pa.RecordBatch.from_pylist([], schema=ERRORS)
 CHUNK = 1 << 16  # errors that are Python objects at a time
+Error = tuple[str, str, int, str]
+"""Kind, path, offset and reason."""
 
 
 @dataclass(slots=True)
@@ -93,16 +95,13 @@ def refused(program: Program, reference: Reference, level: Level, depth: int) ->
     which = (np.searchsorted(level.arrays["failed"], np.arange(count), side="right") - 1).tolist()
     for start in range(0, count, CHUNK):
         numbers = range(start, min(start + CHUNK, count))
-        rows = [
-            (which[number], _refused(program, reference, level, depth, number, which[number])) for number in numbers
-        ]
-        found.parts.append(_made(rows))
+        found.parts.append(_made([_refused(program, reference, level, depth, at, which[at]) for at in numbers]))
     return found
 
 
 def _refused(
     program: Program, reference: Reference, level: Level, depth: int, number: int, which: int
-) -> dict[str, Any]:
+) -> tuple[int, dict[str, Any]]:
     arrays, begin = level.arrays, int(level.begins[which])
     start, length = int(arrays["error_offset"][number]), int(arrays["error_length"][number])
     end = int(level.ranges.ends[which])
@@ -110,9 +109,7 @@ def _refused(
     known = program.reasons[int(arrays["error_reason"][number]) - 1]
     at = int(arrays["error_at"][number]) - begin
     told = (known.kind, known.path, at, known.text) if error is None else said(error, at)
-    kind, path, at, reason = told
-    row = failure(start - begin, length, kind, path, at, reason, depth, level, which)
-    return row | {"at_depth": depth + _opened(program, path)}
+    return failure(level, (which, start - begin, length), depth, told, depth + _opened(program, told[1]))
 
 
 def _opened(program: Program, path: str) -> int:
@@ -129,34 +126,31 @@ def unopened(
     Args:
         known: kind and reason, should the reference engine find nothing wrong.
     """
-    which = range_of(level, row)
-    start, begin = int(level.arrays["offset"][row]), int(level.begins[which])
-    end, length = int(level.ranges.ends[which]), int(level.arrays["length"][row])
-    error, checks = reference.read(level.buffer.data, start, end, origin=-begin, depth=depth)
-    told, deeper = (known[0], path, start - begin, known[1]), 0
+    which, offset, _ = record = record_of(level, row)
+    begin, end = int(level.begins[which]), int(level.ranges.ends[which])
+    error, checks = reference.read(level.buffer.data, begin + offset, end, origin=-begin, depth=depth)
+    told, at_depth = (known[0], path, offset, known[1]), depth
     bad = (check for check in checks if check.kind in ("decompression", "layout") and check.status == "bad")
     if error is not None:
-        told = said(error, start - begin)
+        told = said(error, offset)
     elif check := next((check for check in bad if check.path in (path, f"{path}.content")), None):
         told = check.kind, check.path, check.offset, check.note
-        deeper = int(check.source > 0)
-    kind, path, at, reason = told
-    made = failure(start - begin, length, kind, path, at, reason, depth, level, which)
-    return which, made | {"at_depth": depth + deeper}
+        at_depth += int(check.source > 0)
+    return failure(level, record, depth, told, at_depth)
 
 
 def too_much(program: Program, reference: Reference, level: Level, depth: int, row: int) -> tuple[int, dict[str, Any]]:
     """The error for a record that holds more than there is memory for, with the number of its range."""
-    which, holder = range_of(level, row), program.packing or program.contents
+    record, holder = record_of(level, row), program.packing or program.contents
     assert holder is not None
-    at, length = int(level.arrays["offset"][row] - level.begins[which]), int(level.arrays["length"][row])
     reason, path = reference.allowance.exceeded().reason, program.columns[holder.column].path
-    return which, failure(at, length, "limit", path, at, reason, depth, level, which)
+    return failure(level, record, depth, ("limit", path, record[1], reason))
 
 
-def range_of(level: Level, row: int) -> int:
-    """The number of the range that a row is in."""
-    return int(np.searchsorted(level.arrays["first"], row, side="right")) - 1
+def record_of(level: Level, row: int) -> tuple[int, int, int]:
+    """(number of the range, offset from its begin, length) of the record of a row."""
+    which = int(np.searchsorted(level.arrays["first"], row, side="right")) - 1
+    return which, int(level.arrays["offset"][row] - level.begins[which]), int(level.arrays["length"][row])
 
 
 def before(level: Level, which: int, offset: int) -> int:
@@ -166,7 +160,7 @@ def before(level: Level, which: int, offset: int) -> int:
     return int(np.searchsorted(level.arrays["offset"][begin:end], offset + level.begins[which]))
 
 
-def said(error: WireError, at: int) -> tuple[str, str, int, str]:
+def said(error: WireError, at: int) -> Error:
     """Kind, path, offset (``at`` where the error knows none) and reason of an error."""
     return error.kind, error.path, at if error.offset is None else error.offset, error.reason
 
@@ -183,16 +177,22 @@ def _in_front(reference: Reference, level: Level, depth: int) -> Iterator[tuple[
         if ranges.starts[index] == ranges.ends[index]:
             error = whole(reference, level.buffer.data, begin, place + length, depth)
             told = told if error is None else said(error, place - begin)
-        kind, path, at, reason = told
-        yield index, failure(place - begin, length, kind, path, at, reason, depth, level, index)
+        yield failure(level, (index, place - begin, length), depth, told)
 
 
 def failure(
-    offset: int, length: int, kind: str, path: str, at: int, reason: str, depth: int, level: Level, which: int
-) -> dict[str, Any]:
-    """A row of the errors."""
+    level: Level, record: tuple[int, int, int], depth: int, told: Error, at_depth: int | None = None
+) -> tuple[int, dict[str, Any]]:
+    """The number of a range, and a row of the errors.
+
+    Args:
+        record: as ``record_of`` has it.
+        at_depth: how many times the data was decompressed in which it went wrong; by default ``depth``.
+    """
+    which, offset, length = record
+    kind, path, at, reason = told
     wrapper = int(level.roots[which]) if depth else None
-    return {
+    return which, {
         "offset": offset,
         "length": length,
         "kind": kind,
@@ -201,5 +201,5 @@ def failure(
         "reason": reason,
         "depth": depth,
         "wrapper": wrapper,
-        "at_depth": depth,
+        "at_depth": depth if at_depth is None else at_depth,
     }

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirekit.compiler.columns.errors import Found, before, failure, range_of
+from wirekit.compiler.columns.errors import Found, before, failure, record_of
 
 if TYPE_CHECKING:
     from wirekit.compiler.columns.programs import Columnar
@@ -30,11 +30,8 @@ def passed_on(made: Columnar, levels: list[Level], found: list[Found]) -> None:
         for inside, path, error in _limits(made, level, found[depth]):
             parent = int(level.parents[inside])
             around.state[parent] = 2
-            outer = range_of(around, parent)
-            offset = int(around.arrays["offset"][parent] - around.begins[outer])
-            length = int(around.arrays["length"][parent])
-            row = failure(offset, length, "limit", path, error["at"], error["reason"], depth - 1, around, outer)
-            found[depth - 1].add(outer, row | {"at_depth": error["at_depth"]})
+            told = "limit", path, error["at"], error["reason"]
+            found[depth - 1].add(*failure(around, record_of(around, parent), depth - 1, told, error["at_depth"]))
     for depth in range(1, len(levels)):
         level, gone = levels[depth], levels[depth - 1].state[levels[depth].parents] == 2
         if gone.any():

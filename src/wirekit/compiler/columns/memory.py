@@ -45,6 +45,11 @@ class Pool:
         return np.frombuffer(block, dtype, size, begin), block.address + begin
 
 
+def address(array: NDArray[Any]) -> int:
+    """Where the elements of an array begin."""
+    return int(array.__array_interface__["data"][0])
+
+
 def array(size: int, dtype: np.dtype[Any]) -> NDArray[Any]:
     """An array of its own."""
     begin = next(_turns) * STEP % PAGE

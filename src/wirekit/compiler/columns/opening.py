@@ -14,10 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirekit.compiler.columns.arrow import batch_of
-from wirekit.compiler.columns.errors import ERRORS, Found, before, failure, range_of, refused, too_much, unopened
-from wirekit.compiler.columns.plan import Ranges
+from wirekit.compiler.columns.errors import ERRORS, Found, before, failure, record_of, refused, too_much, unopened
 from wirekit.compiler.columns.reference import of_held
-from wirekit.compiler.columns.run import Level, NoRoom, as_array, run
+from wirekit.compiler.columns.run import Level, NoRoom, run
 from wirekit.errors import Limit, WireError, Wrong
 from wirekit.program.messages import chosen
 from wirekit.wire.stream import Reader, Session
@@ -195,10 +194,7 @@ class Opening:
         """The level of the records inside, and the row that holds each range; of rows that there is memory for."""
         while True:
             parents = np.array(list(self.lists), np.int64)
-            sizes = np.fromiter(map(len, self.lists.values()), np.int64, len(self.lists))
-            ends = np.cumsum(sizes)
-            begins = ends - sizes
-            below = Level(as_array(b"".join(self.lists.values())), Ranges.whole(begins, ends), begins, parents)
+            below = Level.of([*self.lists.values()], parents)
             below.roots = self.level.arrays["offset"][parents]
             fields, allowance = inside(self.fields, self.path), self.reference.allowance
             try:
@@ -226,11 +222,8 @@ class Opening:
             if packed[number]:
                 path = f"{self.path}.content[{before(below, int(which[number]), error['offset'])}]"
                 path = f"{path}.{error['path']}" if error["path"] else path
-                which_around = range_of(self.level, parent)
-                offset = int(self.level.arrays["offset"][parent] - self.level.begins[which_around])
-                length = int(self.level.arrays["length"][parent])
-                row = failure(offset, length, "limit", path, error["at"], error["reason"], 0, self.level, which_around)
-                self.found.add(which_around, row | {"at_depth": 1})
+                told = "limit", path, error["at"], error["reason"]
+                self.found.add(*failure(self.level, record_of(self.level, parent), 0, told, 1))
             else:
                 known = error["kind"], error["reason"]
                 self.found.add(*unopened(self.reference, self.level, 0, parent, self.path, known))

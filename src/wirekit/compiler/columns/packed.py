@@ -11,7 +11,7 @@ from wirekit.compiler.columns.errors import refused, too_much, unopened
 from wirekit.compiler.columns.limits import passed_on
 from wirekit.compiler.columns.plan import Ranges, start
 from wirekit.compiler.columns.reference import of_records
-from wirekit.compiler.columns.run import Level, NoRoom, as_array, run
+from wirekit.compiler.columns.run import Level, NoRoom, run
 from wirekit.errors import Limit, WireError
 
 if TYPE_CHECKING:
@@ -95,15 +95,11 @@ def _scanned(
     """The level of what was decompressed, or which piece its arrays have no room for."""
     limits, inner = reference.limits, made.inner
     assert inner is not None
-    sizes = np.fromiter(map(len, pieces), np.int64, len(pieces))
-    ends = np.cumsum(sizes)
-    begins = ends - sizes
-    buffer = as_array(b"".join(pieces))
-    ranges = Ranges.whole(begins, ends)
+    below = Level.of(pieces, parents)
     if inner.lead:
-        places = zip(begins.tolist(), ends.tolist(), strict=True)
-        ranges = Ranges.of([start(inner, buffer.data, begin, end, limits.frame) for begin, end in places])
-    below = Level(buffer, ranges, begins, parents)
+        places = zip(below.ranges.starts.tolist(), below.ranges.ends.tolist(), strict=True)
+        view = below.buffer.data
+        below.ranges = Ranges.of([start(inner, view, begin, end, limits.frame) for begin, end in places])
     outer = np.searchsorted(level.arrays["first"], parents, side="right") - 1
     below.roots = level.roots[outer] if depth else level.arrays["offset"][parents]
     try:

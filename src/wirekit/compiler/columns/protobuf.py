@@ -93,7 +93,7 @@ class Tray:
     def described(self) -> list[int]:
         """The entries of the message in the table of a scan (see ``runtime.opcodes``)."""
         arrays = (self.memory, self.items, self.dense, self.present)
-        tray, items, dense, present = (int(each.__array_interface__["data"][0]) for each in arrays)
+        tray, items, dense, present = map(pool.address, arrays)
         return [tray, self.memory.size, items, self.items.shape[0], dense, present, *self.dense.shape]
 
     @property

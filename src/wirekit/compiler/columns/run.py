@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from wirekit.compiler.columns.filled import EAGER, Filled, Ready
-from wirekit.compiler.columns.memory import Pool
+from wirekit.compiler.columns.memory import Pool, address
 from wirekit.compiler.columns.plan import Ranges, Records
 from wirekit.compiler.columns.programs import Columnar
 from wirekit.compiler.columns.protobuf import Tray
@@ -60,6 +60,14 @@ class Level:
     slots: frozenset[int] = frozenset()
     measured: frozenset[int] = frozenset()
     trays: list[Tray] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, pieces: list[bytes], parents: NDArray[Any]) -> Level:
+        """The level of records in byte strings, each of which a row holds."""
+        sizes = np.fromiter(map(len, pieces), np.int64, len(pieces))
+        ends = np.cumsum(sizes)
+        begins = ends - sizes
+        return cls(as_array(b"".join(pieces)), Ranges.whole(begins, ends), begins, parents)
 
     def ranges_of_rows(self) -> NDArray[Any]:
         """The range of each row."""
@@ -240,11 +248,6 @@ def _finish(ready: Ready, filled: dict[int, Filled], level: Level, table: NDArra
                     continue
                 entry = Filled(place, pool)
             level.arrays.update(entry.finished(int(table[place.at + op.NEXT]), level.elements(place.outer)))
-
-
-def address(array: NDArray[Any]) -> int:
-    """Where the elements of an array begin."""
-    return int(array.__array_interface__["data"][0])
 
 
 def _addresses(table: NDArray[Any]) -> NDArray[Any]:

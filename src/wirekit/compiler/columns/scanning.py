@@ -176,7 +176,7 @@ def scan(
     wrong = [refused(made.program, reference, whole, 0)]
     if beyond is not None:
         reason = allowance.exceeded().reason
-        wrong[0].add(0, failure(beyond, data.size - beyond, "limit", "", beyond, reason, 0, whole, 0))
+        wrong[0].add(*failure(whole, (0, beyond, data.size - beyond), 0, ("limit", "", beyond, reason)))
         allowance.room = 0
     levels = opened_levels(made, whole, reference, wanted, wrong)
     batch = assembled(made, levels, wrappers)
@@ -290,6 +290,6 @@ def _unreadable(key: str, found: Start) -> tuple[pa.RecordBatch, pa.RecordBatch]
     assert found.wrong is not None
     path, kind, at, length, reason = found.wrong
     nowhere = _level(np.zeros(0, np.uint8), found)
-    row = failure(at, length, kind, path, at, reason, 0, nowhere, 0)
+    _, row = failure(nowhere, (0, at, length), 0, (kind, path, at, reason))
     told = {"wirekit.key": key, "wirekit.consumed": "0", "wirekit.errors": "1"}
     return pa.RecordBatch.from_pylist([], schema=pa.schema([], told)), pa.RecordBatch.from_pylist([row], schema=ERRORS)

@@ -62,7 +62,7 @@ def loader(kind: Any, bits: int, scale: int, swapped: bool) -> Any:
             place = builder.add(arguments[0], builder.mul(arguments[1], ir.Constant(ir.IntType(64), scale)))
             value = builder.load(builder.inttoptr(place, ir.IntType(bits).as_pointer()), align=1)
             value = builder.bswap(value) if swapped else value
-            return value if bits == 64 else builder.sext(value, ir.IntType(64))
+            return value if bits == kind.bitwidth else builder.sext(value, ir.IntType(64))
 
         return kind(types.int64, index), lower
 

@@ -42,7 +42,7 @@ from numba.core.registry import cpu_target
 from numba.extending import models, register_model
 
 from wirekit.compiler.kernels import arrays
-from wirekit.compiler.kernels.arrays import address, address_of_bytes, inlined, intrinsic
+from wirekit.compiler.kernels.arrays import address, address_of_bytes, inlined, intrinsic, loader
 from wirekit.errors import Misuse
 
 VARIABLE: Final = "WIREKIT_CRC"
@@ -131,23 +131,7 @@ def _load(builder: Any, kind: ir.Type, data: Any, position: Any) -> Any:
     return value
 
 
-@intrinsic
-def _byte(typing: Any, data: Any, position: Any) -> Any:
-    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _load(builder, _I8, *arguments)
-
-    return types.uint8(data, types.intp), lower
-
-
-@intrinsic
-def _word(typing: Any, data: Any, position: Any) -> Any:
-    """Eight bytes, little-endian."""
-
-    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        value = _load(builder, _I64, *arguments)
-        return value if sys.byteorder == "little" else builder.bswap(value)
-
-    return types.uint64(data, types.intp), lower
+_byte, _word = loader(types.uint8, 8, 1, False), loader(types.uint64, 64, 1, sys.byteorder != "little")
 
 
 @intrinsic(prefer_literal=True)
@@ -216,20 +200,20 @@ def _element(typing: Any, vector: Any, index: Any) -> Any:
     return types.uint64(vector, index), lower
 
 
-@intrinsic
-def _and(typing: Any, one: Any, other: Any) -> Any:
-    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.and_(*arguments)
+def _joining(operation: str) -> Any:
+    """A function that joins two registers bit by bit, by an operation of LLVM."""
 
-    return one(one, one), lower
+    @intrinsic
+    def joined(typing: Any, one: Any, other: Any) -> Any:
+        def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return getattr(builder, operation)(*arguments)
+
+        return one(one, one), lower
+
+    return joined
 
 
-@intrinsic
-def _xor(typing: Any, one: Any, other: Any) -> Any:
-    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.xor(*arguments)
-
-    return one(one, one), lower
+_and, _xor = _joining("and_"), _joining("xor")
 
 
 def _multiplied(builder: Any, one: Any, other: Any, word: int) -> Any:

@@ -147,17 +147,12 @@ def build(code, registers, table, state):
 """The module of the interpreter of write programs."""
 
 
+@functools.cache
 def interpreter() -> Callable[..., Any]:
     """The interpreter of programs, which is compiled once a machine."""
-    global _interpreter
-    if _interpreter is None:
-        from wirekit.runtime.loop import module_text as loop
+    from wirekit.runtime.loop import module_text as loop
 
-        _interpreter = kernel(loop())
-    return _interpreter
-
-
-_interpreter: Callable[..., Any] | None = None
+    return kernel(loop())
 
 
 def is_compiled(source: str) -> bool:

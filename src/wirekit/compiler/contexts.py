@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from wirekit.compiler import ir
-from wirekit.compiler.expressions import Context
-from wirekit.compiler.values import operands_of
+from wirekit.compiler.expressions import Context, operands_of
 from wirekit.values import shown
 
 MOST_VALUES = 12

@@ -63,7 +63,6 @@ _TABLE = (
     Engine("program", "the same as columns", "wirekit.compiler.columns", "source", columns=True),
     Engine("build-columns", "the steps that encode Arrow columns", "wirekit.compiler.building", "source", columns=True),
 )
-ENGINES = {engine.name: engine for engine in _TABLE}
 DECODERS = tuple(engine.name for engine in _TABLE if engine.decodes)
 ENCODERS = tuple(engine.name for engine in _TABLE if engine.encodes)
 SHOWN = {engine.name: engine for engine in _TABLE if engine.about}

@@ -7,7 +7,7 @@ arithmetic whose result stays as small as its operands are accepted, because eve
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
@@ -150,12 +150,16 @@ def _path(source: Path) -> Expression:
     return Field(up, tuple(names))
 
 
+def operands_of(tree: Expression) -> Iterator[Expression]:
+    """An expression and all inside it."""
+    yield tree
+    if isinstance(tree, LengthOf):
+        yield from operands_of(tree.of)
+    elif isinstance(tree, Operation):
+        for operand in tree.operands:
+            yield from operands_of(operand)
+
+
 def fields_of(tree: Expression) -> list[Field]:
     """All fields that an expression reads."""
-    if isinstance(tree, Field):
-        return [tree]
-    if isinstance(tree, LengthOf):
-        return fields_of(tree.of)
-    if isinstance(tree, Operation):
-        return [field for operand in tree.operands for field in fields_of(operand)]
-    return []
+    return [each for each in operands_of(tree) if isinstance(each, Field)]

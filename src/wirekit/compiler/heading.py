@@ -57,7 +57,7 @@ class Heading:
 
     def refuses(self, data: bytes) -> bool:
         """Whether the length at the head of some bytes makes no sense, as far as one number at a fixed place tells."""
-        return len(data) >= self.size and self.tells(data) and self.usual_size(data) is None
+        return len(data) >= self.size and self.told_size(data, 0) == 0
 
     def overruns(self, frame: bytes) -> bool:
         """Whether one of the lengths that a frame begins with leads beyond its end, so that it cannot be clean."""
@@ -82,15 +82,11 @@ class Heading:
             return Limit("frame", self.most, number, path=self.path)
         return None
 
-    def usual_size(self, buffer: bytes | bytearray) -> int | None:
-        """Bytes of the frame at the start of a buffer; None if ``refusal`` or the engine's ``frame_size`` decides."""
-        if self.number is None or len(buffer) < self.length + self.number.size:
-            return None
-        (number,) = self.number.unpack_from(buffer, self.length)
-        return int(number) + self.after if self.low <= number <= self.most else None
+    def told_size(self, data: bytes | bytearray, start: int) -> int | None:
+        """Bytes of the frame at ``start``; None where the heading does not tell, 0 where its length makes no sense.
 
-    def told_size(self, data: bytes, start: int) -> int | None:
-        """Bytes of the frame at ``start``, 0 where its length makes no sense; None where the heading does not tell."""
+        ``refusal``, or the engine's ``frame_size``, says what is wrong with it.
+        """
         number = self.number
         if number is None or len(data) < start + self.length + number.size:
             return None

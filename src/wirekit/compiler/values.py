@@ -67,16 +67,6 @@ def found_in(scope: Any, up: int, names: Names) -> Any:
     return at
 
 
-def operands_of(tree: Expression) -> Iterator[Expression]:
-    """An expression and all inside it."""
-    yield tree
-    if isinstance(tree, LengthOf):
-        yield from operands_of(tree.of)
-    elif isinstance(tree, Operation):
-        for operand in tree.operands:
-            yield from operands_of(operand)
-
-
 def read_by(tree: Expression) -> Iterator[tuple[int, Names]]:
     """The fields that an expression reads; of one whose length is taken, its length."""
     if isinstance(tree, Field):

@@ -284,7 +284,7 @@ class Conversation:
                     return
                 yield from self._give_up(side, direction, found, direction.lost)
                 direction.lost = ""
-            size = begin.usual_size(buffer)
+            size = begin.told_size(buffer, 0) or None
             if size is None:
                 head = bytes(buffer[:LARGEST_HEAD])
                 refusal = begin.refusal(head)

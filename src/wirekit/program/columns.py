@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from wirekit.codings import Coding
@@ -28,12 +27,6 @@ class Repeated:
     outer: Repeated | None
     nullable: bool
     sparse: bool = False
-
-    def arrays(self) -> Iterator[tuple[str, str]]:
-        """(name, dtype) of its arrays; one element a row, or an element around it, and one more in ``lo``."""
-        yield f"lo{self.number}", "int64"
-        if self.nullable:
-            yield f"lv{self.number}", "uint8"
 
 
 @dataclass(slots=True, eq=False)
@@ -74,16 +67,6 @@ class Column:
     def is_verdict(self) -> bool:
         """Whether it tells what was verified."""
         return self.kind == "flag" and self.path.rpartition(".")[2] == "ok"
-
-    def arrays(self) -> Iterator[tuple[str, str]]:
-        """(name, dtype) of its arrays; one element a row, except for ``d`` (a byte each) and ``o`` (one more)."""
-        if self.is_bytes:
-            yield f"d{self.slot}", "uint8"
-            yield f"o{self.slot}", "int64"  # int32 where all bytes are fewer than 2 GiB
-        else:
-            yield f"c{self.slot}", self.dtype
-        if self.nullable:
-            yield f"v{self.slot}", "uint8"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wirekit.compiler import ir
-from wirekit.compiler.expressions import Context, Expression, Literal
-from wirekit.compiler.values import Look, Names, Unknown, evaluate, expressions_of, operands_of, read_by
+from wirekit.compiler.expressions import Context, Expression, Literal, operands_of
+from wirekit.compiler.values import Look, Names, Unknown, evaluate, expressions_of, read_by
 from wirekit.strategies.domains import ELEMENTS, LARGEST, Domain, domain_of
 
 if TYPE_CHECKING:

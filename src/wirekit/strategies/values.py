@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from wirekit import encoding, engine
 from wirekit.compiler import ir
-from wirekit.compiler.expressions import Context, Literal, Operation
-from wirekit.compiler.values import Names, expressions_of, operands_of
+from wirekit.compiler.expressions import Context, Literal, Operation, operands_of
+from wirekit.compiler.values import Names, expressions_of
 from wirekit.errors import Misuse, WirekitError
 from wirekit.strategies.branches import branches
 from wirekit.strategies.choices import Draw, DrawnChoices, Rejected

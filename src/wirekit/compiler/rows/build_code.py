@@ -111,8 +111,7 @@ class Building(Code):
 
     def _written(self, pieces: list[Piece]) -> str:
         layout = layout_of(pieces)
-        known = [piece.known for piece in pieces]
-        data = None if None in known else packed_numbers(layout, pieces, known)
+        data = packed_numbers(layout, pieces)
         if data is not None:
             return f"o += {data!r}"
         return f"o += {self._packer(layout, 'pack')}({', '.join(values_of(pieces))})"
@@ -230,10 +229,11 @@ def values_of(pieces: list[Piece]) -> list[str]:
     return values
 
 
-def packed_numbers(layout: struct.Struct, pieces: list[Piece], known: list[int | None]) -> bytes | None:
-    """The bytes of numbers that the generator knows; None if one does not fit, which shows when the code runs."""
+def packed_numbers(layout: struct.Struct, pieces: list[Piece]) -> bytes | None:
+    """The bytes of numbers that the generator knows; None for others, and if one does not fit, as the code will say."""
+    known = [piece.known for piece in pieces if piece.value is not None]
     try:
-        return layout.pack(*(number for piece, number in zip(pieces, known, strict=True) if piece.value is not None))
+        return None if None in known else layout.pack(*known)
     except struct.error:
         return None
 
@@ -258,8 +258,3 @@ def put_varint(code: Building, number: ir.Number, form: VarintForm, value: str) 
     code.put(f"{variable} = {value}")
     code.put(f"if not {number.low} <= {variable} <= {number.high}: raise Unusual")
     code.append(f"{write}({variable})")
-
-
-def unsigned(letter: str) -> str:
-    """struct's letter for bits that are a number already."""
-    return letter.upper()

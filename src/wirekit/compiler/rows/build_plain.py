@@ -7,7 +7,7 @@ import keyword
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Literal
 from wirekit.compiler.ir import bare
-from wirekit.compiler.rows.build_code import Building, put_number, unsigned, usual
+from wirekit.compiler.rows.build_code import Building, put_number, usual
 from wirekit.compiler.rows.build_state import flag, integer, octets, real, sequence, zeros
 from wirekit.compiler.source import Generator, Scope, named, whole_number
 from wirekit.values import Symbol, SymbolTable
@@ -72,7 +72,7 @@ class Plain(Generator):
         code.unless_same(values, join)
         base = bare(node.number)
         if isinstance(base, ir.Number):
-            code.add(unsigned(base.code), base.size, number, little=base.little)
+            code.add(base.code.upper(), base.size, number, little=base.little)
 
     def _blob(self, code: Building, node: ir.Blob, x: str, scope: Scope | None) -> None:
         if isinstance(node.length, ir.Number):

@@ -7,7 +7,7 @@ from wirekit.compiler import ir
 from wirekit.compiler.expressions import Literal
 from wirekit.compiler.ir import bare
 from wirekit.compiler.references import is_padded
-from wirekit.compiler.rows.build_code import Building, Piece, Place, distance, put_number, unsigned
+from wirekit.compiler.rows.build_code import Building, Piece, Place, distance, put_number
 from wirekit.compiler.rows.build_plain import Plain, field_of
 from wirekit.compiler.source import Scope, put_derived
 from wirekit.wire.blobs import POSITION
@@ -117,7 +117,7 @@ class Structures(Plain):
         size, little = ir.minimum(number), isinstance(number, ir.Number) and number.little
         letter = number.code if isinstance(number, ir.Number) else f"{size}s"
         if summed and isinstance(number, ir.Number):
-            letter = unsigned(letter)
+            letter = letter.upper()  # its bits, whatever the sign
         scope.variables[member.name] = "0"
         if not conditions:
             place = code.here()

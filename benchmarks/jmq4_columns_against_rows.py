@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import wirekit
 from benchmarks.timing import best
-from wirekit.engine import frames
+from wirekit.decoding import frames
 
 COUNT = 20_000
 KEY = "joyqueue.message"

@@ -6,7 +6,7 @@ import random
 
 import wirekit
 from benchmarks.timing import best
-from wirekit.engine import frame_size
+from wirekit.decoding import frame_size
 from wirekit.errors import WireError
 from wirekit.registry import registry
 

@@ -99,7 +99,7 @@ def _places(modules: int) -> list[tuple[ModuleType, str, Callable[..., Any]]]:
     return [
         (module, attribute, by_all[attribute])
         for name, module in list(sys.modules.items())
-        if name.startswith(("wirekit.engine", "wirekit.encoding", "wirekit.conversation")) or name == "wirekit"
+        if name.startswith(("wirekit.decoding", "wirekit.encoding", "wirekit.conversation")) or name == "wirekit"
         for attribute in by_all
         if hasattr(module, attribute)
     ]

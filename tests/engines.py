@@ -8,12 +8,11 @@ from typing import Any
 
 import wirekit
 from tests.trace.tiling import check_tiling
-from wirekit import encoding
-from wirekit import engine as engines
+from wirekit import decoding, encoding
 from wirekit.compiler.engines import ENCODERS
 from wirekit.errors import Misuse, WireError
 
-decode, encode = engines.decode, encoding.encode
+decode, encode = decoding.decode, encoding.encode
 
 
 def same(key: str, data: bytes, context: Mapping[str, Any], *, used: bool = True, **options: Any) -> wirekit.Decoded:
@@ -76,7 +75,7 @@ def decode_by_all(data: Any, key: str, **options: Any) -> wirekit.Decoded:
     asked = (bytes(data), key, repr(sorted(options.items())))
     if options.get("engine") is None and asked not in _compared:
         plain = {name: value for name, value in options.items() if name not in ("strict", "engine", "context")}
-        name = key if "." in key else engines.stream_key(key, bytes(data), options.get("context") or {})
+        name = key if "." in key else decoding.stream_key(key, bytes(data), options.get("context") or {})
         used = not name.startswith("net.") and options.get("decrypt") is None
         same(name, data, options.get("context") or {}, used=used, **plain)
         if not any(options.values()):

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from wirekit.conversation import Description, Dialogue
-from wirekit.engine import Decoded, value_of
+from wirekit.engine import Decoded
+from wirekit.fitting import value_of
 
 CONNECT = 0
 NOTIFICATION = -1

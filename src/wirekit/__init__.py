@@ -40,8 +40,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from wirekit.decoding import frames
 from wirekit.encoding import encode, from_json
-from wirekit.engine import Decoded, frames
+from wirekit.engine import Decoded
 from wirekit.errors import Limit, Misuse, Short, WireError, WirekitError, Wrong, lacking
 from wirekit.registry import Layout, Protocol, Schema, register, registry
 from wirekit.values import Check, Gap, Record, Span, Symbol, SymbolTable, to_json
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     from wirekit.pipeline.reading import read
     from wirekit.types.decoding import decode
 else:
-    from wirekit.engine import decode
+    from wirekit.decoding import decode
 
 __all__ = [
     "NEED_DATA",

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from wirekit.compiler.engines import ENCODERS
-from wirekit.engine import Params, decode, is_generated
+from wirekit.decoding import decode
+from wirekit.engine import Params, is_generated
 from wirekit.errors import Misfit, Misuse, WireError
 from wirekit.registry import Schema, registry
 from wirekit.values import plain_mapping

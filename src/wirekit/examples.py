@@ -11,8 +11,9 @@ from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Literal
 from wirekit.compiler.expressions import Field as FieldRead
 from wirekit.compiler.values import LENGTH, Names, Unknown, evaluate
+from wirekit.decoding import decode
 from wirekit.encoding import built_key, encode
-from wirekit.engine import Decoded, decode
+from wirekit.engine import Decoded
 from wirekit.errors import Misuse, WireError, plural
 from wirekit.registry import registry
 from wirekit.values import Symbol, SymbolTable, to_json

@@ -59,7 +59,7 @@ def test_an_engine_that_falls_back_to_another_fails_the_comparison(monkeypatch: 
 
 
 def test_a_finding_names_the_input_that_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wirekit.engine, "_rows", lambda *arguments, **options: None)
+    monkeypatch.setattr(wirekit.engine, "by_rows", lambda *arguments, **options: None)
     found = work(Task("jmq4.heartbeat.request", 0, 5))
     assert found.seen["inputs"] == 5
     (finding,) = found.findings.values()

@@ -63,7 +63,7 @@ def test_nothing_is_left_in_the_registry() -> None:
 
 
 def test_a_finding_names_its_layout(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wirekit.engine, "_rows", lambda *arguments: None)
+    monkeypatch.setattr(wirekit.engine, "by_rows", lambda *arguments: None)
     found = work(Task(3, count=5))
     (finding, *_) = found.findings.values()
     assert "agree('drawn3.main', bytes.fromhex('" in str(finding)

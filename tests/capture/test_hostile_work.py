@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from benchmarks.hostile import CLIENT, HEADERS, SERVER, cases, request, segment, with_errors
-from wirekit import engine
+from wirekit import decoding, engine, fitting
 from wirekit.capture.follow import follow
 from wirekit.capture.tcp import ACK, FIN, RST, SYN, Connection, Connections, Opened
 from wirekit.conversation import Conversation, Frame, recognition
@@ -33,12 +33,12 @@ MOST_CALLS_OF_A_SYN = 60
 LOOKING = {
     function.__code__: name
     for function, name in (
-        (engine.decode, "data"),
-        (engine.value_of, "data"),
-        (engine._begins, "data"),
-        (engine.lead_of, "data"),
-        (engine._rows, "data"),
-        (engine.frame_size, "data"),
+        (decoding.decode, "data"),
+        (fitting.value_of, "data"),
+        (fitting._begins, "data"),
+        (fitting.lead_of, "data"),
+        (engine.by_rows, "data"),
+        (decoding.frame_size, "data"),
         (recognition.recognise, "client"),
         (recognition.recognise_inside, "client"),
     )
@@ -89,7 +89,7 @@ def test_a_connection_of_one_syn_takes_few_calls() -> None:
 
 @pytest.mark.parametrize("name", with_errors(SMALL))
 def test_the_reference_engine_decodes_a_frame_with_errors_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    run, frame = engine._run, Conversation._frame
+    run, frame = engine.by_reference, Conversation._frame
     keys: list[str] = []
     frames: list[Frame] = []
 
@@ -101,13 +101,14 @@ def test_the_reference_engine_decodes_a_frame_with_errors_once(name: str, monkey
         frames.append(frame(*arguments))
         return frames[-1]
 
-    monkeypatch.setattr(engine, "_run", counted_run)
+    for module in (engine, fitting, decoding):
+        monkeypatch.setattr(module, "by_reference", counted_run)
     monkeypatch.setattr(Conversation, "_frame", counted_frame)
     with_errors(SMALL)[name]()
     assert frames
     headers = ("kafka.request_header", "kafka.client_header")  # are decoded besides if they are cut
     assert len([key for key in keys if key not in (damaged_sets.SET, *headers)]) <= len(frames)
-    assert max(map(keys.count, headers)) <= engine.PER_SHORT
+    assert max(map(keys.count, headers)) <= decoding.PER_SHORT
 
 
 def test_a_request_that_ends_in_an_error_is_six_objects_to_the_collector() -> None:

@@ -10,7 +10,7 @@ import wirekit
 from tests.own import declared, own
 from wirekit.compiler.heading import heading
 from wirekit.conversation import Conversation, Frame
-from wirekit.engine import overruns
+from wirekit.fitting import overruns
 from wirekit.registry import Layout, Protocol
 from wirekit.values import SymbolTable
 from wirekit.wire import Bytes, Checked, Length, Node, Struct, Symbols, int64, uint8, uint16, uint32, varint32, zigzag64

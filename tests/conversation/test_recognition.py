@@ -21,7 +21,7 @@ from wirekit.conversation.recognition import (
     recognise,
     recognise_inside,
 )
-from wirekit.engine import clean_contexts
+from wirekit.decoding import clean_contexts
 from wirekit.registry import Layout, Protocol, registry
 from wirekit.strategies import Turn, bulk_mutations, conversation
 from wirekit.wire import Bytes, Checked, Length, Struct, int32, uint32

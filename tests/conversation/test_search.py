@@ -18,8 +18,10 @@ from wirekit import Conversation
 from wirekit.compiler.heading import _expression, heading
 from wirekit.compiler.ir import Number
 from wirekit.conversation import Frame, following
-from wirekit.engine import begins, decode_bytes, frame_size
+from wirekit.decoding import frame_size
+from wirekit.engine import decode_bytes
 from wirekit.errors import WireError
+from wirekit.fitting import begins
 from wirekit.registry import Layout, Protocol, Schema
 from wirekit.wire import Bytes, Const, Length, Struct, uint16, varint32
 

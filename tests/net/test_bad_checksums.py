@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import wirekit
 from tests.net.building import ipv4, packet, tcp
-from wirekit.engine import decode
+from wirekit.decoding import decode
 
 PACKET = packet("net.ipv4", ipv4(tcp()))
 CHECKSUM = slice(10, 12)

@@ -19,7 +19,7 @@ from wirekit.capture.files.walking import LEAD
 from wirekit.compiler.columns import opened, scan
 from wirekit.compiler.columns.errors import ERRORS, NO_ERRORS
 from wirekit.compiler.columns.run import as_array
-from wirekit.engine import decode
+from wirekit.decoding import decode
 from wirekit.errors import Misuse, WireError
 from wirekit.program.columns import field_metadata
 from wirekit.registry import registry

@@ -22,7 +22,7 @@ from wirekit.cli.guesses import A_CAPTURE, guess, is_capture, pasted_answers, wi
 from wirekit.cli.input import Input, read_input
 from wirekit.cli.turns import alternate, decode_turns
 from wirekit.cli.verdicts import Show, complain, show_all
-from wirekit.engine import frames
+from wirekit.decoding import frames
 from wirekit.errors import Misuse, plural
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from typing import Any
 
 from wirekit.cli.common import say
 from wirekit.cli.verdicts import MOST_OTHERS, pairs
-from wirekit.engine import Decoded, clean_contexts, decode, foreign, frames
+from wirekit.decoding import clean_contexts, decode, frames
+from wirekit.engine import Decoded, foreign
 from wirekit.registry import registry
 
 MOST_ANSWERS = 500

@@ -8,7 +8,8 @@ from wirekit.capture import tcp
 from wirekit.capture.files import Packet, dissect
 from wirekit.capture.follow import Choice, Missing, follow
 from wirekit.conversation import Frame, Quarantined
-from wirekit.engine import Decoded, decode, frames
+from wirekit.decoding import decode, frames
+from wirekit.engine import Decoded
 from wirekit.errors import plural
 from wirekit.schemas.net.link import LINKS
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from wirekit.cli.common import say
-from wirekit.engine import Decoded, clean_contexts, decode
+from wirekit.decoding import clean_contexts, decode
+from wirekit.engine import Decoded
 from wirekit.errors import plural
 from wirekit.registry import registry, variants
 from wirekit.values import Check

@@ -9,8 +9,10 @@ from typing import Any
 from wirekit import plain
 from wirekit.conversation.events import Description, Frame, Message
 from wirekit.conversation.requests import Requests
-from wirekit.engine import Decoded, begins, begins_unverified, clean_value, decode
+from wirekit.decoding import decode
+from wirekit.engine import Decoded
 from wirekit.errors import Misuse
+from wirekit.fitting import begins, begins_unverified, clean_value
 from wirekit.registry import Protocol
 from wirekit.values import shown
 
@@ -118,7 +120,7 @@ class Dialogue:
         return reason is None and self.fits(data, key, size, context)
 
     def fits(self, data: bytes, key: str, size: int, context: Mapping[str, Any] | None = None) -> bool:
-        """``wirekit.engine.begins``, with its cost counted; a whole frame that fits is stored in ``whole``."""
+        """``wirekit.fitting.begins``, with its cost counted; a whole frame that fits is stored in ``whole``."""
         self._spend(data)
         if len(data) < size:
             return begins(data, key, size, context=context)

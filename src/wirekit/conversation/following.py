@@ -10,19 +10,10 @@ from typing import TYPE_CHECKING, Any
 from wirekit import plain
 from wirekit.conversation.dialogue import CALL, FEW
 from wirekit.conversation.events import NEED_DATA, SIDES, Description, Event, Frame, Quarantined
-from wirekit.engine import (
-    LARGEST_HEADER,
-    MOST_SHORT,
-    Decoded,
-    decode,
-    decode_bytes,
-    fits_unverified,
-    foreign,
-    frame_size,
-    header,
-    shortness,
-)
+from wirekit.decoding import LARGEST_HEADER, MOST_SHORT, decode, frame_size, header, shortness
+from wirekit.engine import Decoded, decode_bytes, foreign
 from wirekit.errors import Misuse, WireError
+from wirekit.fitting import fits_unverified
 from wirekit.registry import registry, variants
 from wirekit.wire.stream import Decrypt, Limits
 

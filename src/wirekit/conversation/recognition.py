@@ -13,20 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from wirekit.compiler.generated import by_key
 from wirekit.conversation.dialogue import CALL
 from wirekit.conversation.events import SIDES
-from wirekit.engine import (
-    LARGEST_HEADER,
-    TIMES_BEFORE_COMPILING,
-    Decoded,
-    begins,
-    begins_unverified,
-    decode,
-    foreign,
-    frame_size,
-    frames,
-    header,
-    overruns,
-)
+from wirekit.decoding import LARGEST_HEADER, decode, frame_size, frames, header
+from wirekit.engine import TIMES_BEFORE_COMPILING, Decoded, foreign
 from wirekit.errors import Short, WireError
+from wirekit.fitting import begins, begins_unverified, overruns
 from wirekit.registry import Protocol, registry
 from wirekit.values import json_text, to_json
 

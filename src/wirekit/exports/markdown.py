@@ -125,9 +125,9 @@ def _symbols(table: SymbolTable) -> list[str]:
 def _example(key: str) -> list[str]:
     from rich.console import Console
 
+    from wirekit.decoding import decode
     from wirekit.display.render import show
     from wirekit.encoding import encode
-    from wirekit.engine import decode
     from wirekit.examples import example
 
     try:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from wirekit import engine
+from wirekit import decoding
 from wirekit.errors import Misuse
 from wirekit.registry import registry
 from wirekit.values import to_json
@@ -70,7 +70,7 @@ class Case:
     def expectation(self) -> Expectation:
         """wirekit's verdict on the bytes."""
         schema = registry[self.key]
-        decoded = engine.decode(self.data, self.key, context=self.context)
+        decoded = decoding.decode(self.data, self.key, context=self.context)
         if decoded.error is not None:
             fault = f"{decoded.error.kind} {without_indexes(decoded.error.path)}"
             return Expectation("damaged", str(decoded.error), schema.source, fault=fault)

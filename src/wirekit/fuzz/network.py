@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from wirekit import encoding, engine
+from wirekit import decoding, encoding
 from wirekit.conversation import Conversation, Frame, Quarantined
 from wirekit.errors import Misuse, WireError, Wrong
 from wirekit.fuzz.cases import Case
@@ -181,7 +181,7 @@ class _Exchange:
 def _endless(key: str, data: bytes) -> str | None:
     """Why nobody can know where a frame ends that begins with these bytes; None where its length makes sense."""
     try:
-        engine.frame_size(data, key)
+        decoding.frame_size(data, key)
     except Wrong as error:
         return str(error)
     except WireError:

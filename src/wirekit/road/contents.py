@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from wirekit.compiler.columns.ranges import CLEAN, DOUBTFUL, REFUSED, scan_ranges
 from wirekit.conversation import Names
 from wirekit.conversation.pairing import Kind, pairing_of
-from wirekit.engine import decode
+from wirekit.decoding import decode
 from wirekit.errors import Misuse
 from wirekit.registry import registry
 from wirekit.road.begun import Begun, nothing_begun

@@ -20,7 +20,7 @@ from wirekit.compiler.heading import heading
 from wirekit.conversation import SIDES, Recognised, recognise
 from wirekit.conversation.pairing import Kind, Pairing, pairing_of
 from wirekit.conversation.requests import MOST_WAITING
-from wirekit.engine import header
+from wirekit.decoding import header
 from wirekit.registry import registry
 from wirekit.road.begun import Begun, nothing_begun
 from wirekit.road.compiled import byte_ranges, loop

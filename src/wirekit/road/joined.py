@@ -12,7 +12,7 @@ import numpy as np
 
 from wirekit.capture.follow import ATTEMPTS_PER_SEGMENT
 from wirekit.conversation.recognition import sought_frames
-from wirekit.engine import header
+from wirekit.decoding import header
 from wirekit.road.compiled import loop
 from wirekit.road.streams import Streams
 

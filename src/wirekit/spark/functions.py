@@ -345,7 +345,7 @@ def _verdicts(key: str, context: Mapping[str, Any] | None) -> list[str]:
 
 def _doubt(key: str, data: bytes, context: Mapping[str, Any] | None) -> str:
     """The first thing that is wrong with bytes that decode."""
-    from wirekit.engine import decode as decoded
+    from wirekit.decoding import decode as decoded
 
     found = decoded(data, key, context=context)
     for each in found.checks:

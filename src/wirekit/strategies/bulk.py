@@ -11,7 +11,7 @@ from itertools import islice
 from random import Random
 from typing import Any
 
-from wirekit import encoding, engine
+from wirekit import decoding, encoding
 from wirekit.errors import Misuse, WirekitError
 from wirekit.registry import registry
 from wirekit.strategies.choices import Rejected, SeededChoices
@@ -146,7 +146,7 @@ def _of_one(
 ) -> Iterator[Mutation]:
     """Mutations of one frame: a few of each kind, and as many that are edited."""
     by_kind: dict[str, list[Recipe]] = {}
-    decoded = engine.decode(data, key, context=context, engine="trace")
+    decoded = decoding.decode(data, key, context=context, engine="trace")
     for recipe in recipes_of(key, data, context, decoded):
         if wanted is None or recipe[0] in wanted:
             by_kind.setdefault(recipe[0], []).append(recipe)
@@ -188,7 +188,7 @@ def _attempts(
             rejected += 1
             continue
         if not wish.dive:
-            decoded = engine.decode(data, layout.key, context=context)
+            decoded = decoding.decode(data, layout.key, context=context)
             if decoded.error is not None or decoded.consumed != len(data):
                 rejected += 1
                 continue

@@ -7,7 +7,7 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from wirekit import encoding, engine
+from wirekit import decoding, encoding, engine
 from wirekit.compiler import ir
 from wirekit.compiler.values import Names, Unknown, evaluate, found_in
 from wirekit.compression import compress
@@ -30,7 +30,7 @@ def recipes_of(
     key: str, data: bytes, context: dict[str, Any], decoded: engine.Decoded | None = None
 ) -> Iterator[Recipe]:
     """The mutations of bytes and of the value they decode to: (kind, path, function that applies it)."""
-    decoded = decoded or engine.decode(data, key, context=context)
+    decoded = decoded or decoding.decode(data, key, context=context)
     if decoded.error is not None:
         return
     data = data[: decoded.consumed]

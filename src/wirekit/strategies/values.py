@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import reject
 from hypothesis import strategies as st
 
-from wirekit import encoding, engine
+from wirekit import decoding, encoding
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Context, Literal, Operation, operands_of
 from wirekit.compiler.values import Names, expressions_of
@@ -110,7 +110,7 @@ def _comes_out(key: str, value: Any, context: Mapping[str, Any]) -> bool:
         data = encoding.encode(key, value, context=context)
     except WirekitError:
         return False
-    decoded = engine.decode(data, key, context=context)
+    decoded = decoding.decode(data, key, context=context)
     whole = decoded.error is None and decoded.consumed == len(data)
     return whole and agrees(value, decoded.value)
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from wirekit.compiler.expressions import FUNCTIONS, Context, Expression, Field, LengthOf, Literal, expression
 from wirekit.conversation.events import Frame, Message
-from wirekit.engine import decode
+from wirekit.decoding import decode
 from wirekit.registry import Protocol, registry
 from wirekit.tables.columns import (
     BIGINT,

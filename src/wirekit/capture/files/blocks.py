@@ -14,7 +14,8 @@ from typing import Any
 from wirekit.capture.files.items import Interface, Packet
 from wirekit.capture.files.walking import WINDOW, Walk, lead, of_record
 from wirekit.compiler.heading import Heading, heading
-from wirekit.engine import Decoded, decode
+from wirekit.decoding import decode
+from wirekit.engine import Decoded
 from wirekit.errors import Damaged, Short, WireError, Wrong
 from wirekit.schemas.net import pcapng
 from wirekit.values import Record

@@ -10,7 +10,8 @@ from typing import Any
 from wirekit.capture.files.items import Packet, Place, Skipped
 from wirekit.capture.files.opening import Capture
 from wirekit.capture.tcp import ACK, FIN, PSH, RST, SYN, Segment
-from wirekit.engine import Decoded, decode
+from wirekit.decoding import decode
+from wirekit.engine import Decoded
 from wirekit.errors import Damaged
 from wirekit.schemas.net import ip, link, tcp
 from wirekit.values import Record, Symbol

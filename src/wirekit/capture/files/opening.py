@@ -16,7 +16,7 @@ from wirekit.capture.files.content import Content, FileContent, PipedContent, Ra
 from wirekit.capture.files.items import Interface, Packet, Place
 from wirekit.capture.files.unpacking import CHUNK, LONGEST_MAGIC, Packing, Unpacking, packing_of
 from wirekit.capture.files.walking import LEAD, WINDOW, PcapWalk, Walk, of_record
-from wirekit.engine import decode
+from wirekit.decoding import decode
 from wirekit.errors import Damaged, Limit, Short, WireError, Wrong
 from wirekit.registry import registry
 from wirekit.schemas.net import pcap

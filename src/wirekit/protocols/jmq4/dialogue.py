@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from wirekit.conversation import Description, Dialogue, Frame, Message
-from wirekit.engine import Decoded, decode
+from wirekit.decoding import decode
+from wirekit.engine import Decoded
 from wirekit.errors import Misuse, WireError
 from wirekit.protocols.jmq4.attributes import parse_attributes
 from wirekit.registry import Protocol

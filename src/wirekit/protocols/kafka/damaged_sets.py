@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 from wirekit.compiler.generated import by_key
 from wirekit.conversation import Message
-from wirekit.engine import Decoded, decode
+from wirekit.decoding import decode
+from wirekit.engine import Decoded
 from wirekit.errors import Limit, WireError
 from wirekit.protocols.kafka.reading import ENTRY_HEAD, content, left_over, messages_of_set, over_size, status, verdicts
 from wirekit.protocols.kafka.searching import Search, lead

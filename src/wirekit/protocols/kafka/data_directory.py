@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from wirekit.engine import decode
+from wirekit.decoding import decode
 from wirekit.protocols.kafka.partition import check_partition, unreadable
 from wirekit.protocols.kafka.reading import PARTITION
 from wirekit.protocols.kafka.searching import LOG

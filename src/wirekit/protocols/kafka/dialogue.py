@@ -22,7 +22,9 @@ from functools import cache
 from typing import Any
 
 from wirekit.conversation import CALL, THOROUGH, Description, Dialogue, Frame, Message, Skipped, Undeclared
-from wirekit.engine import Decoded, decode, fitting_value, lead_of, numbers_of, value_of
+from wirekit.decoding import decode
+from wirekit.engine import Decoded
+from wirekit.fitting import fitting_value, lead_of, numbers_of, value_of
 from wirekit.registry import Protocol, variants
 from wirekit.schemas.kafka.admin_apis import API_VERSIONS, SASL_HANDSHAKE
 from wirekit.schemas.kafka.api import Api

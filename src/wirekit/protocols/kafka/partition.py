@@ -28,7 +28,7 @@ import numpy as np
 import pyarrow as pa
 
 from wirekit.compiler.columns import scan
-from wirekit.engine import decode
+from wirekit.decoding import decode
 from wirekit.errors import Damaged
 from wirekit.protocols.kafka.columns import numbers, resolved, scanned, verified
 from wirekit.protocols.kafka.reading import NO_TIMESTAMP, PARTITION, SEGMENT, ZEROS, SegmentFile

@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from wirekit.conversation import Message
-from wirekit.engine import Decoded, decode
+from wirekit.decoding import decode
+from wirekit.engine import Decoded
 from wirekit.errors import Damaged, Limit, WireError, Wrong, plural
 from wirekit.protocols.kafka.searching import Search
 from wirekit.schemas.kafka.messages import ATTRIBUTES, ENTRY

@@ -1,0 +1,281 @@
+"""``decode`` and ``frames``: bytes to values, by schema key; ``wirekit.encoding`` has the inverse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from wirekit.engine import Buffer, Decoded, Params, by_reference, decode_bytes, is_stream
+from wirekit.errors import Misuse, Short, WireError, Wrong, plural
+from wirekit.fitting import begins
+from wirekit.registry import registry
+from wirekit.values import Gap
+from wirekit.wire.composite import Struct
+from wirekit.wire.stream import Decrypt, Limits, Reader, Scope, Session
+
+LARGEST_HEADER = 1 << 17
+PER_SHORT = 64
+MOST_SHORT = 64 * PER_SHORT
+"""Frames that are shorter than any of their layout can be, as ``shortness`` counts them; beyond that no length is
+believed."""
+
+
+def decode(
+    data: Buffer | str,
+    key: Buffer | str,
+    *,
+    context: Mapping[str, Any] | None = None,
+    limits: Limits | None = None,
+    strict: bool = False,
+    offset: int = 0,
+    engine: str | None = None,
+    decrypt: Decrypt | None = None,
+) -> Decoded:
+    """Decodes one value at the start of ``data``.
+
+    Args:
+        data: the bytes; bytes after the value are ignored (see ``consumed``).
+        key: a schema key, or a protocol's name for the first frame of its stream. Data and key may be swapped.
+        context: facts that the bytes lack, for example ``{"api": "fetch", "version": 2}``.
+        limits: bounds on size, depth and memory; by default the protocol's.
+        strict: raise the error, or the first failed check or gap as Wrong, instead of reporting it.
+        offset: absolute offset of ``data[0]``, for reports.
+        engine: ``rows``, ``trace`` (computes ``spans`` at once) or ``reference``; the default is rows or reference,
+            whichever is faster. The results are equal.
+        decrypt: a function of the cipher text and the message's facts about it (for Pulsar its metadata); it returns
+            the plain bytes, or None without a key.
+
+    Raises:
+        Misuse: for a key or engine that does not exist.
+        Short, Wrong, Limit: only with ``strict``.
+
+    >>> import wirekit
+    >>> d = wirekit.decode(bytes.fromhex("0000000a00000007000000000000"), "kafka.list_groups.response.v0")
+    >>> d.value.correlation_id, d.value.body.groups, d.error
+    (7, [], None)
+    """
+    if not isinstance(key, str) or not isinstance(data, bytes):
+        key, data = _ordered(key, data)
+    if "." not in key:
+        key = stream_key(key, data, context or {})
+    schema = registry[key]
+    decoded = decode_bytes(schema, data, dict(context or {}), limits or schema.limits, offset, engine, decrypt)
+    if strict:
+        _raise(decoded)
+    return decoded
+
+
+def header(data: bytes) -> tuple[str, int | None] | None:
+    """A header that stands in front of a stream's own bytes: its key, and its size or None while it is cut.
+
+    >>> header(b"PROXY UNKNOWN\\r\\n" b"GET /"), header(b"PRO")
+    (('net.proxy_v1', 15), ('net.proxy_v1', None))
+    """
+    found = registry.beginning(data, cut=True)
+    if found is None or not found.header:
+        return None
+    schema = registry[found.header]
+    decoded = by_reference(schema, data[: found.longest], 0, {}, schema.limits)
+    if decoded.error is None:
+        return found.header, decoded.consumed
+    cut = isinstance(decoded.error, Short) and len(data) < found.longest
+    return (found.header, None) if cut else None
+
+
+def _raise(decoded: Decoded) -> None:
+    if decoded.error is not None:
+        raise decoded.error
+    for check in decoded.checks:
+        if check.status == "bad":
+            expected = check.computed if check.computed is not None else f"a good {check.kind} check"
+            actual = check.stored
+            if check.computed is None and check.note:
+                actual = check.note if actual is None else f"{actual} ({check.note})"
+            where = {"path": check.path, "offset": check.offset, "source": check.source}
+            raise Wrong(expected, actual, protocol=decoded.schema, **where)
+    for gap in decoded.gaps:
+        where = {"path": gap.path, "offset": gap.offset, "source": gap.source}
+        raise Wrong("nothing more", plural(gap.length, "unexplained byte"), protocol=decoded.schema, **where)
+
+
+def _ordered(key: Buffer | str, data: Buffer | str) -> tuple[str, bytes]:
+    """(key, bytes), whichever of the two came first."""
+    if isinstance(data, str) and not isinstance(key, str):
+        key, data = data, key
+    if not isinstance(key, str):
+        raise Misuse(f"a schema's key or a protocol's name must be a str, not {type(key).__name__}")
+    return key, _as_bytes(data)
+
+
+def _as_bytes(data: Any) -> bytes:
+    if isinstance(data, bytes):
+        return data
+    if not isinstance(data, (bytearray, memoryview)):
+        raise Misuse(f"the data must be bytes, not {type(data).__name__}; bytes.fromhex converts hex")
+    return bytes(data)
+
+
+def clean_contexts(data: bytes, key: str, context: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+    """The context under which a frame decodes cleanly and takes all bytes, of all that its layout knows.
+
+    A Kafka response says neither its API nor its version; of most bytes few fit.
+
+    >>> import wirekit
+    >>> clean_contexts(bytes.fromhex("0000000600000007000f"), "kafka.response")[-2:]
+    [{'api': 'heartbeat', 'version': 0}, {'api': 'leave_group', 'version': 0}]
+    """
+    from wirekit.compiler.contexts import choices_of
+
+    said = dict(context or {})
+    tried = [
+        dict(zip(names, values, strict=True))
+        for names, cases in choices_of(registry[key].layout)
+        for values in cases
+        if not said.keys() & set(names)
+    ]
+    fitting = (each for each in tried if begins(data, key, len(data), context={**said, **each}))
+    decoded = ((each, decode(data, key, context={**said, **each})) for each in fitting)
+    return [each for each, result in decoded if result.clean and result.consumed == len(data)]
+
+
+def stream_key(name: str, data: bytes, context: Mapping[str, Any]) -> str:
+    """The key of the first frame in bytes of a protocol: the client's layout, or the server's when it fits better.
+
+    A frame that another layout proves to be the client's has that layout's key. One whose header alone proves it has
+    the client's, even where its body is not known; so has one of the client's, as its dialogue tells, with bytes left
+    over, unless it is a clean frame of the server under some context.
+    """
+    protocol = registry.protocol(name)
+    client, server = protocol.stream("client"), protocol.stream("server")
+    if client == server:
+        return client
+    if context:
+        return server
+    limits = protocol.limits
+    found = by_reference(registry[client], data, 0, {}, limits)
+    cut = found.error is not None and isinstance(found.error, Short)
+    if (found.error is None and not found.gaps) or (cut and found.value is not None):
+        return client
+    frame = data[: _size_here(data, client, limits, 0)]
+    for proof in map(protocol.key, protocol.recognised_by):
+        if proof not in (client, server):
+            other = by_reference(registry[proof], frame, 0, {}, limits)
+            if other.clean and other.consumed == len(frame):
+                return proof
+    dialogue = protocol.follow()
+    if dialogue.headed("client", frame, side_known=False):
+        return client
+    asks = found.error is None and dialogue.layout("client", frame)[2] is None and dialogue.sender(found) == "client"
+    return client if asks and not clean_contexts(frame, server) else server
+
+
+def frame_size(data: bytes, key: str, *, limits: Limits | None = None, start: int = 0) -> int | None:
+    """Bytes of the frame at ``start`` as its own length tells; None when too few bytes are there to know.
+
+    Raises:
+        Wrong, Limit: when the length makes no sense.
+        Misuse: when the layout has no length that covers all fields after it.
+    """
+    schema = registry[key]
+    if not isinstance(schema.node, Struct):
+        raise Misuse(f"{key} is not a frame: it has no length of its own")
+    reader = Reader(Session(key, limits or schema.limits), data, start)
+    return schema.node.frame_size(reader, Scope.root(Params()))
+
+
+def frames(
+    name: Buffer | str,
+    data: Buffer | str,
+    *,
+    context: Mapping[str, Any] | None = None,
+    limits: Limits | None = None,
+    decrypt: Decrypt | None = None,
+) -> Iterator[Decoded]:
+    """The consecutive frames in a byte string, each with its absolute offset.
+
+    A proxy's header before the stream comes first, under its own key (``net.proxy_v1``). A frame with an invalid
+    length, or cut by the end of the data, is the last one and has an error. For a key whose layout has no length of
+    its own, the result is one value after the other.
+
+    Args:
+        name: a protocol's name, or a key.
+        data: the bytes. Name and data may be swapped.
+        context, limits, decrypt: as for ``decode``.
+
+    Raises:
+        Misuse: for a name or key that does not exist, at once.
+
+    >>> import wirekit
+    >>> ping = bytes.fromhex("00000009" "00000005" "0812" "920100")
+    >>> [frame.offset for frame in wirekit.frames("pulsar", ping + ping)]
+    [0, 13]
+    """
+    name, data = _ordered(name, data)
+    if "." in name:
+        registry[name]
+    else:
+        registry.protocol(name).stream("client")
+    return _walk(name, data, context, limits, decrypt)
+
+
+def _walk(
+    name: str, data: bytes, context: Mapping[str, Any] | None, limits: Limits | None, decrypt: Decrypt | None
+) -> Iterator[Decoded]:
+    position = 0
+    if "." not in name or is_stream(registry[name]):
+        found = header(data[:LARGEST_HEADER])
+        if found is not None and found[1] is not None:
+            position = found[1]
+            yield decode(data[:position], found[0])
+    short, least = 0, -1
+    while position < len(data):
+        key = name if "." in name else _key_here(name, data, context or {}, limits, position)
+        size = _size_here(data, key, limits, position)
+        short = 0 if size is None else shortness(short, size, least)
+        if position and least < 0:
+            least = _least(name)
+        if size is not None and size < least and short > MOST_SHORT:
+            size = None
+        end = len(data) if size is None else position + size
+        said: dict[str, Any] = {"context": context, "limits": limits, "decrypt": decrypt}
+        decoded = decode(data[position:end], key, offset=position, **said)
+        if size is None and decoded.error is None and not decoded.consumed:
+            decoded._gaps = [*decoded.gaps, Gap(position, len(data) - position)]
+            decoded._state = None
+            yield decoded
+            return
+        yield decoded
+        if decoded.error is not None and (size is None or end > len(data)):
+            return
+        position = max(end if size is not None else position + decoded.consumed, position + 1)
+
+
+def shortness(short: int, size: int, least: int) -> int:
+    """The count of frames that are too short, behind another one of ``size`` bytes, where ``least`` can be one.
+
+    Such a frame counts ``PER_SHORT``. Other frames make up for it by their bytes, so that short ones between them do
+    not take longer than their bytes allow.
+    """
+    return short + PER_SHORT if size < least else max(short - size, 0)
+
+
+def _least(name: str) -> int:
+    """Bytes of the smallest frame of a protocol, or of a key."""
+    from wirekit.compiler.heading import heading
+
+    streams = map(registry.protocol(name).stream, ("client", "server")) if "." not in name else (name,)
+    return min(heading(key, registry[key].limits.frame).least for key in streams)
+
+
+def _key_here(name: str, data: bytes, context: Mapping[str, Any], limits: Limits | None, start: int) -> str:
+    """``stream_key`` of the frame at ``start``; what follows the frame is not looked at."""
+    size = _size_here(data, registry.protocol(name).stream("client"), limits, start)
+    return stream_key(name, data[start:] if size is None else data[start : start + size], context)
+
+
+def _size_here(data: bytes, key: str, limits: Limits | None, start: int) -> int | None:
+    """The size of the frame at ``start``; None when the layout has no length, or one that makes no sense."""
+    try:
+        return frame_size(data, key, limits=limits, start=start) or None
+    except (WireError, Misuse):
+        return None

@@ -55,8 +55,8 @@ class Decoded:
         offset: absolute offset of its first byte; all other offsets are absolute too.
         value: the value; after an error, the fields decoded before it, and those behind a field that contains it.
         error: Short, Wrong or Limit, or None.
-        contained: errors behind which decoding went on, in order (``wirekit.wire.Sized``, ``contain``). The first is
-            ``error``; of each further one there is a bad ``layout`` check.
+        contained: errors after which decoding continued, in order (``wirekit.wire.Sized``, ``contain``). The first is
+            ``error``; each further error has a bad ``layout`` check.
         consumed: size of the value in bytes.
         context: the context given by the caller.
     """
@@ -131,12 +131,12 @@ class Decoded:
         return self._checks
 
     def add(self, check: Check) -> None:
-        """Takes a verdict that a reader of the value came to."""
+        """Adds a verdict that a reader of the value computed."""
         self._checks, self._gaps, self._state = self.checks, self.gaps, None
         self._checks.append(check)
 
     def put(self, number: int, check: Check) -> None:
-        """Takes a verdict of such a reader in place of the one with a number in ``checks``."""
+        """Replaces the verdict with a number in ``checks`` by a verdict of such a reader."""
         if self._checks is None or self._state is not None:
             self._checks, self._gaps, self._state = self.checks, self.gaps, None
         self._checks[number] = check
@@ -175,8 +175,8 @@ class Decoded:
 
         Args:
             form: ``tree`` (each field beside its bytes) or ``hexdump``.
-            complete: whether long lists, values and their bytes are shown whole.
-            indent_json: whether payloads that are JSON are shown with a line for each of their members.
+            complete: whether long lists, values and their bytes are shown in full.
+            indent_json: whether JSON payloads are shown indented, with a line for each member.
         """
         from rich.console import Console
 

@@ -48,7 +48,7 @@ def restored(data: Any, named: Mapping[str, type] | None = None) -> Any:
     try:
         return _read(data, named or {}, 0)
     except (ValueError, TypeError, KeyError) as error:
-        raise Misuse(f"stored values are damaged ({error}); pass what was stored") from error
+        raise Misuse(f"stored values are damaged ({error}); pass the stored text unchanged") from error
 
 
 def like(example: Any, value: Any) -> Any:
@@ -70,7 +70,7 @@ def _stored(value: Any, names: Mapping[type, str], depth: int) -> Any:
     if isinstance(value, int):
         return int(value)
     if depth > DEEPEST:
-        raise Misuse(f"more than {DEEPEST} containers inside one another cannot be stored")
+        raise Misuse(f"containers nested more than {DEEPEST} deep cannot be stored")
     if isinstance(value, bytes | bytearray | memoryview):
         return {_TAG: "bytes", _OF: b64encode(value).decode("ascii")}
     if isinstance(value, dict):

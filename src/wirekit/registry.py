@@ -49,14 +49,14 @@ WITHOUT_STREAM = ("net",)  # of these, what has no byte stream: to recognise one
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """First bytes of a stream that are not of the protocol that is expected there.
+    """The beginning of a stream of another format than expected, such as TLS or a PROXY header.
 
     Attributes:
-        title: what they are.
-        starts: such a stream begins with one of these.
-        header: the key of a layout, where the bytes are a header and the expected protocol follows; else "".
-        longest: bytes that a header takes at most.
-        advice: what the reader may do about it.
+        title: the name of the format.
+        starts: byte strings; the stream begins with one of them.
+        header: the key of the layout of a header that precedes the expected protocol; else "".
+        longest: the maximal size of a header in bytes.
+        advice: a suggestion for the reader.
     """
 
     title: str
@@ -83,12 +83,12 @@ class Schema:
 
     Attributes:
         key: ``<protocol>.<name>…``, for example ``kafka.fetch.response.v2``.
-        declared: the layout, or what makes it.
+        declared: the layout, or a function that returns it.
         protocol: the protocol's name.
         description: one line for ``wirekit schemas``.
-        source: where the layout is specified.
-        limits: what hostile bytes may ask for, unless the caller says otherwise.
-        notes: what a reader has to know besides, each with its source.
+        source: the specification of the layout.
+        limits: the default limits.
+        notes: notes for readers, each with its source.
     """
 
     key: str
@@ -126,14 +126,14 @@ class Schema:
         return cost(self.layout)
 
     def check(self, beside: Mapping[str, Schema] | None = None) -> None:
-        """Refuses a layout that can never work.
+        """Refuses an invalid layout.
 
         Args:
             beside: the schemas of the protocol by key, while they are not registered yet.
 
         Raises:
-            Misuse: when the compiler cannot see through it, it reads a field or refers to a layout of its protocol that
-                there is not, or it means nothing.
+            Misuse: if the compiler does not know a node, a field or layout that it names does not exist, or no bytes
+                fit the layout.
         """
         from wirekit.compiler.references import check_references
         from wirekit.compiler.sense import check_sense
@@ -163,10 +163,10 @@ class Layout:
         node: the node, or a function that returns it when the layout is first used, so that a protocol with many
             layouts loads fast.
         description: one line for `wirekit schemas`.
-        source: where the layout is specified.
+        source: the specification of the layout.
         notes: notes for readers, each with its source.
-        variant_of: the layout (rest of its key) that is tried first; bytes that do not fit it, and fit this one, are
-            decoded as this one.
+        variant_of: the layout (its key without the protocol) that is tried first; bytes that do not fit it but fit this
+            layout are decoded by this layout.
     """
 
     node: Node | Callable[[], Node]
@@ -181,10 +181,10 @@ class Protocol:
     """A protocol: its layouts, and the frames of its byte streams.
 
     Attributes:
-        name: first part of every key.
-        title: its full name.
-        layouts: {rest of the key: Layout}; the key ``kafka.request`` is declared as ``request``.
-        client: the layout of frames from the client (rest of the key), "" if the protocol has no byte stream.
+        name: the first part of every key.
+        title: the full name.
+        layouts: {key without the protocol: Layout}; the key ``kafka.request`` is declared as ``request``.
+        client: the layout of frames from the client, "" if the protocol has no byte stream.
         server: the layout of frames from the server.
         recognised_by: layouts whose clean decode proves that bytes are of this protocol.
         records: layouts of parts of frames that are often decoded alone and are recognised by their constants.
@@ -193,11 +193,11 @@ class Protocol:
         ports: usual server ports, a hint only.
         stored: {layout of a file of messages: ``module:function``}; the function takes the file's path and
             yields ``wirekit.stored.Piece`` objects with single messages.
-        stored_columns: the same for functions whose pieces hold the messages in columns where possible; they may need
-            the extra ``columns``, and take the set of columns that are wanted, or None, as a second argument.
+        stored_columns: as ``stored``, for functions whose pieces have the messages in columns where possible. They may
+            need the extra ``columns``, and take a second argument: the set of requested columns, or None for all.
         stored_names: {layout of a file of messages: regular expression for the names of such files}.
-        examined: {layout: ``module:function``}; the function takes a decoded value and adds the verdicts that only a
-            search in its bytes gives. `wirekit decode` calls it.
+        examined: {layout: ``module:function``}; the function takes a decoded value and adds verdicts that need a search
+            in its bytes. `wirekit decode` calls it.
         directory: ``module:function`` that checks the files of a broker's directory against each other. It takes the
             path and returns a ``wirekit.stored.Report``, or None for a directory of another kind. "" for none.
         built: {layout with columns: ``module:function``}; the function takes a key, a batch and the options of
@@ -236,7 +236,7 @@ class Protocol:
 
     @property
     def declared(self) -> Tables:
-        """The declaration of how its frames fill the tables."""
+        """The declaration of its tables."""
         from wirekit.tables import Tables
 
         if not isinstance(self.tables, str):
@@ -247,13 +247,13 @@ class Protocol:
         return found
 
     def examine(self, decoded: Decoded) -> None:
-        """Adds the verdicts that only a search in the bytes of a value gives, if its layout has some."""
+        """Adds the verdicts that need a search in the bytes of a value, if its layout is ``examined``."""
         place = self.examined.get(decoded.schema.removeprefix(f"{self.name}."))
         if place is not None:
             _named(place)(decoded)
 
     def reader(self, layout: str, *, columns: bool = False) -> Callable[..., Iterator[Piece]]:
-        """The function that reads files of a layout: of ``stored``, or if wanted and there of ``stored_columns``."""
+        """The function that reads files of a layout: of ``stored_columns`` if requested and declared, or ``stored``."""
         found: Callable[..., Iterator[Piece]] = _named(
             (columns and self.stored_columns.get(layout)) or self.stored[layout]
         )
@@ -331,7 +331,7 @@ class Registry:
         return protocol
 
     def unregister(self, name: str) -> None:
-        """Forgets a protocol and all that was generated from its layouts: another one may have its name then.
+        """Removes a protocol and all code generated from its layouts; another protocol may then have its name.
 
         Raises:
             Misuse: when there is none of that name.
@@ -444,7 +444,7 @@ class Registry:
 
         Args:
             data: the first bytes.
-            cut: whether less than a whole start is enough, because more bytes may come.
+            cut: whether a part of a start is enough, because more bytes may come.
         """
         if self._beginnings is None:
             self._beginnings = self._by_first_byte()
@@ -467,7 +467,7 @@ class Registry:
         return list(self._protocols)
 
     def with_stream(self) -> tuple[Protocol, ...]:
-        """The protocols whose byte streams can be recognised: ours in the order of ``BUILT_IN``, then the others."""
+        """The protocols with byte streams: the built-in protocols in the order of ``BUILT_IN``, then the others."""
         if self._with_stream is not None:
             return self._with_stream
         ours = [name for name in BUILT_IN if name not in WITHOUT_STREAM]
@@ -532,11 +532,11 @@ def _may_add(place: str) -> bool:
 
 
 def check_declaration(protocol: Protocol, schemas: Mapping[str, Schema]) -> None:
-    """Refuses a declaration of tables that names what is not there.
+    """Refuses a declaration of tables that names a table, column or path that does not exist.
 
     Args:
-        protocol: whose declaration it is.
-        schemas: those of the protocol by key.
+        protocol: the protocol with the declaration.
+        schemas: the schemas of the protocol by key.
 
     Raises:
         Misuse: for a table, column or path that does not exist.

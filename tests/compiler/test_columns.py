@@ -701,8 +701,8 @@ def test_explain_prints_the_program_that_front_or_context_selects() -> None:
     ("arguments", "words"),
     [
         (["kafka.response", "--engine", "columns", "--context", "api=fech"], "kafka.response has no api 'fech'"),
-        (["kafka.response", "--context", "api=fetch"], "--context is for the engines of columns"),
-        (["net.pcap", "--front", __file__], "--front is for the engines of columns"),
+        (["kafka.response", "--context", "api=fetch"], "--context applies to the columns engines"),
+        (["net.pcap", "--front", __file__], "--front applies to the columns engines"),
     ],
 )
 def test_explain_refuses_options_without_effect(arguments: list[str], words: str) -> None:

@@ -98,7 +98,7 @@ def test_a_protocol_can_be_given(tmp_path: Path, capsys: pytest.CaptureFixture[s
         ([BATCH, "-o", "out", "--port", "6650=net"], 2, "'net' of connections; choose from kafka, pulsar,"),
         ([BATCH, "-o", "out", "--engine", "serial", "--master", "local[2]"], 2, "--master needs --engine spark"),
         ([BATCH], 2, "Missing option '--output'"),
-        ([BATCH, "-o", FIXTURES], 2, "is not wirekit's"),
+        ([BATCH, "-o", FIXTURES], 2, "which wirekit did not write"),
     ],
 )
 def test_wrong_arguments_are_reported_with_their_exit_status(

@@ -1,4 +1,4 @@
-"""What a run makes becomes visible whole or not at all, and never at the cost of something that is not wirekit's."""
+"""What a run makes becomes visible whole or not at all, and never at the cost of foreign files."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_moves_out_of_the_folder_are_refused(tmp_path: Path, move: list[str]) ->
     (out / ".wirekit" / "lock").write_bytes(b"wirekit tables\n")
     (out / ".wirekit" / "moves.json").write_text(json.dumps([move]))
     before = contents(tmp_path)
-    with pytest.raises(Misuse, match="not wirekit's"), Output(out):
+    with pytest.raises(Misuse, match="which wirekit did not write"), Output(out):
         pass
     assert {name: each for name, each in contents(tmp_path).items() if "lock" not in name} == {
         name: each for name, each in before.items() if "lock" not in name
@@ -213,7 +213,7 @@ def test_a_foreign_directory_is_refused(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
     path.write_text('{"format": "another"}')
-    with pytest.raises(Misuse, match="is not wirekit's"), Output(tmp_path):
+    with pytest.raises(Misuse, match="wirekit did not write"), Output(tmp_path):
         pass
     assert path.read_text() == '{"format": "another"}'
     assert not (tmp_path / ".wirekit").exists()
@@ -246,7 +246,7 @@ def test_a_link_is_refused_and_never_followed(tmp_path: Path, name: str, publish
     directory = name not in ("manifest.json", ".wirekit/lock")
     link.symlink_to(precious.parent if directory else precious / "part-00000.parquet")
     before = contents(tmp_path)
-    with pytest.raises(Misuse, match="is not wirekit's"), Output(out):
+    with pytest.raises(Misuse, match="wirekit did not write"), Output(out):
         pass
     assert contents(tmp_path) == before
 
@@ -259,7 +259,7 @@ def test_a_work_directory_without_the_mark_of_a_run_stays(tmp_path: Path, mark: 
     if mark is not None:
         (tmp_path / ".wirekit" / "lock").write_text(mark)
     before = contents(tmp_path)
-    with pytest.raises(Misuse, match=r"\.wirekit/attempts, which is not wirekit's"), Output(tmp_path):
+    with pytest.raises(Misuse, match=r"\.wirekit/attempts, which wirekit did not write"), Output(tmp_path):
         pass
     assert contents(tmp_path) == before
 

@@ -69,7 +69,7 @@ def test_delta_tables_in_an_object_store(store: ObjectStore, capsys: pytest.Capt
 def test_a_prefix_of_something_else_is_refused(store: ObjectStore, name: str) -> None:
     prefix = f"foreign/{name.replace('/', '-')}"
     store.put(f"{prefix}/{name}", b"mine")
-    with pytest.raises(Misuse, match="which is not wirekit's"):
+    with pytest.raises(Misuse, match="which wirekit did not write"):
         pipeline(f"s3://{BUCKET}/{prefix}", PULSAR)
     assert store.names(prefix) == [name]
 

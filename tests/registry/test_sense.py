@@ -89,7 +89,7 @@ CROSSING = Struct(
         (Struct("a" / Sized(int8, Checked(uint32, "crc32")), "b" / int8), "a: a checksum must be a field of a struct"),
         (Length(int8), "the layout: a length must be a field of a struct"),
         (Struct("a" / Ref("odd.nosuch")), "it refers to odd.nosuch, which odd does not declare"),
-        (Struct("a" / Ref("odd.x")), "every value contains another one without end: odd.x"),
+        (Struct("a" / Ref("odd.x")), "every value contains another value without end: odd.x"),
     ],
 )
 def test_a_contradictory_layout_is_refused(node: Node, problem: str) -> None:

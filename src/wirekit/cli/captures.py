@@ -106,8 +106,8 @@ road_option = click.option(
     "--road",
     type=click.Choice(["auto", "columns", "objects"]),
     default="auto",
-    help="How captures are read. columns: plain connections by columns; objects: all "
-    "connections by objects; auto: by columns if the capture is large (default).",
+    help="Method of reading captures; the result is the same. columns: many frames at once, in arrays; objects: frame "
+    "by frame; auto: columns for large captures (default).",
 )
 
 

@@ -27,7 +27,7 @@ FRONT = 1 << 16  # bytes in which all that stands in front of records must be
 @click.option(
     "--front",
     type=click.File("rb"),
-    help="For the engines of columns: a file that begins with KEY, if its header selects the layout of its records.",
+    help="For the columns engines: a file of the layout KEY, if its header selects the layout of its records.",
 )
 @context_option
 def command(key: str, engine: str, front: IO[bytes] | None, context_pairs: tuple[str, ...]) -> int:
@@ -36,9 +36,13 @@ def command(key: str, engine: str, front: IO[bytes] | None, context_pairs: tuple
     shown = SHOWN.get(engine)
     if not (shown and shown.columns):
         if context:
-            raise click.UsageError(f"--context is for the engines of columns; what {engine} prints is for any context")
+            raise click.UsageError(
+                f"--context applies to the columns engines; the output of {engine} is the same for every context"
+            )
         if front is not None:
-            raise click.UsageError(f"--front is for the engines of columns; what {engine} prints is for any file")
+            raise click.UsageError(
+                f"--front applies to the columns engines; the output of {engine} is the same for every file"
+            )
     check_context(key, context)
     layout = registry[key].layout
     if shown is None:

@@ -43,7 +43,11 @@ MOST_COUNTED = 10_000
 @selection_options
 @click.option("--follow", metavar="N", help="Show all frames and gaps of connection N.")
 @click.option(
-    "--frame", "places", multiple=True, metavar="[FILE:]N", help="Show one frame with its request or response."
+    "--frame",
+    "places",
+    multiple=True,
+    metavar="[FILE:]N",
+    help="Show the frame of this number, with its request or response.",
 )
 @click.option(
     "--output",

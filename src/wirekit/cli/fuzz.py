@@ -36,7 +36,7 @@ DEFAULT_VECTORS = 1000
 @click.option(
     "--jobs", type=click.IntRange(1, 64), default=1, show_default=True, help="Number of targets that run at once."
 )
-@click.option("--kind", "kinds", multiple=True, help="Use this kind of damage only; may be repeated.")
+@click.option("--kind", "kinds", multiple=True, help="Use only this kind of damage; may be repeated.")
 @click.option(
     "--corpus", type=click.Path(file_okay=False), help="Read inputs from this directory, and store all inputs in it."
 )
@@ -65,11 +65,11 @@ DEFAULT_VECTORS = 1000
 @click.option(
     "--exit-status", default="0,1", show_default=True, help="Allowed exit statuses of a command; 0 accepts an input."
 )
-@click.option("--allow-remote", is_flag=True, help="Allow tcp: to connect to other machines.")
+@click.option("--allow-remote", is_flag=True, help="Allow a tcp: target on another machine.")
 @click.option(
-    "--field", "fields", multiple=True, metavar="NAME=VALUE", help="Send client: responses with this value of a field."
+    "--field", "fields", multiple=True, metavar="NAME=VALUE", help="Set a field in all responses to a client: target."
 )
-@click.option("--conversation", is_flag=True, help="Send whole conversations to tcp:.")
+@click.option("--conversation", is_flag=True, help="Send whole conversations to a tcp: target.")
 @click.option("--no-opening", is_flag=True, help="Do not send the opening frames of the protocol.")
 @click.option(
     "--export", type=click.Path(dir_okay=False), help="Write golden vectors (JSONL) instead of running a target."
@@ -159,7 +159,9 @@ def _explore(key: str, context: dict[str, Any], corpus: Corpus, options: dict[st
 
     place = parse_target(options["target"])
     if place.form != "python":
-        raise click.UsageError("--explore is for python: targets; start other fuzzers from the queue of a --corpus")
+        raise click.UsageError(
+            "--explore applies to python: targets; other fuzzers can start from the queue of a --corpus"
+        )
     corpus.put(Inputs(key, options["seed"], context=context).sound(QUEUE_FRAMES))
     added = explore(corpus, place.parts[0], place.parts[1], options["explore"], _bounds(options, Bounds))
     say(f"atheris added {plural(added, 'input')}")
@@ -191,10 +193,10 @@ def _target(options: dict[str, Any], key: str) -> Callable[[], Target]:
     place = parse_target(options["target"])
     if place.form in ("tcp", "client") and options["compare"]:
         raise click.UsageError(
-            "--compare is for functions and commands; what a server or client says is always decoded"
+            "--compare applies to python: and command: targets; answers of servers and clients are always decoded"
         )
     if options["conversation"] and place.form != "tcp":
-        raise click.UsageError("--conversation is for tcp: targets; a client: always has one")
+        raise click.UsageError("--conversation applies to tcp: targets; a client: target always has a conversation")
     if place.form == "client":
         protocol, fields = registry.protocol(key).name, parse_context(options["fields"], "--field topic=t")
         return lambda: ClientTarget(place.text, protocol, _bounds(options, Bounds), fields=fields)
@@ -214,7 +216,7 @@ def _bounds(options: dict[str, Any], bounds: type[Bounds]) -> Bounds:
     try:
         statuses = frozenset(map(int, options["exit_status"].split(",")))
     except ValueError:
-        raise click.UsageError(f"--exit-status is numbers, as in 0,1, not {options['exit_status']!r}") from None
+        raise click.UsageError(f"--exit-status must be numbers, such as 0,1, not {options['exit_status']!r}") from None
     return bounds(
         seconds=options["timeout"],
         memory=options["memory"] << 20,

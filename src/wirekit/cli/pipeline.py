@@ -67,7 +67,7 @@ class SizeType(click.ParamType):
     "--archive",
     type=click.Path(exists=True, dir_okay=False),
     metavar="FILE",
-    help="With --master: what the workers need, written by `wirekit archive`; Spark copies it to each.",
+    help="With --master: an archive of `wirekit archive`, which Spark copies to each worker.",
 )
 @click.option(
     "--conf",

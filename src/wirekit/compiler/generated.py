@@ -35,7 +35,7 @@ def by_key(generate: Callable[[str], T]) -> Callable[[str], T]:
 
 
 def forget(keys: Iterable[str]) -> None:
-    """Drops all that was generated from the schemas of these keys."""
+    """Drops all code that was generated from the schemas of these keys."""
     for key in keys:
         for cache in _caches:
             cache.pop(key, None)

@@ -226,7 +226,7 @@ def _ends(node: ir.Node, resolve: Resolve, around: list[str]) -> None:
     """Refuses a layout that every value of it contains again."""
     for key in _certain(node):
         if key in around:
-            raise Misuse(f"every value contains another one without end: {' → '.join([*around, key])}")
+            raise Misuse(f"every value contains another value without end: {' → '.join([*around, key])}")
         target = resolve(key)
         if target is not None and len(around) < 100:
             _ends(target, resolve, [*around, key])

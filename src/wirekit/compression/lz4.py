@@ -86,7 +86,7 @@ def _lz4_block_decompress(data: memoryview, output: Output) -> None:
 
     size = output.expected
     if size is None:
-        raise Misuse("an LZ4 block does not say how much it holds; pass size=")
+        raise Misuse("an LZ4 block does not contain its decompressed size; pass size=")
     output.announce(size, most=min(LZ4_BEST * len(data), _LZ4_BLOCK_MOST))
     try:
         output.add(lz4.block.decompress(data, uncompressed_size=size))

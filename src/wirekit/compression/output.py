@@ -33,7 +33,7 @@ class Decompression:
 
     def __post_init__(self) -> None:
         if self.size < 0 or self.ratio < 1 or self.ratio_floor < 0:
-            raise Misuse(f"{self} makes no sense; pass size >= 0, ratio >= 1 and ratio_floor >= 0")
+            raise Misuse(f"{self} is invalid; pass size >= 0, ratio >= 1 and ratio_floor >= 0")
 
 
 DEFAULT = Decompression()

@@ -90,9 +90,9 @@ class Conversation:
 
     Args:
         protocol: its name.
-        limits: what frames may ask for; by default the protocol's.
-        started: False when the connection was joined in the middle: the first bytes need not begin a frame.
-        decrypt: opens cipher text, as for ``wirekit.decode``.
+        limits: limits on frames; by default the protocol's.
+        started: False if the connection was joined in the middle: the first bytes need not begin a frame.
+        decrypt: decrypts cipher text, as for ``wirekit.decode``.
 
     >>> import wirekit
     >>> conversation = wirekit.Conversation("kafka")
@@ -125,7 +125,7 @@ class Conversation:
     def state(self) -> dict[str, Any]:
         """The state that ``restore`` needs to continue the connection, in values that ``wirekit.plain`` can store.
 
-        Limits and keys are not part of it. Of a request that waits it has the bytes, which are decoded again.
+        Limits and keys are not part of it. It has the bytes of waiting requests, which are decoded again.
         """
         return {
             "directions": {side: each.state() for side, each in self._directions.items()},
@@ -134,7 +134,7 @@ class Conversation:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Goes on where ``state`` was taken.
+        """Restores the state that ``state`` returned.
 
         Raises:
             KeyError, TypeError, ValueError: ``state`` did not return this.
@@ -155,9 +155,9 @@ class Conversation:
 
     @property
     def quiet(self) -> bool:
-        """Whether somebody else may follow the next frames.
+        """Whether another follower may take over the next frames.
 
-        No request waits, and both sides are at the begin of a frame, or ``unheard``.
+        True if no request waits and each side is at the start of a frame, or ``unheard``.
         """
         pending = any(
             each.buffer or (each.offset and (each.lost or not each.headed)) for each in self._directions.values()
@@ -166,13 +166,13 @@ class Conversation:
 
     @property
     def unheard(self) -> list[str]:
-        """The sides of which nothing has come so far."""
+        """The sides of which no bytes were received so far."""
         return [side for side, each in self._directions.items() if not each.offset and not each.buffer]
 
     def begins_whole(self, side: str, data: bytes) -> bool:
         """Whether a whole frame may begin with the first bytes of a side, without a header in front of it.
 
-        Where it decodes cleanly, it is the first frame that is found in them.
+        If that frame decodes cleanly, it is the first frame of the side.
         """
         from wirekit.compiler.heading import heading
 
@@ -183,7 +183,7 @@ class Conversation:
         return size is not None and 0 < size <= min(len(data), LARGEST_SEARCH)
 
     def skip(self, side: str, size: int) -> None:
-        """Says that the next ``size`` bytes of a direction were whole clean frames, followed by somebody else."""
+        """Skips ``size`` bytes of a direction: whole clean frames that another follower has read."""
         direction = self._direction(side)
         if size:
             direction.lost = ""
@@ -201,12 +201,12 @@ class Conversation:
         return events
 
     def receive(self, side: str, data: bytes, *, time_us: int | None = None) -> list[Event]:
-        """Takes the next bytes of a direction; gives what they complete.
+        """Receives the next bytes of a direction, and returns the frames that they complete.
 
         Args:
-            side: who sent them, ``client`` or ``server``.
+            side: the sender, ``client`` or ``server``.
             data: bytes of any length.
-            time_us: when they arrived, microseconds since the epoch.
+            time_us: the time of their arrival, microseconds since the epoch.
 
         Returns:
             Frames and quarantined bytes in order; NEED_DATA last when the bytes end inside a frame.
@@ -222,9 +222,9 @@ class Conversation:
         return events
 
     def gap(self, side: str, length: int, reason: str = "missing from the capture") -> list[Event]:
-        """Says that the next ``length`` bytes of a direction are missing.
+        """Reports that the next ``length`` bytes of a direction are missing.
 
-        The frame that they cut is quarantined, and framing resumes at the next frame that decodes cleanly.
+        The frame around them is quarantined, and framing resumes at the next frame that decodes cleanly.
         """
         direction = self._direction(side)
         events = self._give_up(side, direction, len(direction.buffer), f"cut by {length} bytes {reason}")
@@ -236,7 +236,7 @@ class Conversation:
         return events
 
     def close(self, side: str | None = None) -> list[Event]:
-        """Says that no more bytes will come, on one side or both; what is left over is quarantined."""
+        """Reports that no more bytes will come, on one side or both; leftover bytes are quarantined."""
         events: list[Event] = []
         for name in SIDES if side is None else (side,):
             direction = self._direction(name)
@@ -352,7 +352,7 @@ class Conversation:
         description: Description,
         request: Frame | None,
     ) -> Frame:
-        """A frame of which somebody else has found out what it is and what it answers; the dialogue takes note of it.
+        """Adds a frame that another follower has described and paired; the dialogue observes it.
 
         Args:
             side, data, offset, time_us: as of ``Frame``.

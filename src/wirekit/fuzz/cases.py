@@ -45,7 +45,7 @@ class Case:
     """Bytes for a target.
 
     Attributes:
-        key: the layout that they were made of.
+        key: the schema key of the layout.
         data: the bytes.
         kind: ``sound``, ``original``, ``edited``, or a kind of damage (``wirekit.strategies.KINDS``).
         path: the damaged field.

@@ -32,18 +32,18 @@ KINDS = {
 
 @dataclass
 class Finding:
-    """Something that a target does wrong.
+    """A wrong behaviour of a target.
 
     Attributes:
         kind: one of ``KINDS``.
-        says: what it did, in words.
-        signature: findings of the same signature are one.
-        case: the smallest case that shows it.
-        original: the case that showed it first.
-        reproduced: whether it shows in a fresh target too.
+        says: the behaviour, in words.
+        signature: findings with the same signature are equal.
+        case: the smallest case that shows the finding.
+        original: the first case that showed it.
+        reproduced: whether a fresh target shows it, too.
         log: the end of standard error.
-        count: cases that showed it.
-        file: where the case is kept, or "".
+        count: the number of cases that showed it.
+        file: the file of the case, or "".
     """
 
     kind: str
@@ -82,10 +82,10 @@ class Finding:
 
 
 def judge(case: Case, outcome: Outcome, *, compare: bool) -> Finding | None:
-    """The finding that an outcome is, or None.
+    """The finding in an outcome, or None.
 
     Args:
-        compare: whether what the target makes of the bytes is held against what wirekit makes of them.
+        compare: whether the target's value is compared with wirekit's.
     """
     kind, says, place = outcome.kind, outcome.says, outcome.place
     if outcome.sent is not None:

@@ -8,11 +8,11 @@ ATTEMPTS = 200
 
 
 def minimised(data: bytes, shows: Callable[[bytes], bool], attempts: int = ATTEMPTS) -> bytes:
-    """The smallest bytes that were seen to show a finding.
+    """The smallest bytes found that show a finding.
 
     Args:
-        data: bytes that show it.
-        shows: whether others do; asked at most ``attempts`` times.
+        data: bytes that show the finding.
+        shows: returns whether given bytes show it; called at most ``attempts`` times.
 
     >>> minimised(b"some bytes with an X inside", lambda data: b"X" in data)
     b'X'

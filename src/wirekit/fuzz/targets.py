@@ -37,12 +37,12 @@ class Outcome:
     """The outcome of one case on a target.
 
     Attributes:
-        kind: ``accepted``, ``refused``, or what is wrong (docs/fuzzing.md lists the kinds of findings).
-        says: what is wrong, in words.
-        place: where in the target, as far as that is known; findings of one kind and place are one.
-        value: what the target made of the bytes, parsed JSON; ``NO_VALUE`` where it gave none.
+        kind: ``accepted``, ``refused``, or a kind of finding (docs/fuzzing.md).
+        says: the error, in words.
+        place: the place in the target, if known; findings of one kind and place are equal.
+        value: the target's value as JSON data; ``NO_VALUE`` without one.
         log: the end of standard error.
-        sent: what a scripted server sent to a client, or None.
+        sent: the bytes that a scripted server sent to a client, or None.
     """
 
     kind: str

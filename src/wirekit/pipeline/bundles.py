@@ -119,8 +119,8 @@ def plan_bundles(
                 if job.configuration()[name] != value
             )
             raise Misuse(
-                f"the tables were made with other options ({said or 'another version'}); give the same ones, another "
-                "directory, or --replace"
+                f"the tables were written with other options ({said or 'another version'}); pass the same options, "
+                "another directory, or --replace"
             )
     known = {
         each["path"]: _Known(number, each["size"], each["mtime_ns"])

@@ -203,7 +203,7 @@ def _read(about: Continuation) -> Iterator[tuple[str, str, Stored]]:
         above, _, name = file.name.rpartition("/")
         content = folder(above).read(name)
         if len(content) != file.bytes or hashlib.sha256(content).hexdigest() != file.sha256:
-            raise Misuse(f"{file.name} is not what was written; {about.remedy}")
+            raise Misuse(f"{file.name} was changed after it was written; {about.remedy}")
         yield from _rows(content, about, file.name)
 
 

@@ -63,7 +63,7 @@ class Output:
         is_delta: whether the tables are Delta tables; may be set for the next commit, if that replaces all.
 
     Raises:
-        Misuse: on entering, when the folder holds something that is not wirekit's, or another run writes to it.
+        Misuse: on entering, if the folder contains files that wirekit did not write, or another run writes to it.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -136,7 +136,7 @@ class Output:
         manifests, replaces = sorted(manifests, key=lambda manifest: manifest.task), sorted(replaces)
         tasks = [manifest.task for manifest in manifests]
         if len(set(tasks)) < len(tasks):
-            raise Misuse("two manifests of one task; pass the one to commit")
+            raise Misuse("one task has two manifests; pass the one to commit")
         number = max(self.commits, default=-1) + 1
         remaining = [commit for other, commit in self.commits.items() if other not in replaces]
         tables, moves, added = self._tables(number, manifests, remaining)
@@ -371,7 +371,7 @@ def _check_move(source: str, target: str) -> None:
         inside = path.startswith(f"{WORK}/") and ".." not in path.split("/")
         part = above in (STATE, *OUTPUTS) and _PART.fullmatch(base)
         if not (inside or part or (above == COMMITS and _COMMIT.fullmatch(base))):
-            raise Misuse(f"{_MOVES} names {path}, which is not wirekit's; remove {WORK}")
+            raise Misuse(f"{_MOVES} names {path}, which wirekit did not write; remove {WORK}")
 
 
 def _refuse_foreign(found: Folder, kind: str) -> None:
@@ -397,7 +397,8 @@ def _refuse_foreign(found: Folder, kind: str) -> None:
         foreign += [f"{STATE}/{name}" for name in found.names(STATE) if not _PART.fullmatch(name)]
     if foreign:
         raise Misuse(
-            f"{found.name} holds {foreign[0]}, which is not wirekit's; pass a directory that is empty or made by it"
+            f"{found.name} contains {foreign[0]}, which wirekit did not write; pass a directory that is empty or "
+            "written by wirekit"
         )
 
 

@@ -227,4 +227,4 @@ class _Parser:
                 return pa.scalar(value).cast(type_)
             return pa.scalar(value, type_)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, ValueError):
-            raise Misuse(f"{text} is no value of the column {name}, which is {type_}") from None
+            raise Misuse(f"{text} is not a value of the column {name}, whose type is {type_}") from None

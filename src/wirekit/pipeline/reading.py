@@ -44,23 +44,23 @@ def read(
     separate: bool = False,
     values: bool = False,
 ) -> pa.RecordBatchReader:
-    """A table of captures and log segments; they are read while its batches are taken.
+    """Reads one table from captures and log segments; files are read as the batches are consumed.
 
     Args:
         paths: a capture, a stored file, a directory of them, or several of these.
         table: its name (docs/tables.md); not ``runs`` and ``inputs``, which only a run of the pipeline has.
-        columns: those that are wanted, in this order; by default all. Others are not made.
-        filter: rows that are wanted, as a ``pyarrow.compute`` expression over any columns of the table. A file of
-            which the name, the protocol or the times say that it has none of them is not decoded.
-        protocol: of every connection; by default it is found from the bytes.
+        columns: the columns to return, in this order; by default all. Other columns are not computed.
+        filter: a ``pyarrow.compute`` expression over any columns of the table that selects the rows. A file is not
+            decoded if its name, its protocol or its times exclude such rows.
+        protocol: the protocol of every connection; by default it is recognised from the bytes.
         ports: {server port: protocol} of connections on known ports.
         separate: whether each file is a capture of its own, even if it is a part of a rotation.
-        values: whether ``frames`` has the values of frames.
+        values: whether the table ``frames`` has the values of frames.
 
     Returns:
-        A ``pyarrow.RecordBatchReader``, an input of DuckDB, Polars, pandas and Spark. The packets of one capture are
-        held in memory while it is read, or one window of them where columns read it. Of each file that could not be
-        read to its end there is a warning behind the last batch.
+        A ``pyarrow.RecordBatchReader``, which DuckDB, Polars, pandas and Spark accept. Memory holds the packets of one
+        capture while it is read, or of one window if columns read it. After the last batch there is a warning for each
+        file that could not be read to its end.
 
     Raises:
         Misuse: for a table or column that does not exist, for paths that are bytes, or if none of the files is a

@@ -106,10 +106,10 @@ def publish(
         cut: whether a capture in several files may be in several bundles.
 
     Raises:
-        Misuse: ``output`` holds something that is not wirekit's, or was made with other options.
+        Misuse: ``output`` has files that wirekit did not write, or was written with other options.
     """
     if idle_us < IDLE_US:
-        raise Misuse(f"a connection may be silent for {IDLE_US // 1_000_000} s; pass that or more")
+        raise Misuse(f"a connection may be silent for {IDLE_US // 1_000_000} s; pass at least that")
     with Output(output) as claimed:
         _choose_form(claimed, form, replace=replace)
         if claimed.is_of_another_version and not replace:

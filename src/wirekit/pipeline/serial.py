@@ -49,7 +49,7 @@ def run(
         form, rotating, idle_us: see ``publish``.
 
     Raises:
-        Misuse: ``output`` holds something that is not wirekit's, or was made with other options.
+        Misuse: ``output`` has files that wirekit did not write, or was written with other options.
     """
 
     def work(part: Job, attempts: str, reached: Reached) -> list[Manifest]:

@@ -94,7 +94,7 @@ def settings(path: str | os.PathLike[str]) -> dict[str, str]:
         raise Misuse(f"{os.fspath(path)} is not an archive of `wirekit archive`")
     for name, value in _platform().items():
         if found.get(name) != value:
-            raise Misuse(f"{os.fspath(path)} was made for {name} {found.get(name)}; this process has {value}")
+            raise Misuse(f"{os.fspath(path)} was written for {name} {found.get(name)}; this process has {value}")
     return {
         "spark.archives": f"{Path(path).resolve()}#{DIRECTORY}",
         "spark.executorEnv.PYTHONPATH": f"{DIRECTORY}/{_SITE}",
@@ -111,7 +111,9 @@ def _distributions() -> dict[str, metadata.Distribution]:
     packages = {entry.dist.name for entry in metadata.entry_points(group=ENTRY_POINTS) if entry.dist is not None}
     for name in sorted(packages):
         if _editable(metadata.distribution(name)):
-            raise Misuse(f"{name} is installed in editable mode: install it without -e, so that its files are known")
+            raise Misuse(
+                f"{name} is installed in editable mode; install it without -e, so that its files can be listed"
+            )
     found: dict[str, metadata.Distribution] = {}
     wanted = [("wirekit", _EXTRAS), *((name, ()) for name in packages)]
     while wanted:

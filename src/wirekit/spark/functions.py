@@ -106,7 +106,7 @@ def messages(
 ) -> Column:
     """The records in each byte string of a column, decompressed, as an array for ``explode`` and ``inline``.
 
-    Nested records replace the record around them: messages replace their wrapper (Kafka), the messages of a batch their
+    Nested records replace their outer record: messages replace their wrapper (Kafka), the messages of a batch their
     frame (Pulsar). ``_depth`` and ``_index`` give the place of a record.
 
     Args:
@@ -152,9 +152,9 @@ def encode(
     """Builds the bytes of each struct of a column: the inverse of ``decode``.
 
     Args:
-        column: of the type ``spark_schema(key)``, such as ``decode(...).value``, or its name. Fields may be left out,
-            or stand in another order; lengths, counts and checksums are computed. A checksum with a false
-            verdict (``crc`` and ``crc_ok``) is written unchanged.
+        column: a column of the type ``spark_schema(key)``, such as ``decode(...).value``, or its name. Fields may be
+            missing or in another order; lengths, counts and checksums are computed. A checksum with a false verdict
+            (``crc`` and ``crc_ok``) is written unchanged.
         key, context: as for ``spark_schema``.
         mode: ``PERMISSIVE``, or ``FAILFAST`` to fail the job at the first value that cannot be built.
 

@@ -116,7 +116,7 @@ def run(
         form, rotating, idle_us: of the tables, see ``publish``.
 
     Raises:
-        Misuse: ``output`` holds something that is not wirekit's, or was made with other options.
+        Misuse: ``output`` has files that wirekit did not write, or was written with other options.
     """
     cores = spark.sparkContext.defaultParallelism
 

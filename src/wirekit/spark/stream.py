@@ -105,7 +105,9 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         given = {name.lower(): value for name, value in options.items()}
         self._place = local(given.get("state", ""))
         if not self._place and not flag({"separate": "true", **batch}, "separate"):
-            raise Misuse("a stream joins the files of a rotation only with option state, a folder for what is open")
+            raise Misuse(
+                "a stream joins the files of a rotation only with the option state, a folder for open connections"
+            )
         if not self._place and "closeafter" in given:
             raise Misuse("option closeAfter needs option state")
         if self._place and flag(batch, "separate"):
@@ -228,7 +230,9 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _check(self, offset: Mapping[str, Any]) -> None:
         """Refuses the checkpoint of a query with other options: the state that it left would not fit."""
         if offset["batch"] and offset.get("configuration", "") != self._configuration:
-            raise Misuse("the checkpoint is of a query with another state, table, columns, where, protocol or ports")
+            raise Misuse(
+                "the checkpoint belongs to a query with another state, table, columns, where, protocol or ports"
+            )
 
     def _complete(self) -> list[Input]:
         """The files that are complete now."""

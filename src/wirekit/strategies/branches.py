@@ -21,7 +21,7 @@ def branches(key: str) -> list[str]:
 
 
 def unreachable(key: str) -> dict[str, str]:
-    """The branches of a layout that no value of it reaches: {name: why}.
+    """The branches of a layout that no value reaches: {name: reason}.
 
     >>> unreachable("kafka.api_versions.response.v0")
     {}

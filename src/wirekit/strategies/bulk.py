@@ -133,7 +133,7 @@ def _mutations(
             original, data = pool[0], next(deep)
             barren = 0
             yield Mutation("too deep", "", data, original)
-    raise Misuse(f"{key} offers no place for the mutations {', '.join(sorted(wanted or ()))}")
+    raise Misuse(f"{key} has no field for the mutations {', '.join(sorted(wanted or ()))}")
 
 
 def _of_one(

@@ -41,11 +41,11 @@ class Turn:
     """One frame of a conversation.
 
     Attributes:
-        side: who sends it, ``client`` or ``server``.
+        side: the sender, ``client`` or ``server``.
         data: the frame.
         api: its name, as ``Description.api``.
         role: ``request``, ``response`` or ``event``.
-        request: of a response, the index of the turn that it answers; else None.
+        request: for a response, the index of the turn that it answers; else None.
     """
 
     side: str
@@ -56,7 +56,7 @@ class Turn:
 
 
 class Exchange:
-    """Generates the frames of one connection, of one side or of both.
+    """Generates the frames of one side of a connection, or of both sides.
 
     Attributes:
         turns, frames: the frames in order: as generated, and as a conversation decodes them.
@@ -64,7 +64,7 @@ class Exchange:
 
     Args:
         protocol: its name; it must declare a pairing.
-        random: the generator that decides.
+        random: the random number generator.
         fields: {name: value, or function of the generator} of fields that get this value wherever they are.
 
     Raises:

@@ -31,7 +31,7 @@ def values(
     fields: Mapping[str, Any] | None = None,
     reached: set[str] | None = None,
 ) -> st.SearchStrategy[Any]:
-    """Values that ``encode(key, value, context=context)`` accepts and ``decode`` gives again (``agrees``).
+    """Values that ``encode(key, value, context=context)`` accepts and ``decode`` returns again (``agrees``).
 
     They reach every branch of the layout that the context allows, null, empty and present, the ends of integer ranges,
     numbers without a symbol, unusual text, compressed data with every codec, unknown protobuf fields.
@@ -116,7 +116,7 @@ def _comes_out(key: str, value: Any, context: Mapping[str, Any]) -> bool:
 
 
 def agrees(given: Any, found: Any) -> bool:
-    """Whether a decoded value has all that the encoded value had.
+    """Whether a decoded value agrees with the value that was encoded.
 
     Fields that were left out may have any value; ``b""`` also stands for padding.
 

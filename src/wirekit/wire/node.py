@@ -22,7 +22,7 @@ NOTHING = object()
 
 
 class Node(construct.Construct):
-    """A piece of a layout."""
+    """A node of a layout: the base class of the vocabulary."""
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
         raise NotImplementedError
@@ -31,15 +31,15 @@ class Node(construct.Construct):
         raise NotImplementedError
 
     def load(self, obj: Any, context: Scope) -> Any:
-        """The value for a piece of JSON data; what is a value already passes through."""
+        """The value for a piece of JSON data; a value that is not JSON data is returned unchanged."""
         return obj
 
     def minimum(self) -> int:
-        """The least number of bytes that any value takes."""
+        """The minimal size of a value in bytes."""
         return 0
 
     def default(self, context: Scope) -> Any:
-        """The value when a record to be built leaves the field out; NOTHING if it may not."""
+        """The value of a field that a record leaves out when it is built; NOTHING if the field is required."""
         return NOTHING
 
     def parts(self) -> list[tuple[str, Node]]:
@@ -48,15 +48,15 @@ class Node(construct.Construct):
 
     @property
     def opaque(self) -> bool:
-        """Whether the bytes are not the plain content, so that their number is not its size."""
+        """Whether the bytes are transformed (compressed, encrypted), so their number is not the size of the content."""
         return False
 
     def settled(self, context: Scope) -> Node:
-        """The node that lays the value out, where others around it only decide which one does."""
+        """The node with the layout of the value, without the nodes around it that only select it."""
         return self
 
     def plain_size(self, obj: Any, stream: Writer, context: Scope) -> int | None:
-        """The bytes that a value takes, decompressed; None where its bytes do not tell."""
+        """The size of a value in bytes, decompressed; None if it is unknown."""
         inner = stream.inside()
         self._build(obj, inner, context, "")
         return len(inner.buffer)

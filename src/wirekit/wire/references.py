@@ -44,11 +44,11 @@ _cost: Callable[[Node], int] = _no_cost
 
 
 def answer_by(entry: Callable[[str], Entry], cost: Callable[[Node], int]) -> None:
-    """Says who knows the layouts.
+    """Sets the functions that know the layouts.
 
     Args:
-        entry: gives the layout of a key, or raises ``Misuse``.
-        cost: gives the bytes of memory that a value of a node takes, without what its bytes decide.
+        entry: returns the layout of a key, or raises ``Misuse``.
+        cost: returns the bytes of memory that a value of a node takes, without parts that its bytes determine.
     """
     global _entry, _cost  # there is one registry
     _entry, _cost = entry, cost

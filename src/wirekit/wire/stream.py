@@ -33,17 +33,18 @@ MEMORY = "memory"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits on the memory and the depth that hostile bytes may cause.
+    """Limits on the memory and the nesting depth of decoding.
 
-    One piece of compressed data is held against ``decompressed`` and ``ratio``. All pieces of one input together, those
-    inside others included, are held against ``total_ratio`` times its size, or ``decompressed`` if that is more. The
-    input is what one call is given: the bytes of ``decode``, the buffer of ``columns`` or ``scan``. Readers of captures
-    and stored files decode a frame or a few MiB at a time, each with this allowance of its own.
+    ``decompressed`` and ``ratio`` bound one piece of compressed data. ``total_ratio`` times the size of the input, or
+    ``decompressed`` if that is more, bounds all pieces of one input together, including nested pieces. The input is the
+    argument of one call: the bytes of ``decode``, the buffer of ``columns`` or ``scan``. Readers of captures and stored
+    files decode a frame or a few MiB at a time, each as an input of its own.
 
-    Decoded values are counted by the memory they take, on every engine: records, list elements, protobuf
-    messages and their fields, decompressed bytes, verdicts, spans. It is an estimate, a little more than CPython takes
-    (``wirekit.compiler.costs``). With the defaults a process takes 300 MB and 20 times the input at most; a few hundred
-    thousand small records fit into any input. The libraries of ``columns`` and ``scan`` take 200 MiB of it.
+    ``memory`` and ``memory_ratio`` bound the memory of decoded values on every engine: records, list elements, protobuf
+    messages and their fields, decompressed bytes, verdicts, spans. The memory is estimated, at a little more than
+    CPython takes (``wirekit.compiler.costs``). With the defaults a process takes at most 300 MB and 20 times the input;
+    a few hundred thousand small records fit into any input. The libraries of ``columns`` and ``scan`` take 200 MiB of
+    it.
 
     Attributes:
         frame: the largest length of a frame, bytes.

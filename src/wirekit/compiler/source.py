@@ -61,10 +61,13 @@ class Code:
 
     @contextmanager
     def block(self, header: str) -> Iterator[None]:
-        """Lines behind a condition or in a loop."""
+        """Lines behind a condition or in a loop, maybe none."""
         self.put(header)
+        lines = len(self.lines)
         self.depth += 1
         yield
+        if len(self.lines) == lines:
+            self.put("pass")
         self.depth -= 1
 
     def fresh(self, stem: str) -> str:

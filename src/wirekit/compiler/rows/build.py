@@ -140,16 +140,13 @@ class Builder(Structures):
             code.append(f"{pack}(f'{'<' if element.little else '>'}{{len({x})}}{element.code}', *{x})")
             return
         item = code.fresh("x")
-        code.call(f"for {item} in {x}:")
-        lines = len(code.lines)
-        code.depth += 1
-        code.loops += 1
-        self._node(code, element, item, scope)
         code.settle()
-        if len(code.lines) == lines:
-            code.put("pass")
-        code.loops -= 1
-        code.depth -= 1
+        with code.block(f"for {item} in {x}:"):
+            code.base = ""
+            code.loops += 1
+            self._node(code, element, item, scope)
+            code.settle()
+            code.loops -= 1
         code.base = ""
 
     def _bounded(self, code: Building, node: ir.Bounded, x: str, scope: Scope | None) -> None:

@@ -122,14 +122,9 @@ class Building(Code):
             self.flush()
         held = self.fresh("h")
         self.put(f"{held} = {condition}")
-        self.put(f"if {held}:")
         outer, self.pending = self.pending, []
-        lines = len(self.lines)
-        self.depth += 1
-        write()
-        if len(self.lines) == lines:
-            self.put("pass")
-        self.depth -= 1
+        with self.block(f"if {held}:"):
+            write()
         self.put(f"elif {otherwise}: raise Unusual")
         pieces, self.pending = self.pending, outer
         for piece in pieces:
@@ -189,18 +184,10 @@ class Building(Code):
             self.settle()
         pending, base, offset = self.pending, self.base, self.offset
         for head, write in arms:
-            self.put(head)
-            self.depth += 1
-            lines = len(self.lines)
-            self.pending, self.base, self.offset = [*pending], base, offset
-            write()
-            self.settle()
-            self.depth -= 1
-            if len(self.lines) == lines:
-                if head == "else:":
-                    self.lines.pop()
-                else:
-                    self.put("    pass")
+            with self.block(head):
+                self.pending, self.base, self.offset = [*pending], base, offset
+                write()
+                self.settle()
         self.pending, self.base = [], ""
 
     def _packer(self, layout: struct.Struct, kind: str) -> str:

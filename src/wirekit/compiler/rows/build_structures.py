@@ -133,14 +133,13 @@ class Structures(Plain):
 
     @staticmethod
     def _fill(code: Building, place: Place, piece: Piece, present: str, value: str) -> None:
-        if present:
+        if not present:
+            code.patch(place, piece, value)
+            return
+        code.settle()
+        with code.block(f"if {present}:"):
+            code.patch(place, piece, value)
             code.settle()
-            code.put(f"if {present}:")
-            code.depth += 1
-        code.patch(place, piece, value)
-        if present:
-            code.settle()
-            code.depth -= 1
 
     def _sum(
         self,

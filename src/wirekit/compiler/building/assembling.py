@@ -9,8 +9,8 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
-import threading
 from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FRONT = b"wirekit.front"
-
-_builders: dict[tuple[int, bool], Builder] = {}  # by what is built, which lives as long as the process
-_lock = threading.Lock()
 
 
 def build_columns(key: str, batch: Any, *, context: Mapping[str, Any] | None = None, **options: Any) -> bytes:
@@ -189,17 +186,11 @@ def _led(key: str, batch: Any, context: Mapping[str, Any] | None) -> tuple[Colum
     return made, ahead
 
 
+@cache
 def _builder(key: str, made: Columnar, *, apart: bool = False) -> Builder:
     """The program that builds records; with ``apart`` it notes the end of each, and one may be empty."""
-    choice = id(made), apart
-    with _lock:
-        found = _builders.get(choice)
-        if found is None:
-            read, some = made.program, not apart and _uncounted(made.plan)
-            element = made.plan.element
-            program = write(key, element, read.columns, gaps=read.gaps, whole=made.whole, some=some)
-            found = _builders[choice] = Builder(program)
-    return found
+    read, some = made.program, not apart and _uncounted(made.plan)
+    return Builder(write(key, made.plan.element, read.columns, gaps=read.gaps, whole=made.whole, some=some))
 
 
 def _uncounted(plan: Records) -> bool:
@@ -207,18 +198,13 @@ def _uncounted(plan: Records) -> bool:
     return not plan.counted and not ir.minimum(plan.element)
 
 
+@cache
 def _inner(key: str, made: Columnar) -> Builder | None:
     """The program that builds the records inside a schema's records; None if they contain none."""
     if made.contents is None or made.held is None:
         return None
-    with _lock:
-        choice = id(made.contents), False
-        found = _builders.get(choice)
-        if found is None:
-            columns = made.contents.program.columns
-            found = Builder(write(key, made.held.element, columns, gaps=False, within=made.held.path))
-            _builders[choice] = found
-    return found
+    columns = made.contents.program.columns
+    return Builder(write(key, made.held.element, columns, gaps=False, within=made.held.path))
 
 
 def source(key: str, ahead: bytes = b"", context: Mapping[str, Any] | None = None) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +28,6 @@ _SHORT, _LONG, _BYTE = np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.uint8
 _NOTHING: NDArray[Any] = np.zeros(0, np.uint8)
 
 
-@dataclass(frozen=True, slots=True)
 class Place:
     """The size facts of the arrays of a column, or list, before it is filled.
 
@@ -45,17 +43,18 @@ class Place:
         slot: of a column; -1 of a list.
     """
 
-    entry: Column | Repeated
-    at: int
-    outer: Repeated | None
-    index: int
-    dtype: np.dtype[Any]
-    is_list: bool
-    is_bytes: bool
-    has_offsets: bool
-    direct: bool
-    eager: bool
-    slot: int
+    def __init__(self, entry: Column | Repeated, number: int, indexes: dict[int, int], wide: bool, many: bool) -> None:
+        self.entry, self.at = entry, place_of(number)
+        self.is_list = isinstance(entry, Repeated)
+        self.is_bytes = isinstance(entry, Column) and entry.is_bytes
+        self.has_offsets = self.is_list or self.is_bytes
+        if isinstance(entry, Repeated):
+            self.outer, self.slot, kind = entry.outer, -1, ""
+        else:
+            self.outer, self.slot, kind = entry.within, entry.slot, entry.dtype
+        self.index = ROW if self.outer is None else indexes[id(self.outer)]
+        self.dtype = np.dtype(kind) if not self.has_offsets else _LONG if wide else _SHORT
+        self.direct, self.eager = is_direct(entry), not (many and entry.sparse)
 
 
 class Ready:
@@ -81,7 +80,7 @@ class Ready:
         self.words = words = encoded(program, body, entries)
         indexes = {id(each): program.indexes[each.number] for each in program.lists}
         many = len(words.entries) > EAGER
-        self.places = [_place(each, at, indexes, wide, many) for at, each in enumerate(words.entries)]
+        self.places = [Place(each, at, indexes, wide, many) for at, each in enumerate(words.entries)]
         self.byte_columns = sum(each.is_bytes for each in self.places)
         self.messages = place_of(len(self.places))
         self.table: NDArray[Any] = np.zeros(self.messages + op.WIDTH_OF_MESSAGE * len(program.messages), np.int64)
@@ -114,18 +113,6 @@ class Ready:
     def choose(self, scan: Callable[..., Any] | None) -> None:
         """Takes something else that scans; None for what is best."""
         self._scan = scan
-
-
-def _place(entry: Column | Repeated, number: int, indexes: dict[int, int], wide: bool, many: bool) -> Place:
-    is_list = isinstance(entry, Repeated)
-    outer = entry.outer if isinstance(entry, Repeated) else entry.within
-    is_bytes = isinstance(entry, Column) and entry.is_bytes
-    kind = (_LONG if wide else _SHORT) if is_list or is_bytes else np.dtype(entry.dtype)  # type: ignore[union-attr]
-    index = ROW if outer is None else indexes[id(outer)]
-    eager = not (many and entry.sparse)
-    at = place_of(number)
-    slot = -1 if isinstance(entry, Repeated) else entry.slot
-    return Place(entry, at, outer, index, kind, is_list, is_bytes, is_list or is_bytes, is_direct(entry), eager, slot)
 
 
 class Filled:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 import pyarrow as pa
 
@@ -12,8 +13,6 @@ from wirekit.errors import Misuse
 from wirekit.program.messages import Place, Tables, chosen
 
 SCANNED = frozenset({"@offset", "@length", "@gap", "@depth", "@wrapper", "@index", "@parent", "@left"})
-
-_names: dict[int, frozenset[str]] = {}  # by the id of a program, which lives as long as the process
 
 
 def checked(key: str, made: Columnar, fields: Sequence[str] | None) -> tuple[str, ...] | None:
@@ -45,6 +44,7 @@ def unknown(key: str, name: str, made: Columnar) -> Misuse:
     return Misuse(f"{key} has no column {name!r}; it has {', '.join(near or sorted(known))}")
 
 
+@cache
 def names(made: Columnar) -> frozenset[str]:
     """The columns that a layout may have.
 
@@ -52,10 +52,7 @@ def names(made: Columnar) -> frozenset[str]:
     >>> sorted(names(program("kafka.offset_index")))
     ['@length', '@offset', 'position', 'relative_offset']
     """
-    found = _names.get(id(made))
-    if found is None:
-        found = _names[id(made)] = frozenset(_named(made, ""))
-    return found
+    return frozenset(_named(made, ""))
 
 
 def _named(made: Columnar, within: str) -> Iterator[str]:

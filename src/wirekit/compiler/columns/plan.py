@@ -14,6 +14,7 @@ A record-like schema is, in this order of preference,
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -44,11 +45,11 @@ class Records:
 
     key: str
     element: ir.Node
-    path: str
-    counted: bool
-    stop: bool
-    until: bytes
-    lead: tuple[Lead, ...]
+    path: str = ""
+    counted: bool = False
+    stop: bool = False
+    until: bytes = b""
+    lead: tuple[Lead, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,15 +123,11 @@ def records(key: str, layout: ir.Node) -> Records:
     """
     if isinstance(layout, ir.Several):
         return _of_list(key, layout, "", [])
-    if not isinstance(layout, ir.Structure):
-        return Records(key, layout, "", counted=False, stop=False, until=b"", lead=())
-    where = [index for index, member in enumerate(layout.members) if isinstance(member.node, ir.Several)]
-    if not where:
-        return Records(key, layout, "", counted=False, stop=False, until=b"", lead=())
-    try:
-        return _of_structure(key, layout, where[0])
-    except Misuse:  # there is more than the list
-        return Records(key, layout, "", counted=False, stop=False, until=b"", lead=())
+    if isinstance(layout, ir.Structure):
+        where = [index for index, member in enumerate(layout.members) if isinstance(member.node, ir.Several)]
+        with suppress(Misuse):  # there is more than the list
+            return _of_structure(key, layout, where[0]) if where else Records(key, layout)
+    return Records(key, layout)
 
 
 def _of_list(key: str, several: ir.Several, path: str, lead: list[Lead]) -> Records:

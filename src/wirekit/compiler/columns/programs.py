@@ -58,19 +58,22 @@ class Columnar:
     plan: Records
     inner: Records | None
     program: Program
-    least: int
-    schema: pa.Schema
-    dated: pa.Schema
     contents: Columnar | None = None
     held: Records | None = None
     whole: ir.Node | None = None
     choices: dict[tuple[tuple[str, ...] | None, bool, bool], Ready] = field(default_factory=dict)
+    least: int = field(init=False)
+    schema: pa.Schema = field(init=False)
+    dated: pa.Schema = field(init=False)
     fields: dict[str, pa.Field] = field(init=False)
     types: list[pa.DataType] = field(init=False)
     times: list[int] = field(init=False)
     verdicts: list[Column] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.least = max(ir.minimum(self.plan.element), 1)
+        self.schema = _schema(self.program)
+        self.dated = dated_schema(self.schema)
         self.fields = {each.name: each for each in self.schema}
         self.types = [self.fields[each.path].type for each in self.program.columns]
         self.verdicts = [each for each in self.program.columns if each.is_verdict]
@@ -108,7 +111,6 @@ class Columnar:
         return body, [*columns, *program.lists, *program.hidden.values()]
 
 
-_alive: list[Columnar] = []  # for as long as the process, as others are found by the id of theirs
 _lock = threading.Lock()
 
 
@@ -146,7 +148,7 @@ def program(key: str, context: Mapping[str, Any] | None = None) -> Columnar:
     whole = None if layout is schema.layout else records(key, schema.layout).element
     if isinstance(schema.layout, (ir.Structure, ir.Several)):
         return _program(key, name, lambda: records(key, layout), whole)
-    plan = Records(key, layout, "", counted=False, stop=False, until=b"", lead=())
+    plan = Records(key, layout)
     return _program(key, name, lambda: plan, whole)
 
 
@@ -164,12 +166,8 @@ def _program(key: str, name: str, planned: Callable[[], Records], whole: ir.Node
                 inner = records(program.packing.key, registry[program.packing.key].layout)
                 if inner.element != plan.element:  # records of another layout, which are left as they stand
                     program, inner = read(key, plan.element, whole, closed=True, stop=plan.stop), None
-            least = max(ir.minimum(plan.element), 1)
             contents, held = _held(key, program)
-            schema = _schema(program)
-            found = Columnar(plan, inner, program, least, schema, dated_schema(schema), contents, held, whole)
-            known[name] = found
-            _alive.append(found)
+            found = known[name] = Columnar(plan, inner, program, contents, held, whole)
     return found
 
 
@@ -187,7 +185,7 @@ def led_program(key: str, data: NDArray[Any], limits: Limits) -> tuple[Columnar 
         wrong = (error.path, error.kind, at, data.size - at, error.reason)
         return None, Start(0, 0, 0, wrong), read
     several = read.several
-    plan = Records(key, several.element, read.path, False, several.stop, several.until, ())
+    plan = Records(key, several.element, read.path, False, several.stop, several.until)
     return _program(key, f"front {read.case}", lambda: plan, read.whole), Start(read.begin, data.size, -1), read
 
 
@@ -200,10 +198,8 @@ def _held(key: str, program: Program) -> tuple[Columnar | None, Records | None]:
     inner = read(key, element)
     if inner.contents is not None or inner.packing is not None:
         raise unfit(key, path, "a list", "its records hold nested records")
-    held = Records(key, element, path, counted=False, stop=False, until=b"", lead=())
-    schema = _schema(inner)
-    least = max(ir.minimum(element), 1)
-    return Columnar(held, None, inner, least, schema, dated_schema(schema)), held
+    held = Records(key, element, path)
+    return Columnar(held, None, inner), held
 
 
 def _schema(made: Program) -> pa.Schema:

@@ -46,7 +46,7 @@ def test_settings_of_an_archive(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "name", "reason"),
     [
-        ('{"python": "cpython-27", "platform": "vms"}', archive.DESCRIPTION, "was made for python cpython-27"),
+        ('{"python": "cpython-27", "platform": "vms"}', archive.DESCRIPTION, "was written for python cpython-27"),
         ("{", archive.DESCRIPTION, "is not an archive of `wirekit archive`"),
         ("{}", "other", "is not an archive of `wirekit archive`"),
     ],

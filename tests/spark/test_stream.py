@@ -136,7 +136,7 @@ def test_a_planned_file_that_is_gone(folder: Path) -> None:
         ({"maxFilesPerTrigger": "0"}, "maxFilesPerTrigger is a number from 1, not '0'"),
         ({"maxFilesPerTrigger": "1", "maxBytesPerTrigger": "1"}, "not both"),
         ({"settle": "soon"}, "settle is a number of seconds, not 'soon'"),
-        ({"separate": "false"}, "only with option state"),
+        ({"separate": "false"}, "only with the option state"),
         ({"maxFiles": "1"}, "no option 'maxFiles'"),
     ],
 )

@@ -67,13 +67,9 @@ class Heading:
                 return True
         return False
 
-    def tells(self, data: bytes | bytearray) -> bool:
-        """Whether the length lies at one place, and some bytes reach behind it."""
-        return self.number is not None and len(data) >= self.length + self.number.size
-
     def refusal(self, data: bytes | bytearray) -> WireError | None:
         """Why the length at the head of some bytes makes no sense, as ``frame_size`` of the engine has it."""
-        if self.number is None or not self.tells(data):
+        if self.number is None or len(data) < self.length + self.number.size:
             return None
         (number,) = self.number.unpack_from(data, self.length)
         if number < self.low:
@@ -192,7 +188,7 @@ def _numbers(node: ir.Node, most: int) -> Iterator[tuple[ir.Number, Ranges | Non
         measured = _measured(node, at, most)
         if isinstance(member.node, ir.Structure):
             yield from _numbers(member.node, most)
-            if not _is_fixed(member.node):
+            if not all(fixed(each.node) for each in member.node.members):
                 return
             continue
         numbers = fixed(member.node) or _varint(member.node)
@@ -204,10 +200,6 @@ def _numbers(node: ir.Node, most: int) -> Iterator[tuple[ir.Number, Ranges | Non
 
 def _varint(node: ir.Node) -> list[ir.Number]:
     return [node] if isinstance(node, ir.Number) and node.groups else []
-
-
-def _is_fixed(node: ir.Structure) -> bool:
-    return all(fixed(member.node) for member in node.members)
 
 
 def _measured(node: ir.Structure, at: int, most: int) -> Ranges | None:

@@ -317,9 +317,10 @@ class Generator:
                 return f"({self._expression(left, scope)} {symbol} {self._expression(right, scope)})"
         raise Misuse(f"{self.key}: {tree} cannot be compiled")
 
-    def _used(self, node: ir.Structure) -> set[str]:
-        """The members that expressions of others read."""
-        return {name for each in node.members for up, name in ir.read_outside(each.node, self._trees) if up == 0}
+    def _used(self, node: ir.Structure, trees: Callable[[ir.Node], Iterator[Expression]] | None = None) -> set[str]:
+        """The members that expressions of others read; ``trees`` gives those of a node, by default all evaluated."""
+        found = (pair for each in node.members for pair in ir.read_outside(each.node, trees or self._trees))
+        return {name for up, name in found if up == 0}
 
 
 def units(generator: Callable[..., G]) -> tuple[Callable[[str], Callable[..., Any]], Callable[[str], G]]:
@@ -338,6 +339,11 @@ def units(generator: Callable[..., G]) -> tuple[Callable[[str], Callable[..., An
 def trees_in(node: ir.Node, roles: tuple[str, ...]) -> Iterator[Expression]:
     """The expressions of a node of these roles, and those that a choice depends on."""
     return (tree for role, tree in ir.expressions(node) if role in roles or role == "on")
+
+
+def choosing(node: ir.Node) -> Iterator[Expression]:
+    """The expressions of a node that say which layout a mapping has."""
+    return trees_in(node, ("condition",) if isinstance(node, ir.Either) else ())
 
 
 def whole_number(code: Code, variable: str) -> None:

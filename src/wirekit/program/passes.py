@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 from wirekit.program import steps
 from wirekit.program.columns import Column
@@ -33,14 +34,10 @@ def without_needless(body: steps.Body, zero: int | None) -> steps.Body:
     body = _compared(body, zero)
     left, before = [*every(body)], 0
     while len(left) != before:
-        body = _needed(body, {register for step in left for register in step.reads()})
+        needed = {register for step in left for register in step.reads()}
+        body = _mapped(body, partial(_useful, needed=needed))
         left, before = [*every(body)], len(left)
     return body
-
-
-def _needed(body: steps.Body, needed: set[int]) -> steps.Body:
-    """Steps without those whose result nobody reads."""
-    return _mapped(body, lambda step: _useful(step, needed))
 
 
 def every(body: steps.Body) -> Iterator[steps.Step]:

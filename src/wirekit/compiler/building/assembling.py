@@ -189,13 +189,9 @@ def _led(key: str, batch: Any, context: Mapping[str, Any] | None) -> tuple[Colum
 @cache
 def _builder(key: str, made: Columnar, *, apart: bool = False) -> Builder:
     """The program that builds records; with ``apart`` it notes the end of each, and one may be empty."""
-    read, some = made.program, not apart and _uncounted(made.plan)
-    return Builder(write(key, made.plan.element, read.columns, gaps=read.gaps, whole=made.whole, some=some))
-
-
-def _uncounted(plan: Records) -> bool:
-    """Whether records may be empty, and nothing in front of them says how many there are."""
-    return not plan.counted and not ir.minimum(plan.element)
+    read, plan = made.program, made.plan
+    some = not (apart or plan.counted or ir.minimum(plan.element))  # nothing in front says how many records there are
+    return Builder(write(key, plan.element, read.columns, gaps=read.gaps, whole=made.whole, some=some))
 
 
 @cache

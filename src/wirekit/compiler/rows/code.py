@@ -191,15 +191,13 @@ class Writing(Generator):
         differs: bool = False,
         note: str = "",
     ) -> None:
-        name = self._site(Site(path.template, kind, status, differs, note))
+        site = Site(path.template, kind, status, differs, note)
+        name = self._constant(self._sites.setdefault(site, site), "K")
         code.records = code.verdicts = True
         indent = "    " if deeper else ""
         code.put(f"{indent}checks.append(({name}, {path.base}, {value}, {position}, source{path.indexes}))")
         if status == "bad":
             code.put(f"{indent}S.bad = True")
-
-    def _site(self, site: Site) -> str:
-        return self._constant(self._sites.setdefault(site, site), "K")
 
     def _made(self, code: Decoding, record: type[Record], values: list[str], kept: str = "", left: str = "") -> str:
         """A variable with a record of values in order, or of those of one tuple."""

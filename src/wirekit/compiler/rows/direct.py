@@ -7,15 +7,14 @@ loaded and built in two steps.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from wirekit.compiler import ir
-from wirekit.compiler.expressions import Expression, Literal
+from wirekit.compiler.expressions import Literal
 from wirekit.compiler.ir import bare
 from wirekit.compiler.rows.build import Builder
 from wirekit.compiler.rows.build_code import Building
-from wirekit.compiler.source import Scope, Unusual, named, trees_in, units
+from wirekit.compiler.source import Scope, Unusual, choosing, named, units
 
 
 def octets(value: Any) -> bytes:
@@ -38,11 +37,6 @@ def ignored(value: Any) -> None:
         raise Unusual
 
 
-def _choosing(node: ir.Node) -> Iterator[Expression]:
-    """The expressions that say which layout a mapping has."""
-    return trees_in(node, ("condition",) if isinstance(node, ir.Either) else ())
-
-
 class DirectBuilder(Builder):
     """Writes the encoder of one schema: (state, buffer, mapping), which appends to the buffer."""
 
@@ -50,8 +44,7 @@ class DirectBuilder(Builder):
     purpose = "direct"
 
     def _begin(self, code: Building, node: ir.Structure, x: str) -> None:
-        choosing = {name for member in node.members for up, name in ir.read_outside(member.node, _choosing) if up == 0}
-        if choosing & {node.members[index].name for index in node.computed}:
+        if self._used(node, choosing) & {node.members[index].name for index in node.computed}:
             code.put("raise Unusual")  # which layout it has is said by what the mapping has there, not by what follows
         code.put(f"if {x}.__class__ is not dict: raise Unusual")
         code.put(f"{_left(x)} = len({x})")

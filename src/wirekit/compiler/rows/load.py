@@ -13,7 +13,7 @@ from typing import Any
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression
-from wirekit.compiler.source import Code, Generator, Scope, Unusual, assignment, is_large, named, trees_in, units
+from wirekit.compiler.source import Code, Generator, Scope, Unusual, assignment, choosing, is_large, named, units
 from wirekit.errors import WirekitError
 from wirekit.values import Record, Symbol, plain_mapping
 from wirekit.wire.compressed import load_opened
@@ -67,7 +67,7 @@ class Loader(Generator):
         return code.done()
 
     def _trees(self, node: ir.Node) -> Iterator[Expression]:
-        return trees_in(node, ("condition",) if isinstance(node, ir.Either) else ())
+        return choosing(node)
 
     # What follows writes the code of one kind of node each, and gives the variable that holds its value. ``x`` is the
     # variable that holds the JSON form.

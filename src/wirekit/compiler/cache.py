@@ -84,7 +84,7 @@ def module_text(source: str, offsets: str) -> str:
 
 
 CALLED = {
-    "compiler/kernels": "arrays protobuf reads text",
+    "compiler/kernels": "arrays parts protobuf reads text",
     "runtime": "interpreter kernel memory opcodes write_messages write_opcodes writing",
 }
 """Modules with functions that kernels call."""
@@ -267,6 +267,8 @@ def _keep(module: ModuleType) -> None:
     from numba.core.dispatcher import Dispatcher
     from numba.core.runtime.nrt import rtsys
 
+    from wirekit.compiler.kernels.parts import PartCompiler
+
     class Place(InTreeCacheLocator):
         @classmethod
         def from_function(cls, py_func: Any, py_file: str) -> Any:
@@ -294,7 +296,9 @@ def _keep(module: ModuleType) -> None:
 
     caching: Any = Cache
     for each in vars(module).values():
-        if isinstance(each, Dispatcher) and each.py_func.__module__ == module.__name__:
+        if not isinstance(each, Dispatcher) or each.py_func.__module__ != module.__name__:
+            continue
+        if not issubclass(vars(each)["_compiler"].pipeline_class, PartCompiler):
             vars(each)["_cache"] = caching(each.py_func)
 
 

@@ -14,6 +14,7 @@ from wirekit.compiler import ir
 from wirekit.program import steps
 from wirekit.program.columns import Column
 from wirekit.program.steps import Body, Fault, Need, Step
+from wirekit.runtime import opcodes as op
 
 LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
 ALL = (1 << 64) - 1
@@ -78,6 +79,8 @@ def _with(run: Run, step: Step, constants: Mapping[int, int]) -> Run | None:
             if both is None:
                 return None
             run.need = both
+        case steps.Load() if run.size + step.number.size > op.LONGEST_RUN:
+            return None
         case steps.Load():
             run.fields.append(Field(step.number, run.size, step.to, step.column))
             run.size += step.number.size

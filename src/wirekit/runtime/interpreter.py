@@ -12,13 +12,25 @@ from typing import Any, Final
 
 import numpy as np
 
-from wirekit.compiler.kernels.arrays import address, dividing, inlined, inner, uint8_on
+from wirekit.compiler.kernels.arrays import dividing, inlined, inlined_dividing, inner, uint8_on
 from wirekit.compiler.kernels.crc import crc32_at, crc32c_at
 from wirekit.compiler.kernels.protobuf import keep_message, message_state, pick_field, ready_message, walk_message
 from wirekit.compiler.kernels.reads import internet, is_utf8
 from wirekit.program import steps
 from wirekit.runtime import opcodes as op
-from wirekit.runtime.memory import call, emit_bytes, emit_list, emit_number, get, number, put, put_value, undo, word
+from wirekit.runtime.memory import (
+    call,
+    emit_bytes,
+    emit_list,
+    emit_number,
+    get,
+    load_8,
+    number,
+    put,
+    put_value,
+    undo,
+    word,
+)
 
 U: Final = np.uint64
 NONE: Final = U(0xFFFFFFFFFFFFFFFF)
@@ -218,18 +230,18 @@ def _two_sums(b: Any, start: Any, end: Any, code: Any, at: Any) -> Any:
     return np.int64((two << word(code, at + THREE)) | one)
 
 
-@inner
-def checksum_of(b: Any, algorithm: Any, start: Any, end: Any, hole: Any, code: Any, at: Any) -> Any:
-    """A checksum of a range; words at a place have its parameters."""
-    if algorithm == op.CRC:
-        return _crc(b, start, end, code, at)
-    if algorithm == op.TWO_SUMS:
-        return _two_sums(b, start, end, code, at)
+@inlined
+def checksum_of(data: Any, size: Any, algorithm: Any, start: Any, end: Any, hole: Any, code: Any, at: Any) -> Any:
+    """A checksum of a range of bytes at an address; words at a place have its parameters."""
     if algorithm == U(0):
-        return np.int64(crc32_at(address(b), start, end))
+        return np.int64(crc32_at(data, start, end))
     if algorithm == U(1):
-        return np.int64(crc32c_at(address(b), start, end))
-    return np.int64(internet(b, start, end, hole))
+        return np.int64(crc32c_at(data, start, end))
+    if algorithm == op.CRC:
+        return _crc(uint8_on(data, size), start, end, code, at)
+    if algorithm == op.TWO_SUMS:
+        return _two_sums(uint8_on(data, size), start, end, code, at)
+    return np.int64(internet(uint8_on(data, size), start, end, hole))
 
 
 @inlined
@@ -243,22 +255,21 @@ def _fail(reg: Any, fault: Any) -> Any:
 def _run(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     """Reads numbers that follow each other; gives where to go on."""
     row, fields, marks = get(reg, ROW), word(code, pc + FIVE), word(code, pc + SIX)
-    data, size = get(t, op.DATA), get(t, op.SIZE)
+    data, size, raw = get(t, op.DATA), get(t, op.SIZE), U(0)
+    base = get(t, op.TAIL) if p + np.int64(word(code, pc + FOUR)) + 8 > size else data
     pc += SEVEN
     for _ in range(fields):
         how = word(code, pc)
-        value = number(data, size, p + np.int64(word(code, pc + ONE)), how)
-        to = word(code, pc + TWO)
-        pc += THREE
-        if how >= op.MASKED:
-            if how & op.MASKED != U(0):
-                value = np.int64(U(value) >> word(code, pc) & word(code, pc + ONE))
-                pc += TWO
-            if how & op.CHECKED != U(0):
-                if value < np.int64(word(code, pc)) or value > np.int64(word(code, pc + ONE)):
-                    return _fail(reg, word(code, pc + TWO))
-                pc += THREE
-        put(reg, to, value)
+        if how < op.REPEATED:
+            raw = load_8(data, size, base, p + np.int64(word(code, pc + ONE)), how & U(op.BIG) != U(0))
+            raw <<= how & U(op.BIG - 1)
+        value = np.int64(raw) >> np.int64(word(code, pc + TWO)) & np.int64(word(code, pc + THREE))
+        put(reg, word(code, pc + FOUR), value)
+        pc += FIVE
+        if how & op.CHECKED != U(0):
+            if value < np.int64(word(code, pc)) or value > np.int64(word(code, pc + ONE)):
+                return _fail(reg, word(code, pc + TWO))
+            pc += THREE
         if how & op.DIRECTLY != U(0):
             put_value(np.int64(word(code, pc)), row * np.int64(word(code, pc + ONE)), value)
             pc += TWO
@@ -277,7 +288,7 @@ def _prefixed(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     size, limit = np.int64(word(code, pc + TWO)), get(reg, word(code, pc + THREE))
     if limit - p < size:
         return _fail(reg, word(code, pc + SIX)), p
-    length = number(get(t, op.DATA), get(t, op.SIZE), p, word(code, pc + ONE))
+    length = number(get(t, op.DATA), get(t, op.SIZE), get(t, op.TAIL), p, word(code, pc + ONE))
     p += size
     present = np.int64(1)
     if word(code, pc + FOUR) != U(0) and length <= np.int64(word(code, pc + FIVE)):
@@ -318,7 +329,8 @@ def _verify(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     """Verifies a checksum; gives where to go on."""
     hole = np.int64(-1) if word(code, pc + FIVE) == NONE else get(reg, word(code, pc + FIVE))
     start, end = get(reg, word(code, pc + THREE)), get(reg, word(code, pc + FOUR))
-    value = checksum_of(_buffer(t), word(code, pc + TWO), start, end, hole, code, pc + NINE)
+    which = word(code, pc + TWO)
+    value = checksum_of(get(t, op.DATA), get(t, op.SIZE), which, start, end, hole, code, pc + NINE)
     stored = get(reg, word(code, pc + SIX)) & np.int64(word(code, pc + SEVEN))
     put(reg, word(code, pc + ONE), np.int64(stored == value))
     return pc + NINE + word(code, pc + EIGHT)
@@ -474,26 +486,12 @@ def _keep(code: Any, reg: Any, t: Any, pc: Any) -> Any:
 def _rare(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     """A step that few records have: (where to go on, position)."""
     step = word(code, pc)
-    if step == op.WALK:
-        return _walk(code, reg, t, p, pc)
-    if step == op.KEEP:
-        return _keep(code, reg, t, pc), p
-    if step == op.PICK:
-        message = get(t, op.MESSAGES) + op.WIDTH_OF_MESSAGE * np.int64(word(code, pc + ONE))
-        value, present = pick_field(t, message, word(code, pc + TWO))
-        put(reg, word(code, pc + THREE), value)
-        put(reg, word(code, pc + FOUR), present)
-        return pc + FIVE, p
     if step == op.FIND:
         return _find(code, reg, t, p, pc)
     if step == op.VARINT:
         return _varint(code, reg, t, p, pc)
     if step in (op.CUT, op.CAUGHT):
         return _caught(code, reg, t, p, pc)
-    if step == op.PEEK:
-        there = _is_next(t, p, get(reg, word(code, pc + TWO)), code, pc + THREE)
-        put(reg, word(code, pc + ONE), np.int64(there))
-        return pc + FOUR + word(code, pc + THREE), p
     if step == op.SAME:
         start, length = get(reg, word(code, pc + TWO)), get(reg, word(code, pc + THREE))
         same = length == np.int64(word(code, pc + FOUR)) and _is_next(t, start, start + length, code, pc + FOUR)
@@ -524,7 +522,7 @@ def _rare(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     return pc + FIVE, p
 
 
-@dividing
+@inlined_dividing
 def read_record(code: Any, reg: Any, t: Any, p: Any) -> Any:
     """Reads a record; gives the position. Its fault, and the bytes that no field explains, are in registers."""
     pc = ONE
@@ -635,6 +633,20 @@ def read_record(code: Any, reg: Any, t: Any, p: Any) -> Any:
             present = np.int64(1) if word(code, pc + TWO) == NONE else get(reg, word(code, pc + TWO))
             emit_list(t, reg, word(code, pc + ONE), present)
             pc += THREE
+        elif step == op.PICK:
+            message = get(t, op.MESSAGES) + op.WIDTH_OF_MESSAGE * np.int64(word(code, pc + ONE))
+            value, present = pick_field(t, message, word(code, pc + TWO))
+            put(reg, word(code, pc + THREE), value)
+            put(reg, word(code, pc + FOUR), present)
+            pc += FIVE
+        elif step == op.WALK:
+            pc, p = _walk(code, reg, t, p, pc)
+        elif step == op.KEEP:
+            pc = _keep(code, reg, t, pc)
+        elif step == op.PEEK:
+            there = _is_next(t, p, get(reg, word(code, pc + TWO)), code, pc + THREE)
+            put(reg, word(code, pc + ONE), np.int64(there))
+            pc += FOUR + word(code, pc + THREE)
         elif step in (op.FAILED, op.END):
             return p
         else:

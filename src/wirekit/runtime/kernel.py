@@ -65,7 +65,7 @@ def kernel_text(program: Program, body: Body, entries: list[Column | Repeated]) 
 
 
 BEGIN: Final = (
-    "data, size = get(t, np.uint64(0)), get(t, np.uint64(1))",
+    f"data, size, tail = get(t, np.uint64(0)), get(t, np.uint64(1)), get(t, np.uint64({op.TAIL}))",
     "b = uint8_on(data, size)",
     *(f"r{at} = get(reg, np.uint64({at}))" for at in (steps.RANGE, steps.FRAME, steps.ROW)),
     f"r{steps.EXTRA} = np.int64(0)",
@@ -123,7 +123,7 @@ class _Renderer:
         yield f"p += {run.size}"
 
     def field(self, each: Field) -> Iterator[str]:
-        value = f"number(data, size, p + {each.offset}, np.uint64({how(each.number)}))"
+        value = f"number(data, size, tail, p + {each.offset}, np.uint64({how(each.number)}))"
         if (each.shift, each.mask) != (0, ALL):
             value = f"np.int64(np.uint64({value}) >> np.uint64({each.shift}) & np.uint64({each.mask}))"
         yield f"r{each.to} = {value}"
@@ -239,7 +239,7 @@ class _Renderer:
         limit, length = self.register(step.limit), f"r{step.length}"
         present = f"r{step.start}_there" if step.present is None else f"r{step.present}"
         yield f"if {step.number.size} > {limit} - p: {self.fail(step.need)}"
-        yield f"{length} = number(data, size, p, np.uint64({how(step.number)}))"
+        yield f"{length} = number(data, size, tail, p, np.uint64({how(step.number)}))"
         yield f"{present} = np.int64(1)"
         if step.null is not None:
             yield f"if {length} <= {step.null}: {length}, {present} = np.int64(0), np.int64(0)"

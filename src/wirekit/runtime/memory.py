@@ -86,25 +86,29 @@ DIRECT: Final = not settings.BOUNDSCHECK and _LITTLE
 _first_is_least, _first_is_most = loader(types.uint64, 64, 1, not _LITTLE), loader(types.uint64, 64, 1, _LITTLE)
 
 
+@inlined
+def _load_fast(data: Any, size: Any, base: Any, p: Any, big: Any) -> Any:
+    return _first_is_most(base, p) if big else _first_is_least(base, p)
+
+
 @inner
-def _last_bytes(data: Any, size: Any, p: Any, big: Any) -> Any:
-    """The 8 bytes at a position that is less than 8 from the end of the buffer."""
+def _load_checked(data: Any, size: Any, base: Any, p: Any, big: Any) -> Any:
     b, value = uint8_on(data, size), np.uint64(0)
     for index in range(min(size - p, 8)):
         value |= np.uint64(b[p + index]) << np.uint64(56 - 8 * index if big else 8 * index)
     return value
 
 
+# The 8 bytes at ``base + p``. ``base`` is the buffer or, where less than 8 bytes may be left, what has its last bytes
+# once more, with zeros behind them.
+load_8: Any = _load_checked if settings.BOUNDSCHECK else _load_fast
+
+
 @inlined
-def number(data: Any, size: Any, p: Any, how: Any) -> Any:
+def number(data: Any, size: Any, tail: Any, p: Any, how: Any) -> Any:
     """A number of up to 8 bytes of the buffer, as its 64 bits."""
     shift, big = how & np.uint64(op.BIG - 1), how & np.uint64(op.BIG) != np.uint64(0)
-    if p + 8 > size:
-        value = _last_bytes(data, size, p, big)
-    elif big:
-        value = _first_is_most(data, p)
-    else:
-        value = _first_is_least(data, p)
+    value = load_8(data, size, tail if p + 8 > size else data, p, big)
     if not big:
         value <<= shift
     if how & np.uint64(op.SIGNED) != np.uint64(0):

@@ -24,10 +24,14 @@ FORMS = ("varint", "zigzag", "sleb")
 CRC, TWO_SUMS = U(3), U(4)
 """Checksums of which the words behind the step say more."""
 
-# How a number is read: bits to shift the 8 bytes at its place by, and flags. In a run they tell what follows as well:
-# shift and mask, what the number must lie between, address and width of values that are written directly, a column.
+# How a number is read: bits to shift the 8 bytes at its place by, and flags. In a run the bits are those to shift to
+# the left by, and flags tell what follows behind offset, bits to shift back by, mask and register: what the number must
+# lie between, address and width of values that are written directly, a column. A REPEATED number is part of the one
+# before.
 BIG, SIGNED = 64, 128
-DIRECTLY, TO_COLUMN, MASKED, CHECKED = U(256), U(512), U(1024), U(2048)
+DIRECTLY, TO_COLUMN, CHECKED, REPEATED = U(256), U(512), U(1024), U(2048)
+LONGEST_RUN = 128
+"""Bytes of a run; as many, and 8 more, has the copy of the end of the buffer (TAIL), with 8 zeros behind them."""
 
 # A fault is the number of a reason, and flags.
 CUT_FAULT, LIMIT_FAULT = 1 << 32, 1 << 33
@@ -37,7 +41,9 @@ REASON = CUT_FAULT - 1
 DATA, SIZE, UNTIL, UNTIL_SIZE, STARTS, ENDS, COUNTS, RANGES = range(8)
 FIRST, FAILURES, STOPPED, GOOD = range(8, 12)
 ERROR_AT, ERROR_OFFSET, ERROR_LENGTH, ERROR_REASON, ERROR_ROOM = range(12, 17)
-FULL, LARGE, COLUMN_COUNT, OFFSET, LENGTH, GAPS, MESSAGES, MAY_BE_EMPTY, LAST_REASON, ROW_ROOM, CALLS = range(17, 28)
+FULL, LARGE, COLUMN_COUNT, OFFSET, LENGTH, GAPS, MESSAGES, MAY_BE_EMPTY, LAST_REASON, ROW_ROOM, CALLS, TAIL = range(
+    17, 29
+)
 COLUMNS = 32
 """Where the columns begin: ``WIDTH_OF_COLUMN`` numbers each."""
 

@@ -18,7 +18,7 @@ from wirekit.program.messages import ASPECTS
 from wirekit.program.read import Program
 from wirekit.program.steps import Body, Fault, Step
 from wirekit.runtime import opcodes as op
-from wirekit.runtime.folding import ALL, Field, Run, folded
+from wirekit.runtime.folding import Field, Run, folded
 from wirekit.runtime.memory import DIRECT
 from wirekit.varints import VarintForm
 
@@ -242,19 +242,20 @@ class Encoder:
         self.put(op.RUN)
         self.put(*((0, 0, NONE) if need is None else (need.size, need.limit, self.fault(need.fault))))
         self.put(step.size, len(step.fields), len(step.marks))
-        for each in step.fields:
-            self.field(each)
+        for before, each in zip([None, *step.fields], step.fields, strict=False):
+            self.field(each, before is not None and before.number == each.number and before.offset == each.offset)
         for offset, to in step.marks:
             self.put(to, offset)
 
-    def field(self, each: Field) -> None:
-        masked, column = (each.shift, each.mask) != (0, ALL), each.column
+    def field(self, each: Field, repeated: bool) -> None:
+        number, column = each.number, each.column
         direct = column is not None and DIRECT and is_direct(column)
-        flags = op.MASKED * masked + op.CHECKED * (each.fault is not None)
+        flags = op.CHECKED * (each.fault is not None) + op.REPEATED * repeated
         flags += op.DIRECTLY if direct else op.TO_COLUMN * (column is not None)
-        self.put(how(each.number) + flags, each.offset, each.to)
-        if masked:
-            self.put(each.shift, each.mask)
+        bits = 8 * number.size
+        flags += 64 - bits if number.little else op.BIG
+        mask = each.mask if number.signed and not number.real else each.mask & ((1 << bits) - 1)
+        self.put(int(flags), each.offset, 64 - bits + each.shift, mask, each.to)
         if each.fault is not None:
             self.put(each.low, each.high, self.fault(each.fault))
         if direct:

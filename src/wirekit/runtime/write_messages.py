@@ -12,14 +12,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 
-from wirekit.compiler.kernels.arrays import int64_on, uint8_on, uint64_on
+from wirekit.compiler.kernels.arrays import inner, int64_on, uint8_on, uint64_on
 from wirekit.compiler.kernels.reads import copy
 from wirekit.runtime import write_opcodes as op
 
 
-@njit(nogil=True)
+@inner
 def put_varint(target: Any, position: int, number: Any) -> int:
     """Writes a number without sign as a varint; gives where it ends."""
     while number > np.uint64(0x7F):
@@ -30,7 +29,7 @@ def put_varint(target: Any, position: int, number: Any) -> int:
     return position + 1
 
 
-@njit(nogil=True)
+@inner
 def varint_size(number: Any) -> int:
     """How many bytes a varint takes."""
     size = 1
@@ -40,7 +39,7 @@ def varint_size(number: Any) -> int:
     return size
 
 
-@njit(nogil=True)
+@inner
 def _place(m: Any, at: Any, row: Any, index: Any) -> Any:
     """Where the value of a row, or of an element of its list, stands among those of the column."""
     if index < 0:
@@ -48,7 +47,7 @@ def _place(m: Any, at: Any, row: Any, index: Any) -> Any:
     return int64_on(m[at + op.LISTS], m[at + op.ROWS] + 1)[row] + index
 
 
-@njit(nogil=True)
+@inner
 def _stored(m: Any, at: Any, row: Any, index: Any) -> bool:
     """Whether the column has a value."""
     if m[at + op.FIELD_GIVEN] == op.MISSING:
@@ -58,13 +57,13 @@ def _stored(m: Any, at: Any, row: Any, index: Any) -> bool:
     return bool(uint8_on(m[at + op.FIELD_VALID], m[at + op.FIELD_COUNT])[_place(m, at, row, index)] != 0)
 
 
-@njit(nogil=True)
+@inner
 def _there(m: Any, at: Any, row: Any, index: Any) -> bool:
     """Whether a field has a value."""
     return m[at + op.TOLD] != 0 or _stored(m, at, row, index)
 
 
-@njit(nogil=True)
+@inner
 def _number(m: Any, at: Any, row: Any, index: Any) -> Any:
     """A number as it is written: what the varint stands for, or the bytes of one of fixed size."""
     if m[at + op.TOLD] != 0:
@@ -72,7 +71,7 @@ def _number(m: Any, at: Any, row: Any, index: Any) -> Any:
     return uint64_on(m[at + op.FIELD_VALUES], m[at + op.FIELD_COUNT])[_place(m, at, row, index)]
 
 
-@njit(nogil=True)
+@inner
 def _length(m: Any, at: Any, row: Any) -> Any:
     """Elements of a list."""
     if m[at + op.FIELD_GIVEN] == op.MISSING:
@@ -81,7 +80,7 @@ def _length(m: Any, at: Any, row: Any) -> Any:
     return ends[row + 1] - ends[row]
 
 
-@njit(nogil=True)
+@inner
 def _listed(m: Any, at: Any, row: Any) -> bool:
     """Whether a row has a list, be it empty: then the message around it is there."""
     if m[at + op.FIELD_GIVEN] == op.MISSING:
@@ -89,7 +88,7 @@ def _listed(m: Any, at: Any, row: Any) -> bool:
     return bool(m[at + op.LIST_VALID] == 0 or uint8_on(m[at + op.LIST_VALID], m[at + op.ROWS])[row] != 0)
 
 
-@njit(nogil=True)
+@inner
 def filled(m: Any, at: Any, row: Any, index: Any) -> bool:
     """Whether anything inside a message has a value."""
     inner = at + op.WIDTH
@@ -104,12 +103,12 @@ def filled(m: Any, at: Any, row: Any, index: Any) -> bool:
     return False
 
 
-@njit(nogil=True)
+@inner
 def _wrong(m: Any, at: Any, how: int) -> Any:
     return -(op.FAULTS * m[at + op.SLOT] + how)
 
 
-@njit(nogil=True)
+@inner
 def _elements(m: Any, at: Any, row: Any) -> Any:
     """How many messages a list has: all columns of their fields have as many elements."""
     inner, count = at + op.WIDTH, np.int64(-1)
@@ -123,7 +122,7 @@ def _elements(m: Any, at: Any, row: Any) -> Any:
     return max(count, 0)
 
 
-@njit(nogil=True)
+@inner
 def _content(m: Any, at: Any, row: Any, index: Any) -> Any:
     """(start, length) of a byte string; a length below 0 where its offsets are wrong."""
     place = _place(m, at, row, index)
@@ -134,7 +133,7 @@ def _content(m: Any, at: Any, row: Any, index: Any) -> Any:
     return start, length
 
 
-@njit(nogil=True)
+@inner
 def _size(m: Any, at: Any, row: Any, index: Any) -> Any:
     """Bytes of a value behind its tag; below 0 where the offsets of a byte string are wrong."""
     kind = m[at + op.KIND]
@@ -146,7 +145,7 @@ def _size(m: Any, at: Any, row: Any, index: Any) -> Any:
     return np.int64(4 if kind == op.KIND_32 else 8 if kind == op.KIND_64 else 1)
 
 
-@njit(nogil=True)
+@inner
 def _chosen(m: Any, at: Any, row: Any, index: Any) -> Any:
     """The number of the message that another field of it demands; -1 for none."""
     selector = m[at + op.SELECTOR]
@@ -159,7 +158,7 @@ def _chosen(m: Any, at: Any, row: Any, index: Any) -> Any:
 # has no lists inside, so that functions for its elements, made first, are called by those for the message around them.
 
 
-@njit(nogil=True)
+@inner
 def _no_list(m: Any, at: Any, row: Any) -> Any:
     return np.int64(0)
 
@@ -167,7 +166,7 @@ def _no_list(m: Any, at: Any, row: Any) -> Any:
 def _sizing(listed: Any) -> Any:
     """The function that measures a message; ``listed`` measures a list in it."""
 
-    @njit(nogil=True)
+    @inner
     def measure(m: Any, at: Any, row: Any, index: Any) -> Any:
         m[at + op.SIZE], m[at + op.CHOSEN] = 0, _chosen(m, at, row, index)
         last, inner = at, at + op.WIDTH
@@ -210,7 +209,7 @@ def _sizing(listed: Any) -> Any:
 _element_sized: Final = _sizing(_no_list)
 
 
-@njit(nogil=True)
+@inner
 def _list_sized(m: Any, at: Any, row: Any) -> Any:
     """Bytes of a list, with the tags of its elements."""
     kind, size, tag = m[at + op.KIND], np.int64(0), varint_size(np.uint64(m[at + op.TAG]))
@@ -237,7 +236,7 @@ sized: Final = _sizing(_list_sized)
 """``sized(m, at, row, -1)``: bytes of the message of a row; below 0 where it cannot be written."""
 
 
-@njit(nogil=True)
+@inner
 def _put(o: Any, p: Any, m: Any, at: Any, row: Any, index: Any) -> Any:
     """Writes a value behind its tag; gives where it ends."""
     kind = m[at + op.KIND]
@@ -256,7 +255,7 @@ def _put(o: Any, p: Any, m: Any, at: Any, row: Any, index: Any) -> Any:
     return put_varint(o, p, np.uint64(0))
 
 
-@njit(nogil=True)
+@inner
 def _none_written(o: Any, p: Any, m: Any, at: Any, row: Any) -> Any:
     return p
 
@@ -264,7 +263,7 @@ def _none_written(o: Any, p: Any, m: Any, at: Any, row: Any) -> Any:
 def _writing(listed: Any) -> Any:
     """The function that writes a message; ``listed`` writes a list in it."""
 
-    @njit(nogil=True)
+    @inner
     def write(o: Any, p: Any, m: Any, at: Any, row: Any, index: Any) -> Any:
         inner = at + op.WIDTH
         while inner < m[at + op.END]:
@@ -287,7 +286,7 @@ def _writing(listed: Any) -> Any:
 _element_written: Final = _writing(_none_written)
 
 
-@njit(nogil=True)
+@inner
 def _list_written(o: Any, p: Any, m: Any, at: Any, row: Any) -> Any:
     kind, tag = m[at + op.KIND], np.uint64(m[at + op.TAG])
     count = _elements(m, at, row) if kind == op.KIND_MESSAGE else _length(m, at, row)
@@ -308,7 +307,7 @@ written: Final = _writing(_list_written)
 # What the rest of a record reads of a message, by the slot of a field: ``m[slot]`` is where its entry stands.
 
 
-@njit(nogil=True)
+@inner
 def tells(m: Any, slot: Any, row: Any, always: Any, number: Any) -> None:
     """A field that follows from others gets its number; one that is not there only if ``always``."""
     at = m[slot]
@@ -316,31 +315,31 @@ def tells(m: Any, slot: Any, row: Any, always: Any, number: Any) -> None:
     m[at + op.NUMBER] = number
 
 
-@njit(nogil=True)
+@inner
 def untold(m: Any, slot: Any) -> None:
     """A field stays as its column has it."""
     m[m[slot] + op.TOLD] = 0
 
 
-@njit(nogil=True)
+@inner
 def stored(m: Any, slot: Any, row: Any) -> bool:
     """Whether the column of a field has a value."""
     return bool(m[slot] >= 0) and _stored(m, m[slot], row, -1)
 
 
-@njit(nogil=True)
+@inner
 def has(m: Any, slot: Any, row: Any) -> bool:
     """Whether a field has a value."""
     return bool(m[slot] >= 0) and _there(m, m[slot], row, -1)
 
 
-@njit(nogil=True)
+@inner
 def number_of(m: Any, slot: Any, row: Any) -> Any:
     """The number of a field; 0 for one that is not there."""
     return np.int64(_number(m, m[slot], row, -1)) if has(m, slot, row) else np.int64(0)
 
 
-@njit(nogil=True)
+@inner
 def count_of(m: Any, slot: Any, row: Any) -> Any:
     """How many elements a list has."""
     if m[slot] < 0:

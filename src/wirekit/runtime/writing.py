@@ -543,8 +543,9 @@ def _record(code: Any, reg: Any, t: Any, p: Any) -> Any:
             pc = _was(code, reg, t, pc)
         elif step == op.SUM:
             start, end = get(reg, word(code, pc + THREE)), get(reg, word(code, pc + FOUR))
-            out = uint8_on(get(t, op.OUT), get(t, op.OUT_SIZE))
-            put(reg, word(code, pc + ONE), checksum_of(out, word(code, pc + TWO), start, end, -1, code, pc + SIX))
+            out, size = get(t, op.OUT), get(t, op.OUT_SIZE)
+            value = checksum_of(out, size, word(code, pc + TWO), start, end, -1, code, pc + SIX)
+            put(reg, word(code, pc + ONE), value)
             pc += SIX + word(code, pc + FIVE)
         elif step == op.UNREAD:
             fault = np.int64(0) if word(code, pc + ONE) == NONE else _unread(reg, t, word(code, pc + ONE))

@@ -181,6 +181,9 @@ def run(
             entry.grow(rows if place.outer is None else elements, room)
     level.trays = [Tray(tables, rows, fields) for tables in program.messages]
     table = ready.table.copy()
+    last, tail = level.buffer[-op.LONGEST_RUN - 8 :], np.zeros(op.LONGEST_RUN + 16, np.uint8)
+    tail[: last.size] = last
+    table[op.TAIL] = address(tail) - (level.buffer.size - last.size)
     until = np.frombuffer(plan.until, np.uint8) if plan.until else _NONE
     places = np.zeros((len(_RANGE_ARRAYS), ranges.starts.size), np.int64)
     errors = np.empty((len(_ERROR_ARRAYS), 16), np.int64)

@@ -14,6 +14,8 @@ from llvmlite import ir
 from numba import carray, config, njit, types  # type: ignore[attr-defined]
 from numba.extending import intrinsic as typed_intrinsic
 
+from wirekit.compiler.kernels.parts import PartCompiler
+
 # To a type checker an intrinsic takes what its typing function takes; but nobody passes the typing context.
 intrinsic: Any = typed_intrinsic
 settings: Any = config
@@ -101,10 +103,16 @@ def move(typing: Any, target: Any, source: Any, length: Any) -> Any:
 
 
 # For functions that only compiled code calls: what makes a function callable from Python takes time to compile.
-_OPTIONS: Final[Any] = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_OPTIONS: Final[Any] = {
+    "pipeline_class": PartCompiler,
+    "nogil": True,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+}
 inner: Any = njit(**_OPTIONS)
 dividing: Any = njit(error_model="numpy", **_OPTIONS)  # without a look at divisors, which are never 0
 inlined: Any = njit(forceinline=True, **_OPTIONS)
+inlined_dividing: Any = njit(forceinline=True, error_model="numpy", **_OPTIONS)
 
 
 @inlined

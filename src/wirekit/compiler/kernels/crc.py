@@ -42,7 +42,7 @@ from numba.core.registry import cpu_target
 from numba.extending import models, register_model
 
 from wirekit.compiler.kernels import arrays
-from wirekit.compiler.kernels.arrays import address, address_of_bytes, inlined, intrinsic, loader
+from wirekit.compiler.kernels.arrays import address, address_of_bytes, inlined, inner, intrinsic, loader
 from wirekit.errors import Misuse
 
 VARIABLE: Final = "WIREKIT_CRC"
@@ -501,8 +501,8 @@ def _variants() -> dict[str, Variant]:
     return {
         "clmul512": _variant(
             clmul | {"vpclmulqdq", "avx512f", "avx512bw"},
-            _by_wide_folding(IEEE, _LEAST_WIDE, table, njit(folded.py_func)),
-            _by_wide_folding(CASTAGNOLI, _LEAST_WIDE_C, instruction, njit(folded_c.py_func)),
+            _by_wide_folding(IEEE, _LEAST_WIDE, table, inner(folded.py_func)),
+            _by_wide_folding(CASTAGNOLI, _LEAST_WIDE_C, instruction, inner(folded_c.py_func)),
         ),
         "clmul": _variant(clmul, folded, folded_c),
         "arm": _variant(frozenset({"crc"}), _by_instruction(False), instruction),

@@ -10,9 +10,9 @@ import sys
 from typing import Any, Final
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
-from wirekit.compiler.kernels.arrays import address, inlined, loader, move, settings
+from wirekit.compiler.kernels.arrays import address, inlined, inner, loader, move, settings
 
 
 def _number(size: int) -> Any:
@@ -20,7 +20,7 @@ def _number(size: int) -> Any:
     given: Any = {4: np.uint32, 8: np.uint64}[size]
     load = loader(types.uint64, 8 * size, 1, sys.byteorder != "little")
 
-    @njit(nogil=True)
+    @inner
     def checked(buffer: Any, position: int) -> Any:
         value = np.uint64(0)
         for place in range(size):
@@ -48,7 +48,7 @@ def _copy(target: Any, at: int, source: Any, start: int, length: int) -> None:
         move(to, begin, np.int64(length))
 
 
-@njit(nogil=True)
+@inner
 def _copy_checked(target: Any, at: int, source: Any, start: int, length: int) -> None:
     for index in range(length):
         target[at + index] = source[start + index]
@@ -59,7 +59,7 @@ def _copy_checked(target: Any, at: int, source: Any, start: int, length: int) ->
 copy: Final = _copy_checked if settings.BOUNDSCHECK else _copy
 
 
-@njit(nogil=True)
+@inner
 def begins(buffer: Any, position: int, limit: int, prefix: Any) -> bool:
     """Whether ``prefix`` stands at a position, and before the limit."""
     if limit - position < prefix.size:
@@ -73,7 +73,7 @@ def begins(buffer: Any, position: int, limit: int, prefix: Any) -> bool:
 _HIGH_BITS: Final = np.uint64(0x8080808080808080)
 
 
-@njit(nogil=True)
+@inner
 def is_utf8(buffer: Any, start: int, length: int) -> bool:
     """Whether a range is well-formed UTF-8, as Python's decoder has it: no surrogates, no long forms."""
     position, end = start, start + length
@@ -102,7 +102,7 @@ def is_utf8(buffer: Any, start: int, length: int) -> bool:
     return True
 
 
-@njit(nogil=True)
+@inner
 def internet(buffer: Any, start: int, end: int, hole: int) -> Any:
     """The checksum of RFC 1071 of a range, with zeros for the two bytes at ``hole`` if it is not negative."""
     total = np.uint64(0)

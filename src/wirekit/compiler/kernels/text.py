@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 
+from wirekit.compiler.kernels.arrays import inner
 from wirekit.compiler.kernels.reads import copy
 from wirekit.values import CONTROLS
 
@@ -42,14 +42,14 @@ _DIGIT: Final[Any] = np.uint8(0x30)
 _LETTER: Final[Any] = np.uint8(ord("a") - ord("0") - 10)
 
 
-@njit(nogil=True)
+@inner
 def _put_pair(out: Any, place: Any, number: Any) -> None:
     """Two digits."""
     out[place] = _PAIRS[number << _ONE]
     out[place + _ONE] = _PAIRS[(number << _ONE) + _ONE]
 
 
-@njit(nogil=True)
+@inner
 def _put_eight(out: Any, place: Any, number: Any) -> Any:
     """Eight digits, the first of them maybe zeros."""
     high = number // _TEN_THOUSAND
@@ -61,7 +61,7 @@ def _put_eight(out: Any, place: Any, number: Any) -> Any:
     return place + np.uint64(8)
 
 
-@njit(nogil=True)
+@inner
 def _put_few(out: Any, place: Any, number: Any) -> Any:
     """Up to eight digits, as many as it takes."""
     digits, bound = np.uint64(1), _TEN
@@ -82,7 +82,7 @@ def _put_few(out: Any, place: Any, number: Any) -> Any:
     return end
 
 
-@njit(nogil=True)
+@inner
 def put_unsigned(out: Any, at: Any, number: Any) -> Any:
     """A number without a sign, as uint64."""
     value, place = np.uint64(number), np.uint64(at)
@@ -98,7 +98,7 @@ def put_unsigned(out: Any, at: Any, number: Any) -> Any:
     return np.int64(_put_eight(out, place, value - above * _EIGHT_DIGITS))
 
 
-@njit(nogil=True)
+@inner
 def put_signed(out: Any, at: Any, number: Any) -> Any:
     """A number with a sign, as int64."""
     if number < 0:
@@ -107,7 +107,7 @@ def put_signed(out: Any, at: Any, number: Any) -> Any:
     return put_unsigned(out, at, np.uint64(number))
 
 
-@njit(nogil=True)
+@inner
 def put_null(out: Any, at: int) -> Any:
     """``null``."""
     place = np.uint64(at)
@@ -115,7 +115,7 @@ def put_null(out: Any, at: int) -> Any:
     return at + 4
 
 
-@njit(nogil=True)
+@inner
 def put_part(out: Any, at: Any, texts: Any, ends: Any, which: int) -> Any:
     """One of many texts, which stand one behind the other: from ``ends[which]`` to ``ends[which + 1]``."""
     start = ends[np.uint64(which)]
@@ -124,7 +124,7 @@ def put_part(out: Any, at: Any, texts: Any, ends: Any, which: int) -> Any:
     return at + length
 
 
-@njit(nogil=True)
+@inner
 def put_hex(out: Any, at: Any, data: Any, start: int, length: int) -> Any:
     """Bytes as lower-case hex in quotes."""
     place, begin = np.uint64(at), np.uint64(start)
@@ -140,7 +140,7 @@ def put_hex(out: Any, at: Any, data: Any, start: int, length: int) -> Any:
     return np.int64(place + _ONE)
 
 
-@njit(nogil=True)
+@inner
 def put_text(out: Any, at: Any, data: Any, start: int, length: int) -> Any:
     """UTF-8 as a JSON string: only quotes, backslashes and control characters are escaped, as ``json_text`` does."""
     out[at] = 0x22
@@ -172,7 +172,7 @@ def put_text(out: Any, at: Any, data: Any, start: int, length: int) -> Any:
     return at + 1
 
 
-@njit(nogil=True)
+@inner
 def _control(data: Any, at: int, end: int) -> Any:
     """(bytes, code point) of one of ``CONTROLS`` at a place; 0 bytes if another character is there."""
     byte = np.uint32(data[at])
@@ -190,7 +190,7 @@ def _control(data: Any, at: int, end: int) -> Any:
     return 0, np.uint32(0)
 
 
-@njit(nogil=True)
+@inner
 def _put_escape(out: Any, at: int, code: Any) -> Any:
     """A character as ``\\u`` and four digits."""
     out[at], out[at + 1] = 0x5C, 0x75

@@ -54,7 +54,7 @@ _WRONG = (
 )
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class Place:
     """A slot: a field at a path of a record.
 

@@ -15,6 +15,7 @@ present, enum numbers have symbols, and text is UTF-8.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -80,7 +81,7 @@ class Tray:
         self.present: NDArray[Any] = np.zeros((columns, self.dense.shape[1]), np.uint8)
 
     def _template(self) -> tuple[NDArray[Any], list[int]]:
-        """The tables as they are before a scan, and the slots that are wanted."""
+        """The tables as they are before a scan, and the slots of the columns that are wanted."""
         places, where = self.made.places, [-1] * len(self.made.places)
         wanted = [slot for slot, place in enumerate(places) if chosen(place.path, self.fields)]
         if self.fields is not None:
@@ -88,7 +89,7 @@ class Tray:
             for slot, place in enumerate(places):
                 if needed.isdisjoint(range(slot, place.end)):
                     where[slot] = -2
-        return memory(self.made, where), wanted
+        return memory(self.made, where), [slot for slot in wanted if _has_column(slot, places[slot])]
 
     def described(self) -> list[int]:
         """The entries of the message in the table of a scan (see ``runtime.opcodes``)."""
@@ -128,31 +129,30 @@ def arrays(tray: Tray, buffer: NDArray[Any], rows: int, good: bool) -> Iterator[
     Args:
         good: whether the verdict on the message is good in every row: then all text in it is UTF-8.
     """
-    where, dense, present = tray.where, tray.dense, tray.present
-    items = _Items(tray, rows, good)
+    where: list[int] = tray.where.tolist()
+    dense, present, items = tray.dense, tray.present, _Items(tray, rows, good)
     for slot in tray.wanted:
         place = tray.made.places[slot]
-        each = place.field
-        if each is None or (each.message is not None and not (each.repeated and place.end == slot + 1)):
+        around = place.owner if place.owner >= 0 else place.message
+        if tray.fields is None and around and where[around] < 0:  # the message around is in no row
             continue
-        if tray.fields is None and not _occurs(tray, where, place):
-            continue
-        row = int(where[slot])
+        each, row = place.field, where[slot]
+        assert each is not None
         if place.owner >= 0 or each.repeated:
             yield items.column(slot, place, buffer)
             continue
         if row < 0:
-            yield _field_of(place), pa.nulls(rows, leaf_type(each))
+            field = _field_of(place)
+            yield field, pa.nulls(rows, field.type)
             continue
         there = present[row >> 1, :rows]
         yield _field_of(place), _array(each, dense[row, :rows], dense[row + 1, :rows], there, buffer, good)
 
 
-def _occurs(tray: Tray, where: NDArray[Any], place: Place) -> bool:
-    """Whether the message that a field stands in is there in any row."""
-    if place.owner >= 0:
-        return bool(where[place.owner] >= 0)
-    return bool(where[place.message] >= 0) or place.message == 0
+def _has_column(slot: int, place: Place) -> bool:
+    """Whether a field has a column of its own: of messages, those in lists that have no fields."""
+    each = place.field
+    return each is not None and (each.message is None or (each.repeated and place.end == slot + 1))
 
 
 def leaf_type(each: Field) -> pa.DataType:
@@ -161,6 +161,7 @@ def leaf_type(each: Field) -> pa.DataType:
     return named.get(each.kind) or pa.from_numpy_dtype(np.dtype(DTYPES[each.kind]))
 
 
+@cache
 def _field_of(place: Place) -> pa.Field:
     each = place.field
     assert each is not None

@@ -69,7 +69,7 @@ class Source(Protocol):
     @property
     def size(self) -> int: ...
 
-    def read(self, offset: int, size: int) -> bytes | memoryview:
+    def load(self, offset: int, size: int) -> memoryview:
         """The bytes at an offset, fewer where the file ends, which may be before ``size`` by now."""
 
 
@@ -103,8 +103,8 @@ class _Until(NamedTuple):
     def format(self) -> str:
         return self.source.format
 
-    def read(self, offset: int, size: int) -> bytes | memoryview:
-        return self.source.read(offset, min(size, max(self.size - offset, 0)))
+    def load(self, offset: int, size: int) -> memoryview:
+        return self.source.load(offset, min(size, max(self.size - offset, 0)))
 
 
 class _Buffer(NamedTuple):
@@ -117,7 +117,7 @@ class _Buffer(NamedTuple):
     def size(self) -> int:
         return len(self.data)
 
-    def read(self, offset: int, size: int) -> memoryview:
+    def load(self, offset: int, size: int) -> memoryview:
         return self.data[offset : offset + size]
 
 
@@ -228,7 +228,7 @@ def _joined(told: pa.Table, batch: pa.RecordBatch) -> pa.Schema:
 def _pcap(
     source: Source, limits: Limits, errors: list[pa.RecordBatch], size: int, start: Place, contents: bool
 ) -> Iterator[Records]:
-    header = decode(bytes(source.read(0, _HEAD)), "net.pcap.header", limits=limits)
+    header = decode(bytes(source.load(0, _HEAD)), "net.pcap.header", limits=limits)
     if header.error is not None:
         errors.append(_error(header.error, 0, source.size))
         return
@@ -266,7 +266,7 @@ def _scanned(
         fields: the columns that are wanted, None for all.
     """
     while True:
-        data = memoryview(source.read(begin, size)) if held is None else held
+        data = source.load(begin, size) if held is None else held
         ended = begin + len(data) >= source.size or (held is None and len(data) < size)
         rows, wrong = scan(key, data, limits=limits, fields=fields)
         if ended or rows.num_rows or wrong.num_rows:
@@ -300,7 +300,7 @@ def _pcapng(source: Source, limits: Limits, errors: list[pa.RecordBatch], size: 
     interfaces = [_Described(each, -1) for each in start.interfaces]
     while another:
         if not order:
-            head = bytes(source.read(position, _HEAD))
+            head = bytes(source.load(position, _HEAD))
             section = decode(head, "net.pcapng.start", limits=limits)
             if section.error is not None:
                 errors.append(_error(section.error, position, source.size - position))
@@ -318,7 +318,7 @@ def _pcapng(source: Source, limits: Limits, errors: list[pa.RecordBatch], size: 
             position, left = position + _consumed(rows), data[_consumed(rows) :]
             if wrong.num_rows:
                 return
-            another = _consumed(rows) > 0 and bytes(source.read(position, 4)) == pcapng.SECTION_START
+            another = _consumed(rows) > 0 and bytes(source.load(position, 4)) == pcapng.SECTION_START
             held = left if another else None
         order = told = ""
     _cut(left, position, key.replace("blocks", "block"), limits, errors)

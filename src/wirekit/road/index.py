@@ -162,9 +162,9 @@ def recognised(streams: Streams, choice: Choice, address: Callable[[int], str], 
                 found = _asked(streams, flow, asked)
             protocols[flow] = found.protocol
             odd[flow] = not found.protocol
-    headed = np.array([header(bytes([byte])) is not None for byte in range(256)])
-    begins = streams.starts[flows][carries]
-    odd[np.repeat(flows, carries.sum(axis=1))[headed[streams.stream[begins]]]] = True
+    opening = streams.stream[streams.starts[flows][carries]]
+    headed = [byte for byte in np.unique(opening).tolist() if header(bytes([byte])) is not None]
+    odd[np.repeat(flows, carries.sum(axis=1))[np.isin(opening, headed)]] = True
     return protocols
 
 

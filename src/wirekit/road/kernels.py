@@ -262,6 +262,14 @@ def follow_streams(
 
 
 @njit(nogil=True, cache=True)
+def copy(target: Any, at: Any, source: Any, start: Any, count: Any) -> Any:
+    """Copies bytes: an index that counts from 0 cannot be negative, which numba needs to know to copy many at once."""
+    there, here = target[at : at + count], source[start : start + count]
+    for index in range(count):
+        there[index] = here[index]
+
+
+@njit(nogil=True, cache=True)
 def copy_streams(
     data: Any, order: Any, begins: Any, time: Any, source: Any, begin: Any, odd: Any, client: Any, released: Any,
     places: Any, pieces: Any, kept: Any, skipped: Any, stream: Any, ends: Any, times: Any, ranks: Any,
@@ -287,8 +295,7 @@ def copy_streams(
             row = order[at]
             side = 0 if source[row] == client[flow] else 1
             first, to = begin[row] + skipped[at], place[side]
-            for index in range(count):
-                stream[to + index] = data[first + index]
+            copy(stream, to, data, first, count)
             place[side] = to + count
             ends[piece[side]] = to + count
             times[piece[side]] = time[row]
@@ -301,9 +308,8 @@ def copy_ranges(data: Any, begin: Any, size: Any, content: Any) -> Any:
     """Puts ranges of ``data`` one behind the other."""
     to = 0
     for number in range(begin.size):
-        for at in range(begin[number], begin[number] + size[number]):
-            content[to] = data[at]
-            to += 1
+        copy(content, to, data, begin[number], size[number])
+        to += size[number]
 
 
 @njit(nogil=True, cache=True)

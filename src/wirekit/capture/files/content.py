@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import shutil
 import sys
@@ -14,6 +15,8 @@ from wirekit.capture.files.unpacking import Packing, Unpacking
 from wirekit.errors import Misuse, WireError, Wrong
 
 _CHUNK = 1 << 16  # bytes read at once from a pipe
+_LARGE = 1 << 22  # bytes of memory that the system gives in huge pages: 4 KiB pages take longer than what is read
+_HUGE = getattr(mmap, "MADV_HUGEPAGE", None)
 _KEPT = 1 << 20  # bytes that are forgotten at once: it takes a call, and those of a pipe have to be moved
 
 
@@ -32,6 +35,9 @@ class Content(Protocol):
 
     def read(self, offset: int, least: int, most: int) -> bytes:
         """The bytes at an offset: at most so many, and at least so many unless they end."""
+
+    def load(self, offset: int, size: int) -> memoryview:
+        """The same without ``least``; many bytes are in memory of their own."""
 
     def forget(self, offset: int) -> None:
         """Lets the bytes before an offset be discarded: they will hardly be read again."""
@@ -57,6 +63,15 @@ class FileContent:
     def read(self, offset: int, least: int, most: int) -> bytes:
         return os.pread(self._file.fileno(), min(most, max(self.size - offset, 0)), offset)
 
+    def load(self, offset: int, size: int) -> memoryview:
+        size = min(size, max(self.size - offset, 0))
+        if size < _LARGE:
+            return memoryview(self.read(offset, size, size))
+        pages = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        if _HUGE is not None:
+            pages.madvise(_HUGE)
+        return memoryview(pages).toreadonly()[: os.preadv(self._file.fileno(), [pages], offset)]
+
     def forget(self, offset: int) -> None:
         """Nothing: none are held."""
 
@@ -81,6 +96,9 @@ class RangedContent:
             return self._copy.read(offset, least, most)
         self._file.seek(offset)
         return self._file.read(most)
+
+    def load(self, offset: int, size: int) -> memoryview:
+        return memoryview(self.read(offset, size, size)) if self._copy is None else self._copy.load(offset, size)
 
     def forget(self, offset: int) -> None:
         """Nothing: only a few ranges are held."""
@@ -120,6 +138,9 @@ class PipedContent:
         while len(self._held) < begin + least and self.size == sys.maxsize:
             self._more()
         return bytes(self._held[begin : begin + most])
+
+    def load(self, offset: int, size: int) -> memoryview:
+        return memoryview(self.read(offset, size, size))
 
     def _more(self) -> None:
         if self._waiting is not None:

@@ -90,6 +90,10 @@ class Capture:
         """The bytes at an absolute offset, fewer where the file ends."""
         return self._content.read(offset, size, size)
 
+    def load(self, offset: int, size: int) -> memoryview:
+        """The same; many bytes are in memory of their own, as a view of it."""
+        return self._content.load(offset, size)
+
     def available(self, offset: int, least: int, most: int) -> bytes:
         """Bytes at an absolute offset: at least so many unless the file ends, of a pipe no more than have come.
 

@@ -473,10 +473,10 @@ def test_a_window_is_gone_before_the_next_is_read(tmp_path: Path, monkeypatch: p
     size = path.stat().st_size // 4
     held: list[ref[Any]] = []
     alive: list[int] = []
-    read, segments_of = Capture.read, PacketReader.segments
+    load, segments_of = Capture.load, PacketReader.segments
 
     def counted(capture: Capture, offset: int, most: int) -> memoryview:
-        data = np.frombuffer(bytearray(read(capture, offset, most)), np.uint8)
+        data = np.frombuffer(bytearray(load(capture, offset, most)), np.uint8)
         if held:  # behind the first pass
             gc.collect()
             alive.append(sum(each() is not None for each in held))
@@ -488,7 +488,7 @@ def test_a_window_is_gone_before_the_next_is_read(tmp_path: Path, monkeypatch: p
         held.append(ref(made.time))
         return made
 
-    monkeypatch.setattr(Capture, "read", counted)
+    monkeypatch.setattr(Capture, "load", counted)
     monkeypatch.setattr(PacketReader, "segments", noted)
     job = Job(find_inputs([path]))
     windows = captured(job.inputs, job, Summary(), FROM_INPUTS, window=size)

@@ -8,6 +8,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from io import BufferedReader
 from typing import IO, Protocol
 
@@ -69,7 +70,8 @@ class FileContent:
             return memoryview(self.read(offset, size, size))
         pages = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         if _HUGE is not None:
-            pages.madvise(_HUGE)
+            with suppress(OSError):  # a kernel without them
+                pages.madvise(_HUGE)
         return memoryview(pages).toreadonly()[: os.preadv(self._file.fileno(), [pages], offset)]
 
     def forget(self, offset: int) -> None:

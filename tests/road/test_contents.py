@@ -409,7 +409,8 @@ def test_nothing_of_a_usual_open_connection_is_an_object(
 
     def kept(self: Connections, streams: Streams) -> None:
         keep(self, streams)
-        usual = self._conversations[~self._conversations["waits"]]  # objects tell the end of the others
+        open_rows = self._conversations.rows
+        usual = open_rows[~open_rows["waits"]]  # objects tell the end of the others
         rows.append(len(usual))
         followers.update(map(type, usual["follower"].tolist()))
         objects.extend(each for each in self._flows.values() if each.follower is not None and each.follower.quiet)

@@ -13,7 +13,6 @@ import pickle
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from wirekit.pipeline.carried import pair_of
 from wirekit.pipeline.ids import connection_id
 from wirekit.registry import registry
 from wirekit.road.begun import CARRIED, CONVERSATION, Begun, conversations, nothing_begun
+from wirekit.road.conversations import Conversations
 from wirekit.road.events import SIDES, events, segment_of
 from wirekit.road.joined import Sizes, first_attempts
 from wirekit.road.packets import Endpoints
@@ -116,10 +116,8 @@ class Connections:
         self._rows = self._seen = np.zeros(0, np.int64)  # of flows of a window, and of the last one, in the states
         self._flows: dict[int, Flow] = {}  # by row
         self._tails = Tails()
-        self._conversations, self._carried = conversations([]), np.zeros(0, CARRIED)  # by row
-        self._new: list[tuple[NDArray[Any], NDArray[Any]]] = []  # what ``begun`` adds to these
+        self._conversations = Conversations(self._states)
         self._ready: list[tuple[Any, Any, Any]] = []  # flows that it gives, their places, and the sides unheard
-        self._packing: list[int] = []  # rows whose followers are objects still
         self._ending: dict[int, int] = {}  # by row, when a connection ended of which not all was told
         self._attempts: dict[int, Sizes] = {}  # of flows of a window, as ``first_attempts`` has them
 
@@ -199,7 +197,7 @@ class Connections:
 
     def carried_bytes(self) -> int:
         """How many bytes of frames are carried."""
-        return sum(map(len, self._carried["data"].tolist()))
+        return self._conversations.carried_bytes()
 
     def tails(self, odd: NDArray[np.bool_], sizes: NDArray[np.int64]) -> list[Tail]:
         """The begins of frames that earlier windows cut, of the sides of which more comes."""
@@ -241,9 +239,7 @@ class Connections:
         started = flows[fresh]
         states.take(rows[fresh], streams, started)
         states.count[rows[fresh]], states.told[rows[fresh]] = 1, False
-        self._new.append(
-            (conversations(rows[fresh], [protocols[flow] for flow in started.tolist()]), self._carried[:0])
-        )
+        self._conversations.add(conversations(rows[fresh], [protocols[flow] for flow in started.tolist()]))
         for each in (started, flows[heard & left]):
             self._ready.append((each, streams.starts[each], np.zeros((each.size, len(SIDES)), bool)))
         for flow in flows[~(fresh | heard | states.told[rows])].tolist():
@@ -285,7 +281,8 @@ class Connections:
     def begun(self, streams: Streams) -> Begun:
         """The connections that columns may take from here on."""
         states = self._states
-        self._compact()
+        open_conversations = self._conversations
+        open_conversations.compact()
         none = nothing_begun()
         parts = [(none.flows, none.places, none.unheard), *self._ready]
         flows, places, unheard = (np.concatenate(each) for each in zip(*parts, strict=True))
@@ -293,25 +290,9 @@ class Connections:
         order = np.argsort(flows)
         flows = flows[order]
         rows, final = self._rows[flows], streams.final[flows]
-        found = self._conversations[np.searchsorted(self._begun, rows)]
-        flow_of = np.full(states.size, -1, np.int64)
-        flow_of[rows] = flows
-        carried = self._carried[flow_of[self._carried["connection"]] >= 0]
-        carried["connection"] = flow_of[carried["connection"]]
+        found, carried = open_conversations.of_flows(rows, flows)
         ends = final & ~found["waits"] & ~np.isin(rows, self._tails.rows)
-        found["connection"] = flows
-        carried = carried[np.argsort(carried["connection"], kind="stable")]
         return Begun(found, states.count[rows] - 1, places[order], final, ends, unheard[order], carried)
-
-    def _compact(self) -> None:
-        """Adds what is new to the conversations, and forgets those that are objects or over."""
-        begun = self._states.begun
-        kept = (each[begun[each["connection"]]] for each in (self._conversations, self._carried))
-        whole, self._carried = (np.concatenate(each) for each in zip(kept, *self._new, strict=True))
-        self._new = []
-        self._conversations = whole[np.argsort(whole["connection"])]
-        self._begun = self._conversations["connection"].copy()
-        begun[self._begun] = True
 
     def _let_go(self, known: Flow) -> None:
         """Makes columns of a connection at the end of a window, if it is open and nothing of it is pending."""
@@ -333,13 +314,13 @@ class Connections:
         waits = calls.waiting or bool(link.closed) or said != here
         if not waits:
             self._writer.forget(link)
-            self._packing.append(row)
+            self._conversations.pack_later(row)
         most, nothing = follower.frame_limit or 0, (0, 0)
         told: tuple[Any, ...] = (
             row, link.protocol, number, errors, sizes, nothing, 0, most, frozenset(), facts or None, names or None,
             waits, follower,
         )  # fmt: skip
-        self._new.append((np.array([told], CONVERSATION), np.array(known.carried, CARRIED)))
+        self._conversations.add(np.array([told], CONVERSATION), np.array(known.carried, CARRIED))
         known.link, known.follower, known.carried = None, None, []
         if not any(known.gaps):
             del self._flows[row]
@@ -347,7 +328,7 @@ class Connections:
     def _taken_out_of_columns(self, row: int) -> Flow:
         """Makes objects of a connection that columns have followed so far."""
         known = self._flows.setdefault(row, Flow(row))
-        told: Any = self._conversations[int(np.searchsorted(self._begun, row))]
+        told, known.carried = self._conversations.take(row)
         follower, protocol = told["follower"], told["protocol"]
         if not isinstance(follower, Follower):
             link = self._link(row, protocol)
@@ -367,8 +348,6 @@ class Connections:
         follower.skipped(Skipped(sides, clients, sorted(called), names, int(told["stated"])))
         calls = self._writer.calls_of(self._name, known.link)
         calls.add(int(told["calls"]), int(told["errors"]), told["facts"] or {}, names)
-        known.carried = self._carried[self._carried["connection"] == row].tolist()
-        self._states.begun[row] = False
         return known
 
     def look_ahead(self, streams: Streams, flows: NDArray[Any]) -> None:
@@ -415,34 +394,9 @@ class Connections:
             streams, frames: as above.
             ended: the flows whose rows of ``connections`` are in the tables, too.
         """
-        states, told, flows = self._states, self._conversations, frames.flows
+        states, flows = self._states, frames.flows
         rows = self._rows[flows]
-        at = np.searchsorted(self._begun, rows)
-        told["calls"][at] += frames.calls
-        told["errors"][at] += frames.errors
-        told["skipped"][at] += frames.sizes
-        called, facts = told["called"], told["facts"]
-        for place, more, said in zip(at.tolist(), frames.called.tolist(), frames.facts.tolist(), strict=True):
-            if not more <= called[place]:
-                called[place] = called[place] | more if called[place] else more
-            if said and not facts[place]:
-                facts[place] = said
-            elif said and not said.keys() <= facts[place].keys():
-                facts[place] = {**said, **facts[place]}
-        for flow, names in frames.names.items():
-            place = int(np.searchsorted(self._begun, self._rows[flow]))
-            before = told["names"][place] or {}
-            told["names"][place] = {
-                name: {**before.get(name, {}), **names.get(name, {})} for name in {**before, **names}
-            }
-        for flow, most in frames.most.items():
-            place = int(np.searchsorted(self._begun, self._rows[flow]))
-            told["stated"][place], told["most"][place] = most, _agreed(told["protocol"][place], most)
-        states.begun[rows] = False
-        waiting = frames.waiting.copy()
-        waiting["connection"] = self._rows[waiting["connection"]]
-        self._carried = np.append(self._carried[states.begun[self._carried["connection"]]], waiting)
-        states.begun[rows] = True
+        self._conversations.note(frames, self._rows)
         self._over(ended)
         of_flow = frames.waiting["connection"]
         sizes = np.array(list(map(len, frames.waiting["data"])), np.int64)
@@ -535,9 +489,7 @@ class Connections:
         self._states.take(rows, streams, flows)
         self._states.words[rows], self._states.plain[rows] = words, True
         again = flows[self._states.begun[rows] & self.done[flows] & streams.duplicates[flows].any(axis=1)]
-        at = np.searchsorted(self._begun, self._rows[again])
-        for fate in ("captured", "duplicate"):
-            self._conversations["sizes"][at, :, list(FATES).index(fate)] += streams.duplicates[again]
+        self._conversations.count_duplicates(self._rows[again], streams.duplicates[again])
         for row in self._flows.keys() & set(rows.tolist()):
             known = self._flows[row]
             link, follower = known.link, known.follower
@@ -552,18 +504,7 @@ class Connections:
                     known.follower = link.dialogue = None  # what comes late is only counted
             else:
                 self._let_go(known)
-        self._pack()
-
-    def _pack(self) -> None:
-        """Makes bytes of the followers of connections that columns go on with."""
-        self._compact()
-        for row in self._packing:
-            place = int(np.searchsorted(self._begun, row))
-            if self._states.begun[row] and not self._conversations["waits"][place]:
-                follower = self._conversations["follower"][place]
-                if isinstance(follower, Follower):
-                    self._conversations["follower"][place] = pickle.dumps(follower.state(), pickle.HIGHEST_PROTOCOL)
-        self._packing = []
+        self._conversations.pack()
 
     def ended(self, clock: int) -> Iterator[Followed]:
         """The ends of connections to which nothing can come any more at a time.
@@ -707,14 +648,6 @@ class Connections:
 def _closing(streams: Streams, flows: NDArray[Any]) -> NDArray[Any]:
     """Whether a side of a connection ends in this window: objects have to know it if they get what comes later."""
     return np.asarray((streams.ended[flows, :, 0] >= 0).any(axis=1))
-
-
-@lru_cache(1 << 10)
-def _agreed(protocol: str, most: int) -> int:
-    """Bytes that a frame may have where frames state so many, 0 if that says nothing."""
-    dialogue = registry.protocol(protocol).follow()
-    dialogue.skipped(Skipped([], most=most))
-    return dialogue.frame_limit or 0
 
 
 def _address(row: Mapping[str, Any], side: str) -> str:

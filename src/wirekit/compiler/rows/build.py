@@ -108,14 +108,12 @@ class Builder(Structures):
             self._node(code, node, x, scope)
 
     @staticmethod
-    def _nullable(
-        code: Building, null: int | None, number: ir.Number, x: str, write: Callable[[], None], absent: str = ""
-    ) -> None:
+    def _nullable(code: Building, null: int | None, number: ir.Number, x: str, write: Callable[[], None]) -> None:
         """Writes a value under a length or count that can mean null."""
         if null is None:
             write()
         else:
-            code.fork((f"if {absent or x} is None:", lambda: put_number(code, number, str(null))), ("else:", write))
+            code.fork((f"if {x} is None:", lambda: put_number(code, number, str(null))), ("else:", write))
 
     def _several(self, code: Building, node: ir.Several, x: str, scope: Scope | None) -> None:
         count = node.count
@@ -153,9 +151,7 @@ class Builder(Structures):
         if node.length.groups:
             outer = code.begin_apart()
             self._node(code, node.node, x, scope)
-            content = code.end_apart(outer)
-            put_number(code, node.length, f"len({content})")
-            code.append(content)
+            code.end_apart(outer, node.length)
             return
         place = code.here()
         piece = code.add(node.length.code, node.length.size, None, little=node.length.little)

@@ -144,13 +144,16 @@ class Building(Code):
         self.base = ""
         return outer
 
-    def end_apart(self, outer: str) -> str:
-        """Goes back to a buffer; gives the variable with the one that was written apart."""
+    def end_apart(self, outer: str, number: ir.Number, add: int = 0) -> str:
+        """Goes back to a buffer, and writes what was written apart behind its size; gives the variable with that."""
         self.settle()
-        inner = self.fresh("o")
+        inner, size = self.fresh("o"), self.fresh("n")
         self.put(f"{inner}, o = o, {outer}")
         self.base = ""
-        return inner
+        self.put(f"{size} = len({inner}) + {add}")
+        put_number(self, number, size)
+        self.append(inner)
+        return size
 
     def patch(self, place: Place, piece: Piece, value: str) -> None:
         """Gives a piece that was written as zeros its value."""

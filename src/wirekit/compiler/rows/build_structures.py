@@ -7,7 +7,7 @@ from wirekit.compiler import ir
 from wirekit.compiler.expressions import Literal
 from wirekit.compiler.ir import bare
 from wirekit.compiler.references import is_padded
-from wirekit.compiler.rows.build_code import Building, Piece, Place, distance, put_number
+from wirekit.compiler.rows.build_code import Building, Piece, Place, distance
 from wirekit.compiler.rows.build_plain import Plain, field_of
 from wirekit.compiler.source import Scope, put_derived
 from wirekit.wire.blobs import POSITION
@@ -50,14 +50,9 @@ class Structures(Plain):
                 self._node(code, member.node, value, inner)
             while buffers and buffers[-1][0].last == index:
                 measure, outer = buffers.pop()
-                size = code.fresh("n")
-                content = code.end_apart(outer)
-                code.put(f"{size} = len({content}) + {measure.add}")
                 prefix = bare(node.members[measure.at].node)
                 assert isinstance(prefix, ir.Number)
-                put_number(code, prefix, size)
-                code.append(content)
-                inner.variables[node.members[measure.at].name] = size
+                inner.variables[node.members[measure.at].name] = code.end_apart(outer, prefix, measure.add)
             if index in end_at:
                 ends[index] = code.here()
             for measure in node.measures:

@@ -234,6 +234,12 @@ def memory(made: Tables, where: list[int]) -> NDArray[Any]:
     return memory.view(np.uint64)
 
 
+def is_leaf(place: Place, slot: int) -> bool:
+    """Whether a field has a column: it is no message, or in a list and without fields."""
+    each = place.field
+    return each is not None and (each.message is None or (each.repeated and place.end == slot + 1))
+
+
 def chosen(path: str, fields: tuple[str, ...] | None) -> bool:
     """Whether a path is one of those, or lies inside one.
 

@@ -135,6 +135,8 @@ class _Rows:
 
         A codec that did not open the bytes does not compress them either: ``codec`` is 0 there.
         """
+        from wirekit.compression import compress
+
         column = self._bytes(frames)
         filled = column.is_valid().to_numpy(zero_copy_only=False)
         failed = self._failed(frames)
@@ -152,19 +154,13 @@ class _Rows:
         places = np.flatnonzero(has | (codec != 0))
         for at in places.tolist():
             piece = data[int(begins[at]) : int(ends[at])] if has[at] else column[at].as_py() or b""
-            pieces.append(self._packed(int(codec[at]), piece, at))
+            name = self.codecs[codec[at] - 1] if codec[at] else None
+            pieces.append(bytes(piece) if name is None else compress(name, bytes(piece)))
         if places.size:
             take = np.arange(len(column))
             take[places] = len(column) + np.arange(places.size)
             column = pa.concat_arrays([column, pa.array(pieces, column.type)]).take(pa.array(take))
         return column, np.where(opaque, -1, plain)
-
-    def _packed(self, codec: int, piece: Any, at: int) -> bytes:
-        from wirekit.compression import compress
-
-        if not codec:
-            return bytes(piece)
-        return compress(self.codecs[codec - 1], bytes(piece))
 
     def _bytes(self, frames: pa.RecordBatch) -> pa.Array:
         index = frames.schema.get_field_index(self.path)

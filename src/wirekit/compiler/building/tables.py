@@ -17,10 +17,9 @@ import pyarrow as pa
 from wirekit.compiler.building.inputs import taken
 from wirekit.compiler.building.places import Elements, Rows
 from wirekit.compiler.building.unfolding import unfolded
-from wirekit.compiler.columns.known import is_leaf
 from wirekit.compiler.columns.memory import address
 from wirekit.program.columns import Column
-from wirekit.program.messages import DTYPES, Place
+from wirekit.program.messages import DTYPES, Place, is_leaf
 from wirekit.program.write import Built
 from wirekit.runtime import write_opcodes as op
 from wirekit.wire.protobuf import BYTES, VARINT, Field, Message

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from wirekit.compiler.columns.programs import Columnar
 from wirekit.errors import Misuse
-from wirekit.program.messages import Place, Tables, chosen
+from wirekit.program.messages import Place, Tables, chosen, is_leaf
 
 SCANNED = frozenset({"@offset", "@length", "@gap", "@depth", "@wrapper", "@index", "@parent", "@left"})
 
@@ -67,9 +67,3 @@ def _named(made: Columnar, within: str) -> Iterator[str]:
 def leaves(made: Tables) -> Iterator[Place]:
     """The fields of a message that have columns."""
     return (place for slot, place in enumerate(made.places) if is_leaf(place, slot))
-
-
-def is_leaf(place: Place, slot: int) -> bool:
-    """Whether a field has a column: it is no message, or in a list and without fields."""
-    each = place.field
-    return each is not None and (each.message is None or (each.repeated and place.end == slot + 1))

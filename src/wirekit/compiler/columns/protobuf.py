@@ -24,7 +24,7 @@ import pyarrow as pa
 from wirekit.compiler import cache as columns_cache
 from wirekit.compiler.columns import memory as pool
 from wirekit.program.columns import field_metadata
-from wirekit.program.messages import DTYPES, SLOT_WIDTH, VALUES, Place, Tables, chosen, memory, slot_at
+from wirekit.program.messages import DTYPES, SLOT_WIDTH, VALUES, Place, Tables, chosen, is_leaf, memory, slot_at
 from wirekit.wire.protobuf import BYTES, Field
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Tray:
             for slot, place in enumerate(places):
                 if needed.isdisjoint(range(slot, place.end)):
                     where[slot] = -2
-        return memory(self.made, where), [slot for slot in wanted if _has_column(slot, places[slot])]
+        return memory(self.made, where), [slot for slot in wanted if is_leaf(places[slot], slot)]
 
     def described(self) -> list[int]:
         """The entries of the message in the table of a scan (see ``runtime.opcodes``)."""
@@ -147,12 +147,6 @@ def arrays(tray: Tray, buffer: NDArray[Any], rows: int, good: bool) -> Iterator[
             continue
         there = present[row >> 1, :rows]
         yield _field_of(place), _array(each, dense[row, :rows], dense[row + 1, :rows], there, buffer, good)
-
-
-def _has_column(slot: int, place: Place) -> bool:
-    """Whether a field has a column of its own: of messages, those in lists that have no fields."""
-    each = place.field
-    return each is not None and (each.message is None or (each.repeated and place.end == slot + 1))
 
 
 def leaf_type(each: Field) -> pa.DataType:

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from wirekit.compiler import ir
 from wirekit.compiler.columns.front import Front
 from wirekit.compiler.columns.plan import Records
 from wirekit.compiler.lower import lower
@@ -97,7 +96,7 @@ def of_front(ahead: Front, plan: Records, allowance: Allowance) -> Reference:
 
 def of_held(plan: Records, allowance: Allowance) -> Reference:
     """For records that lie in a field of others."""
-    node = next(each.element for each in _lists(registry[plan.key].node) if _is(each, plan.element))
+    node = next(each.element for each in _lists(registry[plan.key].node) if lower(each.element) == plan.element)
     return Reference(plan.key, node, Scope.root(Params()), plan.stop, allowance)
 
 
@@ -112,10 +111,6 @@ def _lists(root: Any) -> Iterator[Any]:
         if isinstance(node, LISTS):
             yield node
         found += [inner for _, inner in node.parts()]
-
-
-def _is(several: Any, element: ir.Node) -> bool:
-    return lower(several.element) == element
 
 
 def whole(reference: Reference, data: Any, begin: int, end: int, depth: int) -> WireError | None:

@@ -133,10 +133,10 @@ def _named(path: str, *, stored: bool) -> list[str]:
         if not names:
             raise Misuse(f"nothing to read in {path}; it has log segments only, for `wirekit messages`")
         return names
-    found = [each.name for each in objects_of(path)]
-    if not found:
+    objects = [each.name for each in objects_of(path)]
+    if not objects:
         raise Misuse(f"nothing to read in {path}; pass an object, or a prefix of captures")
-    return found
+    return objects
 
 
 def say_joined(parts: Parts) -> None:

@@ -44,13 +44,13 @@ def have_columns() -> bool:
     return all(importlib.util.find_spec(name) is not None for name in COLUMNS)
 
 
-def need(what: str, *modules: str) -> None:
+def need(purpose: str, *modules: str) -> None:
     """Misuse that names the extra to install, if a module is missing that this part of a command needs."""
     for module in modules:
         try:
             importlib.import_module(module)
         except ModuleNotFoundError as error:
-            raise lacking(what, error) from error
+            raise lacking(purpose, error) from error
     if "pyarrow" in modules and "pandas" not in modules:
         _keep_pandas_out()
 

@@ -67,11 +67,11 @@ def _print(line: Mapping[str, Any], screen: Console) -> None:
     joined = "" if line["from_start"] else ", joined in the middle"
     lines = [(f"{line['file']}  {line['connection']}  {line['protocol'] or 'unknown'}{joined}", "bold")]
     lines += [(f"  failed: {_failure(each)}", "red") for each in line["failures"]]
-    single = {name: what for name, what in line["summary"].items() if not _of_objects(what)}
+    single = {name: value for name, value in line["summary"].items() if not _of_objects(value)}
     lines += [(f"  {_pairs(single)}", "")] if _pairs(single) else []
-    for name, what in line["summary"].items():
-        if _of_objects(what):
-            lines += [(f"  {name.removesuffix('s')}: {_pairs(each)}", "") for each in what]
+    for name, value in line["summary"].items():
+        if _of_objects(value):
+            lines += [(f"  {name.removesuffix('s')}: {_pairs(each)}", "") for each in value]
     for text, style in lines:
         screen.print(printable(text), style=style or None, markup=False, soft_wrap=True)
 
@@ -82,10 +82,10 @@ def _failure(each: Mapping[str, Any]) -> str:
     return f"{words} ×{each['count']:,}" + (f": {each['text']}" if each["text"] else "")
 
 
-def _of_objects(what: Any) -> bool:
-    return isinstance(what, list) and any(isinstance(each, Mapping) for each in what)
+def _of_objects(value: Any) -> bool:
+    return isinstance(value, list) and any(isinstance(each, Mapping) for each in value)
 
 
-def _pairs(what: Mapping[str, Any]) -> str:
-    shown = {name: ", ".join(map(str, each)) if isinstance(each, list) else each for name, each in what.items()}
+def _pairs(facts: Mapping[str, Any]) -> str:
+    shown = {name: ", ".join(map(str, each)) if isinstance(each, list) else each for name, each in facts.items()}
     return "  ".join(f"{name} {each}" for name, each in shown.items() if each not in (None, ""))

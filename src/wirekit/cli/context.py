@@ -39,8 +39,8 @@ def check_context(schema: str, context: dict[str, Any]) -> None:
     asked = sorted({name for key in names for name in contexts_of(registry[key].layout)})
     unknown = sorted(set(context) - set(asked))
     if unknown:
-        taken = f"it takes {', '.join(asked)}" if asked else "it takes none"
-        raise click.UsageError(f"{schema} takes no context {', '.join(unknown)}; {taken}")
+        accepted = f"it takes {', '.join(asked)}" if asked else "it takes none"
+        raise click.UsageError(f"{schema} takes no context {', '.join(unknown)}; {accepted}")
     for key in names:
         for decided, cases in choices_of(registry[key].layout):
             _check_choice(key, decided, cases, context)

@@ -26,10 +26,10 @@ def guess(data: bytes, *, text: bool) -> tuple[str | None, list[Answer]]:
     """
     from wirekit.conversation import best_fit, recognise
 
-    found = recognise(data, b"")
-    if found.protocol:
-        say(f"decoded as {found.protocol}: {found.reason}")
-        return found.protocol, []
+    recognised = recognise(data, b"")
+    if recognised.protocol:
+        say(f"decoded as {recognised.protocol}: {recognised.reason}")
+        return recognised.protocol, []
     if is_capture(data):
         say(A_CAPTURE)
         return None, []
@@ -68,15 +68,15 @@ def _answers(data: bytes, key: str) -> list[Answer]:
 
     None either where there are more than ``MOST_ANSWERS``: each is tried under every context that its layout knows.
     """
-    found: list[Answer] = []
+    answers: list[Answer] = []
     for frame in frames(key, data):
-        if len(found) == MOST_ANSWERS:
+        if len(answers) == MOST_ANSWERS:
             return []
         contexts = clean_contexts(frame.data[: frame.consumed], key) if frame.error is None else []
         if not contexts:
             return []
-        found.append((decode(frame.data, key, context=contexts[-1], offset=frame.offset), contexts))
-    return found
+        answers.append((decode(frame.data, key, context=contexts[-1], offset=frame.offset), contexts))
+    return answers
 
 
 def with_contexts(answers: list[Answer]) -> Iterator[Decoded]:

@@ -238,16 +238,16 @@ class Overview:
 
     def lines(self) -> Iterator[Fact]:
         """The overview as pairs of a title and a text, with the style of the text."""
-        found = self.to_json()
-        yield from _listed("clients", found["clients"], _client_text)
-        yield from _listed("topics", found["topics"], _topic_text)
-        yield from _listed("groups", found["groups"], _group_text)
-        yield from _calls_lines(found["apis"])
-        yield from _listed("slowest", found["slowest"], _slow_text)
+        summary = self.to_json()
+        yield from _listed("clients", summary["clients"], _client_text)
+        yield from _listed("topics", summary["topics"], _topic_text)
+        yield from _listed("groups", summary["groups"], _group_text)
+        yield from _calls_lines(summary["apis"])
+        yield from _listed("slowest", summary["slowest"], _slow_text)
         if self.large:
             yield "rules broken", "not counted in large captures (--road objects counts them)", "dim"
         elif self._breaches:
-            rules = ", ".join(f"{each['rule']} ×{each['count']:,}" for each in found["breaches"])
+            rules = ", ".join(f"{each['rule']} ×{each['count']:,}" for each in summary["breaches"])
             yield "rules broken", f"{rules} (see --rules)", "yellow"
 
 
@@ -266,11 +266,11 @@ def _by_number(each: tuple[tuple[str, str, int | None], _Calls]) -> tuple[int, s
     return -calls.number, protocol, api, -1 if version is None else version
 
 
-def _listed(title: str, found: list[Mapping[str, Any]], text: Callable[[Mapping[str, Any]], str]) -> Iterator[Fact]:
-    for number, each in enumerate(found[:MOST_SHOWN]):
+def _listed(title: str, entries: list[Mapping[str, Any]], text: Callable[[Mapping[str, Any]], str]) -> Iterator[Fact]:
+    for number, each in enumerate(entries[:MOST_SHOWN]):
         yield "" if number else title, text(each), ""
-    if len(found) > MOST_SHOWN:
-        yield "", f"and {len(found) - MOST_SHOWN:,} more", ""
+    if len(entries) > MOST_SHOWN:
+        yield "", f"and {len(entries) - MOST_SHOWN:,} more", ""
 
 
 def _client_text(each: Mapping[str, Any]) -> str:

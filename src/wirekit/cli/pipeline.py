@@ -192,16 +192,16 @@ def command(
         "idle_us": int(idle * 1_000_000),
     }
 
-    def add(found: tuple[Input, ...]) -> Result:
-        job = Job(found, choice.protocol, dict(choice.ports), raw=not no_raw, values=values, road=road)
+    def add(files: tuple[Input, ...]) -> Result:
+        job = Job(files, choice.protocol, dict(choice.ports), raw=not no_raw, values=values, road=road)
         if engine == "spark" or master:
             return _on_spark(job, output, master, conf, how, debug=debug)
         return _here(job, output, how)
 
     if watch:
         return _watch(lambda: find_inputs(inputs, separate=separate), add, output, settle, strict=strict)
-    with inputs_of(inputs, separate=separate) as found:
-        return _report(add(found), output, strict)
+    with inputs_of(inputs, separate=separate) as files:
+        return _report(add(files), output, strict)
 
 
 def _conf(settings: Sequence[str]) -> dict[str, str]:
@@ -241,12 +241,12 @@ def _watch(
     with suppress(KeyboardInterrupt), _interrupted_by(signal.SIGTERM):
         while True:
             began = time.monotonic()
-            found, trouble = _looked(look, ended_by_errors=added is None)
+            inputs, trouble = _looked(look, ended_by_errors=added is None)
             pause = max(POLL_SECONDS, PAUSE * (time.monotonic() - began))
             if trouble not in ("", said):
                 say(trouble)
             said = trouble
-            ready = () if trouble else settled(found, settling.complete(found), commits)
+            ready = () if trouble else settled(inputs, settling.complete(inputs), commits)
             known = {replace(each, number=0, first=None) for each in ready}
             if known - (added or set()):
                 result = add(ready)
@@ -391,7 +391,7 @@ def _complain(result: Result, strict: bool) -> int:
     status = 1 if unreadable or changed else 0
     total = result.summary.total()
     if total.quarantine:
-        pieces = sum(number for (_, what), number in total.quarantine.items() if what == "pieces")
+        pieces = sum(number for (_, unit), number in total.quarantine.items() if unit == "pieces")
         if total.quarantined_bytes:
             say(f"in quarantine: {plural(total.quarantined_bytes, 'byte')} in {plural(pieces, 'piece')}")
         status |= strict

@@ -39,21 +39,21 @@ def list_rules(protocol: str, form: str) -> int:
 def check_captures(captures: list[Parts], choice: Choice, form: str) -> int:
     """Prints the breaches in captures; 1 if there are any, or if a capture could not be read to its end."""
     show = _Table() if form == "text" else None
-    found: Counter[str] = Counter()
+    severities: Counter[str] = Counter()
     judged: Counter[str] = Counter()
     status = 0
     for parts in captures:
         followed = FollowedCapture(parts, choice)
         for link, breach in _breaches(followed, judged):
-            found[breach.rule.severity] += 1
+            severities[breach.rule.severity] += 1
             if show is None:
                 print_json(_line(followed.path, link, breach))
             else:
                 show.breach(followed.path, link, breach)
         status |= followed.status
     if show is not None:
-        show.end(found, checked=bool(judged))
-    return 1 if found else status
+        show.end(severities, checked=bool(judged))
+    return 1 if severities else status
 
 
 def _breaches(followed: FollowedCapture, judged: Counter[str]) -> Iterator[tuple[Link, Breach]]:
@@ -175,11 +175,13 @@ class _Table:
             self._explained.add((link.protocol, breach.rule.name))
             self._print(f"  {'':15} {breach.rule.says} ({breach.rule.source})", "dim")
 
-    def end(self, found: Counter[str], *, checked: bool) -> None:
+    def end(self, severities: Counter[str], *, checked: bool) -> None:
         """Prints how many there were; that there were none only if anything could be checked."""
-        told = ", ".join(f"{count} {severity}{'s' if count != 1 else ''}" for severity, count in sorted(found.items()))
-        if told or checked:
-            self._print(told or "no rule is broken", "bold")
+        counts = ", ".join(
+            f"{count} {severity}{'s' if count != 1 else ''}" for severity, count in sorted(severities.items())
+        )
+        if counts or checked:
+            self._print(counts or "no rule is broken", "bold")
 
     def _print(self, text: str, style: str = "") -> None:
         self._console.print(printable(text), style=style or None, markup=False, soft_wrap=True)

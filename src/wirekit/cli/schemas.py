@@ -52,11 +52,11 @@ def _list(names: list[str], output: str) -> None:
         protocol = registry.protocol(name)
         if output == "text":
             screen.print(f"{protocol.name}: {protocol.title}", style="bold", markup=False)
-        for rest, layout in protocol.layouts.items():
+        for suffix, layout in protocol.layouts.items():
             if output == "json":
-                print_json({"key": protocol.key(rest), "description": layout.description, "source": layout.source})
+                print_json({"key": protocol.key(suffix), "description": layout.description, "source": layout.source})
             else:
-                screen.print(f"  {protocol.key(rest):44} {layout.description}".rstrip(), markup=False, soft_wrap=True)
+                screen.print(f"  {protocol.key(suffix):44} {layout.description}".rstrip(), markup=False, soft_wrap=True)
 
 
 def _show(key: str, output: str) -> None:

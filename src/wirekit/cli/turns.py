@@ -34,18 +34,18 @@ def decode_turns(
     """
     from wirekit.conversation import SIDES, Conversation
 
-    found = _recognised(turns, sides, protocol)
-    if not found.protocol:
-        say(f"{found.reason}; each side is decoded by itself")
+    recognised = _recognised(turns, sides, protocol)
+    if not recognised.protocol:
+        say(f"{recognised.reason}; each side is decoded by itself")
         status = 0
         for side in sorted(set(sides)):
             say(f"side {side + 1}:")
             status |= alone(_of_side(turns, sides, side))
         return status
-    say(f"decoded as {found.protocol}: {found.reason}")
-    conversation, status = Conversation(found.protocol), 0
+    say(f"decoded as {recognised.protocol}: {recognised.reason}")
+    conversation, status = Conversation(recognised.protocol), 0
     for number, (side, data) in enumerate(zip(sides, turns, strict=True), 1):
-        sender = SIDES[side ^ found.swapped]
+        sender = SIDES[side ^ recognised.swapped]
         say(f"dump {number} of {len(turns)}: {plural(len(data), 'byte')} from the {sender}")
         status |= _show_events(conversation.receive(sender, data), show, strict)
     return status | _show_events(conversation.close(), show, strict)
@@ -86,13 +86,16 @@ def alternate(dumps: tuple[bytes, ...], protocol: str) -> bool:
     from wirekit.conversation import SIDES, Conversation, Frame
 
     sides = tuple(number % 2 for number in range(len(dumps)))
-    found = _recognised(dumps, sides, protocol)
-    if not found.protocol or registry.protocol(found.protocol).client == registry.protocol(found.protocol).server:
+    recognised = _recognised(dumps, sides, protocol)
+    if (
+        not recognised.protocol
+        or registry.protocol(recognised.protocol).client == registry.protocol(recognised.protocol).server
+    ):
         return False
-    conversation = Conversation(found.protocol)
+    conversation = Conversation(recognised.protocol)
     events: list[Event] = []
     for side, data in zip(sides, dumps, strict=True):
-        events += conversation.receive(SIDES[side ^ found.swapped], data)
+        events += conversation.receive(SIDES[side ^ recognised.swapped], data)
     events += conversation.close()
     sound = all(isinstance(each, Frame) and each.decoded.clean and not each.wrong for each in events)
     return sound and any(isinstance(each, Frame) and each.request is not None for each in events)

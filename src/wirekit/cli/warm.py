@@ -38,8 +38,8 @@ def command() -> int:
         file.write(sample())
         file.flush()
         job = Job(find_inputs([file.name]), road="columns")
-        found = captured(job.inputs, job, Summary(), FROM_INPUTS)
-        for _ in found or ():
+        batches = captured(job.inputs, job, Summary(), FROM_INPUTS)
+        for _ in batches or ():
             pass
     if sys.stderr.isatty() and compiled:
         click.echo("\r\x1b[K", nl=False, err=True)

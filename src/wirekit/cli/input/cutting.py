@@ -48,14 +48,14 @@ def framing(line: Line, layout: Layout) -> str:
     return column[0] + column[-1] if len(column) == count + 2 and column[0] + column[-1] in ("||", "><") else ""
 
 
-def _apart(rest: str) -> bool:
+def _apart(following: str) -> bool:
     """Whether what follows hex words stands apart from them, or is nothing."""
-    return rest[:2] in ("", "  ") or rest[0] == "\t"
+    return following[:2] in ("", "  ") or following[0] == "\t"
 
 
-def is_column(rest: str, count: int) -> bool:
+def is_column(following: str, count: int) -> bool:
     """Whether what follows hex words can be the text column of ``count`` bytes, framed or not, or is nothing."""
-    return _apart(rest) and len(rest.strip()) <= count + 2
+    return _apart(following) and len(following.strip()) <= count + 2
 
 
 def fitted(line: Line, ends: list[tuple[int, int]], count: int, layout: Layout) -> tuple[bytes, int] | None:
@@ -63,8 +63,8 @@ def fitted(line: Line, ends: list[tuple[int, int]], count: int, layout: Layout) 
     spare = layout.group if layout.swapped else 1  # a swapped last word is filled up with zeros
     for have, end in ends:
         if 0 < count <= have < count + spare:
-            data, rest = bytes_of(line, end, count, layout), line.text[end:]
-            if _apart(rest) or shows(rest, data):
+            data, following = bytes_of(line, end, count, layout), line.text[end:]
+            if _apart(following) or shows(following, data):
                 return data, end
     return None
 
@@ -94,10 +94,10 @@ def cut_last(line: Line, layout: Layout) -> bytes:
     if not ends:
         raise damaged(line, line.start, f"more than {layout.width} bytes")
     for count, end in ends[:_WIDEST_TEXT]:
-        rest = line.text[end:]
-        if _apart(rest) or layout.text:
+        following = line.text[end:]
+        if _apart(following) or layout.text:
             data = bytes_of(line, end, count, layout)
-            if shows(rest, data):
+            if shows(following, data):
                 return data
     count, end = ends[-1]
     if not is_column(line.text[end:], count):
@@ -105,8 +105,8 @@ def cut_last(line: Line, layout: Layout) -> bytes:
     return bytes_of(line, end, count, layout)
 
 
-def damaged(line: Line, at: int, what: str) -> Misuse:
-    error = wrong_in_line(line.number, line.text, at, what)
+def damaged(line: Line, at: int, problem: str) -> Misuse:
+    error = wrong_in_line(line.number, line.text, at, problem)
     return Misuse(f"{error}; correct or remove the line, or pass --input raw if the text itself is meant")
 
 

@@ -64,11 +64,11 @@ def read_follow(text: str, limit: int) -> Input | None:
 
 
 def _rows(lines: list[tuple[int, str]]) -> list[_Row]:
-    found = [(number, line, match) for number, line in lines if (match := _ROW.match(line))]
-    margin = min((len(match["indent"].expandtabs(_INDENT)) for _, _, match in found), default=0)
+    matches = [(number, line, match) for number, line in lines if (match := _ROW.match(line))]
+    margin = min((len(match["indent"].expandtabs(_INDENT)) for _, _, match in matches), default=0)
     return [
         _Row(number, line, int(len(match["indent"].expandtabs(_INDENT)) >= margin + _INDENT), int(match["offset"], 16))
-        for number, line, match in found
+        for number, line, match in matches
     ]
 
 
@@ -83,13 +83,13 @@ def _of_side(text: str, rows: list[_Row], side: int, limit: int) -> bytes:
     own = [row for row in rows if row.side == side]
     if not own:
         return b""
-    kept = [""] * text.count("\n")
+    blanked = [""] * text.count("\n")
     for row in own:
-        kept[row.number - 1] = row.text
+        blanked[row.number - 1] = row.text
     layout = measure("\n".join(row.text for row in own))
     if layout is None or own[0].offset:
         raise wrong_in_line(own[0].number, own[0].text, 0, "no dump from offset 0")
-    data = read_dump("\n".join(kept), layout, limit).data
+    data = read_dump("\n".join(blanked), layout, limit).data
     for row, after in pairwise(own):
         if after.offset - row.offset > layout.width:
             raise wrong_in_line(row.number, row.text, 0, f"bytes are missing behind it, up to {after.offset:#x},")

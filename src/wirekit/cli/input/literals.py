@@ -168,8 +168,8 @@ def read_box(text: str) -> Input | None:
     for number, line in enumerate(lines, 1):
         match = _BOX.fullmatch(line)
         if match is None:
-            if told := _BOX_HEAD.search(line):
-                head = told["channel"] or "", "in" if told["direction"] in ("READ", "RECEIVED") else "out"
+            if header := _BOX_HEAD.search(line):
+                head = header["channel"] or "", "in" if header["direction"] in ("READ", "RECEIVED") else "out"
             elif line.strip() and not _BOX_FRAME.fullmatch(line):
                 skipped.append(number)
             continue

@@ -46,17 +46,17 @@ def blank(pattern: re.Pattern[str], text: str) -> str:
     return pattern.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
 
 
-def wrong(text: str, at: int, what: str) -> Misuse:
-    """An error at index ``at`` of ``text``: line, column, what, and the text around it."""
+def wrong(text: str, at: int, problem: str) -> Misuse:
+    """An error at index ``at`` of ``text``: line, column, the problem, and the text around it."""
     line = text.count("\n", 0, at) + 1
     start = text.rfind("\n", 0, at) + 1
     end = text.find("\n", at)
-    return wrong_in_line(line, text[start : len(text) if end < 0 else end], at - start, what)
+    return wrong_in_line(line, text[start : len(text) if end < 0 else end], at - start, problem)
 
 
-def wrong_in_line(number: int, line: str, at: int, what: str) -> Misuse:
+def wrong_in_line(number: int, line: str, at: int, problem: str) -> Misuse:
     begin = max(0, at - 20)
-    return Misuse(f"line {number}, column {at + 1}: {what} in {line[begin : at + 20].strip()!r}")
+    return Misuse(f"line {number}, column {at + 1}: {problem} in {line[begin : at + 20].strip()!r}")
 
 
 def line_count(text: str) -> int:

@@ -74,11 +74,11 @@ class FrameTable:
         """Prints bytes that nobody could decode, or that the capture does not have."""
         self._introduce(connection, link, item.time_us, None)
         size = len(item.data) if isinstance(item, Quarantined) else item.length
-        what = "not decoded" if isinstance(item, Quarantined) else "missing"
+        state = "not decoded" if isinstance(item, Quarantined) else "missing"
         arrow = ARROWS[item.side]
         self._row(
             self._numbers("", self._time(item.time_us), connection, arrow, "", size),
-            [(f"✗ {what}: {item.reason}", "red")],
+            [(f"✗ {state}: {item.reason}", "red")],
         )
 
     def _numbers(
@@ -153,11 +153,11 @@ def _rows(parts: list[Part], indent: int, room: int, below: int) -> Iterator[tup
 
 
 def _about(frame: Frame, facts: Facts, width: int) -> Iterator[Part]:
-    what = frame.description
-    version = "" if what.version is None else f" v{what.version}"
+    description = frame.description
+    version = "" if description.version is None else f" v{description.version}"
     asked = None if frame.request is None else frame.request.description.version
-    to = "" if asked in (None, what.version) else f" to v{asked}"
-    yield f"{what.api or '?'}{version}{to}".ljust(width), ""
+    to = "" if asked in (None, description.version) else f" to v{asked}"
+    yield f"{description.api or '?'}{version}{to}".ljust(width), ""
     yield _topics(facts.topics), "cyan"
     yield f"group {facts.group_id}" if facts.group_id else "", "cyan"
     for error in dict.fromkeys(error.error for error in facts.errors):

@@ -35,13 +35,13 @@ class Corpus:
 
     def originals(self) -> list[bytes]:
         """The inputs of others, in the order of their names: files in the directory and its queue, 1 MiB at most."""
-        found: list[bytes] = []
+        inputs: list[bytes] = []
         for folder in (self.path, self.path / QUEUE):
             for file in sorted(folder.iterdir()) if folder.is_dir() else ():
                 own = file.name.startswith((OWN, ".")) or file.name == STATE
                 if not own and file.is_file() and file.stat().st_size <= LARGEST_ORIGINAL:
-                    found.append(file.read_bytes())
-        return list(dict.fromkeys(found))[:MOST_ORIGINALS]
+                    inputs.append(file.read_bytes())
+        return list(dict.fromkeys(inputs))[:MOST_ORIGINALS]
 
     def put(self, frames: Iterable[bytes]) -> None:
         """Adds sound frames to the queue."""
@@ -60,13 +60,13 @@ class Corpus:
 
     def signatures(self) -> set[str]:
         """The findings that are kept already."""
-        found = set()
+        known = set()
         folder = self.path / FINDINGS
         for file in sorted(folder.glob("*.json")) if folder.is_dir() else ():
             line = _loaded(file)
             if isinstance(line, dict) and isinstance(line.get("signature"), str):
-                found.add(line["signature"])
-        return found
+                known.add(line["signature"])
+        return known
 
     def state(self) -> dict[str, Any]:
         """The state that the last run left: layout, seed, number of the next case; empty without such a run."""

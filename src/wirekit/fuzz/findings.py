@@ -112,10 +112,10 @@ def _compared(case: Case, outcome: Outcome) -> tuple[str, str, str] | None:
     given = outcome.value
     if isinstance(given, dict) and "value" in given and "schema" in given:
         given = given["value"]  # a line of `wirekit decode --output json`
-    found = difference(expected.value, given)
-    if found is None:
+    mismatch = difference(expected.value, given)
+    if mismatch is None:
         return None
-    path, says = found
+    path, says = mismatch
     return "value", f"{path or 'the value'}: {says}", without_indexes(path)
 
 
@@ -136,13 +136,15 @@ def difference(expected: Any, given: Any, path: str = "") -> tuple[str, str] | N
                 if item in (None, [], ""):
                     continue
                 return inner, "wirekit decodes no such field"
-            found = difference(expected[name], item, inner)
-            if found is not None:
-                return found
+            mismatch = difference(expected[name], item, inner)
+            if mismatch is not None:
+                return mismatch
         return None
     if isinstance(given, list) and isinstance(expected, list) and len(given) == len(expected):
         pairs = enumerate(zip(expected, given, strict=True))
-        return next((found for at, (one, other) in pairs if (found := difference(one, other, f"{path}[{at}]"))), None)
+        return next(
+            (mismatch for at, (one, other) in pairs if (mismatch := difference(one, other, f"{path}[{at}]"))), None
+        )
     if _equal(expected, given):
         return None
     return path, f"wirekit decodes {shown(expected)}, the target {shown(given)}"

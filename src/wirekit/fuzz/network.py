@@ -206,10 +206,10 @@ def address_of(host: str, port: int, *, allow_remote: bool) -> tuple[Any, ...]:
         Misuse: for a host that does not exist, or that is another machine's.
     """
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError as error:
         raise Misuse(f"{host}: {error}") from None
-    for *_, address in found:
+    for *_, address in addresses:
         if not allow_remote and not ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback:
             raise Misuse(f"{host} is {address[0]}, which is not this machine; --allow-remote sends cases there")
-    return tuple(found[0][4])
+    return tuple(addresses[0][4])

@@ -25,8 +25,8 @@ Answer = Callable[[Exchange, Frame, int], bytes | None]
 
 def drawn_answer(exchange: Exchange, frame: Frame, port: int) -> bytes | None:
     """An answer to a request that the exchange draws."""
-    what = frame.description
-    turn = exchange.answer(frame) if what.role == "request" and what.answered else None
+    description = frame.description
+    turn = exchange.answer(frame) if description.role == "request" and description.answered else None
     return None if turn is None else turn.data
 
 
@@ -80,19 +80,19 @@ class ScriptedServer:
 
     def faults(self) -> list[tuple[str, str]]:
         """The faults of the clients' bytes, undecodable or against a rule: (in words, place)."""
-        found = []
+        faults = []
         for exchange in self._exchanges:
             for item in exchange.items:
                 if item.side != "client":
                     continue
                 if isinstance(item, Quarantined):
-                    found.append((f"bytes that do not decode: {item.reason}", item.reason))
+                    faults.append((f"bytes that do not decode: {item.reason}", item.reason))
                 elif item.decoded.error is not None:
-                    found.append((str(item.decoded.error), f"{item.schema} {item.decoded.error.path}"))
+                    faults.append((str(item.decoded.error), f"{item.schema} {item.decoded.error.path}"))
             for breach in check(self._protocol, exchange.items):
                 if breach.side == "client" and breach.rule.severity == "error":
-                    found.append((f"{breach.rule.says} ({breach.rule.source})", breach.rule.name))
-        return found
+                    faults.append((f"{breach.rule.says} ({breach.rule.source})", breach.rule.name))
+        return faults
 
     def _start(self, work: Callable[[], None]) -> None:
         thread = threading.Thread(target=work, daemon=True)

@@ -167,13 +167,13 @@ def plan_bundles(
     for number, commit in commits.items():
         for name in commit.get("open", ()):
             open_rows.setdefault(name, set()).add(number)
-    taken: set[int] = set()
+    claimed: set[int] = set()
 
     def without_open_rows(captures: Iterable[str]) -> list[int]:
         """The bundles that have what was open at the end of files of some captures, each once."""
-        found = set[int]().union(*(open_rows.get(name, ()) for name in captures)) - taken
-        taken.update(found)
-        return sorted(found)
+        numbers = set[int]().union(*(open_rows.get(name, ()) for name in captures)) - claimed
+        claimed.update(numbers)
+        return sorted(numbers)
 
     if reread:
         replaced = without_open_rows(each["capture"] for number in again for each in commits[number]["inputs"])
@@ -197,8 +197,8 @@ def _bundle(parts: Sequence[Part], replaces: Iterable[int] = ()) -> Bundle:
 
 
 def _is_same(each: Input, known: Mapping[str, _Known]) -> bool:
-    found = known.get(each.path)
-    return found is not None and (found.size, found.mtime_ns) == (each.size, each.mtime_ns)
+    earlier = known.get(each.path)
+    return earlier is not None and (earlier.size, earlier.mtime_ns) == (each.size, each.mtime_ns)
 
 
 def _are_present(numbers: Iterable[int], commits: Mapping[int, Mapping[str, Any]], present: set[str]) -> bool:
@@ -221,9 +221,9 @@ def _connected(numbers: set[int], groups: Sequence[Files], known: Mapping[str, _
     while True:
         more = set(numbers)
         for files in groups:
-            found = {known[each.path].bundle for each in files if each.path in known}
-            if found & more:
-                more |= found
+            holders = {known[each.path].bundle for each in files if each.path in known}
+            if holders & more:
+                more |= holders
         if more == numbers:
             return numbers
         numbers = more
@@ -240,11 +240,13 @@ def _cut(parts: Iterable[Part], size: int, *, cut: bool) -> list[list[Part]]:
             if not bundles or total >= size or count + len(files) > BUNDLE_FILES:
                 bundles.append([])
                 total = count = 0
-            found = part._replace(files=files, continues=part.continues or number > 0, goes_on=part.goes_on or not last)
+            fragment = part._replace(
+                files=files, continues=part.continues or number > 0, goes_on=part.goes_on or not last
+            )
             if bundles[-1] and number and bundles[-1][-1].capture == part.capture:
                 before = bundles[-1].pop()
-                found = found._replace(files=before.files + files, continues=before.continues)
-            bundles[-1].append(found)
+                fragment = fragment._replace(files=before.files + files, continues=before.continues)
+            bundles[-1].append(fragment)
             total += sum(each.size for each in files)
             count += len(files)
     return bundles

@@ -105,9 +105,9 @@ class Calls:
 
     def take(self) -> tuple[int, int, Row, Names]:
         """Gives what ``add`` takes, and begins anew."""
-        taken = self._number, self._errors, self._facts, self.names
+        totals = self._number, self._errors, self._facts, self.names
         self._number, self._errors, self._facts, self.names = 0, 0, {}, {}
-        return taken
+        return totals
 
     @property
     def waiting(self) -> bool:

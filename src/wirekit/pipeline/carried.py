@@ -217,8 +217,8 @@ def _rows(content: bytes, about: Continuation, name: str) -> Iterator[tuple[str,
                 raise ValueError(f"more than {MOST_BYTES:,} bytes")
             for batch in file.iter_batches():
                 columns = [batch.column(number).to_pylist() for number in range(len(SCHEMA))]
-                for found, one, other, *stored in zip(*columns, strict=True):
-                    if found == about.name:
+                for capture, one, other, *stored in zip(*columns, strict=True):
+                    if capture == about.name:
                         yield one, other, Stored(*stored)
     except (pa.ArrowException, ValueError) as error:
         raise Misuse(f"{name} is damaged ({error}); {about.remedy}") from error

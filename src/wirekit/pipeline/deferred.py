@@ -120,13 +120,13 @@ def completed(
     """
     manifests: list[Manifest] = []
     again: list[int] = []
-    found: dict[int, list[DecodedUnits]] = {}
+    by_flow: dict[int, list[DecodedUnits]] = {}
     for each in decoded:
-        found.setdefault(each.flow, []).append(each)
+        by_flow.setdefault(each.flow, []).append(each)
     for flow in flows:
-        units = {unit.name: unit for each in found.get(flow.flow, ()) for unit in each.units}
+        units = {unit.name: unit for each in by_flow.get(flow.flow, ()) for unit in each.units}
         if flow.plain and all(units[each.name].plain for each in flow.units):
-            manifests += [*_with_units(attempts, flow, units), *(each.manifest for each in found[flow.flow])]
+            manifests += [*_with_units(attempts, flow, units), *(each.manifest for each in by_flow[flow.flow])]
         else:
             again.append(flow.flow)
     return manifests, again

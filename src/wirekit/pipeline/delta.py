@@ -156,11 +156,11 @@ def statistics(metadata: pq.FileMetaData) -> str:
     nulls: dict[str, int] = {}
     for number in range(metadata.num_columns if metadata.num_row_groups else 0):
         columns = [metadata.row_group(group).column(number) for group in range(metadata.num_row_groups)]
-        name, found = columns[0].path_in_schema, [column.statistics for column in columns]
-        if "." in name or not all(each is not None and each.has_null_count for each in found):
+        name, chunks = columns[0].path_in_schema, [column.statistics for column in columns]
+        if "." in name or not all(each is not None and each.has_null_count for each in chunks):
             continue
-        nulls[name] = sum(each.null_count for each in found)
-        bounded = [each for each in found if each.num_values]
+        nulls[name] = sum(each.null_count for each in chunks)
+        bounded = [each for each in chunks if each.num_values]
         if bounded and all(each.has_min_max for each in bounded):
             low, high = _least(min(each.min for each in bounded)), _greatest(max(each.max for each in bounded))
             if low is not None and high is not None:
@@ -203,13 +203,13 @@ def _options(uri: str) -> dict[str, str]:
 
 
 @contextmanager
-def _deltalake(what: str) -> Iterator[None]:
+def _deltalake(purpose: str) -> Iterator[None]:
     try:
         import deltalake  # noqa: F401
 
         yield
     except ModuleNotFoundError as error:
-        raise lacking(what, error) from error
+        raise lacking(purpose, error) from error
 
 
 @contextmanager

@@ -181,7 +181,7 @@ class Writer:
             self._ready.append((table, batch))
 
     def _segments(
-        self, first: tuple[Any, ...], rest: Iterator[tuple[Any, ...]], count: FileSummary
+        self, first: tuple[Any, ...], rows: Iterator[tuple[Any, ...]], count: FileSummary
     ) -> Iterator[Segment]:
         row: tuple[Any, ...] | None = first
         while row is not None:
@@ -193,7 +193,7 @@ class Writer:
                 )
             else:
                 self.note(file_no, count, position, length, payload, note)
-            row = next(rest, None)
+            row = next(rows, None)
 
     def note(self, file: int, count: FileSummary, position: int, length: int, payload: bytes, text: str) -> None:
         """Parts of a capture without a segment: skipped packets are counted, unread bytes are quarantined."""

@@ -242,10 +242,10 @@ class RemoteFolder:
         from pyarrow import fs
 
         with failures(self._uri(path)):
-            found = self._system.get_file_info(
+            infos = self._system.get_file_info(
                 fs.FileSelector(self._at(path), recursive=recursive, allow_not_found=True)
             )
-        return sorted(found, key=lambda info: str(info.path))
+        return sorted(infos, key=lambda info: str(info.path))
 
     def names(self, path: str = "") -> list[str]:
         return [info.base_name for info in self._infos(path)]

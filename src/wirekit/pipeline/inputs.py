@@ -153,23 +153,23 @@ def find_inputs(paths: Iterable[str | os.PathLike[str]], *, separate: bool = Fal
         NothingToReadError: there is nothing to read at all.
         OSError: a path does not exist, or a directory cannot be read.
     """
-    found: dict[str, Status] = {}
+    statuses: dict[str, Status] = {}
     named = {text if is_remote(text) else local(text): None for text in map(_text, paths)}
     for name in named:
         for each in _captures(name):
-            found.setdefault(each.name if is_remote(each.name) else os.path.realpath(each.name), each)
-    if not found:
+            statuses.setdefault(each.name if is_remote(each.name) else os.path.realpath(each.name), each)
+    if not statuses:
         kinds = f"captures ({', '.join(f'*{kind}' for kind in KINDS)}) or log segments (<20 digits>.log)"
         raise NothingToReadError(
             f"nothing to read in {', '.join(named) or 'nothing'}; pass files, or directories that hold {kinds}"
         )
-    kinds_of = {each.name: stored_kind(each.name) for each in found.values()}
+    kinds_of = {each.name: stored_kind(each.name) for each in statuses.values()}
     unknown = [name for name, kind in kinds_of.items() if kind == CAPTURE and (name in named or not is_input(name))]
     kinds_of.update(zip(unknown, in_parallel(kind_of, unknown), strict=True))
     files = [name for name, kind in kinds_of.items() if kind == CAPTURE]
     parted = [(name,) for name in files] if separate else rotations(files)
     parted += [(name,) for name, kind in kinds_of.items() if kind != CAPTURE]
-    return _inputs(parted, {each.name: each for each in found.values()}, kinds_of)
+    return _inputs(parted, {each.name: each for each in statuses.values()}, kinds_of)
 
 
 def _text(path: object) -> str:
@@ -275,9 +275,9 @@ def _captures(name: str) -> Iterator[Status]:
 
 def objects_of(uri: str) -> list[Status]:
     """The object of a URI, or those that match it as a pattern; of a prefix, those that are read unless named."""
-    found = objects(uri)
-    asked = glob.has_magic(uri) or [each.name for each in found] == [uri]
-    return [each for each in found if asked or is_input(each.name)]
+    matching = objects(uri)
+    asked = glob.has_magic(uri) or [each.name for each in matching] == [uri]
+    return [each for each in matching if asked or is_input(each.name)]
 
 
 def is_input(name: str) -> bool:

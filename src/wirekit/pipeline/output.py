@@ -221,7 +221,7 @@ class Output:
 
     def _dead_states(self, commits: Mapping[int, Mapping[str, Any]]) -> Moves:
         """The moves of the files with the state of captures that no bundle will go on with."""
-        needed = {name for found in open_captures(commits).values() for name, *_ in found}
+        needed = {name for files in open_captures(commits).values() for name, *_ in files}
         present = [f"{STATE}/{name}" for name in self.folder.names(STATE)]
         return [(name, f"{_OLD}/{name.replace('/', '-')}") for name in present if name not in needed]
 
@@ -270,41 +270,41 @@ class Output:
 def is_lake(path: str | os.PathLike[str]) -> bool:
     """Whether a folder has the tables of a run."""
     try:
-        found = folder(path)
-        return _is_manifest(found) or bool(read_commits(found))
+        lake = folder(path)
+        return _is_manifest(lake) or bool(read_commits(lake))
     except (OSError, ValueError):
         return False
 
 
 def lake_files(path: str | os.PathLike[str], table: str) -> list[str]:
     """The names of a table's files in a lake, as its commits tell them."""
-    found = folder(path)
-    commits = read_commits(found)
+    lake = folder(path)
+    commits = read_commits(lake)
     if not commits:  # of an earlier version
-        return [f"{found.name}/{table}/{name}" for name in found.names(table) if _PART.fullmatch(name)]
+        return [f"{lake.name}/{table}/{name}" for name in lake.names(table) if _PART.fullmatch(name)]
     files = [file["file"] for _, commit in sorted(commits.items()) for file in commit["tables"][table]["files"]]
-    return [f"{found.name}/{name}" for name in files]
+    return [f"{lake.name}/{name}" for name in files]
 
 
-def read_commits(found: Folder) -> dict[int, dict[str, Any]]:
+def read_commits(lake: Folder) -> dict[int, dict[str, Any]]:
     """The commits of a lake, by the number of the bundle."""
     commits = {}
-    for name in found.names(COMMITS):
+    for name in lake.names(COMMITS):
         if _COMMIT.fullmatch(name):
-            commits[int(name.partition(".")[0])] = json.loads(found.read(f"{COMMITS}/{name}"))
+            commits[int(name.partition(".")[0])] = json.loads(lake.read(f"{COMMITS}/{name}"))
     return commits
 
 
 def open_captures(commits: Mapping[int, Mapping[str, Any]]) -> dict[str, list[StateFile]]:
     """The captures that another bundle can go on with, and where in the lake their state is."""
-    found: dict[str, list[StateFile]] = {}
+    captures: dict[str, list[StateFile]] = {}
     for _, commit in sorted(commits.items()):
         for capture in commit.get("continues", ()):
-            found.pop(capture, None)
+            captures.pop(capture, None)
         for each in commit.get("state", ()):
             for capture in each["captures"]:
-                found.setdefault(capture, []).append(StateFile(each["file"], each["bytes"], each["sha256"]))
-    return found
+                captures.setdefault(capture, []).append(StateFile(each["file"], each["bytes"], each["sha256"]))
+    return captures
 
 
 def merged(commits: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -374,54 +374,54 @@ def _check_move(source: str, target: str) -> None:
             raise Misuse(f"{_MOVES} names {path}, which wirekit did not write; remove {WORK}")
 
 
-def _refuse_foreign(found: Folder, kind: str) -> None:
+def _refuse_foreign(lake: Folder, kind: str) -> None:
     """The folder must be empty or a run's, and what a run would replace must be what a run writes."""
     if not kind:
         return
     if kind != "folder":
-        raise Misuse(f"{found.name} is not a directory; pass one that is empty or does not exist")
-    names = found.names()
+        raise Misuse(f"{lake.name} is not a directory; pass one that is empty or does not exist")
+    names = lake.names()
     written = [name for name in names if name in (WORK, MANIFEST, COMMITS, STATE, *OUTPUTS)]
-    foreign = [name for name in written if found.kind(name) != ("file" if name == MANIFEST else "folder")]
+    foreign = [name for name in written if lake.kind(name) != ("file" if name == MANIFEST else "folder")]
     if not foreign and WORK in names:
-        foreign = [f"{WORK}/{name}" for name in _unmarked(found)]
-    elif not foreign and not _is_manifest(found) and not (COMMITS in names and _are_commits(found)):
+        foreign = [f"{WORK}/{name}" for name in _unmarked(lake)]
+    elif not foreign and not _is_manifest(lake) and not (COMMITS in names and _are_commits(lake)):
         # A first bundle whose moves were taken back leaves folders without anything in them.
-        foreign = [name for name in names if name not in (COMMITS, STATE, *OUTPUTS) or found.names(name)]
+        foreign = [name for name in names if name not in (COMMITS, STATE, *OUTPUTS) or lake.names(name)]
     if not foreign:
         for table in OUTPUTS.keys() & set(names):
-            if delta.has_log(found, table):  # the table's folder is that of all who write to it
+            if delta.has_log(lake, table):  # the table's folder is that of all who write to it
                 continue
-            foreign += [f"{table}/{name}" for name in found.names(table) if not _PART.fullmatch(name)]
-        foreign += [f"{COMMITS}/{name}" for name in found.names(COMMITS) if not _COMMIT.fullmatch(name)]
-        foreign += [f"{STATE}/{name}" for name in found.names(STATE) if not _PART.fullmatch(name)]
+            foreign += [f"{table}/{name}" for name in lake.names(table) if not _PART.fullmatch(name)]
+        foreign += [f"{COMMITS}/{name}" for name in lake.names(COMMITS) if not _COMMIT.fullmatch(name)]
+        foreign += [f"{STATE}/{name}" for name in lake.names(STATE) if not _PART.fullmatch(name)]
     if foreign:
         raise Misuse(
-            f"{found.name} contains {foreign[0]}, which wirekit did not write; pass a directory that is empty or "
+            f"{lake.name} contains {foreign[0]}, which wirekit did not write; pass a directory that is empty or "
             "written by wirekit"
         )
 
 
-def _unmarked(found: Folder) -> list[str]:
+def _unmarked(lake: Folder) -> list[str]:
     """The files in the work folder of runs, if no run has marked it as its own."""
-    names = found.names(WORK)
+    names = lake.names(WORK)
     locks = [name for name in names if _LOCKS.fullmatch(name)]
-    wrong = [name for name in locks if found.kind(f"{WORK}/{name}") != "file"]
+    wrong = [name for name in locks if lake.kind(f"{WORK}/{name}") != "file"]
     if wrong:
         return wrong
     beside = [name for name in names if name not in locks]
-    if not beside or any(found.read(f"{WORK}/{name}") == MARK for name in locks):
+    if not beside or any(lake.read(f"{WORK}/{name}") == MARK for name in locks):
         return []
     return beside
 
 
-def _is_manifest(found: Folder) -> bool:
-    return found.kind(MANIFEST) == "file" and _is_ours(found.read(MANIFEST))
+def _is_manifest(lake: Folder) -> bool:
+    return lake.kind(MANIFEST) == "file" and _is_ours(lake.read(MANIFEST))
 
 
-def _are_commits(found: Folder) -> bool:
-    names = found.names(COMMITS)
-    return bool(names) and _is_ours(found.read(f"{COMMITS}/{names[-1]}"))
+def _are_commits(lake: Folder) -> bool:
+    names = lake.names(COMMITS)
+    return bool(names) and _is_ours(lake.read(f"{COMMITS}/{names[-1]}"))
 
 
 def _is_ours(content: bytes) -> bool:

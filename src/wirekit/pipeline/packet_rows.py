@@ -69,16 +69,16 @@ def capture_rows(file: Input, ports: frozenset[int]) -> Iterator[tuple[tuple[Any
         return
     with capture:
         others: Counter[str] = Counter()
-        for found in segments(capture, file.number):
-            if isinstance(found, Damaged):
-                yield _damaged(file, capture, found)
-            elif isinstance(found, Skipped):
-                if found.detail:
-                    yield _undecoded(file, capture, found)
-            elif ports and not (_port(found.source) in ports or _port(found.target) in ports):
+        for item in segments(capture, file.number):
+            if isinstance(item, Damaged):
+                yield _damaged(file, capture, item)
+            elif isinstance(item, Skipped):
+                if item.detail:
+                    yield _undecoded(file, capture, item)
+            elif ports and not (_port(item.source) in ports or _port(item.target) in ports):
                 others[OTHER_PORT] += 1
             else:
-                yield segment_row(found, file.capture), len(found.payload)
+                yield segment_row(item, file.capture), len(item.payload)
         others.update(capture.skipped)
         yield from _counted(file, others)
         yield from damage_rows(file, capture)

@@ -40,9 +40,9 @@ def packet_batches(
         if split is not None or large or by_columns(capture.size, road):
             from wirekit.road import rows as columns
 
-            found = columns.packet_batches(capture, ports, table=table, split=split, size=size)
-            if found is not None:
-                yield from found
+            batches = columns.packet_batches(capture, ports, table=table, split=split, size=size)
+            if batches is not None:
+                yield from batches
                 continue
         for row, bytes_of_row in capture_rows(capture, ports):
             batch = rows.add(row, bytes_of_row)

@@ -90,12 +90,12 @@ def may_have_rows(files: Sequence[Input], expression: pc.Expression, schema: pa.
     size = sum(each.size for each in files)
     if files[0].kind != CAPTURE or not timed or not by_columns(size, road, compiles=False):
         return True
-    found = _times(files)
-    if found is None:
+    times = _times(files)
+    if times is None:
         return True
     for name in timed:
         column, type_ = pc.field(name), schema.field(name).type
-        low, high = (pa.scalar(each, pa.timestamp("us", "UTC")).cast(type_, safe=False) for each in found)
+        low, high = (pa.scalar(each, pa.timestamp("us", "UTC")).cast(type_, safe=False) for each in times)
         guarantees += [(column >= low) | column.is_null(), (column <= high) | column.is_null()]
     return may_hold(expression, schema, guarantees)
 
@@ -178,17 +178,17 @@ class _Parser:
     def _word(self, *words: str) -> bool:
         """Takes the next token if it is one of some keywords."""
         kind, value = self._tokens[self._at]
-        found = kind in ("word", "sign") and value.upper() in words
-        self._at += found
-        return found
+        matches = kind in ("word", "sign") and value.upper() in words
+        self._at += matches
+        return matches
 
     def whole(self) -> pc.Expression:
         """All of the text."""
-        found = self._comparison()
+        predicate = self._comparison()
         while self._word("AND"):
-            found = found & self._comparison()
+            predicate = predicate & self._comparison()
         self._next("end")
-        return found
+        return predicate
 
     def _comparison(self) -> pc.Expression:
         name = self._next("word")

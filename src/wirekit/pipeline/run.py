@@ -127,8 +127,8 @@ def publish(
 
             states = claimed.states()
             continuations = {
-                number: Continuation(found.capture, states.get(found.capture, ()), found.goes_on, idle_us)
-                for number, found in each.parts.items()
+                number: Continuation(piece.capture, states.get(piece.capture, ()), piece.goes_on, idle_us)
+                for number, piece in each.parts.items()
             }
             part = dataclasses.replace(job, inputs=each.inputs, continuations=continuations)
             with Identification(part) as identification:
@@ -146,7 +146,7 @@ def publish(
                     "changed_while_read": now_changed,
                     "summary": counted.to_json(),
                 }
-                continues = sorted(found.capture for found in each.parts.values() if found.continues)
+                continues = sorted(piece.capture for piece in each.parts.values() if piece.continues)
                 if continues:
                     about["continues"] = continues
             reached(COMMITTING, each.size)

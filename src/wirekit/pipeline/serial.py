@@ -94,12 +94,12 @@ def write(
         about = job.continuations.get(files[0].number)
         carried = None if about is None else Carried(about, job.choice)
         stored = files[0].kind != CAPTURE
-        found = (
+        batches = (
             stored_batches(files[0], job, summary)
             if stored
             else captured_batches(files, job, summary, progress=reached, carried=carried)
         )
-        for table, batch in found:
+        for table, batch in batches:
             sink.write(table, batch)
         if carried is not None and carried.goes_on:
             sink.carry(carried)
@@ -127,13 +127,13 @@ def captured_batches(
         progress: is told how many bytes of the capture have been read, where that is known on the way.
         carried: its state, if other bundles have files of it.
     """
-    found = None
+    batches = None
     if by_columns(sum(each.size for each in files), job.road):
         from wirekit.road.tables import captured
 
-        found = captured(files, job, summary, tables, progress, carried=carried)
-    if found is not None:
-        return found
+        batches = captured(files, job, summary, tables, progress, carried=carried)
+    if batches is not None:
+        return batches
     summary.file(files[0].name if carried is None else carried.name)  # counted without packets, too
     return flow_batches(sorted_packets(files, road=job.road, carried=carried), job, summary, tables, carried)
 

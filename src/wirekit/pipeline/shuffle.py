@@ -176,9 +176,9 @@ def windows(
         earliest = list(accumulate((each.first for each in reversed(mine)), min))[::-1]
         held, total = list[pa.RecordBatch](), 0
         for number, file in enumerate(mine, 1):
-            found = _read(store, file, share, places)
-            held += found
-            total += sum(int(_sizes(each).sum()) for each in found)
+            batches = _read(store, file, share, places)
+            held += batches
+            total += sum(int(_sizes(each).sum()) for each in batches)
             last = number == len(mine)
             if last or (total >= FULL * size and latest[number - 1] <= earliest[number]):
                 rows = pa.Table.from_batches(held, PACKETS.schema)

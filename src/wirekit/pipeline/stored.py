@@ -61,8 +61,8 @@ def stored_batches(
                     yield table, full
         if piece.batch is not None:
             if "messages" in tables:
-                found = _columns(wanted["messages"].schema, each.name, piece.batch, piece.fixed)
-                for batch in (tables["messages"].flush(), *found):
+                batches = _columns(wanted["messages"].schema, each.name, piece.batch, piece.fixed)
+                for batch in (tables["messages"].flush(), *batches):
                     if batch is not None:
                         yield "messages", batch
             if embeds and evaluator.holds_rows(piece.fixed.get("topic")):
@@ -131,14 +131,14 @@ def _times_of(batch: pa.RecordBatch) -> dict[str, pa.Array]:
 
 def _quarantined(each: Input, job: Job, piece: Piece, count: FileSummary) -> Iterator[dict[str, Any]]:
     """The undecodable part of a piece: the skipped bytes, or all up to the end if the file ends early."""
-    found = [
+    ranges = [
         (gap.offset, gap.length, "no field explains these bytes", gap.path) for gap in piece.gaps if not gap.source
     ]
-    found += [(part.offset, part.length, part.error.reason, part.error.path) for part in piece.damaged]
+    ranges += [(part.offset, part.length, part.error.reason, part.error.path) for part in piece.damaged]
     for error in piece.errors:
         start = piece.offset if error.offset is None or error.source else error.offset
-        found.append((start, each.size - start, error.reason, error.path))
-    for start, length, reason, path in found:
+        ranges.append((start, each.size - start, error.reason, error.path))
+    for start, length, reason, path in ranges:
         count.quarantined(reason, path, length)
         raw = None
         if job.raw:

@@ -140,8 +140,8 @@ class FileSummary:
             if failed is not None:
                 self.quarantined(*_kind_of_failure(link, item, failed), len(failed.data))
                 return
-            what = item.description
-            self.calls[item.protocol, what.api or "", what.version, what.role] += 1
+            description = item.description
+            self.calls[item.protocol, description.api or "", description.version, description.role] += 1
             if not item.decoded.clean:
                 self.checks.update(check.kind for check in item.decoded.checks if check.status == "bad")
         elif isinstance(item, Quarantined):
@@ -189,7 +189,7 @@ class FileSummary:
     @property
     def quarantined_bytes(self) -> int:
         """Bytes in quarantine, of connections and of the file itself."""
-        return sum(count for (_, what), count in self.quarantine.items() if what == "bytes")
+        return sum(count for (_, unit), count in self.quarantine.items() if unit == "bytes")
 
     @property
     def clean(self) -> bool:
@@ -245,10 +245,10 @@ class Summary:
 
     def file(self, name: str) -> FileSummary:
         """The summary of one capture, made when it is first asked for."""
-        found = self.files.get(name)
-        if found is None:
-            found = self.files[name] = FileSummary()
-        return found
+        summary = self.files.get(name)
+        if summary is None:
+            summary = self.files[name] = FileSummary()
+        return summary
 
     def merge(self, other: Summary) -> None:
         """Adds what another task counted."""
@@ -450,13 +450,13 @@ def _sorted(counter: Counter[str]) -> dict[str, int]:
 
 def _nested(counter: Counter[tuple[str, str]]) -> dict[str, dict[str, int]]:
     nested: dict[str, dict[str, int]] = {}
-    for (reason, what), count in sorted(counter.items()):
-        nested.setdefault(reason, {})[what] = count
+    for (reason, unit), count in sorted(counter.items()):
+        nested.setdefault(reason, {})[unit] = count
     return nested
 
 
 def _flat(nested: Mapping[str, Mapping[str, int]]) -> Counter[tuple[str, str]]:
-    return Counter({_key(reason, what): count for reason, counts in nested.items() for what, count in counts.items()})
+    return Counter({_key(reason, unit): count for reason, counts in nested.items() for unit, count in counts.items()})
 
 
 def _counted(counts: Mapping[str, int]) -> Counter[str]:

@@ -41,15 +41,15 @@ class Script:
         conversation = Conversation(self.protocol)
         events = [event for turn in self.turns for event in conversation.receive(turn.side, turn.data)]
         items = [each for each in (*events, *conversation.close()) if each is not NEED_DATA]
-        found = []
+        faults = []
         for item in items:
             if not isinstance(item, Frame):
-                found.append(getattr(item, "reason", ""))
+                faults.append(getattr(item, "reason", ""))
             elif item.reason is not None:
-                found.append(item.reason)
+                faults.append(item.reason)
             elif not item.decoded.clean:
-                found.append(str(item.decoded.error or "unexplained bytes, or a failed check"))
-        return found + [breach.rule.name for breach in check(self.protocol, items)]
+                faults.append(str(item.decoded.error or "unexplained bytes, or a failed check"))
+        return faults + [breach.rule.name for breach in check(self.protocol, items)]
 
 
 def conversation(

@@ -193,10 +193,10 @@ class Damage:
         last = place[1] - 1
         return self.data[:last] + bytes([self.data[last] ^ 1]) + self.data[last + 1 :]
 
-    def _sizes(self, what: str, number: ir.Number, size: int, steps: tuple[str | int, ...]) -> Iterator[Recipe]:
+    def _sizes(self, prefix: str, number: ir.Number, size: int, steps: tuple[str | int, ...]) -> Iterator[Recipe]:
         """A length or count in front of something, which only the bytes have."""
         for name, wrong in wrong_sizes(number, size):
-            yield self._replaced(f"{what} {name}", number, wrong, steps, f"${what}")
+            yield self._replaced(f"{prefix} {name}", number, wrong, steps, f"${prefix}")
 
     def _replaced(self, name: str, number: ir.Number, wrong: int, steps: tuple[str | int, ...], *part: str) -> Recipe:
         path, packed = join_path([*steps, *part]), self.packed

@@ -115,13 +115,13 @@ class Drawing:
 
     def _given(self, names: Iterable[str]) -> dict[str, Any]:
         """Values of the members of a record for which the caller gave some, by the end of their path."""
-        found = {}
+        values = {}
         for name in names:
             path = (*self.path, name)
             for end, source in self.given.items():
                 if path[-len(end) :] == end:
-                    found[name] = self.choices.given(source)
-        return found
+                    values[name] = self.choices.given(source)
+        return values
 
     # Position
 
@@ -183,10 +183,10 @@ class Drawing:
 
     def _apart(self, node: ir.Node, scope: Scope) -> Any:
         """A value that is not part of what is made: position and limit stay."""
-        kept = self.at, self.wants, self.full, self.tail, self.dive
+        saved = self.at, self.wants, self.full, self.tail, self.dive
         self.at, self.wants, self.full, self.tail, self.dive = 0, [], False, None, 0
         value = self.make(node, scope, {})
-        self.at, self.wants, self.full, self.tail, self.dive = kept
+        self.at, self.wants, self.full, self.tail, self.dive = saved
         return value
 
     def _written(self, node: ir.Node, value: Any, scope: Scope) -> bytes:

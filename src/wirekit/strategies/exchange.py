@@ -160,10 +160,10 @@ class Exchange:
 
     def kind_of(self, frame: Frame) -> Kind | None:
         """The kind that the pairing gives a frame."""
-        what = frame.description
+        description = frame.description
         for kind in self.pairing.heads(frame.side).kinds.values():
-            version = kind.version if isinstance(kind.version, int) else what.version
-            if (kind.api, kind.role, version) == (what.api, what.role, what.version):
+            version = kind.version if isinstance(kind.version, int) else description.version
+            if (kind.api, kind.role, version) == (description.api, description.role, description.version):
                 return kind
         return None
 
@@ -259,17 +259,17 @@ class Exchange:
 
     def _fits(self, frame: Frame, kind: Kind, request: tuple[str, int] | None) -> bool:
         """Whether a frame is what it was meant to be, and breaks no rule."""
-        what, asked = frame.description, frame.request
-        if frame.reason is not None or not frame.decoded.clean or what.role != kind.role:
+        description, asked = frame.description, frame.request
+        if frame.reason is not None or not frame.decoded.clean or description.role != kind.role:
             return False
-        if kind.api and what.api != kind.api:
+        if kind.api and description.api != kind.api:
             return False
         if (None if asked is None else (asked.side, asked.offset)) != request:
             return False
         if self.conversation.dialogue.sender(frame.decoded) not in ("", frame.side):
             return False
-        found = check(self.protocol.name, [*self.items, frame])
-        return all(breach.frame <= len(self.frames) for breach in found)
+        breaches = check(self.protocol.name, [*self.items, frame])
+        return all(breach.frame <= len(self.frames) for breach in breaches)
 
     def _note(self, frame: Frame) -> None:
         asked = frame.request

@@ -58,14 +58,14 @@ class Layout:
 
     def _add(self, key: str, prefix: str) -> set[str]:
         schema = registry[key]
-        found = set()
+        referred = set()
         for path, inner in ir.walk(schema.layout):
             self.names.setdefault(id(inner), f"{prefix}{path}")
             self.nodes.append(inner)
             if isinstance(inner, ir.Reference):
-                found.add(inner.key)
+                referred.add(inner.key)
         _pair(schema.layout, schema.node, self.sources)
-        return found
+        return referred
 
     def field_names(self) -> set[str]:
         """Names of all fields that are not computed, those of protobuf messages included."""
@@ -136,18 +136,18 @@ class Layout:
         return self._offering[kind]
 
     def _leading(self, own: Iterable[int]) -> frozenset[int]:
-        found = set(own)
-        grown = bool(found)
+        leading = set(own)
+        grown = bool(leading)
         while grown:
-            before = len(found)
+            before = len(leading)
             for node in reversed(self.nodes):
                 inner = (
                     [registry[node.key].layout] if isinstance(node, ir.Reference) else [n for _, n in ir.parts(node)]
                 )
-                if any(id(part) in found for part in inner):
-                    found.add(id(node))
-            grown = len(found) > before
-        return frozenset(found)
+                if any(id(part) in leading for part in inner):
+                    leading.add(id(node))
+            grown = len(leading) > before
+        return frozenset(leading)
 
     def escapes(self, node: ir.Node) -> int:
         """The number of structures by which a node's expressions reach out of it; -1 if they read nothing."""

@@ -238,10 +238,10 @@ class Maker(Fields, Settling, Messages):
         return self.make(chosen, scope, forced)
 
     def _ahead(self, node: ir.Ahead, scope: Scope, forced: dict[Names, Any]) -> Any:
-        kept = self.at, self.wants
+        saved = self.at, self.wants
         self.at = None if self.at is None else self.at + node.at
         value = self.make(node.node, scope, forced)
-        self.at, self.wants = kept
+        self.at, self.wants = saved
         data = pack(node.node, value)
         if data is not None:
             self.want(data, node.at, must=True)
@@ -381,12 +381,12 @@ class Maker(Fields, Settling, Messages):
             raise Rejected
         values, name = codec
         self.take(node, f"{','.join(map(str, values))} {name}")
-        kept = self.at, self.wants, self.full, self.tail
+        saved = self.at, self.wants, self.full, self.tail
         self.at, self.wants, self.full, self.tail = 0, [], False, None
         self.packed += 1
         content = self.make(node.node, scope, forced)
         self.packed -= 1
-        self.at, self.wants, self.full, self.tail = kept
+        self.at, self.wants, self.full, self.tail = saved
         self._tell_size(node, content, scope)
         self.advance(None)
         if node.blob.length is None:

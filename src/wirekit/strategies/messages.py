@@ -36,9 +36,9 @@ class Messages(Drawing):
             elif field.required or field.name in chosen or inside:
                 value[field.name] = self._scalar(field, inside)
             self.path.pop()
-        kept = [name for name, _, _ in refused(message, value.get)]
-        if kept:
-            value["$keep"] = kept
+        refusals = [name for name, _, _ in refused(message, value.get)]
+        if refusals:
+            value["$keep"] = refusals
         if self.pieces > 0 and self.chance(10):
             value["$unknown"] = [self._unknown(message) for _ in range(1 + self.upto(1))]
         return value

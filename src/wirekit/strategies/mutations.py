@@ -141,24 +141,24 @@ def _offered(layout: Layout, context: Mapping[str, Any] | None) -> tuple[str, ..
     closed = closed_in(nodes)
     others = [layout_of(node.key) for node in nodes if isinstance(node, ir.Reference)]
     inside = {kind for each in others for kind in _of_nodes(each)} - {"truncated"}
-    found = {kind for node in nodes if id(node) not in closed for kind in kinds_of(node)} | inside
-    return _in_order(found, root)
+    offered = {kind for node in nodes if id(node) not in closed for kind in kinds_of(node)} | inside
+    return _in_order(offered, root)
 
 
 @functools.cache
 def _of_nodes(layout: Layout) -> tuple[str, ...]:
-    found = {kind for node in layout.nodes if id(node) not in layout.closed for kind in kinds_of(node)}
+    offered = {kind for node in layout.nodes if id(node) not in layout.closed for kind in kinds_of(node)}
     if layout.recursive:
-        found.add("too deep")
-    return _in_order(found, layout.root)
+        offered.add("too deep")
+    return _in_order(offered, layout.root)
 
 
-def _in_order(found: set[str], root: ir.Node) -> tuple[str, ...]:
+def _in_order(offered: set[str], root: ir.Node) -> tuple[str, ...]:
     """Kinds of nodes with those that any value has, in the order of ``KINDS``."""
-    found = found | {"trailing bytes"}
+    offered = offered | {"trailing bytes"}
     if root != ir.Structure("Empty", (), (), ()):
-        found.add("truncated")
-    return tuple(kind for kind in KINDS if kind in found)
+        offered.add("truncated")
+    return tuple(kind for kind in KINDS if kind in offered)
 
 
 def damage(key: str, data: bytes, *, context: Mapping[str, Any] | None = None) -> Iterator[Mutation]:

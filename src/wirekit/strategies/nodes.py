@@ -60,11 +60,11 @@ def kinds_of(node: ir.Node) -> set[str]:
         case ir.Coded(blob=blob):
             return kinds_of(blob)
         case ir.Structure(members=members, measures=measures, sums=sums):
-            found = {"checksum"} if sums else set()
+            names = {"checksum"} if sums else set()
             for measure in measures:
                 number = ir.bare(members[measure.at].node)
-                found |= _size_kinds("length", number) if isinstance(number, ir.Number) else set()
-            return found
+                names |= _size_kinds("length", number) if isinstance(number, ir.Number) else set()
+            return names
         case ir.Blob(length=ir.Number() as number) | ir.Bounded(length=number):
             return _size_kinds("length", number)
         case ir.Several(count=ir.Number() as number):
@@ -72,11 +72,11 @@ def kinds_of(node: ir.Node) -> set[str]:
         case ir.Named(table=table, number=ir.Number() as number):
             return set() if without_name(table, number.low, number.high) is None else {"unknown symbol"}
         case ir.BitFields(fields=fields):
-            found = {"reserved bit" for field in fields if field.name.startswith("reserved")}
+            names = {"reserved bit" for field in fields if field.name.startswith("reserved")}
             for field in fields:
                 if field.table is not None and without_name(field.table, 0, field.most) is not None:
-                    found.add("unknown symbol")
-            return found
+                    names.add("unknown symbol")
+            return names
         case ir.Number(groups=groups):
             return {"endless varint"} if groups else set()
         case ir.Constant():
@@ -88,8 +88,8 @@ def kinds_of(node: ir.Node) -> set[str]:
     return set()
 
 
-def _size_kinds(what: str, number: ir.Number) -> set[str]:
-    return {f"{what} {size}" for size in SIZES if size != "negative" or number.signed}
+def _size_kinds(prefix: str, number: ir.Number) -> set[str]:
+    return {f"{prefix} {size}" for size in SIZES if size != "negative" or number.signed}
 
 
 def wrong_sizes(number: ir.Number, right: int) -> Iterator[tuple[str, int]]:

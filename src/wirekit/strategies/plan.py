@@ -122,11 +122,11 @@ class Plan:
                 branches.append(Branch("", None, inside, 1))
         if role == "size":
             trees = [tree for tree in trees if any(up == depth for up, _ in read_by(tree))]
-            made = [Decision(node, depth, role, (tree,), branches, variables, alone) for tree in trees]
+            decisions = [Decision(node, depth, role, (tree,), branches, variables, alone) for tree in trees]
         else:
-            made = [Decision(node, depth, role, tuple(trees), branches, variables, alone)]
-        self.all += made
-        return made
+            decisions = [Decision(node, depth, role, tuple(trees), branches, variables, alone)]
+        self.all += decisions
+        return decisions
 
     def _domain(self, names: Names) -> Domain | None:
         if names not in self._domains:
@@ -135,19 +135,19 @@ class Plan:
 
     def _collect(self, decision: Decision) -> None:
         """The literals that a decision compares fields with are candidates, and their neighbours."""
-        found: list[Any] = []
+        candidates: list[Any] = []
         for tree in decision.on:
-            found += [part.value for part in operands_of(tree) if isinstance(part, Literal)]
-        numbers = [near for value in found if isinstance(value, int) for near in (value, value - 1, value + 1)]
-        found = [value for value in found if not isinstance(value, int)] + numbers
+            candidates += [part.value for part in operands_of(tree) if isinstance(part, Literal)]
+        numbers = [near for value in candidates if isinstance(value, int) for near in (value, value - 1, value + 1)]
+        candidates = [value for value in candidates if not isinstance(value, int)] + numbers
         if isinstance(decision.node, ir.Choice):
-            found += [value for values, _ in decision.node.cases for value in values]
+            candidates += [value for values, _ in decision.node.cases for value in values]
         elif isinstance(decision.node, ir.Packed):
-            found += [value for values, _ in decision.node.codecs for value in values]
+            candidates += [value for values, _ in decision.node.codecs for value in values]
         for names in decision.variables:
             domain = self._domain(names)
             if domain is not None:
-                self.candidates.setdefault(names, []).extend(value for value in found if domain.holds(value))
+                self.candidates.setdefault(names, []).extend(value for value in candidates if domain.holds(value))
 
 
 def not_known() -> Any:
@@ -175,7 +175,7 @@ def outcomes(
     decision: Decision, pools: Mapping[Names, list[Any]], outside: Look, context: Mapping[str, Any]
 ) -> dict[int, list[tuple[Any, ...]]]:
     """{branch: values of the decision's variables that lead to it}."""
-    found: dict[int, list[tuple[Any, ...]]] = {}
+    by_branch: dict[int, list[tuple[Any, ...]]] = {}
     choices = itertools.product(*(pools[names] for names in decision.variables))
     for values in itertools.islice(choices, COMBINATIONS):
         given = dict(zip(decision.variables, values, strict=True))
@@ -188,5 +188,5 @@ def outcomes(
         except Unknown:
             continue
         if branch is not None:
-            found.setdefault(branch, []).append(values)
-    return found
+            by_branch.setdefault(branch, []).append(values)
+    return by_branch

@@ -90,17 +90,17 @@ class Settling(Drawing):
                 return found_in(scope, up - decision.depth, names)
 
             return outcomes(decision, pools, outside, self.context)
-        found = {}
+        by_branch = {}
         left = [set(pools[names]) for names in decision.variables]
         for branch, fitting in decision.table.items():
-            kept = [
+            possible = [
                 values for values in fitting if all(value in pool for value, pool in zip(values, left, strict=True))
             ]
-            if kept:
-                found[branch] = kept
-        if not found and all(len(pool) == 1 for pool in left):  # a value from outside that is no candidate
+            if possible:
+                by_branch[branch] = possible
+        if not by_branch and all(len(pool) == 1 for pool in left):  # a value from outside that is no candidate
             return outcomes(decision, pools, lambda up, names: not_known(), self.context)
-        return found
+        return by_branch
 
     def _permitted(
         self,
@@ -161,8 +161,8 @@ class Settling(Drawing):
         if blank == bytes(size) and filled == b"\xff" * size:
             return pool
         if len(names) == 1:
-            kept = [value for value in pool if self._agree(member.node, value, offset)]
-            return kept or ([unpack(member.node, blank)] if blank == filled else pool)
+            agreeing = [value for value in pool if self._agree(member.node, value, offset)]
+            return agreeing or ([unpack(member.node, blank)] if blank == filled else pool)
         if blank == filled:
             whole = unpack(member.node, blank)
             return [whole[names[1]]] if isinstance(whole, dict) and len(names) == 2 else pool

@@ -115,7 +115,7 @@ def _comes_out(key: str, value: Any, context: Mapping[str, Any]) -> bool:
     return whole and agrees(value, decoded.value)
 
 
-def agrees(given: Any, found: Any) -> bool:
+def agrees(given: Any, decoded: Any) -> bool:
     """Whether a decoded value agrees with the value that was encoded.
 
     Fields that were left out may have any value; ``b""`` also stands for padding.
@@ -127,20 +127,20 @@ def agrees(given: Any, found: Any) -> bool:
     True
     """
     if isinstance(given, Mapping | Record):
-        if not isinstance(found, Mapping | Record):
+        if not isinstance(decoded, Mapping | Record):
             return False
-        extra = found._beside() if isinstance(found, Record) else {}
+        extra = decoded._beside() if isinstance(decoded, Record) else {}
         return all(
-            agrees(item, extra.get(name[1:]) if name.startswith("$") else field_of(found, name))
+            agrees(item, extra.get(name[1:]) if name.startswith("$") else field_of(decoded, name))
             for name, item in pairs(given)
         )
     if isinstance(given, list):
-        if not given and found is None:
+        if not given and decoded is None:
             return True
-        return isinstance(found, list) and len(given) == len(found) and all(map(agrees, given, found))
+        return isinstance(decoded, list) and len(given) == len(decoded) and all(map(agrees, given, decoded))
     if given == b"":
-        return found is None or (isinstance(found, bytes) and not any(found))
-    return bool(given == found) or (given != given and found != found)
+        return decoded is None or (isinstance(decoded, bytes) and not any(decoded))
+    return bool(given == decoded) or (given != given and decoded != decoded)
 
 
 def frames(

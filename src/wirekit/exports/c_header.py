@@ -141,9 +141,9 @@ class _Writer:
     def _unique(self, name: str) -> str:
         name, number = _name(name), 1
         used = {each for _, each in self._tables.values()}
-        while (found := name if number == 1 else f"{name}_{number}") in used:
+        while (unique := name if number == 1 else f"{name}_{number}") in used:
             number += 1
-        return found
+        return unique
 
 
 def _bits(each: ir.BitField) -> str:

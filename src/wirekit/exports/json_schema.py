@@ -36,8 +36,8 @@ def export(keys: list[str]) -> Export:
         notes.add(name, "conditions of alternatives and optional fields are not expressed")
         notes.add(name, "lengths, counts and checksums are not verified")
     whole: Schema = {"$schema": DIALECT, "title": ", ".join(names)}
-    found = [writer.layout(name) for name in names]
-    whole |= found[0] if len(found) == 1 else {"anyOf": found}
+    references = [writer.layout(name) for name in names]
+    whole |= references[0] if len(references) == 1 else {"anyOf": references}
     whole["$comment"] = " ".join(["Not expressed:", *notes_of(notes)])
     whole["$defs"] = writer.definitions
     return Export(json.dumps(whole, indent=1, ensure_ascii=False) + "\n", list(notes.missing))
@@ -64,17 +64,17 @@ class _Writer:
 
     def _unique(self, name: str) -> str:
         name, number = re.sub(r"[^\w.]", "_", name), 1
-        while (found := name if number == 1 else f"{name}_{number}") in self.definitions:
+        while (unique := name if number == 1 else f"{name}_{number}") in self.definitions:
             number += 1
-        self.definitions[found] = {}
-        return found
+        self.definitions[unique] = {}
+        return unique
 
-    def _shared(self, source: Any, name: str, made: Any) -> Schema:
+    def _shared(self, source: Any, name: str, define: Any) -> Schema:
         """A reference to the definition of something that stands in several places."""
         key = id(source), name
         if key not in self._known:
             self._known[key] = source, self._unique(name)
-            self.definitions[self._known[key][1]] = made(source)
+            self.definitions[self._known[key][1]] = define(source)
         return {"$ref": f"#/$defs/{self._known[key][1]}"}
 
     def _of(self, node: ir.Node) -> Schema:

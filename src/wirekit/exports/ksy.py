@@ -113,10 +113,10 @@ class _Type:
     ended: bool = False
 
     def entry(self) -> Entry:
-        made: Entry = {"seq": self.seq}
+        entry: Entry = {"seq": self.seq}
         if self.instances:
-            made["instances"] = self.instances
-        return made
+            entry["instances"] = self.instances
+        return entry
 
 
 class _Writer:
@@ -146,10 +146,10 @@ class _Writer:
 
     def _unique(self, name: str) -> str:
         name, number = identifier(name), 1
-        while (found := name if number == 1 else f"{name}_{number}") in self.types:
+        while (unique := name if number == 1 else f"{name}_{number}") in self.types:
             number += 1
-        self.types[found] = {}
-        return found
+        self.types[unique] = {}
+        return unique
 
     def _is_closed(self, node: ir.Node) -> bool:
         """Whether nothing inside reads a field outside, so that the type can be used anywhere."""
@@ -165,10 +165,10 @@ class _Writer:
         if closed and id(node) in self._shared:
             return self._shared[id(node)][1]
         title = node.name if isinstance(node, ir.Structure) and node.name != "Record" else name
-        found = self._unique(title)
+        type_name = self._unique(title)
         scopes = self._scopes
         if closed:
-            self._shared[id(node)] = node, found
+            self._shared[id(node)] = node, type_name
             self._scopes, chain = [], ()
         kind = _Type(chain)
         if isinstance(node, ir.Structure):
@@ -176,8 +176,8 @@ class _Writer:
         else:
             self._member("value", node, kind)
         self._scopes = scopes
-        self.types[found] = kind.entry()
-        return found
+        self.types[type_name] = kind.entry()
+        return type_name
 
     def _members(self, node: ir.Structure, kind: _Type) -> None:
         self._scopes = [*self._scopes, {}]
@@ -239,9 +239,9 @@ class _Writer:
             self._scopes[-1].pop(member.name, None)
         group = _Type((*kind.chain, name))
         self._range(node, index, measure.last, group, done)
-        found = self._unique(f"{node.name}_{name}")
-        self.types[found] = group.entry()
-        kind.seq.append({"id": name, "size": size, "type": found})
+        group_type = self._unique(f"{node.name}_{name}")
+        self.types[group_type] = group.entry()
+        kind.seq.append({"id": name, "size": size, "type": group_type})
 
     # Members.
 
@@ -304,10 +304,10 @@ class _Writer:
                 return self._choice(name, node, kind)
             case ir.Ahead(node=inner, at=at):
                 self.note("fields of Lookahead are read when first accessed")
-                found = self._unique(f"{name}_ahead")
+                ahead_type = self._unique(f"{name}_ahead")
                 value = {"pos": f"_io.pos + {at}", "type": self._direct(inner, name)}
-                self.types[found] = {"instances": {"value": value}}
-                return [{"id": name, "type": found}]
+                self.types[ahead_type] = {"instances": {"value": value}}
+                return [{"id": name, "type": ahead_type}]
             case ir.Bounded(length=length, node=inner, null=null):
                 size = {"id": f"len_{name}", "type": _number(length)}
                 entry = {"id": name, "size": f"len_{name}", "type": self._type(inner, name, kind)}
@@ -348,17 +348,17 @@ class _Writer:
 
     def _table(self, table: SymbolTable) -> str:
         name, number = identifier(table.name), 1
-        while self.tables.setdefault(found := f"{name}_{number}" if number > 1 else name, table) is not table:
+        while self.tables.setdefault(unique := f"{name}_{number}" if number > 1 else name, table) is not table:
             number += 1
-        return found
+        return unique
 
     def _bits(self, node: ir.BitFields, name: str) -> str:
         if id(node) in self._shared:
             return self._shared[id(node)][1]
         if not isinstance(node.number, ir.Number):
             raise Unsaid("bit fields of a node that is not a number")
-        found = self._unique(f"{name}_bits")
-        self._shared[id(node)] = node, found
+        bits_type = self._unique(f"{name}_bits")
+        self._shared[id(node)] = node, bits_type
         instances: dict[str, Entry] = {}
         for each in node.fields:
             plain = identifier(each.name)
@@ -366,8 +366,8 @@ class _Writer:
             if each.table is not None:
                 instances[f"{plain}_symbol"] = {"value": plain, "enum": self._table(each.table)}
         number = replace(node.number, signed=False)
-        self.types[found] = {"seq": [{"id": "bits", "type": _number(number)}], "instances": instances}
-        return found
+        self.types[bits_type] = {"seq": [{"id": "bits", "type": _number(number)}], "instances": instances}
+        return bits_type
 
     def _blob(self, name: str, node: ir.Blob, kind: _Type) -> list[Entry]:
         if node.sealed:

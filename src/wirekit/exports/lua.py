@@ -114,10 +114,10 @@ class _Writer:
             full = f"{full}__{kind}"
             self._types[full] = kind
         strings = f"T[{self._table(table)}]" if table is not None else "nil"
-        rest = ""
+        arguments = ""
         if kind.startswith(("int", "uint")):
-            rest = f", base.{base or 'DEC'}, {strings}" + (f", 0x{mask:x}" if mask else "")
-        line = f"ProtoField.{kind}({text(full)}, {text(name)}{rest})"
+            arguments = f", base.{base or 'DEC'}, {strings}" + (f", 0x{mask:x}" if mask else "")
+        line = f"ProtoField.{kind}({text(full)}, {text(name)}{arguments})"
         known = self._fields.get((full, kind, line))
         if known is None:
             known = self._fields[full, kind, line] = len(self._fields) + 1
@@ -225,13 +225,13 @@ class _Writer:
         if table is not None and bits == 64:
             self.notes.add(f"{self.key}.{path}", "names of 64-bit values are not shown")
             table = None
-        found = self.field(path, name, kind, table=table, base=base)
+        field = self.field(path, name, kind, table=table, base=base)
         if node.form is not None:
             kind = {UNSIGNED: "uint", ZIGZAG: "sint", SLEB: "int"}[node.form.kind]
-            return f"varint_number({found}, {text(kind + str(bits))}, {node.groups})"
+            return f"varint_number({field}, {text(kind + str(bits))}, {node.groups})"
         if not node.is_packed:
-            return f"odd_number({found}, {node.size}, {boolean(node.signed)}, {boolean(node.little)})"
-        return f"number({found}, {node.size}, {boolean(node.signed)}, {boolean(node.real)}, {boolean(node.little)})"
+            return f"odd_number({field}, {node.size}, {boolean(node.signed)}, {boolean(node.little)})"
+        return f"number({field}, {node.size}, {boolean(node.signed)}, {boolean(node.real)}, {boolean(node.little)})"
 
     def _bits(self, number: ir.Node, fields: tuple[ir.BitField, ...], path: str, name: str) -> str:
         if not isinstance(number, ir.Number):
@@ -239,22 +239,22 @@ class _Writer:
         parts = []
         for each in fields:
             kind = f"uint{8 if each.width <= 8 else 16 if each.width <= 16 else 32 if each.width <= 32 else 64}"
-            found = self.field(f"{path}.{each.name}", each.name, kind, table=each.table)
-            parts.append(f"{{ {text(each.name)}, {each.width}, {each.shift}, {found} }}")
+            field = self.field(f"{path}.{each.name}", each.name, kind, table=each.table)
+            parts.append(f"{{ {text(each.name)}, {each.width}, {each.shift}, {field} }}")
         inner = self._number(replace(number, signed=False), f"{path}.$number", name)
         return f"bit_fields({self.field(path, name, 'none')}, {inner}, {{ {', '.join(parts)} }})"
 
-    def _blob(self, node: ir.Blob, path: str, name: str, found: str = "") -> str:
-        found = found or self.field(path, name, "string" if node.text else "bytes")
+    def _blob(self, node: ir.Blob, path: str, name: str, field: str = "") -> str:
+        field = field or self.field(path, name, "string" if node.text else "bytes")
         if node.sealed:
             self.notes.add(f"{self.key}.{path}", "encrypted data is shown as cipher text")
         if node.length is None:
-            return f"blob({found}, {text(name)})"
+            return f"blob({field}, {text(name)})"
         if isinstance(node.length, ir.Number):
             length, computed = self.node(node.length, f"{path}.$length"), False
         else:
             length, computed = self.function(node.length), True
-        return f"blob({found}, {text(name)}, {length}, {boolean(computed)}, {_null(node.null)})"
+        return f"blob({field}, {text(name)}, {length}, {boolean(computed)}, {_null(node.null)})"
 
     def _structure(self, node: ir.Structure, path: str, name: str, element: bool) -> str:
         sums_at = {each.at for each in node.sums}
@@ -301,7 +301,7 @@ class _Writer:
         )
 
     def _several(self, node: ir.Several, path: str, name: str) -> str:
-        found = (
+        field = (
             self.field(path, name, "none") if self._holds(node.element) else self.field(f"{path}.$list", name, "none")
         )
         element = self.node(node.element, path, element=True)
@@ -314,7 +314,7 @@ class _Writer:
             self.notes.add(f"{self.key}.{path}", "counts that are only compared are shown, not verified")
         until = text(node.until) if node.until else "nil"
         return (
-            f"several({found}, {text(name)}, {element}, {count}, {boolean(computed)}, {_null(node.null)}, "
+            f"several({field}, {text(name)}, {element}, {count}, {boolean(computed)}, {_null(node.null)}, "
             f"{boolean(node.stop)}, {until})"
         )
 
@@ -441,12 +441,12 @@ class _Writer:
         import importlib
 
         module, name = protocol.pairing.split(":")
-        found: Pairing = getattr(importlib.import_module(module), name)
+        pairing: Pairing = getattr(importlib.import_module(module), name)
         lines = []
         for side, stream in (("client", protocol.client), ("server", protocol.server)):
-            lines += self._heads(protocol, side, found.heads(side), stream)
+            lines += self._heads(protocol, side, pairing.heads(side), stream)
         self.lines += ["local pairing = {}", *lines]
-        return found
+        return pairing
 
     def _heads(self, protocol: Protocol, side: str, heads: Heads, stream: str) -> list[str]:
         before, self.notes = self.notes, Notes()  # what is missing of heads is missing of the frames as well

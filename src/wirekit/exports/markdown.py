@@ -107,13 +107,13 @@ def _bare(node: Node) -> Node:
 
 
 def _tables(layout: ir.Node) -> list[SymbolTable]:
-    found = []
+    tables = []
     for _, node in ir.walk(layout):
         if isinstance(node, ir.Named):
-            found.append(node.table)
+            tables.append(node.table)
         elif isinstance(node, ir.BitFields):
-            found += [field.table for field in node.fields if field.table is not None]
-    return found
+            tables += [field.table for field in node.fields if field.table is not None]
+    return tables
 
 
 def _symbols(table: SymbolTable) -> list[str]:

@@ -326,11 +326,11 @@ class Checker:
             fields = {**fields, "other": self._state(rule.other[0], _evaluated(rule.other[1], fields))}
         if state is UNKNOWN or not _breaks(rule.never, state, fields):
             return
-        told = self._told.setdefault((rule.table, key), set()) if rule.once else None
-        if (told is not None and rule.name in told) or len(self._held) >= MOST_BREACHES:
+        reported = self._told.setdefault((rule.table, key), set()) if rule.once else None
+        if (reported is not None and rule.name in reported) or len(self._held) >= MOST_BREACHES:
             return
-        if told is not None:
-            told.add(rule.name)
+        if reported is not None:
+            reported.add(rule.name)
         self._held.append(_breach(rule, key, state, frame, self._frames))
 
     def _state(self, table: str, key: Any) -> Any:
@@ -388,21 +388,21 @@ def check(protocol: str, items: Iterable[Frame | Quarantined | object], *, start
 
 
 def _by_event(items: Iterable[Any]) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = {}
+    by_event: dict[str, list[Any]] = {}
     for item in items:
         for name in (item.on,) if isinstance(item.on, str) else item.on:
-            found.setdefault(name, []).append(item)
-    return found
+            by_event.setdefault(name, []).append(item)
+    return by_event
 
 
-def _evaluated(what: Any, fields: Mapping[str, Any]) -> Any:
+def _evaluated(expression: Any, fields: Mapping[str, Any]) -> Any:
     """A constant, an expression's value, or a tuple of them; UNKNOWN where a field was not decoded."""
-    if isinstance(what, tuple):
-        return tuple(_evaluated(each, fields) for each in what)
-    if not callable(what):
-        return what
+    if isinstance(expression, tuple):
+        return tuple(_evaluated(each, fields) for each in expression)
+    if not callable(expression):
+        return expression
     try:
-        value = what(fields)
+        value = expression(fields)
     except (KeyError, TypeError):
         return UNKNOWN
     return UNKNOWN if value is None else value
@@ -420,9 +420,9 @@ def _breaks(never: Any, state: Any, fields: Mapping[str, Any]) -> bool:
 
 def _breach(rule: Rule, key: Any, state: Any, frame: Frame, number: int) -> Breach:
     shown = "/".join(map(str, _flat(key)))
-    found = f"{rule.table.replace('_', ' ')}{f' {shown}' if shown else ''}: {state}" if rule.table else ""
+    observation = f"{rule.table.replace('_', ' ')}{f' {shown}' if shown else ''}: {state}" if rule.table else ""
     api = frame.description.api if frame.side else None
-    return Breach(rule, frame.side, api, number, frame.offset, frame.time_us, found)
+    return Breach(rule, frame.side, api, number, frame.offset, frame.time_us, observation)
 
 
 def _flat(key: Any) -> Iterator[Any]:

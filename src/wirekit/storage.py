@@ -230,14 +230,14 @@ def objects(uri: str) -> list[Status]:
 
             listed = place.system.get_file_info(pyarrow.fs.FileSelector(folder, recursive=True))
     fits = _matcher(path) if magic else None
-    found = [
+    statuses = [
         Status(place.name(each.path), each.size, each.mtime_ns or 0)
         for each in listed
         if each.is_file and (fits is None or fits.fullmatch(each.path))
     ]
-    if magic and not found:
+    if magic and not statuses:
         raise Misuse(f"nothing matches {uri}")
-    return sorted(found)
+    return sorted(statuses)
 
 
 def _matcher(pattern: str) -> re.Pattern[str]:

@@ -141,9 +141,10 @@ class Frame:
         return self.time_us - self.request.time_us
 
     def __repr__(self) -> str:
-        what = self.description
-        version = "" if what.version is None else f" v{what.version}"
-        return f"<Frame {self.side} {what.api}{version} #{what.correlation_id} {self.schema} at {self.offset}>"
+        description = self.description
+        version = "" if description.version is None else f" v{description.version}"
+        api = f"{description.api}{version} #{description.correlation_id}"
+        return f"<Frame {self.side} {api} {self.schema} at {self.offset}>"
 
 
 class Quarantined(NamedTuple):

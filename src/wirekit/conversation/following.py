@@ -144,8 +144,8 @@ class Conversation:
         for pair, (side, offset, data, time_us, key, context, most, description) in state["requests"]:
             limits = replace(self.limits, frame=most)
             decoded = self._decoded(data, key, context, offset, limits)
-            what = Description(*description)
-            self.dialogue.requests[pair] = Frame(self.protocol.name, side, offset, data, time_us, decoded, what)
+            restored = Description(*description)
+            self.dialogue.requests[pair] = Frame(self.protocol.name, side, offset, data, time_us, decoded, restored)
         self.dialogue.restore(state["dialogue"])
 
     @property
@@ -267,13 +267,13 @@ class Conversation:
             if begin is None or of != (key, limits.frame):
                 begin, of = heading(key, limits.frame), (key, limits.frame)
             if direction.lost:
-                found = self._search(side, direction, begin)
-                if found is None:
+                start = self._search(side, direction, begin)
+                if start is None:
                     if len(buffer) > LARGEST_SEARCH:
                         yield from self._give_up(side, direction, LARGEST_SEARCH // 2, direction.lost)
                         continue
                     return
-                yield from self._give_up(side, direction, found, direction.lost)
+                yield from self._give_up(side, direction, start, direction.lost)
                 direction.lost = ""
             size = begin.told_size(buffer, 0) or None
             if size is None:
@@ -311,8 +311,8 @@ class Conversation:
         """The proxy header in front of the stream."""
         data = bytes(direction.buffer[:size])
         self._drop(direction, size)
-        what = Description(key.rpartition(".")[2])
-        return Frame(self.protocol.name, side, 0, data, direction.time_us, decode(data, key), what)
+        description = Description(key.rpartition(".")[2])
+        return Frame(self.protocol.name, side, 0, data, direction.time_us, decode(data, key), description)
 
     def preview(self, side: str, data: bytes) -> Frame:
         """Describes a whole frame as if a side sent it now; the state of the conversation does not change."""
@@ -326,17 +326,19 @@ class Conversation:
         decoded = self._decoded(data, key, context, direction.offset)
         if decoded.error is not None or decoded.gaps:
             decoded = self._as_variant(decoded)
-        what = self.dialogue.describe(side, decoded)
-        if not isinstance(what, Description):
-            raise Misuse(f"{type(self.dialogue).__name__}.describe must return a Description, not {what!r}")
-        return Frame(self.protocol.name, side, direction.offset, data, direction.time_us, decoded, what, reason=reason)
+        description = self.dialogue.describe(side, decoded)
+        if not isinstance(description, Description):
+            raise Misuse(f"{type(self.dialogue).__name__}.describe must return a Description, not {description!r}")
+        return Frame(
+            self.protocol.name, side, direction.offset, data, direction.time_us, decoded, description, reason=reason
+        )
 
     def _frame(self, side: str, direction: _Direction, data: bytes) -> Frame:
         frame = self._described(side, direction, data)
-        what, pair = frame.description, _pair(frame.description)
-        if what.role == "response":
+        description, pair = frame.description, _pair(frame.description)
+        if description.role == "response":
             frame.request = self.dialogue.requests.pop(pair, None)
-        elif what.role == "request" and what.answered and pair is not None:
+        elif description.role == "request" and description.answered and pair is not None:
             self.dialogue.requests[pair] = frame
         return self._observed(frame)
 
@@ -490,11 +492,20 @@ class Conversation:
 
 def _stored(frame: Frame) -> list[Any]:
     """The plain values from which a request is restored."""
-    decoded, what = frame.decoded, frame.description
+    decoded, description = frame.decoded, frame.description
     limit = decoded.limits.frame
-    return [frame.side, frame.offset, frame.data, frame.time_us, decoded.schema, decoded.context, limit, list(what)]
+    return [
+        frame.side,
+        frame.offset,
+        frame.data,
+        frame.time_us,
+        decoded.schema,
+        decoded.context,
+        limit,
+        list(description),
+    ]
 
 
-def _pair(what: Description) -> Hashable:
+def _pair(description: Description) -> Hashable:
     """The key that links request and response."""
-    return what.correlation_id if what.pair is None else what.pair
+    return description.correlation_id if description.pair is None else description.pair

@@ -130,5 +130,5 @@ def pairing_of(protocol: str) -> Pairing | None:
     if not place:
         return None
     module, name = place.split(":")
-    found: Pairing = getattr(importlib.import_module(module), name)
-    return found
+    pairing: Pairing = getattr(importlib.import_module(module), name)
+    return pairing

@@ -124,16 +124,16 @@ def recognise(
             if side not in hopeful and tail():
                 hopeful.add(side)
         heard = [(side, foreign(data)) for side, data in (("client", client), ("server", server))]
-        told = [f"; from the {side}, {what}" for side, what in heard if what]
-        return Recognised("", False, len(hopeful) < len(SIDES), "".join(["no known protocol fits", *told]))
+        reasons = [f"; from the {side}, {reason}" for side, reason in heard if reason]
+        return Recognised("", False, len(hopeful) < len(SIDES), "".join(["no known protocol fits", *reasons]))
     fit, name, swapped = best
     if not sides_known:
         swapped = _swapped(registry.protocol(name), client, server, swapped)
     number = fit.clean or fit.partial
-    found = "1 frame decodes" if number == 1 else f"{number} frames decode"
+    counted = "1 frame decodes" if number == 1 else f"{number} frames decode"
     others = [_as_rival(other, client or server) for other in protocols if rivals and other.name != name]
     how = "cleanly" if fit.clean else "in part"
-    return Recognised(name, swapped, True, "; ".join([f"{found} {how} as {name}", *filter(None, others)]))
+    return Recognised(name, swapped, True, "; ".join([f"{counted} {how} as {name}", *filter(None, others)]))
 
 
 def _server_proves(protocol: Protocol) -> bool:
@@ -143,8 +143,8 @@ def _server_proves(protocol: Protocol) -> bool:
 
 def _behind_header(data: bytes) -> bytes:
     """The bytes behind a header that a proxy put in front; none while that is cut."""
-    found = header(data[:LARGEST_HEADER])
-    return data if found is None else b"" if found[1] is None else data[found[1] :]
+    proxy = header(data[:LARGEST_HEADER])
+    return data if proxy is None else b"" if proxy[1] is None else data[proxy[1] :]
 
 
 def _as_rival(protocol: Protocol, data: bytes) -> str:
@@ -188,10 +188,10 @@ def best_fit(data: bytes) -> str:
     data = _behind_header(data)
     best = (0, 0, "")
     for protocol in registry.with_stream():
-        found = [(protocol.name, next(frames(protocol.stream("client"), data)))]
-        found = [each for each in found if _knows_body(protocol, "client", each[1].data)]
+        streams = [(protocol.name, next(frames(protocol.stream("client"), data)))]
+        streams = [each for each in streams if _knows_body(protocol, "client", each[1].data)]
         records = [(key, next(frames(key, data))) for key in map(protocol.key, protocol.records)]
-        for name, decoded in found + [each for each in records if _has_constant(each[1], "ok")]:
+        for name, decoded in streams + [each for each in records if _has_constant(each[1], "ok")]:
             reached = decoded.consumed if decoded.error is None else (decoded.error.offset or 0)
             grade = 3 if decoded.error is None and not decoded.gaps else 2 if isinstance(decoded.error, Short) else 1
             grade = 1 if _has_constant(decoded, "bad") else grade
@@ -358,9 +358,9 @@ def _decodes(protocol: Protocol, frame: bytes, *, light: bool = False) -> tuple[
     """
     proofs = [protocol.key(name) for name in protocol.recognised_by]
     if light:
-        told = [_told(decode(frame, proof)) for proof in proofs]
-        if True in told or None not in told:
-            return True in told, True in told
+        answers = [_told(decode(frame, proof)) for proof in proofs]
+        if True in answers or None not in answers:
+            return True in answers, True in answers
     if any(begins(frame, proof, len(frame)) for proof in proofs):
         return True, True
     for data in (frame[: min(LARGEST_HEAD, len(frame) - 1)], frame):
@@ -408,8 +408,8 @@ def recognise_inside(client: bytes, server: bytes) -> Recognised | None:
 
 def recognise_joined(client: bytes, server: bytes, *, settled: bool) -> Recognised:
     """``recognise`` for a connection that was joined in the middle, also of a frame."""
-    found = recognise(client, server, rivals=False, settled=settled)
-    return found if found.protocol else recognise_inside(client, server) or found
+    recognised = recognise(client, server, rivals=False, settled=settled)
+    return recognised if recognised.protocol else recognise_inside(client, server) or recognised
 
 
 class Prospects:

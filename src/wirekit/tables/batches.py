@@ -304,12 +304,11 @@ def evaluate(value: Value, scope: Scope, kind: str) -> Values:
         case Extract(value=inner, pattern=pattern):
             return _extracted(fitted(evaluate(inner, scope, TEXT), TEXT), pattern)
         case Asked(value=inner):
-            found = scope.frames.asked(scope.frames, inner, kind)
-            return _of_frames(found, scope)
+            return _of_frames(scope.frames.asked(scope.frames, inner, kind), scope)
         case Named(names=name, key=key, column=column):
             whole = Scope(scope.frames)
-            found = scope.frames.named(scope.frames, name, evaluate(key, whole, BIGINT), column)
-            return _of_frames(found, scope)
+            meanings = scope.frames.named(scope.frames, name, evaluate(key, whole, BIGINT), column)
+            return _of_frames(meanings, scope)
         case Inside(path=path, layout=layout, value=inner):
             return _decoded(scope, path, layout, inner, kind)
         case Elements(each=path, columns=columns):
@@ -319,10 +318,10 @@ def evaluate(value: Value, scope: Scope, kind: str) -> Values:
 
 def where(when: Value, scope: Scope) -> NDArray[Any]:
     """The frames of which a condition is true."""
-    found = _computed(expression(when), scope)
-    if not pa.types.is_boolean(found.type):
+    truth = _computed(expression(when), scope)
+    if not pa.types.is_boolean(truth.type):
         return np.zeros(scope.size, bool)
-    return np.asarray(pc.fill_null(found, False))
+    return np.asarray(pc.fill_null(truth, False))
 
 
 def _of_frames(values: Values, scope: Scope) -> Values:
@@ -355,10 +354,10 @@ def _total(scope: Scope, path: str, add: int) -> Values:
 def _extracted(texts: pa.Array, pattern: str) -> Values:
     search = re.compile(pattern).search
     coded = texts.dictionary_encode()
-    found = [
+    groups = [
         None if each is None or (match := search(each)) is None else match[1] for each in coded.dictionary.to_pylist()
     ]
-    return Values(pa.array(found, pa.string()).take(coded.indices))
+    return Values(pa.array(groups, pa.string()).take(coded.indices))
 
 
 def _decoded(scope: Scope, path: str, layout: str, value: Value, kind: str) -> Values:
@@ -386,10 +385,10 @@ def _decoded(scope: Scope, path: str, layout: str, value: Value, kind: str) -> V
         frames.doubted(frames, np.unique(scope.rows[there[states == DOUBTFUL]]))
     rows = there[states < REFUSED]
     inner = Frames(frames.protocol, batch, frames.numbers, frames.asked, frames.named, frames.doubted)
-    found = evaluate(value, Scope(inner), kind)
+    values = evaluate(value, Scope(inner), kind)
     back = np.full(scope.size, -1, np.int64)
     back[rows] = np.arange(rows.size)
-    return Values(found.array.take(pa.array(back, mask=back < 0)), found.symbols)
+    return Values(values.array.take(pa.array(back, mask=back < 0)), values.symbols)
 
 
 def _structures(scope: Scope, each: tuple[Step, ...], columns: Mapping[str, Value], kind: str) -> Values:
@@ -428,8 +427,8 @@ def _computed(tree: Expression, scope: Scope) -> pa.Array:
         case Literal(value=value):
             return pa.repeat(pa.scalar(value), scope.size)
         case Field(names=parts):
-            found = Scope(scope.frames).path(".".join(parts)).array
-            array = found if not scope.each else found.take(pa.array(scope.rows))
+            column = Scope(scope.frames).path(".".join(parts)).array
+            array = column if not scope.each else column.take(pa.array(scope.rows))
             return array.cast(pa.int64()) if pa.types.is_boolean(array.type) else array
         case Operation(symbol=symbol, operands=(one, other)) if symbol in _COMPARED:
             left, right = _computed(one, scope), _computed(other, scope)
@@ -482,8 +481,8 @@ def _text(array: pa.Array, symbols: Mapping[int, str]) -> pa.Array:
     if pa.types.is_boolean(array.type) or not (pa.types.is_integer(array.type) or pa.types.is_binary(array.type)):
         raise Unfit(f"{array.type} as text")
     coded = array.dictionary_encode()
-    found = [_as_text(each, symbols) for each in coded.dictionary.to_pylist()]
-    return pa.array(found, pa.string()).take(coded.indices)
+    texts = [_as_text(each, symbols) for each in coded.dictionary.to_pylist()]
+    return pa.array(texts, pa.string()).take(coded.indices)
 
 
 def _as_text(value: Any, symbols: Mapping[int, str]) -> str | None:
@@ -496,8 +495,8 @@ def _number(array: pa.Array, kind: str) -> pa.Array:
     type_ = arrow_type(kind)
     if pa.types.is_string(array.type):
         coded = array.dictionary_encode()
-        found = [_as_number(each) for each in coded.dictionary.to_pylist()]
-        array = pa.array(found, pa.int64()).take(coded.indices)
+        numbers = [_as_number(each) for each in coded.dictionary.to_pylist()]
+        array = pa.array(numbers, pa.int64()).take(coded.indices)
     elif pa.types.is_boolean(array.type):
         array = array.cast(pa.int64())
     elif not pa.types.is_integer(array.type):

@@ -170,17 +170,17 @@ class _Checker:
     def _kinds(self, name: str, path: str | Asked) -> list[str]:
         """The kinds of frames of a layout: the symbols of a field of its own, or of a request."""
         place = path if isinstance(path, str) else path.value
-        found = [
+        kinds = [
             str(symbol.symbol)
             for each in ([name] if isinstance(path, str) else self._layouts)
             for reached in self._reach(self._layouts[each](), parse(place))
             if isinstance(reached, SymbolTable)
             for symbol in reached
         ]
-        if not found:
+        if not kinds:
             of = f"{name} has no number" if isinstance(path, str) else "no layout has a number"
             raise Misuse(f"{of} with symbols at {place!r}, which must tell the kinds of frames of {name}")
-        return found
+        return kinds
 
     def _list(self, names: list[str], each: str, where: str) -> None:
         steps = parse(each)

@@ -252,7 +252,7 @@ class Tables:
         >>> Tables(details={"set": "properties"}).detailed({"properties": [{"name": "a", "value": "b"}]})
         {'set': {'a': 'b'}}
         """
-        told: dict[str, Any] = {}
+        details: dict[str, Any] = {}
         for name, said in self.details.items():
             column = said.column if isinstance(said, Present) else said
             value = row.get(column)
@@ -260,5 +260,5 @@ class Tables:
                 continue
             if value is not None and MESSAGES.types[column] == PROPERTIES:
                 value = {each["name"]: each["value"] for each in value}
-            told[name] = value
-        return told
+            details[name] = value
+        return details

@@ -93,9 +93,13 @@ class Plan:
         for names in self._names:
             paths += paths_of([*names.columns.values(), names.key, names.when])
         if self._messages is not None:
-            told = self._messages
-            paths += [*paths_of([*told.columns.values(), told.when]), *told.fields, *([told.each] if told.each else [])]
-            crc = told.columns.get("crc")
+            messages = self._messages
+            paths += [
+                *paths_of([*messages.columns.values(), messages.when]),
+                *messages.fields,
+                *([messages.each] if messages.each else []),
+            ]
+            crc = messages.columns.get("crc")
             paths += [f"{crc}.ok"] if isinstance(crc, str) else []
         return columns_for(key, [*paths, *_asked_anywhere(self._tables)], context)
 
@@ -107,8 +111,8 @@ class Plan:
     @property
     def judged(self) -> frozenset[str]:
         """The checks whose verdict its messages say, by path: frames in which one of them fails are like others."""
-        told = self._messages
-        paths = () if told is None or not told.batches else told.fields
+        messages = self._messages
+        paths = () if messages is None or not messages.batches else messages.fields
         return frozenset(path.removesuffix(".ok") for path in paths if path.endswith(".ok"))
 
     def check(self, frames: Frames) -> None:
@@ -118,24 +122,24 @@ class Plan:
             Unfit: when some are not.
         """
         if isinstance(self.kind, str) and frames.batch.num_rows:
-            found = fitted(Scope(frames).path(self.kind), "string")
-            if found.null_count or found.unique().to_pylist() != [self._symbol]:
+            kinds = fitted(Scope(frames).path(self.kind), "string")
+            if kinds.null_count or kinds.unique().to_pylist() != [self._symbol]:
                 raise Unfit(f"{self.kind} is not {self._symbol} always")
 
     def names(self, frames: Frames) -> list[tuple[str, NDArray[Any], Values, dict[str, Values]]]:
         """(name, rows, keys, columns) of the names that the frames give."""
-        found = []
+        named = []
         for each in self._names:
             scope = Scope(frames)
             rows = np.arange(scope.size) if each.when is None else np.flatnonzero(where(each.when, scope))
             key = _taken(evaluate(each.key, scope, "bigint"), rows)
             columns = {name: _taken(evaluate(value, scope, "string"), rows) for name, value in each.columns.items()}
-            found.append((each.name, rows, key, columns))
-        return found
+            named.append((each.name, rows, key, columns))
+        return named
 
     def rows(self, frames: Frames) -> list[Declared]:
         """The rows of all tables but ``messages``."""
-        found = []
+        declared = []
         for each in self._rows:
             scope = Scope(frames, parse(each.each) if each.each else ())
             types, keys = DECLARED[each.table].types, DECLARED[each.table].keys
@@ -147,8 +151,8 @@ class Plan:
                 there = np.flatnonzero(where(each.when, Scope(frames))[rows])
                 rows, columns = rows[there], {name: column.take(pa.array(there)) for name, column in columns.items()}
             bits = sum(1 << number for number, key in enumerate(keys) if key in each.columns)
-            found.append(Declared(each.table, bits, rows, columns))
-        return found
+            declared.append(Declared(each.table, bits, rows, columns))
+        return declared
 
     def holds_messages(self, frames: Frames) -> NDArray[Any]:
         """Whether messages are declared, for each row."""
@@ -163,20 +167,20 @@ class Plan:
         Raises:
             Unfit: where only the dialogue knows them.
         """
-        told = self._messages
-        if told is None:
+        declared = self._messages
+        if declared is None:
             return np.zeros(0, np.int64), {}
         types = MESSAGES.types
-        if told.batches:
+        if declared.batches:
             batch = self._opened(frames)
             rows = np.asarray(batch.column(ROW))
-            columns = self._columns(frames, told, ())
+            columns = self._columns(frames, declared, ())
             columns = {name: column.take(pa.array(rows)) for name, column in columns.items()}
             columns |= {name: batch.column(name) for name in batch.schema.names if name != ROW}
-        elif type(self)._is_declared(self.protocol) and (told.each or "value" in told.columns):
-            scope = Scope(frames, parse(told.each) if told.each else ())
-            rows, columns = scope.rows, self._columns(frames, told, parse(told.each) if told.each else ())
-            columns["crc_status"] = _status(scope, told.columns.get("crc"))
+        elif type(self)._is_declared(self.protocol) and (declared.each or "value" in declared.columns):
+            scope = Scope(frames, parse(declared.each) if declared.each else ())
+            rows, columns = scope.rows, self._columns(frames, declared, parse(declared.each) if declared.each else ())
+            columns["crc_status"] = _status(scope, declared.columns.get("crc"))
             columns.setdefault("codec", pa.repeat("none", scope.size))
             if "log_offset" in columns and "message_id" in columns:
                 numbered = columns["log_offset"].is_valid()
@@ -185,8 +189,8 @@ class Plan:
             raise Unfit("only the dialogue knows its messages")
         there = self.holds_messages(frames)[rows]
         if not there.all():
-            kept = pa.array(np.flatnonzero(there))
-            rows, columns = rows[there], {name: column.take(kept) for name, column in columns.items()}
+            present = pa.array(np.flatnonzero(there))
+            rows, columns = rows[there], {name: column.take(present) for name, column in columns.items()}
         if "timestamp_ms" in columns:
             columns.setdefault("timestamp", fitted(Values(columns["timestamp_ms"]), types["timestamp"]))
         return rows, columns
@@ -197,16 +201,18 @@ class Plan:
         return type(registry.protocol(protocol).follow()).messages is Dialogue.messages
 
     @staticmethod
-    def _columns(frames: Frames, told: Messages, each: tuple[Any, ...]) -> dict[str, pa.Array]:
+    def _columns(frames: Frames, messages: Messages, each: tuple[Any, ...]) -> dict[str, pa.Array]:
         scope, types = Scope(frames, each), MESSAGES.types
-        return {name: fitted(evaluate(value, scope, types[name]), types[name]) for name, value in told.columns.items()}
+        return {
+            name: fitted(evaluate(value, scope, types[name]), types[name]) for name, value in messages.columns.items()
+        }
 
     @cached_property
     def _opened(self) -> Callable[[Frames], pa.RecordBatch]:
         assert self._messages is not None
         module, name = self._messages.batches.split(":")
-        found: Callable[[Frames], pa.RecordBatch] = getattr(importlib.import_module(module), name)
-        return found
+        opener: Callable[[Frames], pa.RecordBatch] = getattr(importlib.import_module(module), name)
+        return opener
 
 
 @lru_cache(64)

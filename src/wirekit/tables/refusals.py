@@ -65,14 +65,14 @@ def refused(refusals: Refusals, frames: Frames) -> NDArray[Any]:
     Raises:
         Unfit: where an expression cannot be evaluated over columns.
     """
-    found = np.zeros(frames.batch.num_rows, bool)
+    marks = np.zeros(frames.batch.num_rows, bool)
     for path, tree in refusals:
         steps = parse(path) if path else ()
         each = steps[: len(steps) - steps[::-1].index(ALL)] if ALL in steps else ()
         scope = Scope(frames, each)
         if scope.size:
-            found[scope.rows[_truth(tree, scope, path)]] = True
-    return found
+            marks[scope.rows[_truth(tree, scope, path)]] = True
+    return marks
 
 
 def _truth(tree: Expression, scope: Scope, path: str) -> NDArray[Any]:
@@ -81,12 +81,12 @@ def _truth(tree: Expression, scope: Scope, path: str) -> NDArray[Any]:
         case Operation(symbol="not ", operands=(inner,)):
             return ~_truth(inner, scope, path)
         case Operation(symbol=symbol, operands=(one, other)) if symbol in _JOINED:
-            found: NDArray[Any] = _JOINED[symbol](_truth(one, scope, path), _truth(other, scope, path))
-            return found
+            truth: NDArray[Any] = _JOINED[symbol](_truth(one, scope, path), _truth(other, scope, path))
+            return truth
         case Operation(symbol=symbol, operands=(one, Literal(value=int(value)))) if symbol in _COMPARED:
             numbers, there = _numbers(one, scope, path)
-            found = _COMPARED[symbol](numbers, value) & there
-            return found
+            truth = _COMPARED[symbol](numbers, value) & there
+            return truth
         case Field():
             array = scope.path(_path(tree, path)).array
             if pa.types.is_string(array.type) or pa.types.is_binary(array.type):

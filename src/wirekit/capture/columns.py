@@ -192,22 +192,22 @@ def _is_pcap(data: memoryview, limits: Limits) -> bool:
     start = decode(head, "net.pcapng.start", limits=limits)
     if start.error is None and start.value.byte_order is not None:
         return False
-    found = f"it begins with {head[:4].hex(' ')}" if head else "it is empty"
-    raise Misuse(f"not a pcap or pcapng file; {found}")
+    beginning = f"it begins with {head[:4].hex(' ')}" if head else "it is empty"
+    raise Misuse(f"not a pcap or pcapng file; {beginning}")
 
 
-def _layers(found: pa.RecordBatch, limits: Limits, errors: list[pa.RecordBatch]) -> pa.RecordBatch:
+def _layers(located: pa.RecordBatch, limits: Limits, errors: list[pa.RecordBatch]) -> pa.RecordBatch:
     """The contents of packets, besides the fields of their records."""
-    told = pa.table(found).drop_columns(["@data", "bytes"])
-    kinds = np.asarray(found["link_type"])
+    facts = pa.table(located).drop_columns(["@data", "bytes"])
+    kinds = np.asarray(located["link_type"])
     kinds = np.where(np.isin(kinds, list(LINKS)), kinds, OTHER_LINK)
     tables, orders = [], []
     for kind in np.unique(kinds) if kinds.size else [OTHER_LINK]:
         rows = np.flatnonzero(kinds == kind)
         whole = rows.size == kinds.size
-        content = found["bytes"] if whole else found["bytes"].take(pa.array(rows))
+        content = located["bytes"] if whole else located["bytes"].take(pa.array(rows))
         batch, wrong = opened("net.packet", content, limits=limits, context={"link_type": int(kind)})
-        beside = told if whole else told.take(pa.array(rows))
+        beside = facts if whole else facts.take(pa.array(rows))
         tables.append(pa.Table.from_arrays([*beside.columns, *batch.columns], schema=_joined(beside, batch)))
         orders.append(rows)
         if wrong.num_rows:
@@ -221,8 +221,8 @@ def _layers(found: pa.RecordBatch, limits: Limits, errors: list[pa.RecordBatch])
     return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
 
 
-def _joined(told: pa.Table, batch: pa.RecordBatch) -> pa.Schema:
-    return pa.schema([*told.schema, *batch.schema])
+def _joined(facts: pa.Table, batch: pa.RecordBatch) -> pa.Schema:
+    return pa.schema([*facts.schema, *batch.schema])
 
 
 def _pcap(
@@ -296,7 +296,7 @@ def _pcap_records(rows: pa.RecordBatch, begin: int, link_type: int, unit: int) -
 
 def _pcapng(source: Source, limits: Limits, errors: list[pa.RecordBatch], size: int, start: Place) -> Iterator[Records]:
     position, number, order, another, held = start.offset, start.number, start.order, True, None
-    told = order  # in front of a section's first block, the order is in it
+    given_order = order  # in front of a section's first block, the order is in it
     interfaces = [_Described(each, -1) for each in start.interfaces]
     while another:
         if not order:
@@ -311,16 +311,16 @@ def _pcapng(source: Source, limits: Limits, errors: list[pa.RecordBatch], size: 
         while not (ended or another):
             data, rows, wrong, ended = _scanned(source, key, position, size, limits, held)
             errors.append(_moved(wrong, position))
-            place = Place(position, number, order=told, interfaces=tuple(each.interface for each in interfaces))
-            found = _of_section(rows, data, order, errors, position, interfaces)
-            yield Records(found, data, position, place)
-            number, told = number + found.num_rows, order
+            place = Place(position, number, order=given_order, interfaces=tuple(each.interface for each in interfaces))
+            located = _of_section(rows, data, order, errors, position, interfaces)
+            yield Records(located, data, position, place)
+            number, given_order = number + located.num_rows, order
             position, left = position + _consumed(rows), data[_consumed(rows) :]
             if wrong.num_rows:
                 return
             another = _consumed(rows) > 0 and bytes(source.load(position, 4)) == pcapng.SECTION_START
             held = left if another else None
-        order = told = ""
+        order = given_order = ""
     _cut(left, position, key.replace("blocks", "block"), limits, errors)
 
 
@@ -384,11 +384,11 @@ def _of_section(
 def _interfaces(rows: pa.RecordBatch, kinds: NDArray[Any], section: memoryview, order: str) -> list[_Described]:
     """The interfaces that a section describes; there are few, so that they are decoded one by one."""
     offsets, lengths = _numbers(rows, "@offset"), _numbers(rows, "@length")
-    found = []
+    interfaces = []
     for row in np.flatnonzero(kinds == pcapng.INTERFACE_DESCRIPTION):
         data = bytes(section[offsets[row] : offsets[row] + lengths[row]])
-        found.append(_Described(described(decode(data, f"net.pcapng.block.{order}").value.body), int(row)))
-    return found
+        interfaces.append(_Described(described(decode(data, f"net.pcapng.block.{order}").value.body), int(row)))
+    return interfaces
 
 
 def nanoseconds(units: NDArray[Any], interface: Interface) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -469,5 +469,5 @@ def _refused(rows: pa.RecordBatch, row: int, begin: int, path: str, why: str) ->
 
 
 def _told(offset: int, size: int, kind: str, path: str, at: int, reason: str) -> pa.RecordBatch:
-    told = {"offset": offset, "length": size, "kind": kind, "path": path, "at": at, "reason": reason}
-    return pa.RecordBatch.from_pylist([{**told, "depth": 0, "wrapper": None, "at_depth": 0}], schema=ERRORS)
+    error = {"offset": offset, "length": size, "kind": kind, "path": path, "at": at, "reason": reason}
+    return pa.RecordBatch.from_pylist([{**error, "depth": 0, "wrapper": None, "at_depth": 0}], schema=ERRORS)

@@ -337,15 +337,15 @@ class Follower:
         known, over = self.link.known_start, last or self._size >= RECOGNISE_WITHIN
         heads = bytes(self._heads.get("client", b"")), bytes(self._heads.get("server", b""))
         if known:
-            found = recognise(*heads, sides_known=True, rivals=False)
+            recognised = recognise(*heads, sides_known=True, rivals=False)
         else:
-            found = recognise_joined(*heads, settled=over)
-        if found.protocol:
-            if found.swapped:
+            recognised = recognise_joined(*heads, settled=over)
+        if recognised.protocol:
+            if recognised.swapped:
                 self._swap()
-            self._begin(found.protocol)
-        elif (found.certain and known) or over:
-            self._hopeless = found.reason + self._hint()
+            self._begin(recognised.protocol)
+        elif (recognised.certain and known) or over:
+            self._hopeless = recognised.reason + self._hint()
         else:
             return False
         return True
@@ -378,8 +378,8 @@ class Follower:
         link.client, link.server = link.server, link.client
         link.name = f"{link.client}>{link.server}#{link.name.rpartition('#')[2]}"
         counts, link._bytes = link._bytes or {}, None
-        for (side, what), size in counts.items():
-            link.count(other[side], what, size)
+        for (side, kind), size in counts.items():
+            link.count(other[side], kind, size)
         self._sides = other
 
     def _begin(self, protocol: str) -> None:
@@ -556,7 +556,7 @@ def follow(
 def frame_line(link: Link, frame: Frame, file: str) -> dict[str, Any]:
     """The line that ``wirekit frames --output json`` prints."""
     sender, receiver = link.addresses(frame.side)
-    what = frame.description
+    description = frame.description
     latency = frame.latency_us
     error = frame.decoded.error
     undeclared = {} if frame.reason == frame.wrong else {"undeclared": frame.reason}
@@ -568,9 +568,9 @@ def frame_line(link: Link, frame: Frame, file: str) -> dict[str, Any]:
         "time": None if frame.time_us is None else frame.time_us / 1_000_000,
         "protocol": frame.protocol,
         "schema": frame.schema,
-        "api": what.api,
-        "version": what.version,
-        "correlation_id": what.correlation_id,
+        "api": description.api,
+        "version": description.version,
+        "correlation_id": description.correlation_id,
         "offset": frame.offset,
         "length": len(frame.data),
         "value": to_json(frame.value),

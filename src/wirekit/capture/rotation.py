@@ -111,9 +111,9 @@ def span_of(path: str, *, whole: bool = True) -> Span | None:
         if not (is_remote(path) or os.path.isfile(path)):
             raise OSError  # a pipe can be read only once
         with open_capture(path) as capture:
-            found = _by_columns(capture) if whole else None
-            if found is not None:
-                return found
+            span = _by_columns(capture) if whole else None
+            if span is not None:
+                return span
             for packet in capture.packets():
                 times[1:] = [packet.time_us]
                 if not whole:

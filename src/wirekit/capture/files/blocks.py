@@ -158,10 +158,10 @@ class PcapngWalk(Walk):
         at, chunk = self.offset + 1, LEAST_WINDOW
         while len(data := self.capture.read(at, chunk)) >= begin.size:
             for match in begin.pattern.finditer(data):
-                found = at + match.start()
-                size = self._size(found)
-                if size is not None and self._may_begin(found + size, begin):
-                    return found - self.offset
+                start = at + match.start()
+                size = self._size(start)
+                if size is not None and self._may_begin(start + size, begin):
+                    return start - self.offset
             at += len(data) - begin.size + 1
             chunk = min(2 * chunk, WINDOW)
         return None

@@ -35,10 +35,10 @@ def segments(
         end: as for ``Capture.items``.
     """
     for item in capture.items(start, end):
-        found = item if isinstance(item, Damaged) else dissect(item, file)
-        if isinstance(found, Skipped):
-            capture.skipped[found.reason] += 1
-        yield found
+        dissected = item if isinstance(item, Damaged) else dissect(item, file)
+        if isinstance(dissected, Skipped):
+            capture.skipped[dissected.reason] += 1
+        yield dissected
 
 
 def dissect(packet: Packet, file: int = 0) -> Segment | Skipped:
@@ -108,9 +108,9 @@ def _reason(layer: Record) -> str:
     if fragment is not None and (fragment.fragment_offset or fragment.more_fragments):
         return "fragment"
     for field in ("type", "protocol", "next_header", "family"):
-        what = layer.get(field)
-        if isinstance(what, Symbol):
-            return what.symbol.lower() if what.symbol else f"{field} 0x{int(what):x}"
+        value = layer.get(field)
+        if isinstance(value, Symbol):
+            return value.symbol.lower() if value.symbol else f"{field} 0x{int(value):x}"
     return f"ip version {layer.start.version}"
 
 

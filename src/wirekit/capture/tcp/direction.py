@@ -164,10 +164,10 @@ class Direction:
         if 0 <= self.fin < end:
             excess = min(end - self.fin, len(data))
             if excess:
-                kept = len(data) - excess
-                events.append(Ignored(self.role, data[kept:], time_us, offset + kept, file, "after the end"))
-                data = data[:kept]
-                end = at + kept
+                size = len(data) - excess
+                events.append(Ignored(self.role, data[size:], time_us, offset + size, file, "after the end"))
+                data = data[:size]
+                end = at + size
         if not data:
             return
         if self.held is _NONE_HELD:
@@ -281,13 +281,13 @@ class Direction:
         """The end of the hole at the next byte and the time at which it showed, if something is known behind it."""
         if self.closed or self.settle_us is not None or not (self.fin >= 0 or self.held or self.cuts):
             return None
-        found = (self.fin, self.fin_us) if self.fin >= 0 else (NEVER, 0)
+        hole = (self.fin, self.fin_us) if self.fin >= 0 else (NEVER, 0)
         if self.cuts:
             begin, _, time_us = self.cuts.first
-            found = min(found, (begin, time_us))
+            hole = min(hole, (begin, time_us))
         if self.held:
-            found = min(found, (self.held.first.at, self.held.first.time_us))
-        return None if found[0] == NEVER else found
+            hole = min(hole, (self.held.first.at, self.held.first.time_us))
+        return None if hole[0] == NEVER else hole
 
     def skip(self, end: int, time_us: int, reason: GapReason, events: list[Event]) -> None:
         """Give up the bytes up to ``end`` and pass on what follows."""

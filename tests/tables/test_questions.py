@@ -234,7 +234,7 @@ def test_lag(duck: duckdb.DuckDBPyConnection, frames: list[Frame], files: Path) 
 
 
 def test_positions_are_stored_when_they_are_committed(duck: duckdb.DuckDBPyConnection) -> None:
-    found = answers(duck, "Positions as clients committed them")
+    found = answers(duck, "Positions that clients committed")
     assert len(found) == 4
     for row in found:
         assert (row["stored_at"] - row["time"]).total_seconds() < 0.1

@@ -11,6 +11,8 @@ from tests.trace.tiling import check_tiling
 from wirekit import decoding, encoding
 from wirekit.compiler.engines import ENCODERS
 from wirekit.errors import Misuse, WireError
+from wirekit.value_text import value_text
+from wirekit.values import json_text
 
 decode, encode = decoding.decode, encoding.encode
 
@@ -30,6 +32,8 @@ def same(key: str, data: bytes, context: Mapping[str, Any], *, used: bool = True
     if used and reference.clean and "$" not in json.dumps(shown):
         assert generated.engine == "rows", "bytes that are in order are for the generated code"
     assert wirekit.to_json(generated.value) == shown
+    assert value_text(generated.value) == value_text(reference.value) == json_text(shown)
+    assert value_text(generated.checks) == json_text([check.to_json() for check in generated.checks])
     assert generated.consumed == reference.consumed
     assert judged(generated) == judged(reference)
     assert generated.gaps == reference.gaps

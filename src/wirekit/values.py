@@ -33,6 +33,7 @@ CONTROLS = ((0x7F, 0x9F), (0x61C, 0x61C), (0x200E, 0x200F), (0x2028, 0x202E), (0
 """First and last of the code points beyond ASCII's controls that a terminal may obey (ISO 6429) or that turn the order
 of the text around them (Unicode's bidirectional controls)."""
 _ESCAPED = re.compile(f"[{''.join(f'{chr(first)}-{chr(last)}' for first, last in CONTROLS)}\ud800-\udfff]")
+_ENCODED = json.JSONEncoder(ensure_ascii=False).encode
 SHOWN = 80  # characters of a value in an error
 EXTRAS = ("keep", "trailing", "raw", "width", "bytes", "unknown")
 
@@ -445,7 +446,13 @@ def json_text(obj: Any) -> str:
     >>> print(json_text("caf\xe9 \x9b31m \u202e"))
     "café \\u009b31m \\u202e"
     """
-    text = json.dumps(obj, ensure_ascii=False, separators=(", ", ": "))
+    return escaped(_ENCODED(obj))
+
+
+def escaped(text: str) -> str:
+    """JSON text with escapes for what ``json_text`` must not leave as it is."""
+    if text.isascii() and "\x7f" not in text:
+        return text
     return _ESCAPED.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 

@@ -240,13 +240,14 @@ def test_captures_by_columns(path: Path) -> None:
 def test_connections_without_a_beginning_go_by_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
 
-    class Counted(Assembly):
-        def followed(self) -> Followed:
-            found = super().followed()
-            calls.extend(found.calls.tolist())
-            return found
+    followed = Assembly.followed
 
-    monkeypatch.setattr("wirekit.road.tables.Assembly", Counted)
+    def counted(assembly: Assembly) -> Followed:
+        found = followed(assembly)
+        calls.extend(found.calls.tolist())
+        return found
+
+    monkeypatch.setattr(Assembly, "followed", counted)
     by_columns(next(path for path in CAPTURES if path.stem == "kafka-0.10.2.2-2-produce"), window=1 << 26)
     assert sum(calls) > 50
 
@@ -607,12 +608,13 @@ def test_columns_go_on_behind_the_tokens_of_sasl(tmp_path: Path, monkeypatch: py
     assert_same(path, windows=(1, 300, 1000, 1 << 26))
     frames: list[int] = []
 
-    class Counted(Assembly):
-        def followed(self) -> Followed:
-            found = super().followed()
-            frames.extend(found.calls.tolist())
-            return found
+    followed = Assembly.followed
 
-    monkeypatch.setattr("wirekit.road.tables.Assembly", Counted)
+    def counted(assembly: Assembly) -> Followed:
+        found = followed(assembly)
+        frames.extend(found.calls.tolist())
+        return found
+
+    monkeypatch.setattr(Assembly, "followed", counted)
     by_columns(path, window=1 << 26)
     assert frames == [19]

@@ -9,7 +9,9 @@ import pytest
 
 import wirekit
 from wirekit.compiler.engines import DECODERS
-from wirekit.values import Record, record_type
+from wirekit.errors import Misuse
+from wirekit.value_text import value_text
+from wirekit.values import Record, Symbol, json_text, record_type, to_json
 
 KEY = "kafka.list_groups.request.v0"
 MESSAGE = {"magic": 1, "attributes": 0, "timestamp": 5, "key": None, "value": "61"}
@@ -35,6 +37,7 @@ def laws(record: Record) -> None:
     assert record.keys() == copy.keys()
     assert as_arguments(**record) == copy
     assert {**record} == copy
+    assert value_text(record) == json_text(to_json(record))
 
 
 @pytest.mark.parametrize("engine", DECODERS)
@@ -79,3 +82,23 @@ def test_a_record_inside_of_a_mapping_keeps_its_details(engine: str) -> None:
     message = wirekit.decode(data, "kafka.message_set").value.messages[0].message
     assert message.crc == 7
     assert wirekit.encode("kafka.list_groups.response.v0", value, engine=engine)[:4] == bytes([0, 0, 0, 99])
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None, True, 0, 1 << 70, -1, 0.5, -0.0, 1e300, float("nan"), float("-inf"),
+        "a\"b\\\n", "caf\xe9", "\x7f", "\x9b31m", "\u202e", "\ud800",
+        b"", bytearray(b"\x0a"), memoryview(b"\x0a"), [], (1, "a"), {"a": [None], 1: b"\x00"},
+        Symbol(3, "LZ4"), Symbol(3, "OTHER"), Symbol(4), {"a": Symbol(3, "LZ4"), "b": True},
+        record_type("Odd", ("from", "a"))(**{"from": 1, "a": "\x85"}),
+        record_type("Sparse", ("a", "b", "c", "d"), sparse=True)(c=0, b=[], a=None, d=record_type("Empty", ())()),
+    ],
+)  # fmt: skip
+def test_the_text_of_a_value_is_that_of_its_plain_data(value: Any) -> None:
+    assert value_text(value) == json_text(to_json(value))
+
+
+def test_what_is_no_value_has_no_text() -> None:
+    with pytest.raises(Misuse, match="object is not a wirekit value"):
+        value_text(object())

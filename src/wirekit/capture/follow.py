@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 
@@ -17,7 +18,8 @@ from wirekit import plain
 from wirekit.capture import tcp
 from wirekit.conversation import Conversation, Dialogue, Event, Frame, Quarantined, Skipped, recognise
 from wirekit.conversation.recognition import Prospects, recognise_joined
-from wirekit.values import to_json
+from wirekit.value_text import value_text
+from wirekit.values import json_text
 
 SAME_SIDES = {"client": "client", "server": "server"}
 OTHER_SIDES = {"client": "server", "server": "client"}
@@ -553,32 +555,40 @@ def follow(
         yield links.pop(number), None
 
 
-def frame_line(link: Link, frame: Frame, file: str) -> dict[str, Any]:
+def frame_line(link: Link, frame: Frame, file: str) -> str:
     """The line that ``wirekit frames --output json`` prints."""
-    sender, receiver = link.addresses(frame.side)
-    description = frame.description
-    latency = frame.latency_us
-    error = frame.decoded.error
-    undeclared = {} if frame.reason == frame.wrong else {"undeclared": frame.reason}
-    return {
-        "file": file,
-        "connection": link.name,
-        "from": sender,
-        "to": receiver,
-        "time": None if frame.time_us is None else frame.time_us / 1_000_000,
-        "protocol": frame.protocol,
-        "schema": frame.schema,
-        "api": description.api,
-        "version": description.version,
-        "correlation_id": description.correlation_id,
-        "offset": frame.offset,
-        "length": len(frame.data),
-        "value": to_json(frame.value),
-        "checks": [check.to_json() for check in frame.decoded.checks],
-        "error": error.to_json() if error is not None else _undecoded(frame),
-        "latency_ms": None if latency is None else latency / 1000,
-        **undeclared,
-    }
+    return line_of(frame, line_head(file, link.name, *link.addresses(frame.side)), frame.latency_us)
+
+
+def line_head(file: str, connection: str, sender: str, receiver: str) -> str:
+    """How the lines begin of all frames that one side of a connection sends."""
+    text = json_text({"file": file, "connection": connection, "from": sender, "to": receiver})
+    return f"{text[:-1]}, "
+
+
+def line_of(frame: Frame, head: str, latency_us: int | None) -> str:
+    """The line of a frame behind such a head."""
+    description, decoded, reason = frame.description, frame.decoded, frame.reason
+    time = "null" if frame.time_us is None else frame.time_us / 1_000_000
+    latency = "null" if latency_us is None else latency_us / 1000
+    error = "null"
+    if decoded.error is not None or reason is not None:
+        error = json_text(_undecoded(frame) if decoded.error is None else decoded.error.to_json())
+    undeclared = "" if reason == frame.wrong else f', "undeclared": {json_text(reason)}'
+    about = _line_about(frame.protocol, decoded.schema, description.api, description.version)
+    identifier = description.correlation_id
+    number = identifier if type(identifier) is int else json_text(identifier)
+    return (
+        f'{head}"time": {time}, {about}, "correlation_id": {number}, "offset": {frame.offset}, '
+        f'"length": {len(frame.data)}, "value": {value_text(decoded.value)}, "checks": {value_text(decoded.checks)}, '
+        f'"error": {error}, "latency_ms": {latency}{undeclared}}}'
+    )
+
+
+@lru_cache(1 << 10)
+def _line_about(protocol: str, schema: str, api: str | None, version: int | None) -> str:
+    """The part of a line that is the same for all frames of a kind."""
+    return json_text({"protocol": protocol, "schema": schema, "api": api, "version": version})[1:-1]
 
 
 def _undecoded(frame: Frame) -> dict[str, Any] | None:

@@ -21,8 +21,8 @@ from wirekit.cli.arguments import KeyType
 from wirekit.cli.common import COLUMNS, STANDARD_INPUT, STANDARD_INPUT_FILE, need, piped, reopenable, say
 from wirekit.conversation import BEFORE_FIRST, ENDED_INSIDE, Frame, Quarantined
 from wirekit.errors import Misuse, WireError, Wrong, plural
-from wirekit.pipeline.inputs import CAPTURE, Input, captures, find_inputs, kind_of, objects_of
-from wirekit.pipeline.roads import by_columns
+from wirekit.pipeline.inputs import CAPTURE, Input, captures, find_inputs, joined_inputs, kind_of, objects_of
+from wirekit.pipeline.roads import LEAST_FOR_COLUMNS, by_columns
 from wirekit.pipeline.summary import unasked
 from wirekit.registry import BUILT_IN, WITHOUT_STREAM, registry
 from wirekit.storage import is_remote, local
@@ -109,6 +109,18 @@ road_option = click.option(
     help="Method of reading captures; the result is the same. columns: many frames at once, in arrays; objects: frame "
     "by frame; auto: columns for large captures (default).",
 )
+
+
+def inputs_by_columns(parts: Parts, road: str) -> tuple[Input, ...] | None:
+    """The files of a capture that columns may read window by window; None where objects must, packet by packet."""
+    if any(name == STANDARD_INPUT or piped(name) for name in parts):
+        return None
+    files = joined_inputs([parts])
+    size = sum(each.size for each in files)
+    if (road == "auto" and size < LEAST_FOR_COLUMNS) or road == "objects" or not by_columns(size, road):
+        return None
+    need("the road of columns", *COLUMNS)
+    return files
 
 
 def captures_of(paths: Sequence[str], *, separate: bool, stored: bool = False) -> list[Parts]:

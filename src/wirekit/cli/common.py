@@ -112,8 +112,13 @@ strict_option = click.option("--strict", is_flag=True, help="Treat a failed chec
 
 
 def print_json(obj: Any) -> None:
-    """Prints one line of JSON in UTF-8, whatever the locale says."""
-    sys.stdout.buffer.write(json_text(obj).encode() + b"\n")
+    """Prints one line of JSON."""
+    print_line(json_text(obj))
+
+
+def print_line(text: str) -> None:
+    """Prints a line in UTF-8, whatever the locale says."""
+    sys.stdout.buffer.write(text.encode() + b"\n")
 
 
 def console(*, stderr: bool = False) -> Console:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from wirekit.capture.follow import Link, frame_line
 from wirekit.cli.captures import FollowedCapture
-from wirekit.cli.common import console, print_json, say, time_of_day
+from wirekit.cli.common import console, print_line, say, time_of_day
 from wirekit.cli.numbered import numbered
 from wirekit.conversation import Frame
 from wirekit.errors import Misuse, plural
@@ -42,7 +42,7 @@ def show_frame(followed: FollowedCapture, number: int, form: str) -> Exchange:
         return exchange
     for title, each in (("its request", request), (f"frame {number}", frame), ("its answer", answer)):
         if each is not None and form == "json":
-            print_json(frame_line(link, each, followed.path))
+            print_line(frame_line(link, each, followed.path))
         elif each is not None:
             _show(link, each, title, form)
     if form != "json" and frame.description.role == "request" and frame.description.answered and answer is None:

@@ -9,18 +9,20 @@ from typing import Any
 
 import click
 
-from wirekit.capture.follow import Choice, Link, Missing, frame_line
+from wirekit.capture.follow import Choice, Item, Link, Missing, frame_line
 from wirekit.capture.rotation import Parts
 from wirekit.cli.captures import (
     FollowedCapture,
     allow_cut_option,
     captures_of,
     choice_options,
+    inputs_by_columns,
     is_cut,
     parse_choice,
+    road_option,
     separate_option,
 )
-from wirekit.cli.common import console, failed, on_terminal, once, piped, print_json, say, strict_option
+from wirekit.cli.common import console, failed, on_terminal, once, piped, print_line, say, strict_option
 from wirekit.cli.exchange import show_frame
 from wirekit.cli.filters import Selection, chosen, selection_options
 from wirekit.cli.numbered import Numbered, numbered
@@ -28,6 +30,7 @@ from wirekit.cli.where import in_order, where_frames
 from wirekit.conversation import Frame, Quarantined
 from wirekit.display.frames import FrameTable
 from wirekit.errors import plural
+from wirekit.pipeline.inputs import Input
 
 PICTURES = ("tree", "hexdump", "raw")
 """Forms of output of one frame."""
@@ -55,6 +58,7 @@ MOST_COUNTED = 10_000
     help="Default: table on a terminal, else json. With --frame: tree (default on a terminal), hexdump, json, or raw "
     "(the bytes of the frame).",
 )
+@road_option
 @separate_option
 @strict_option
 @allow_cut_option
@@ -66,6 +70,7 @@ def command(
     follow: str | None,
     places: tuple[str, ...],
     output: str | None,
+    road: str,
     separate: bool,
     strict: bool,
     allow_cut: bool,
@@ -95,6 +100,11 @@ def command(
     selection = selection if follow is None else replace(selection, links=(follow,))
     status = 0
     for parts in parted:
+        if form == "json" and not selection.active and (files := inputs_by_columns(parts, road)) is not None:
+            listed = _listed_by_columns(files, choice, strict=strict, allow_cut=allow_cut)
+            if listed is not None:
+                status |= listed
+                continue
         table = FrameTable(console(), parts[0] if len(parted) > 1 else "") if form == "table" else None
         status |= _listed(
             FollowedCapture(parts, choice),
@@ -175,14 +185,37 @@ def _listed(
         else:  # its line says it
             status |= bool(complaint(each.link, each.item)) and not (allow_cut and is_cut(each.link, each.item))
     status |= followed.status
-    if bad:
-        say(f"{followed.path}: {failed(bad)}")
-        status |= strict
     if selection.active and not shown:
         say(f"{followed.path}: no frame matches; {seen.text(selection)}")
+        return status
+    return status | _summed_up(followed.path, bad, shown, status, strict=strict)
+
+
+def _summed_up(path: str, bad: Counter[str], shown: int, status: int, *, strict: bool) -> int:
+    """Says which checks failed, and that nothing was shown; gives the status."""
+    if bad:
+        say(f"{path}: {failed(bad)}")
     elif not shown and not status:
-        say(f"{followed.path}: no connection has frames")
-    return status
+        say(f"{path}: no connection has frames")
+    return int(bool(bad) and strict)
+
+
+def _listed_by_columns(files: tuple[Input, ...], choice: Choice, *, strict: bool, allow_cut: bool) -> int | None:
+    """All frames of a capture, a line each; None where objects must read it."""
+    from wirekit.cli.frames_columns import FrameWindows
+
+    status = 0
+
+    def take(link: Link, item: Item | None) -> None:
+        nonlocal status
+        status |= report(path, link, item, allow_cut=allow_cut)
+
+    path = files[0].name
+    windows = FrameWindows(files, choice, take)
+    if not windows.read():
+        return None
+    status |= windows.status
+    return status | _summed_up(path, windows.bad, windows.shown, status, strict=strict)
 
 
 class _Names:
@@ -237,7 +270,7 @@ class _Names:
 
 def _show(path: str, each: Numbered, frame: Frame, table: FrameTable | None) -> None:
     if table is None:
-        print_json(frame_line(each.link, frame, path))
+        print_line(frame_line(each.link, frame, path))
     else:
         table.frame(each.frame, each.connection, each.link, frame, each.facts)
 

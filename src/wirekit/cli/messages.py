@@ -21,6 +21,7 @@ from wirekit.cli.captures import (
     allow_cut_option,
     captures_of,
     choice_options,
+    inputs_by_columns,
     parse_choice,
     road_option,
     separate_option,
@@ -47,14 +48,12 @@ from wirekit.cli.where import message_rows, where_messages
 from wirekit.conversation import Frame, Message
 from wirekit.conversation.events import SHOWN
 from wirekit.errors import Misuse, WireError, plural
-from wirekit.pipeline.inputs import CAPTURE, joined_inputs, stored_kind
-from wirekit.pipeline.roads import LEAST_FOR_COLUMNS, by_columns
+from wirekit.pipeline.inputs import CAPTURE, stored_kind
 from wirekit.registry import registry
 from wirekit.stored import Piece
 from wirekit.values import printable, readable
 
 if TYPE_CHECKING:
-    from wirekit.cli.messages_columns import Windows
     from wirekit.compiler.json_lines import Lines
 
 _HEAD = 64  # bytes; enough to tell a capture
@@ -126,14 +125,13 @@ def _captured(parts: Parts, choice: Choice, selection: Selection, show: Show, ro
         status |= report(parts[0], link, item, allow_cut=allow_cut)
         return item.messages if isinstance(item, Frame) else []
 
-    by_windows = None if selection.active else _by_windows(parts, choice, road, take)
-    if by_windows is not None:
-        for shown in by_windows:
-            if isinstance(shown, Message):
-                show(parts[0], shown)
-            else:
-                show.piece(parts[0], shown)
-        return status | by_windows.status
+    files = None if selection.active else inputs_by_columns(parts, road)
+    if files is not None:
+        from wirekit.cli.messages_columns import MessageWindows
+
+        windows = MessageWindows(files, choice, take, show)
+        if windows.read():
+            return status | windows.status
     followed = FollowedCapture(parts, choice)
     where = None if selection.where is None else where_messages(selection.where)
     for each in chosen(numbered(followed, describe=selection.active), selection, None, live=True):
@@ -147,22 +145,6 @@ def _captured(parts: Parts, choice: Choice, selection: Selection, show: Show, ro
         for message in messages:
             show(followed.path, message)
     return status | followed.status
-
-
-def _by_windows(
-    parts: Parts, choice: Choice, road: str, take: Callable[[Link, Item | None], list[Message]]
-) -> Windows | None:
-    """The messages of a large capture; None where objects must read it, packet by packet."""
-    if any(name == STANDARD_INPUT or piped(name) for name in parts):
-        return None
-    files = joined_inputs([parts])
-    size = sum(each.size for each in files)
-    if not by_columns(size, "objects" if road == "auto" and size < LEAST_FOR_COLUMNS else road):
-        return None
-    need("the road of columns", *COLUMNS)
-    from wirekit.cli.messages_columns import window_messages
-
-    return window_messages(files, choice, take, ordered=size < LEAST_FOR_COLUMNS)
 
 
 class Show(Protocol):

@@ -219,10 +219,8 @@ class _Reader:
         index, facts, first = self.index, contents.facts, int(members[0])
         kind = index.kinds[int(index.kind[first])]
         protocol, key = facts.protocols[int(facts.protocol[first])], facts.schemas[int(facts.schema[first])]
-        context = {}
+        context = context_of(index, facts, first)
         asked = int(index.request[first])
-        if kind.context and asked >= 0 and facts.version[asked] not in (0, NOT_THERE):
-            context = {kind.context: int(facts.version[asked])}
         plan = Plan(protocol, key.partition(".")[2], kind.api)
         refusals = refusals_of(key)
         question = index.kinds[int(index.kind[asked])] if asked >= 0 else None
@@ -552,6 +550,14 @@ def _unusual_answers(asked: Kind, frames: Frames) -> NDArray[Any]:
             found = fitted(Scope(frames).path(said[0]), "bigint")
             unusual |= np.asarray(pc.fill_null(pc.equal(found, said[1]), not usual)) != usual
     return unusual
+
+
+def context_of(index: Index, facts: Facts, frame: int) -> dict[str, Any]:
+    """The context by which a frame is decoded."""
+    kind, asked = index.kinds[int(index.kind[frame])], int(index.request[frame])
+    if kind.context and asked >= 0 and facts.version[asked] not in (0, NOT_THERE):
+        return {kind.context: int(facts.version[asked])}
+    return {}
 
 
 def _facts(index: Index) -> Facts:

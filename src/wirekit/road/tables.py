@@ -53,6 +53,7 @@ def captured(
     ordered: bool = False,
     writer: Writer | None = None,
     carried: Carried | None = None,
+    assembly: Callable[..., Assembly] = Assembly,
 ) -> Iterator[Batch] | None:
     """The tables of one capture; None where it is left to objects: packets follow damage, or a file is not to be read.
 
@@ -66,6 +67,7 @@ def captured(
         ordered: whether a capture whose packets are not in the order of time is left to objects, too.
         writer: what takes the items that objects read; by default they become rows of the same tables.
         carried: the state of the capture, if other bundles have files of it.
+        assembly: makes the batches of what columns have read; by default those of the tables.
     """
     with ExitStack() as stack:
         try:
@@ -78,7 +80,8 @@ def captured(
             return None
         writer = Writer(job, summary, tables) if writer is None else writer
         name = files[0].name if carried is None else carried.name
-        made = CaptureTables(name, [each.number for each in files], endpoints, job, writer, tables, carried)
+        numbers = [each.number for each in files]
+        made = CaptureTables(name, numbers, endpoints, job, writer, tables, carried, assembly=assembly)
         return _tables(files, captures, windows, made, stack.pop_all(), progress, carried)
 
 
@@ -133,6 +136,7 @@ class CaptureTables:
         tables: those that are wanted, with the columns that are.
         carried: the state of the capture, if other bundles have files of it.
         long: takes what other tasks decode of a flow, if the windows have one flow.
+        assembly: makes the batches of what columns have read.
     """
 
     def __init__(
@@ -145,8 +149,10 @@ class CaptureTables:
         tables: Mapping[str, Table],
         carried: Carried | None = None,
         long: LongFlow | None = None,
+        assembly: Callable[..., Assembly] = Assembly,
     ) -> None:
         self.writer = writer
+        self._assembly = assembly
         self._long = long
         self._name = name
         self._job = job
@@ -220,7 +226,7 @@ class CaptureTables:
             contents.odd[:] = True
 
         def by_columns(index: Index, contents: Contents, begun: Begun) -> Iterator[Batch]:
-            assembly = Assembly(name, streams, index, contents, address, begun, self._tables)
+            assembly = self._assembly(name, streams, index, contents, address, begun, self._tables)
             yield from assembly.batches()
             assembly.count(writer.summary.file(name))
             if begun.flows.size:

@@ -1,0 +1,158 @@
+"""The frames of a capture by columns, as lines of JSON: they are cut and paired together, and decoded one by one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from wirekit.capture.follow import Choice, Item, Link, frame_line, line_head, line_of
+from wirekit.cli.common import print_line
+from wirekit.cli.windows import Windows
+from wirekit.conversation import SIDES, Conversation, Description, Frame
+from wirekit.engine import decode_bytes
+from wirekit.pipeline.inputs import Input
+from wirekit.registry import registry
+from wirekit.road.assembly import Assembly
+from wirekit.road.contents import NOT_THERE, context_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from wirekit.pipeline.flows import Batch
+
+ROWS = pa.schema({"time": pa.int64(), "part": pa.int64(), "frame": pa.int64()})
+"""A frame that columns have found: its time, the ``FrameLines`` that has it, and its number there."""
+TOGETHER = 1 << 10
+"""Frames whose facts are lists at once."""
+
+
+class FrameWindows(Windows[str]):
+    """Prints the line of each frame.
+
+    Attributes:
+        bad: failed checks by kind.
+        shown: lines so far.
+
+    Args:
+        files, choice: as of ``Windows``.
+        take: is given each item that objects read, None for the end of a connection.
+    """
+
+    def __init__(self, files: tuple[Input, ...], choice: Choice, take: Callable[[Link, Item | None], None]) -> None:
+        super().__init__(files, choice, ROWS)
+        self.bad: Counter[str] = Counter()
+        self.shown = 0
+        self._take_item = take
+        self._path = files[0].name
+        self._parts: list[FrameLines] = []
+
+    def assembly(self, *arguments: Any) -> FrameLines:
+        """The frames of a window that columns have read."""
+        lines = FrameLines(len(self._parts), *arguments)
+        self._parts.append(lines)
+        self.bad.update(check.kind for _, failed in lines.checks for check in failed)
+        return lines
+
+    def take(self, link: Link, item: Item | None) -> Iterable[str]:
+        """Reports an item that objects read, None for the end of a connection; gives the line of a frame."""
+        self._take_item(link, item)
+        if not isinstance(item, Frame):
+            return ()
+        self.bad.update(check.kind for check in item.decoded.checks if check.status == "bad")
+        return (frame_line(link, item, self._path),)
+
+    def show_item(self, item: str) -> None:
+        """Prints a line."""
+        self.shown += 1
+        print_line(item)
+
+    def show_rows(self, rows: pa.Table) -> None:
+        """Prints the lines of frames that columns have found."""
+        self.shown += rows.num_rows
+        parts, frames = np.asarray(rows["part"]), np.asarray(rows["frame"])
+        bounds = np.flatnonzero(np.diff(parts, prepend=-1, append=-1))
+        for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+            for line in self._parts[parts[begin]].lines(frames[begin:end]):
+                print_line(line)
+
+    def end(self, done: int = 0) -> None:
+        """Prints a window that was read; ``done`` are the bytes read."""
+        super().end(done)
+        self._parts = []
+
+
+class FrameLines(Assembly):
+    """The frames of connections that are usual, as lines; nothing is decoded before a line is asked for."""
+
+    def __init__(self, part: int, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._part = part
+        self._heads: dict[tuple[int, int], str] = {}
+        index = self.index
+        asked = np.where(index.request >= 0, index.kind[index.request], -1)
+        headed = np.array([*(kind.headed for kind in index.kinds), False])
+        contextual = np.array([*(bool(kind.context) for kind in index.kinds), False])
+        self._alone = headed[index.kind] | headed[asked] | (self.facts.numbered & (index.number < 0))
+        self._contextual = contextual[index.kind]
+
+    def batches(self) -> Iterator[Batch]:
+        """The frames, in any order."""
+        columns = self.index.time[self.frames], np.full(self.frames.size, self._part), self.frames
+        yield "frames", pa.record_batch([pa.array(column) for column in columns], ROWS)
+
+    def lines(self, frames: NDArray[Any]) -> Iterator[str]:
+        """The lines of frames, in this order."""
+        for begin in range(0, frames.size, TOGETHER):
+            yield from self._lines(frames[begin : begin + TOGETHER])
+
+    def _lines(self, frames: NDArray[Any]) -> Iterator[str]:
+        index, facts = self.index, self.facts
+        columns = (
+            index.connection, index.side, index.start, index.stop, index.position, index.time, index.number,
+            index.request, facts.numbered, facts.protocol, facts.schema, facts.api, facts.version, facts.role,
+            self._alone, self._contextual,
+        )  # fmt: skip
+        stream = self.streams.stream.data
+        for number, *row in zip(frames.tolist(), *(column[frames].tolist() for column in columns), strict=True):
+            (
+                flow, side, start, stop, offset, time_us, correlation_id, asked, numbered, protocol, key, api, version,
+                role, alone, contextual,
+            ) = row  # fmt: skip
+            data, schema = bytes(stream[start:stop]), registry[facts.schemas[key]]
+            context = context_of(index, facts, number) if contextual else {}
+            description = Description(
+                facts.apis[api] if api >= 0 else None,
+                None if version == NOT_THERE else version,
+                correlation_id if numbered else None,
+                facts.roles[role],
+            )
+            decoded = decode_bytes(schema, data, context, schema.limits, offset)
+            frame = Frame(facts.protocols[protocol], SIDES[side], offset, data, time_us, decoded, description)
+            if alone:
+                self._describe(frame, asked, stream)
+            latency_us = time_us - int(index.time[asked]) if asked >= 0 else None
+            yield line_of(frame, self._head(flow, side), latency_us)
+
+    def _describe(self, frame: Frame, asked: int, stream: memoryview) -> None:
+        """Fills in what only the protocol's dialogue can say of a frame, from a conversation of it and its request."""
+        conversation = Conversation(frame.protocol)
+        if asked >= 0:
+            start, stop = int(self.index.start[asked]), int(self.index.stop[asked])
+            conversation.receive(SIDES[int(self.index.side[asked])], bytes(stream[start:stop]))
+        for event in conversation.receive(frame.side, frame.data):
+            if isinstance(event, Frame):
+                frame.description, frame.reason = event.description, event.reason
+
+    def _head(self, flow: int, side: int) -> str:
+        """How the lines of one side of a connection begin."""
+        head = self._heads.get((flow, side))
+        if head is None:
+            client, server = (self._address(int(ends[flow])) for ends in (self.streams.client, self.streams.server))
+            name = f"{client}>{server}#{self._ordinals[flow]}"
+            sender, receiver = (server, client) if side else (client, server)
+            head = self._heads[flow, side] = line_head(self.file, name, sender, receiver)
+        return head

@@ -1,0 +1,123 @@
+"""A capture by columns for the commands that list it: window by window, in the order of time in each."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from typing import Generic, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from wirekit.capture.follow import Choice, Item, Link
+from wirekit.cli.common import say
+from wirekit.conversation import Frame, Quarantined
+from wirekit.pipeline.flows import Batch, Writer
+from wirekit.pipeline.inputs import Input, Job
+from wirekit.pipeline.packet_rows import Note
+from wirekit.pipeline.roads import LEAST_FOR_COLUMNS
+from wirekit.pipeline.summary import FileSummary, Summary
+from wirekit.road import tables
+from wirekit.road.assembly import Assembly
+from wirekit.tables.columns import Table
+
+T = TypeVar("T")
+
+
+class Windows(Writer, Generic[T]):
+    """Shows what a capture holds: rows of what columns read, and what objects read.
+
+    Attributes:
+        status: 1 if a file was not read to its end, as it was cut meanwhile.
+
+    Args:
+        files: of the capture, in order.
+        choice: how protocols are chosen.
+        rows: the schema of the batches of rows, with the column ``time``.
+        table: the table that the rows are of, if it is one.
+    """
+
+    assembly: Callable[..., Assembly] = Assembly
+    """Makes the batches of rows."""
+
+    def __init__(self, files: tuple[Input, ...], choice: Choice, rows: pa.Schema, table: Table | None = None) -> None:
+        super().__init__(Job(files, choice.protocol, choice.ports), Summary(), {})
+        self.status = 0
+        self._shown = {} if table is None else {table.name: table}
+        self._schema = rows
+        self._rows: list[pa.RecordBatch] = []
+        self._items: list[tuple[int, T]] = []
+
+    @abstractmethod
+    def take(self, link: Link, item: Item | None) -> Iterable[T]:
+        """Reports an item that objects read, None for the end of a connection; gives what is shown of it."""
+
+    @abstractmethod
+    def show_rows(self, rows: pa.Table) -> None:
+        """Shows rows."""
+
+    @abstractmethod
+    def show_item(self, item: T) -> None:
+        """Shows what ``take`` gave."""
+
+    def read(self) -> bool:
+        """Shows all of the capture; False, and nothing is shown, where objects must read it.
+
+        Objects must read a small capture whose packets are not in the order of time, too.
+        """
+        files = self.job.inputs
+        ordered = sum(each.size for each in files) < LEAST_FOR_COLUMNS
+        batches = tables.captured(
+            files, self.job, self.summary, self._shown, self.end, ordered=ordered, writer=self, assembly=self.assembly
+        )
+        if batches is None:
+            return False
+        for _, batch in batches:
+            self._rows.append(batch)
+        self.end()
+        return True
+
+    def end(self, done: int = 0) -> None:
+        """Shows a window that was read; ``done`` are the bytes read."""
+        rows, items = pa.Table.from_batches(self._rows, self._schema), self._items
+        self._rows, self._items = [], []
+        for shown in _in_order(rows, items):
+            if isinstance(shown, pa.Table):
+                self.show_rows(shown)
+            else:
+                self.show_item(shown)
+
+    def piece(self, name: str, link: Link, piece: Quarantined) -> Iterator[Batch]:
+        """Takes bytes of a connection that nobody could decode, and nothing else of it."""
+        self.take(link, piece)
+        return super().piece(name, link, piece)
+
+    def item(self, name: str, link: Link, item: Item | None) -> Iterator[Batch]:
+        """Takes an item that objects read."""
+        time_us = item.time_us if isinstance(item, Frame) else None
+        self._items += [(time_us or 0, shown) for shown in self.take(link, item)]
+        return super().item(name, link, item)
+
+    def note(self, file: int, count: FileSummary, position: int, length: int, payload: bytes, text: str) -> None:
+        """Says where a file was not read to its end."""
+        note = Note.loads(text)
+        if note.kind == "damaged":
+            self.status = 1
+            say(f"{self.job.inputs[file].name}: {note.text}")
+        super().note(file, count, position, length, payload, text)
+
+
+def _in_order(rows: pa.Table, items: list[tuple[int, T]]) -> Iterator[pa.Table | T]:
+    """Rows and items in the order of time; of equal times the rows come first, as they came."""
+    times = np.asarray(rows["time"].cast("int64"))
+    order = np.argsort(times, kind="stable")
+    items.sort(key=lambda each: each[0])
+    places = np.searchsorted(times[order], [time_us for time_us, _ in items], "right").tolist()
+    begin = 0
+    for (_, item), place in zip(items, places, strict=True):
+        if place > begin:
+            yield rows.take(order[begin:place])
+            begin = place
+        yield item
+    if begin < order.size:
+        yield rows.take(order[begin:])

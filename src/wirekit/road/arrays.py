@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Columns = dict[str, Any]
-"""Columns by name: arrays, or functions that make them when they are wanted."""
+"""Columns by name: arrays, or functions that make them when they are requested."""
 
 
 def codes_of(column: pa.Array) -> tuple[NDArray[Any], int]:
-    """Numbers from 0 that are equal where values are, and how many there may be; nulls are equal."""
+    """A number for each value, the same for equal values and for nulls; and the upper bound of these numbers."""
     coded = column.dictionary_encode()
     missing = len(coded.dictionary)
     return np.asarray(coded.indices.fill_null(missing)).astype(np.int64), missing + 1
 
 
 def how_many(keys: NDArray[Any], among: NDArray[Any]) -> NDArray[Any]:
-    """How often each key occurs among others."""
+    """For each key, how often it occurs in ``among``."""
     known, counts = np.unique(among, return_counts=True)
     if not known.size:
         return np.zeros(keys.size, np.int64)
@@ -39,7 +39,7 @@ def whole(column: pa.ChunkedArray) -> pa.Array:
 
 
 def joined(columns: list[pa.Array | None], sizes: list[int], kind: pa.DataType) -> pa.Array:
-    """Columns one behind the other; those that are not there are null."""
+    """Concatenates pieces of a column; a missing piece is null."""
     arrays = [
         pa.nulls(size, kind) if column is None else column.cast(kind)
         for column, size in zip(columns, sizes, strict=True)
@@ -48,7 +48,7 @@ def joined(columns: list[pa.Array | None], sizes: list[int], kind: pa.DataType) 
 
 
 def times(time: NDArray[Any], missing: NDArray[Any] | None = None) -> pa.Array:
-    """Microseconds as times; those that no reader can show are null."""
+    """Microseconds as timestamps; times that readers cannot represent are null."""
     beyond = (time < EARLIEST_US) | (time > LATEST_US)
     mask = beyond if missing is None else beyond | missing
     return pa.array(time, mask=mask).cast(pa.timestamp("us", "UTC"))
@@ -62,13 +62,13 @@ def days(time: NDArray[Any]) -> pa.Array:
 
 
 def small(numbers: NDArray[Any], missing: NDArray[Any]) -> pa.Array:
-    """Numbers as a column of 32 bits holds them; null where they do not fit."""
+    """Numbers as a column of 32 bits; null for numbers that do not fit."""
     beyond = missing | (numbers < -(1 << 31)) | (numbers >= 1 << 31)
     return pa.array(np.where(beyond, 0, numbers).astype(np.int32), mask=beyond)
 
 
 def table_of(table: Table, count: int, columns: Columns) -> pa.Table:
-    """The columns of a table; those that are not given are null."""
+    """A table from some of its columns; the others are null."""
     arrays = []
     for field in table.schema:
         column = columns.get(field.name)

@@ -1,6 +1,6 @@
 """Assembles table rows from decoded frames: calls of requests with their responses, and values from several rows.
 
-The rules are those of ``wirekit.pipeline.calls``, over whole columns.
+The rules are those of ``wirekit.pipeline.calls``, applied to whole columns.
 """
 
 from __future__ import annotations
@@ -47,24 +47,24 @@ if TYPE_CHECKING:
     from wirekit.pipeline.flows import Batch
 
 SEVERAL = (CALL_TOPICS, GROUP_EVENTS, OFFSETS)
-"""Tables that have several rows a call."""
+"""Tables with several rows for a call."""
 OF_CALLS = ("client", "is_replica", "error")
-"""Columns of ``calls`` that others depend on."""
+"""Columns of ``calls`` from which other columns are computed."""
 OUTCOMES = pa.array(["answered", "unanswered", "one_way", "event"])
 
 
 class Assembly:
-    """The tables of the connections that are usual.
+    """The tables of the usual connections of a window.
 
     Args:
-        file: the capture, as it was named to the run.
-        streams, index, contents: what was read of it.
-        address: of each endpoint's number the text.
-        begun: connections that were followed so far.
-        tables: those that are wanted, with the columns that are.
+        file: the name of the capture in the run.
+        streams, index, contents: the window.
+        address: returns the text of an endpoint.
+        begun: connections that were followed up to a point in this window.
+        tables: the requested tables, with the requested columns.
 
     Attributes:
-        ended: the begun connections whose row of ``connections`` is given.
+        ended: the begun connections that get their row of ``connections`` here.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Assembly:
         self.messages = [each for each in map(self._kept_messages, contents.messages) if each is not None]
 
     def batches(self) -> Iterator[Batch]:
-        """The tables that are wanted."""
+        """The requested tables."""
         makers: dict[str, Callable[[], pa.Table]] = {
             FRAMES.name: self._frame_table,
             CALLS.name: lambda: self._calls[0],
@@ -110,21 +110,21 @@ class Assembly:
         }
         for name, make in makers.items():
             if name in self._tables:
-                found = make()
-                if found.num_rows:
-                    wanted = found.select([column.name for column in self._tables[name].columns])
-                    for batch in wanted.to_batches():
+                rows = make()
+                if rows.num_rows:
+                    requested = rows.select([column.name for column in self._tables[name].columns])
+                    for batch in requested.to_batches():
                         yield name, batch
         yield from self._embedded()
 
     def count(self, summary: FileSummary) -> None:
-        """Counts what these connections carry."""
+        """Adds the frames, messages, checks and bytes of these connections to the summary of their file."""
         facts, frames = self.facts, self.frames
         codes = np.stack([facts.protocol[frames], facts.api[frames], facts.version[frames], facts.role[frames]])
         for (protocol, api, version, role), count in zip(*_counted(codes), strict=True):
             name = facts.apis[api] if api >= 0 else ""
-            known = None if version == NOT_THERE else version
-            summary.calls[facts.protocols[protocol], name, known, facts.roles[role]] += count
+            number = None if version == NOT_THERE else version
+            summary.calls[facts.protocols[protocol], name, number, facts.roles[role]] += count
         summary.checks.update(check.kind for _, each in self.checks for check in each)
         for each in self.messages:
             summary.messages[each[2].partition(".")[0]] += each[0].size
@@ -136,22 +136,22 @@ class Assembly:
                 summary.bytes[fate] += size
 
     def followed(self) -> Followed:
-        """What has to be known of the frames of begun connections that are in the tables."""
+        """The frames of begun connections that are in the tables."""
         failed = np.asarray(self._calls[0].column("error").is_valid())
         flows, connection = self.begun.flows, self.index.connection[self.first]
         calls, errors = (
             np.bincount(of_calls, minlength=self.index.odd.size)[flows] for of_calls in (connection, connection[failed])
         )
         facts = np.full(flows.size, None, object)
-        told = self._declared_of_connections(flows)
-        codes = [codes_of(column)[0] for column in told.values()]
+        declared = self._declared_of_connections(flows)
+        codes = [codes_of(column)[0] for column in declared.values()]
         for group in grouped(np.stack(codes)) if codes else ():
-            values = {name: column[int(group[0])].as_py() for name, column in told.items()}
+            values = {name: column[int(group[0])].as_py() for name, column in declared.items()}
             facts[group] = {name: value for name, value in values.items() if value is not None} or None
         return self._left_over(calls, errors, facts, whole(self._calls[0].column("client")))
 
     def undecoded(self) -> Followed:
-        """The same where their frames are not decoded here: without what calls and facts say."""
+        """The same for frames that are not decoded here, without calls, errors and facts."""
         flows = self.begun.flows
         none = np.zeros(flows.size, np.int64)
         return self._left_over(none, none, np.full(flows.size, None, object))
@@ -172,7 +172,7 @@ class Assembly:
         return Followed(flows, places, sizes, waiting, calls, errors, called, facts, contents.names, contents.most)
 
     def _called(self, flows: NDArray[Any], clients: pa.Array | None) -> NDArray[Any]:
-        """API, version and client's name of the calls of some connections, a set for each."""
+        """For each of some connections, the set of its calls, as ``Called``."""
         facts, found = self.facts, np.full(flows.size, frozenset(), object)
         there = facts.api[self.first] >= 0
         first = self.first[there]
@@ -200,7 +200,7 @@ class Assembly:
 
     @cached_property
     def _reached(self) -> NDArray[Any]:
-        """(flow, side) where the last frame ends that came in this window, or -1."""
+        """(flow, side) the end of the last frame that is not carried, or -1."""
         index = self.index
         behind = (index.begins[:-1] + self._carried)[index.connection]
         here = np.flatnonzero(np.arange(index.connection.size) >= behind)
@@ -208,17 +208,17 @@ class Assembly:
         np.maximum.at(reached, (index.connection[here], index.side[here]), index.stop[here])
         return reached
 
-    # Ids, and what all rows of a connection or call have
+    # Ids, and the columns that all rows of a connection or call have in common
 
     @cached_property
     def _ends(self) -> tuple[list[str], list[str]]:
-        """Of the flows, the texts of client and server."""
+        """The addresses of client and server of ``flows``."""
         streams = self.streams
         return tuple([self._address(int(end)) for end in ends[self.flows]] for ends in (streams.client, streams.server))  # type: ignore[return-value]
 
     @cached_property
     def _connection_ids(self) -> pa.Array:
-        """Of all flows; null for odd ones."""
+        """The ids of all flows' connections; null for odd flows."""
         found: list[str | None] = [None] * self.index.odd.size
         ordinals = self._ordinals[self.flows].tolist()
         for flow, client, server, ordinal in zip(self.flows.tolist(), *self._ends, ordinals, strict=True):
@@ -227,14 +227,14 @@ class Assembly:
 
     @cached_property
     def _ordinals(self) -> NDArray[Any]:
-        """The number of each flow's connection among those of its endpoints."""
+        """The number of each flow's connection among the connections between its endpoints."""
         ordinals = np.zeros(self.index.odd.size, np.int32)
         ordinals[self.begun.flows] = self.begun.ordinals
         return ordinals
 
     @cached_property
     def _addresses(self) -> dict[str, pa.Array]:
-        """The columns of addresses, of ``flows``."""
+        """The address columns of ``flows``."""
         columns = {}
         for side, ends in zip(SIDES, (self.streams.client, self.streams.server), strict=True):
             ports = ends[self.flows] & (1 << PORT_BITS) - 1
@@ -254,7 +254,7 @@ class Assembly:
 
     @cached_property
     def _frame_ids(self) -> pa.Array:
-        """Of ``frames``."""
+        """The ids of ``frames``."""
         index, frames = self.index, self.frames
         side = pa.array([f"-{name[0]}-" for name in SIDES]).take(pa.array(index.side[frames]))
         connection = self._connection_ids.take(pa.array(index.connection[frames]))
@@ -262,19 +262,19 @@ class Assembly:
 
     @cached_property
     def _positions(self) -> NDArray[Any]:
-        """Of ``frames``, where in their direction they begin."""
+        """The offsets of ``frames`` in their direction."""
         return self.index.position[self.frames]
 
     @cached_property
     def _place(self) -> NDArray[Any]:
-        """Of each frame, its place among ``frames``."""
+        """For each frame of the index, its place in ``frames``."""
         place = np.zeros(self.index.connection.size, np.int64)
         place[self.frames] = np.arange(self.frames.size)
         return place
 
     @cached_property
     def _call_ids(self) -> pa.Array:
-        """Of the calls."""
+        """The ids of the calls."""
         return self._frame_ids.take(pa.array(self._place[self.first]))
 
     def _protocols(self, frames: NDArray[Any]) -> pa.Array:
@@ -344,7 +344,7 @@ class Assembly:
 
     @cached_property
     def _calls(self) -> tuple[pa.Table, dict[str, pa.Table]]:
-        """``calls``, and the tables that have several rows a call."""
+        """The table ``calls``, and the tables with several rows for a call."""
         index, facts, first, response = self.index, self.facts, self.first, self.response
         count = first.size
         answered = response >= 0
@@ -391,7 +391,7 @@ class Assembly:
         return self._calls[1][table]
 
     def _declared_of_calls(self) -> dict[str, pa.Array]:
-        """The declared columns of ``calls``: the last value that is not null, a response's behind a request's."""
+        """The declared columns of ``calls``: the last value that is not null; the response comes after the request."""
         pieces: list[list[tuple[NDArray[Any], dict[str, pa.Array]]]] = [[], []]
         for frames, declared in self.contents.rows:
             if declared.table == CALLS.name and frames.size:
@@ -416,7 +416,7 @@ class Assembly:
         return found
 
     def _count_messages(self, topics: Topics, columns: dict[str, Any]) -> None:
-        """Adds how many messages a call carried."""
+        """Adds the number of messages in each call."""
         holds = np.zeros(self.first.size, bool)
         for frames in self.contents.holders:
             calls = self.call_of[frames]
@@ -501,7 +501,7 @@ class Assembly:
         return found
 
     def _bytes(self) -> dict[str, NDArray[Any]]:
-        """Payload bytes by what became of them, of all flows and both sides, so far."""
+        """Payload bytes so far by fate, for all flows and both sides."""
         streams, tails, begun = self.streams, self.index.tails, self.begun
         starts = streams.starts.copy()
         starts[begun.flows] = begun.places
@@ -555,7 +555,7 @@ class Assembly:
         return pa.array(["fetched", "replicated", "produced", "pushed"]).take(pa.array(which))
 
     def _embedded(self) -> Iterator[Batch]:
-        """The rows that messages of some topics hold, message by message."""
+        """The rows that are embedded in messages of some topics, read message by message."""
         tables = [self._tables[each.name] for each in (GROUP_EVENTS, OFFSETS) if each.name in self._tables]
         found = {table.name: Rows(table.schema) for table in tables}
         if not found:
@@ -595,6 +595,6 @@ class Assembly:
 
 
 def _counted(codes: NDArray[Any]) -> tuple[list[list[int]], list[int]]:
-    """The columns that occur, and how often."""
+    """The distinct columns of codes, and how often each occurs."""
     groups = grouped(codes)
     return [codes[:, group[0]].tolist() for group in groups], [group.size for group in groups]

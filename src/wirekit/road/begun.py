@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from wirekit.conversation import Names
 
 Called = tuple[str, int, tuple[str | None, ...]]
-"""API and version of a call, and what the client calls itself; nothing where that was not read."""
+"""API and version of a call, and the client's name for itself, empty where that was not read."""
 CONVERSATION = np.dtype(
     [
         ("connection", np.int64),
@@ -38,12 +38,19 @@ CONVERSATION = np.dtype(
         ("follower", object),
     ]
 )
-"""A conversation: its connection, which is a flow of a window or a row of ``States``; the protocol's name; calls in the
-tables so far, and those with an error; payload bytes by side and fate, without those of skipped frames; by side, bytes
-of frames that no object has followed; the bytes that the last of them states, and those that a frame may have, as both
-sides have agreed, or 0; the calls that no object has followed, as ``Called``; columns of ``connections``; what
-declared names stand for; whether objects have to tell its end, as they know of calls that wait or of the end of a side;
-the ``Follower`` of what objects have followed, its state as bytes, or None if that is nothing."""
+"""A conversation that columns follow.
+
+- ``connection``: a flow of a window, or a row of ``States``; ``protocol``: its name.
+- ``calls``, ``errors``: calls in the tables so far, and those with an error.
+- ``sizes``: payload bytes by side and fate, without those of skipped frames.
+- ``skipped``: by side, bytes of frames that columns have read, so that objects skip them.
+- ``stated``, ``most``: the frame size that the last of these frames states, and the largest size that both sides have
+  agreed on; 0 for none.
+- ``called``: the calls in these frames, as ``Called``; ``facts``: columns of ``connections``; ``names``: the meanings
+  of declared names.
+- ``waits``: whether objects must report its end, because they know of waiting calls or of the end of a side.
+- ``follower``: the ``Follower`` of the frames that objects have read, its state as bytes, or None if there are none.
+"""
 CARRIED = np.dtype(
     [
         ("connection", np.int64),
@@ -53,8 +60,8 @@ CARRIED = np.dtype(
         ("data", object),
     ]
 )
-"""A frame that nobody has told of: its connection, as above; 0 for the client's; where in its direction it begins; when
-its last byte was captured, microseconds since the epoch; its bytes."""
+"""A frame that is not reported yet: its connection, as in ``CONVERSATION``; its side, 0 for the client; its offset in
+its direction; the capture time of its last byte, microseconds since the epoch; its bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +69,14 @@ class Begun:
     """Connections of a window that have been followed to a point at which nothing is pending, by flow.
 
     Attributes:
-        conversations: of each what was known there.
-        ordinals: their numbers among those of their endpoints.
+        conversations: the state of each at that point.
+        ordinals: the number of each among the connections between its endpoints.
         places: (connection, side) where the next frame begins in ``Streams.stream``.
-        final: whether they end in this window, so that no answer comes later.
-        ends: whether nothing is left to tell of them then, if all of it is whole frames.
-        unheard: (connection, side) whether nothing came before. Where the handshake is missing, too, the first frame
-            has to be clean, and its layout to say all of it: objects would search for one.
-        carried: frames of earlier windows, which come first: requests that wait, and what may depend on them.
+        final: whether the connection ends in this window, so that no answer comes later.
+        ends: whether the end needs no further report if all bytes are whole frames.
+        unheard: (connection, side) whether the side has sent nothing so far. If the handshake is missing as well, its
+            first frame must be clean and without a header in front; otherwise objects search for a frame.
+        carried: frames of earlier windows, which come first: waiting requests, and frames that may depend on them.
     """
 
     conversations: NDArray[Any]
@@ -82,11 +89,11 @@ class Begun:
 
     @property
     def flows(self) -> NDArray[Any]:
-        """Their numbers, in order."""
+        """The numbers of the flows, ascending."""
         return self.conversations["connection"]
 
     def only(self, which: NDArray[Any]) -> Begun:
-        """Some of them, without what they carry."""
+        """Some of the connections, without carried frames."""
         kept = {each.name: getattr(self, each.name)[which] for each in fields(self) if each.name != "carried"}
         return Begun(**kept, carried=self.carried[:0])
 
@@ -97,12 +104,12 @@ class Followed:
 
     Attributes:
         flows: the connections.
-        places, sizes: (connection, side) where they end in ``Streams.stream``, and their bytes.
-        waiting: those that are not in the tables, in the order of arrival.
-        calls, errors: how many calls they are, and how many of these have an error.
-        called: of each the set of its calls, as ``Called``.
-        facts: columns of the table ``connections``.
-        names, most: by flow, what ``Skipped`` has of them.
+        places, sizes: (connection, side) where the frames end in ``Streams.stream``, and how many bytes they have.
+        waiting: frames that are not in the tables yet, in the order of arrival.
+        calls, errors: the number of calls, and of those with an error.
+        called: for each connection the set of its calls, as ``Called``.
+        facts: for each connection, columns of the table ``connections``.
+        names, most: by flow, the attributes of ``Skipped``.
     """
 
     flows: NDArray[Any]
@@ -118,7 +125,7 @@ class Followed:
 
 
 def conversations(connections: Sequence[int] | NDArray[Any], protocols: Any = "") -> NDArray[Any]:
-    """Those of connections of which nothing has come so far."""
+    """New conversations, without any frame."""
     found = np.zeros(len(connections), CONVERSATION)
     found["connection"], found["protocol"] = connections, protocols
     found["called"], found["facts"], found["names"], found["follower"] = frozenset(), None, None, None

@@ -1,4 +1,4 @@
-"""The loops of ``kernels``, compiled once a machine and stored with the generated kernels."""
+"""The loops of ``kernels``, compiled once per machine and cached with the generated kernels."""
 
 from __future__ import annotations
 

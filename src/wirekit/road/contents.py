@@ -43,10 +43,10 @@ class Facts:
     """Facts of the frames of an index, as arrays.
 
     Attributes:
-        protocol, api, schema, role: places in the lists of the same names; ``api`` of none is -1.
+        protocol, api, schema, role: places in ``protocols``, ``apis``, ``schemas`` and ``roles``; no API is -1.
         version: ``NOT_THERE`` for none.
-        numbered: whether it has a correlation id.
-        answered: whether it is a request that gets a response.
+        numbered: whether the frame has a correlation id.
+        answered: whether the frame is a request that gets a response.
     """
 
     protocols: list[str]
@@ -74,7 +74,7 @@ class Group:
 
 @dataclass(slots=True)
 class Messages:
-    """Messages of frames of one kind: of each the frame, and its columns."""
+    """Messages in frames of one kind: the frame and the columns of each."""
 
     frames: NDArray[Any]
     columns: dict[str, pa.Array]
@@ -86,16 +86,16 @@ class Contents:
     """The contents of the frames.
 
     Attributes:
-        facts: of all frames.
-        odd: of each connection, whether it is left to objects.
-        gaps: of each frame, bytes at its end that no field explains.
-        kept: of each frame, False for those of begun connections that are left to objects: requests that wait, and
-            what comes behind them where that matters.
+        facts: the facts of all frames.
+        odd: for each connection, whether it is left to objects.
+        gaps: for each frame, the bytes at its end that no field explains.
+        kept: for each frame, whether it is written to the tables now. False in begun connections for waiting requests,
+            and for the frames behind them where these depend on the answers.
         rows: declared rows, with the frame of each.
         messages: the messages.
-        checks: of frames that are usual but for failed checks, by number, what failed.
-        holders: the frames of which messages are declared.
-        names, most: of begun connections, by flow, what ``Skipped`` has of the frames in ``kept``.
+        checks: the failed checks of frames that are usual otherwise, by frame.
+        holders: the frames that are declared to hold messages.
+        names, most: for begun connections, by flow, the attributes of ``Skipped`` for the frames in ``kept``.
     """
 
     facts: Facts
@@ -114,9 +114,9 @@ def read_contents(stream: NDArray[Any], index: Index, begun: Begun | None = None
     """Decodes the frames of an index.
 
     Args:
-        stream: the bytes that the index is about.
-        index: the frames; those of odd connections are not looked at.
-        begun: connections that were followed so far.
+        stream: ``Streams.stream``.
+        index: the frames; those of odd connections are ignored.
+        begun: connections that were followed up to a point in this window.
     """
     reader = _Reader(stream, index, begun or nothing_begun())
     try:
@@ -126,13 +126,13 @@ def read_contents(stream: NDArray[Any], index: Index, begun: Begun | None = None
 
 
 def outline(stream: NDArray[Any], index: Index, begun: Begun) -> Contents | None:
-    """What can be said of begun connections before their frames are decoded: ``facts`` and ``kept``.
+    """``facts`` and ``kept`` of begun connections, without decoding their frames.
 
     Args:
-        stream, index, begun: as of ``read_contents``.
+        stream, index, begun: the same as for ``read_contents``.
 
     Returns:
-        None where it depends on what the frames hold: they may give names, or agree on a size.
+        None if these depend on the contents of frames, which may declare names or agree on a frame size.
     """
     reader = _Reader(stream, index, begun)
     try:
@@ -149,11 +149,11 @@ class _Reader:
         self.of_frame = np.full(index.kind.size, -1, np.int64)  # the group of each frame
         self.row_of = np.zeros(index.kind.size, np.int64)
         self.names: dict[str, _Names] = {}
-        self.agreed: list[tuple[NDArray[Any], NDArray[Any]]] = []  # frames, and the most bytes that they allow
-        self._naming = np.zeros(index.kind.size, bool)  # whether a frame gives names, or agrees on a size
+        self.agreed: list[tuple[NDArray[Any], NDArray[Any]]] = []  # frames, and the frame sizes that they allow
+        self._naming = np.zeros(index.kind.size, bool)  # whether a frame declares names, or agrees on a frame size
 
     def read(self) -> Contents:
-        """All of them."""
+        """The contents of all frames."""
         contents = self._undecoded()
         facts, index = contents.facts, self.index
         for members in _alike(facts, index):
@@ -179,7 +179,7 @@ class _Reader:
         return contents
 
     def outline(self) -> Contents | None:
-        """What is known before frames are decoded; None where it depends on what they hold."""
+        """The contents without decoding, see the function of this name."""
         contents = self._undecoded()
         facts, index = contents.facts, self.index
         for members in _alike(facts, index):
@@ -202,12 +202,12 @@ class _Reader:
         return None if self.odd.any() else contents
 
     def _undecoded(self) -> Contents:
-        """Facts of the index alone."""
+        """The contents that follow from the index alone."""
         count = self.index.kind.size
         return Contents(_facts(self.index), self.odd, np.zeros(count, np.int64), np.ones(count, bool))
 
     def release(self) -> None:
-        """Lets go of the frames, which know the reader: a circle would hold their arrays long after the window."""
+        """Drops the references to the frames: they refer to the reader, and the cycle would keep their arrays alive."""
         self.groups.clear()
         self.names.clear()
 
@@ -231,7 +231,7 @@ class _Reader:
         more += paths_of_refusals(refusals)
         try:
             fields = plan.fields(key, more, context)
-        except (Unfit, Misuse):  # nothing of the layout can be in columns
+        except (Unfit, Misuse):  # the layout does not fit columns
             self._doubt(members)
             return
         batch, states = scan_ranges(
@@ -274,7 +274,7 @@ class _Reader:
         self.groups.append(Group(plan, key, frames, kind.silent))
 
     def _explained(self, frame: int, key: str, batch: pa.RecordBatch, context: dict[str, Any]) -> bool:
-        """Whether all bytes of a frame are in fields, where a batch says that some are in no column."""
+        """Whether the bytes of a frame that are in no column of its batch are in fields that have no column."""
         if b"wirekit.left_out" not in batch.schema.metadata:
             return False
         data = self.stream[int(self.index.start[frame]) : int(self.index.stop[frame])].tobytes()
@@ -282,39 +282,40 @@ class _Reader:
         return decoded.error is None and not decoded.gaps
 
     def _failed(self, frame: int, key: str, judged: frozenset[str], context: dict[str, Any]) -> list[Check]:
-        """The failed checks of a frame, none where something else is unusual, too."""
+        """The failed checks of a frame; empty if anything else in it is unusual as well."""
         if self.index.connection[frame] in self.begun.flows[self.begun.unheard.any(axis=1)]:
             return []
         data = self.stream[int(self.index.start[frame]) : int(self.index.stop[frame])].tobytes()
         decoded = decode(data, key, context=context)
         failed = [check for check in decoded.checks if check.status == "bad"]
-        known = decoded.error is None and not decoded.gaps and all(check.path in judged for check in failed)
-        return failed if known else []
+        usual = decoded.error is None and not decoded.gaps and all(check.path in judged for check in failed)
+        return failed if usual else []
 
     def _bound(self, frames: Frames, path: str) -> None:
-        """Leaves connections to objects that have a frame above what they agreed on."""
+        """Leaves connections to objects that have a larger frame than the two sides have agreed on."""
         index = self.index
         most = np.asarray(fitted(Scope(frames).path(path), "bigint").fill_null(0))
-        said = np.flatnonzero(most > 0)
-        if said.size:
-            self._doubt(frames.numbers[said[self._largest[index.connection[frames.numbers[said]]] > most[said]]])
-            self.agreed.append((frames.numbers[said], most[said]))
-            self._naming[frames.numbers[said]] = True
+        rows = np.flatnonzero(most > 0)
+        if rows.size:
+            numbers = frames.numbers[rows]
+            self._doubt(numbers[self._largest[index.connection[numbers]] > most[rows]])
+            self.agreed.append((numbers, most[rows]))
+            self._naming[numbers] = True
 
     @cached_property
     def _largest(self) -> NDArray[Any]:
-        """Of each connection, the bytes of its largest frame."""
+        """For each connection, the size of its largest frame in bytes."""
         largest = np.zeros(self.index.odd.size, np.int64)
         np.maximum.at(largest, self.index.connection, self.index.stop - self.index.start)
         return largest
 
     def _stay_within(self) -> None:
-        """Leaves begun connections to objects that have a frame above what they agreed on earlier."""
+        """Leaves begun connections to objects that have a larger frame than was agreed in earlier windows."""
         flows, most = self.begun.flows, self.begun.conversations["most"]
         self.odd[flows] |= (most > 0) & (self._largest[flows] > most)
 
     def _hand_over(self, contents: Contents) -> None:
-        """Collects what objects have to know of the frames of begun connections."""
+        """Collects the names and agreed sizes in begun connections, for objects that may continue them."""
         for name, names in self.names.items():
             for flow, key, columns in names.last(self.begun.flows, contents.kept):
                 contents.names.setdefault(flow, {}).setdefault(name.partition(".")[2], {})[key] = columns
@@ -325,7 +326,7 @@ class _Reader:
                 contents.most[int(flows[place])] = int(most[place])
 
     def _silence(self, facts: Facts) -> None:
-        """Notes the requests that ask for no response; one that gets it is unusual."""
+        """Marks the requests that ask for no response; a connection with a response to one is left to objects."""
         for group in self.groups:
             if group.silent is not None and group.frames.batch.num_rows:
                 path, value = group.silent
@@ -336,10 +337,10 @@ class _Reader:
         self._doubt(responses[~facts.answered[asked[responses]]])
 
     def _cut(self, facts: Facts, kept: NDArray[Any]) -> None:
-        """Leaves to objects the requests that wait for a later window, and where these matter all behind them.
+        """Marks requests that wait for a later window, and the frames that depend on them, as not kept.
 
-        They matter where they or later frames give names, where the protocol is in order and a later request is
-        answered, and where their answers have to be looked at.
+        Later frames depend on a waiting request if the request or a later frame declares names, if the protocol answers
+        in order and a later request is answered already, or if the answer must be examined by objects.
         """
         index = self.index
         answers = index.request >= 0
@@ -373,7 +374,7 @@ class _Reader:
         self._doubt(frames.numbers[rows])
 
     def _asked(self, frames: Frames, value: Value, kind: str) -> Values:
-        """A value of the requests that frames answer."""
+        """A value of the requests that some frames answer."""
         requests = self.index.request[frames.numbers]
         groups = np.where(requests >= 0, self.of_frame[requests], -1)
         pieces: list[pa.Array] = []
@@ -390,7 +391,7 @@ class _Reader:
         return Values(pa.concat_arrays(pieces).take(pa.array(places, mask=places < 0)))
 
     def _name(self) -> None:
-        """Collects what numbers and texts stand for on each connection."""
+        """Collects the names that are declared on each connection."""
         given: dict[str, list[tuple[NDArray[Any], Values, dict[str, Values]]]] = {}
         for (name, kind), before in self._named_before().items():
             frames, named, texts = zip(*before, strict=True)
@@ -412,17 +413,17 @@ class _Reader:
             self.odd[names.crowded] = True
 
     def _named_before(self) -> dict[tuple[str, pa.DataType], list[tuple[int, Any, dict[str, Any]]]]:
-        """Names that begun connections gave earlier, as if their first frames did.
+        """The names that begun connections declared in earlier windows, as if their first frames declared them.
 
         Connections with a key or text that columns cannot hold are left to objects.
 
         Returns:
-            (frame, key, columns) of each, by name and by the type of keys.
+            (frame, key, columns) for each, by name and type of key.
         """
         found: dict[tuple[str, pa.DataType], list[tuple[int, Any, dict[str, Any]]]] = {}
-        told = self.begun.conversations
-        told = told[told["names"].astype(bool)]
-        columns_of = (told[each].tolist() for each in ("connection", "protocol", "names"))
+        conversations = self.begun.conversations
+        named = conversations[conversations["names"].astype(bool)]
+        columns_of = (named[each].tolist() for each in ("connection", "protocol", "names"))
         for flow, protocol, names in zip(*columns_of, strict=True):
             frame = int(self.index.begins[flow])
             if self.odd[flow] or frame == int(self.index.begins[flow + 1]):
@@ -442,11 +443,11 @@ class _Reader:
 
 
 class _Names:
-    """The names of keys on connections, each from the frame that declares it on.
+    """The names of keys on connections; a name is valid from the frame that declares it.
 
     Args:
-        connection: of each frame.
-        pieces: (frames, keys, columns) that say so.
+        connection: the connection of each frame.
+        pieces: (frames, keys, columns) of the declarations.
     """
 
     def __init__(self, connection: NDArray[Any], pieces: list[tuple[NDArray[Any], Values, dict[str, Values]]]) -> None:
@@ -480,7 +481,7 @@ class _Names:
             self._columns[name] = values, np.where(last >= begin, last, -1)
 
     def last(self, flows: NDArray[Any], kept: NDArray[Any]) -> Iterator[tuple[int, Any, dict[str, Any]]]:
-        """The names of keys on some connections after their last frame in ``kept``: connection, key, columns."""
+        """(connection, key, columns) of the names on some connections after their last frame in ``kept``."""
         group, frame = np.divmod(self._given, self._count)
         here = np.flatnonzero(kept[frame] & np.isin(group // self._known.size, flows))
         here = here[np.append(np.diff(group[here]) != 0, True)] if here.size else here
@@ -501,7 +502,7 @@ class _Names:
         return fitted(keys, "string" if self._text else "bigint")
 
     def _numbers(self, keys: pa.Array) -> NDArray[Any]:
-        """Keys as numbers, -1 for a text that none of them is."""
+        """Keys as numbers, -1 for a text that is not among the declared keys."""
         if self._coded is not None:
             found = pc.index_in(keys, value_set=self._coded)
             return np.asarray(found.fill_null(-1)).astype(np.int64)
@@ -543,12 +544,13 @@ def _at(values: pa.Array, rows: NDArray[Any]) -> pa.Array:
 
 
 def _unusual_answers(asked: Kind, frames: Frames) -> NDArray[Any]:
-    """Which of the answers to requests of a kind are left to the dialogue."""
+    """For each answer to requests of a kind, whether it is left to the dialogue."""
     unusual = np.zeros(frames.numbers.size, bool)
-    for said, usual in ((asked.refusal, True), (asked.unusual_answer, False)):
-        if said is not None:
-            found = fitted(Scope(frames).path(said[0]), "bigint")
-            unusual |= np.asarray(pc.fill_null(pc.equal(found, said[1]), not usual)) != usual
+    for declared, usual in ((asked.refusal, True), (asked.unusual_answer, False)):
+        if declared is not None:
+            path, number = declared
+            values = fitted(Scope(frames).path(path), "bigint")
+            unusual |= np.asarray(pc.fill_null(pc.equal(values, number), not usual)) != usual
     return unusual
 
 
@@ -595,7 +597,10 @@ def _facts(index: Index) -> Facts:
 
 
 def _alike(facts: Facts, index: Index) -> list[NDArray[Any]]:
-    """Frames that are decoded together: of one kind, layout and, where that matters, kind or version of the request."""
+    """Groups of frames that are decoded together: of one layout and kind.
+
+    If decoding depends on the request, the requests of a group are of one kind and version as well.
+    """
     rows = np.flatnonzero(~index.odd[index.connection])
     if not rows.size:
         return []

@@ -27,7 +27,7 @@ class Conversations:
     """The conversations that columns follow, by row of ``States``; ``States.begun`` marks these rows.
 
     Attributes:
-        rows: as ``CONVERSATION`` has them, in the order of their connections.
+        rows: the ``CONVERSATION`` rows, ordered by connection.
 
     Args:
         states: the TCP state of all flows.
@@ -45,11 +45,11 @@ class Conversations:
         return sum(map(len, self._carried["data"].tolist()))
 
     def add(self, rows: NDArray[Any], carried: NDArray[Any] = NO_FRAMES) -> None:
-        """Adds conversations, as ``CONVERSATION`` and ``CARRIED`` have them; ``compact`` makes them visible."""
+        """Adds ``CONVERSATION`` rows and their ``CARRIED`` frames; ``compact`` makes them visible."""
         self._added.append((rows, carried))
 
     def compact(self) -> None:
-        """Includes what was added, and drops the conversations that objects follow or that have ended."""
+        """Includes the added conversations, and drops those that objects follow or that have ended."""
         begun = self._states.begun
         kept = (each[begun[each["connection"]]] for each in (self.rows, self._carried))
         rows, self._carried = (np.concatenate(each) for each in zip(kept, *self._added, strict=True))

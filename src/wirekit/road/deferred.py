@@ -38,26 +38,26 @@ if TYPE_CHECKING:
     from wirekit.capture.follow import Item, Link
 
 _OF_CONVERSATION = ("protocol", "most", "names")
-"""What the frames of a unit depend on."""
+"""The fields of a conversation on which the frames of a unit depend."""
 
 
 class LongFlow:
-    """A flow that reaches over several windows: its rows, counts and units, in an attempt of its own.
+    """A flow with several windows: its rows, counts and units, in an attempt of its own.
 
-    To be used as a context manager: what it has written goes away when the block raises.
+    To be used as a context manager, which removes the written files if the block raises.
 
     Attributes:
         flow: its number in the table ``packets``.
-        sink, summary: its rows, and what was counted.
-        units: what is to be decoded.
-        plain: False if something behind the first unit may depend on what the units hold.
+        sink, summary: its rows and counts.
+        units: the units that other tasks decode.
+        plain: False if anything behind the first unit may depend on the contents of units.
 
     Args:
         attempts: the folder of all attempts, a path or a URI.
         task: number of the task.
         attempt: a name that no other attempt has.
-        flow: as above.
-        before: bytes of the flow that are decoded at once, before the first unit.
+        flow: its number in the table ``packets``.
+        before: bytes of the flow that are decoded at once, in front of the first unit.
     """
 
     def __init__(self, attempts: str | os.PathLike[str], task: int, attempt: str, flow: int, before: int) -> None:
@@ -75,11 +75,11 @@ class LongFlow:
         self.sink.__exit__(error, *more)
 
     def take(self, file: str, streams: Streams, index: Index, begun: Begun, address: Any) -> Followed | None:
-        """Stores the frames of a window as a unit; None if they are to be decoded at once.
+        """Stores the frames of a window as a unit; None if they must be decoded at once.
 
         Args:
-            file: what the capture is called.
-            streams, index, begun, address: of the window, as ``Assembly`` takes them.
+            file: the name of the capture in the run.
+            streams, index, begun, address: the window, as for ``Assembly``.
         """
         self._left -= streams.stream.size
         if self._left >= 0 or streams.odd.size != 1 or not begun.flows.size or index.odd[0]:
@@ -103,10 +103,10 @@ class LongFlow:
             "waiting": followed.waiting["position"].tolist(),
         }
         size = int(streams.stops.max())
-        told = json.dumps(stored(about)).encode()
+        header = json.dumps(stored(about)).encode()
         name = f"{self._attempt}/unit-{len(self.units):05}"
         with self._folder.create(name) as target:
-            for array in (np.frombuffer(told, np.uint8), *(getattr(streams, name) for name in _ARRAYS)):
+            for array in (np.frombuffer(header, np.uint8), *(getattr(streams, name) for name in _ARRAYS)):
                 write_array(target, array, allow_pickle=False)
             target.write(streams.stream[:size])  # without the frames that are carried
         identity = connection_id(file, ends[0], ends[1], int(begun.ordinals[0]))
@@ -114,7 +114,7 @@ class LongFlow:
         return followed
 
     def seen(self, items: Iterable[tuple[Link, Item | None]]) -> Iterator[tuple[Link, Item | None]]:
-        """Looks at what objects give: to find frames where bytes are missing or wrong, they need those before."""
+        """Passes on the items of objects; bytes that are missing or wrong make the flow depend on earlier frames."""
         for link, item in items:
             usual = item is None or (isinstance(item, Frame) and failure(item) is None)
             ending = isinstance(item, Quarantined) and item.reason == ENDED_INSIDE
@@ -122,7 +122,7 @@ class LongFlow:
             yield link, item
 
     def dumps(self) -> str:
-        """As a task says it: ``Outstanding.dumps``, or that of the manifest if there are no units."""
+        """The result of the task: ``Outstanding.dumps``, or ``Manifest.dumps`` if there are no units."""
         manifest = self.sink.finish(self.summary)
         outstanding = Outstanding(self.flow, self.plain, manifest, tuple(self.units))
         return outstanding.dumps() if self.units else manifest.dumps()
@@ -183,4 +183,4 @@ def _decode(store: Folder, unit: Unit, job: Job, summary: Summary) -> tuple[Deco
 
 
 _ARRAYS: Sequence[str] = tuple(each.name for each in fields(Streams) if each.name not in ("order", "begins", "stream"))
-"""The arrays of ``Streams`` that a unit has in front of its bytes."""
+"""The arrays of ``Streams`` that a unit stores in front of its bytes."""

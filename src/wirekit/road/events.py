@@ -44,10 +44,12 @@ def segment_of(packets: Packets, row: int, files: list[int]) -> Segment:
 
 
 def events(streams: Streams, flow: int, places: tuple[int, int] | None = None) -> Iterator[tuple[int, Event]]:
-    """Bytes and ends of both sides of a plain connection in the order of their ranks, which are with them.
+    """(rank, event) for the bytes and the ends of both sides of a plain connection, in the order of their ranks.
 
     Args:
-        places: of each side, where in ``Streams.stream`` what is wanted begins; by default where its bytes do.
+        streams: the window.
+        flow: the connection.
+        places: the place in ``Streams.stream`` from which each side is read; by default the begin of its bytes.
     """
     begins = streams.starts[flow].tolist() if places is None else places
     stops, ended = streams.stops[flow].tolist(), streams.ended[flow, :, 0].tolist()
@@ -60,7 +62,7 @@ def events(streams: Streams, flow: int, places: tuple[int, int] | None = None) -
 
 
 def _events_of(streams: Streams, flow: int, side: int, begin: int) -> Iterator[tuple[int, Event]]:
-    """Those of one side."""
+    """The events of one side."""
     name, first = SIDES[side], int(streams.starts[flow, side])
     before = int(streams.offsets[flow, side])
     stop, piece = int(streams.stops[flow, side]), int(streams.pieces[flow, side])

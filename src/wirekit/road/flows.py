@@ -1,4 +1,4 @@
-"""Writes the tables by columns from rows of the table ``packets``, which tasks of Spark pass on, window by window."""
+"""Writes the tables by columns from rows of the table ``packets``, window by window, for tasks of Spark."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def flow_batches(
     tables: Mapping[str, Table] = FROM_INPUTS,
     long: LongFlow | None = None,
 ) -> Iterator[Batch]:
-    """The tables of packets, as ``wirekit.pipeline.flows.flow_batches`` gives them, by columns.
+    """The tables of rows of ``packets`` by columns, the same as of ``wirekit.pipeline.flows.flow_batches``.
 
     Args:
-        windows: rows of the table ``packets``, of one capture after the other.
+        windows: rows of the table ``packets``, capture by capture.
         job: the captures by number, and how protocols are chosen.
         summary: is counted up.
         tables: those that are wanted, with the columns that are.

@@ -1,7 +1,7 @@
 """The frame index: the place, the kind and the request of each frame of plain connections.
 
-The protocol of a connection is recognised once, as by objects; all other work is done for all frames together. A
-connection with anything unusual becomes odd, and none of its frames is in the index.
+The protocol is recognised once for each connection; everything else is done for all frames together. A connection with
+anything unusual becomes odd, and the index has none of its frames.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ class Index:
     """The frames of plain connections, by connection and in the order of arrival.
 
     Attributes:
-        protocols: of each flow, the name of its protocol; "" for flows that carry nothing, or are odd.
+        protocols: for each flow, the name of its protocol; "" for flows without payload and odd flows.
         kinds: all kinds of frames.
-        connection, side: of each frame, its flow, and 0 for the client.
-        start, stop: where it lies in ``Streams.stream``.
-        position: where in its direction it begins.
-        time: when its last byte was captured, microseconds since the epoch.
+        connection, side: the flow of each frame, and its side, 0 for the client.
+        start, stop: its range in ``Streams.stream``.
+        position: its offset in its direction.
+        time: the capture time of its last byte, microseconds since the epoch.
         kind: its place in ``kinds``.
         number: its correlation id.
-        version: its version where a field says it.
-        request: of a response, the place of its request in the index; else -1.
-        odd: of each flow, whether it is not in the index.
-        begins: where the frames of each flow begin.
-        tails: (flow, side) where in ``Streams.stream`` a frame begins that is not all there; or the end.
+        version: its version, if a field states it.
+        request: for a response, the place of its request in the index; else -1.
+        odd: for each flow, whether it is odd.
+        begins: the place in the index of the first frame of each flow.
+        tails: (flow, side) the place in ``Streams.stream`` of a cut frame, or of the end of the side.
     """
 
     protocols: list[str]
@@ -80,13 +80,13 @@ def index_frames(
     *,
     whole: bool = True,
 ) -> Index:
-    """The frame index of the plain connections that are whole in a window, and of those that are begun.
+    """The frame index of the plain connections that lie within a window, and of begun connections.
 
     Args:
-        streams: the flows; ``stream`` gets the frames that are carried, at its end.
+        streams: the flows; the carried frames are appended to ``stream``.
         choice: how protocols are chosen.
-        address: gives the text of an endpoint.
-        begun: connections that were followed so far.
+        address: returns the text of an endpoint.
+        begun: connections that were followed up to a point in this window.
         whole: False for the frames of begun connections alone.
     """
     begun = begun or nothing_begun()
@@ -130,7 +130,7 @@ def index_frames(
 
 
 def recognised(streams: Streams, choice: Choice, address: Callable[[int], str], odd: NDArray[Any]) -> list[str]:
-    """The protocol of each flow that is not odd, "" for those that carry nothing; the others become odd."""
+    """The protocol of each flow, "" for odd flows and those without payload; unrecognised flows become odd."""
     recognise_known = partial(recognise, sides_known=True, rivals=False)
     remembered = lru_cache(_REMEMBERED)(recognise_known)
 
@@ -152,16 +152,16 @@ def recognised(streams: Streams, choice: Choice, address: Callable[[int], str], 
         mine = np.flatnonzero(side == which)
         sizes = np.minimum(ends - starts, RECOGNISE_WITHIN)[mine]
         heads = byte_ranges(streams.stream, starts[mine], sizes).dictionary_encode()
-        told = [
+        answers = [
             nothing if len(head) == RECOGNISE_WITHIN else asked(head, b"") if which == 0 else asked(b"", head)
             for head in heads.dictionary.to_pylist()
         ]
         for flow, number in zip(asking[mine].tolist(), heads.indices.to_pylist(), strict=True):
-            found = told[number]
-            if not (found.protocol or found.certain):
-                found = _asked(streams, flow, asked)
-            protocols[flow] = found.protocol
-            odd[flow] = not found.protocol
+            answer = answers[number]
+            if not (answer.protocol or answer.certain):
+                answer = _recognised_by_pieces(streams, flow, asked)
+            protocols[flow] = answer.protocol
+            odd[flow] = not answer.protocol
     opening = streams.stream[streams.starts[flows][carries]]
     headed = [byte for byte in np.unique(opening).tolist() if header(bytes([byte])) is not None]
     odd[np.repeat(flows, carries.sum(axis=1))[np.isin(opening, headed)]] = True
@@ -169,7 +169,7 @@ def recognised(streams: Streams, choice: Choice, address: Callable[[int], str], 
 
 
 def _first_pieces(streams: Streams, flows: NDArray[Any], carries: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The piece that comes first on each of some flows, and its side; ``carries`` says which sides have any."""
+    """The first piece of each flow, and its side; ``carries`` says which sides have pieces."""
     firsts = streams.pieces[flows]
     ranks = np.full(firsts.shape, np.iinfo(np.int64).max)
     ranks[carries] = streams.ranks[firsts[carries]]
@@ -177,8 +177,8 @@ def _first_pieces(streams: Streams, flows: NDArray[Any], carries: NDArray[Any]) 
     return firsts[np.arange(flows.size), side], side
 
 
-def _asked(streams: Streams, flow: int, ask: Callable[[bytes, bytes], Recognised]) -> Recognised:
-    """The protocol of a connection, asked with each piece that arrives, as in ``wirekit.capture.follow``."""
+def _recognised_by_pieces(streams: Streams, flow: int, ask: Callable[[bytes, bytes], Recognised]) -> Recognised:
+    """The protocol of a connection, tried again with each piece that arrives, as in ``wirekit.capture.follow``."""
     starts, stops = streams.starts[flow].tolist(), streams.stops[flow].tolist()
     first = streams.pieces[flow].tolist()
     reached = list(starts)
@@ -208,8 +208,9 @@ def cut_frames(
     """Connection, side, start, stop and time of each frame, by connection and arrival; and the tails.
 
     Args:
-        streams, protocols, odd: of each flow.
-        begins: (flow, side) where the first frame begins; by default where the side's bytes do.
+        streams: the flows.
+        protocols, odd: for each flow, its protocol, and whether it is odd.
+        begins: (flow, side) the begin of the first frame; by default the begin of the side's bytes.
     """
     begins = streams.starts if begins is None else begins
     flows = np.array([flow for flow, name in enumerate(protocols) if name and not odd[flow]], np.int64)
@@ -218,14 +219,14 @@ def cut_frames(
     }
     each = [lengths[protocols[flow], side] for flow in flows.tolist() for side in SIDES]
     framed = np.array([length is not None for length in each], bool)
-    told = np.array([length or (0, 1, 0, 0, 0, -1) for length in each], np.int64).reshape(-1, 6)
+    headings = np.array([length or (0, 1, 0, 0, 0, -1) for length in each], np.int64).reshape(-1, 6)
     starts, stops, pieces = (array[flows].ravel() for array in (begins, streams.stops, streams.pieces))
     fits, tails = np.zeros(starts.size, bool), starts.copy()
     room = 1024 + streams.stream.size // 64
     while True:
         found = [np.zeros(room, np.int64) for _ in range(4)]
         count = loop("cut_frames")(
-            streams.stream, starts, stops, pieces, streams.ends, *told.T.copy(), fits, tails, *found
+            streams.stream, starts, stops, pieces, streams.ends, *headings.T.copy(), fits, tails, *found
         )
         if count >= 0:
             break
@@ -262,17 +263,17 @@ def _with_carried(
 
 
 def _length(protocol: str, side: str) -> tuple[int, ...] | None:
-    """Where a frame's length stands, its bytes, whether it is little-endian, what it does not count, its bounds."""
-    known = registry.protocol(protocol)
-    found = heading(known.stream(side), known.limits.frame)
-    if found.number is None:
+    """The length field of a frame: offset, size, whether it is little-endian, bytes it does not count, its bounds."""
+    declared = registry.protocol(protocol)
+    begin = heading(declared.stream(side), declared.limits.frame)
+    if begin.number is None:
         return None
-    least, most = max(found.low, 1 - found.after), found.most
-    return found.length, found.number.size, found.number.format[0] == "<", found.after, least, most
+    least, most = max(begin.low, 1 - begin.after), begin.most
+    return begin.length, begin.number.size, begin.number.format[0] == "<", begin.after, least, most
 
 
 class _Heads:
-    """Reads what the frames of one side of one protocol begin with."""
+    """Reads the headers of the frames of one side of one protocol."""
 
     def __init__(
         self,
@@ -292,7 +293,7 @@ class _Heads:
         self._kind, self._numbers = kind, numbers
 
     def read(self, stream: NDArray[Any], rows: NDArray[Any], starts: NDArray[Any], stops: NDArray[Any]) -> None:
-        """Fills in the kind and the numbers of frames; those that have none keep the kind -1."""
+        """Fills in the kind and the numbers of frames; frames of no kind keep -1."""
         heads = self._heads
         paths = sorted({*heads.fields, *(path for kind in heads.every for path in kind.paths)})
         batch, states = scan_ranges(self._key, stream, starts, stops, fields=paths, prefix=True)
@@ -321,15 +322,15 @@ class _Heads:
         if not self._heads.fields:
             yield (), np.arange(batch.num_rows)
             return
-        told = np.stack([_integers(batch[path]) for path in self._heads.fields])
-        there = np.logical_and.reduce([np.asarray(batch[path].is_valid()) for path in self._heads.fields])
-        rows = np.flatnonzero(there)
-        for group in grouped(told[:, rows]):
-            yield tuple(told[:, rows[group[0]]].tolist()), rows[group]
+        values = np.stack([_integers(batch[path]) for path in self._heads.fields])
+        valid = np.logical_and.reduce([np.asarray(batch[path].is_valid()) for path in self._heads.fields])
+        rows = np.flatnonzero(valid)
+        for group in grouped(values[:, rows]):
+            yield tuple(values[:, rows[group[0]]].tolist()), rows[group]
 
 
 def grouped(columns: NDArray[Any]) -> list[NDArray[Any]]:
-    """The places at which some columns of integers, (column, place), are equal, in the order of their values.
+    """Groups the places of some columns of integers, (column, place), by equal values, in the order of the values.
 
     >>> [places.tolist() for places in grouped(np.array([[1, 0, 1, 1], [7, 7, 7, -(1 << 63)]]))]
     [[1], [3], [0, 2]]
@@ -351,7 +352,7 @@ def grouped(columns: NDArray[Any]) -> list[NDArray[Any]]:
 
 
 def _wanted(kind: Kind) -> Iterator[tuple[str, str]]:
-    """The numbers that are kept of a frame, by name, and their paths."""
+    """(name, path) of the numbers of a frame that the index needs."""
     yield "number", kind.number
     if isinstance(kind.version, str):
         yield "version", kind.version

@@ -1,7 +1,7 @@
-"""Connections that were joined in the middle: finds the point at which the protocol of each may be recognised.
+"""Connections whose capture begins in the middle: finds the bytes with which each protocol can first be recognised.
 
 Objects try to recognise the protocol of such a connection with each new piece of bytes. Recognition needs whole frames,
-so this module finds the frames that may begin in the first bytes, for all connections of a window together.
+so this module searches the first bytes for frames, for all connections of a window at once.
 """
 
 from __future__ import annotations
@@ -22,24 +22,25 @@ if TYPE_CHECKING:
     from wirekit.compiler.heading import Heading
 
 PIECES = 16
-"""Pieces of a connection that are looked at."""
+"""Pieces of a connection that are searched."""
 BYTES = 1024
-"""Bytes of a side that are looked at."""
+"""Bytes of a side that are searched."""
 
 Sizes = tuple[int, int]
 """Bytes of client and server."""
 
 
 def first_attempts(streams: Streams, flows: NDArray[Any]) -> dict[int, Sizes]:
-    """The first attempt that may recognise a connection that was joined in the middle.
+    """The first attempt that may recognise each connection.
 
     Args:
         streams: the connections of a window.
-        flows: those of which nothing is known.
+        flows: connections without a handshake that no earlier window has packets of.
 
     Returns:
-        By connection, how many bytes of both sides are there then. A connection is left out where no frame that begins
-        with a side's first byte is soon whole, or another one before.
+        By connection, the bytes of client and server that are available to that attempt. A connection is missing if no
+        frame that begins with the first byte of a side is complete within the search, or if another frame is complete
+        before.
     """
     flows = flows[(streams.starts[flows] < streams.stops[flows]).any(axis=1)]
     if not flows.size:
@@ -78,7 +79,7 @@ def first_attempts(streams: Streams, flows: NDArray[Any]) -> dict[int, Sizes]:
 
 
 def _attempts(streams: Streams, flows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """(flow, piece, side) bytes that are there with each piece; (flow, piece) whether recognition is tried then."""
+    """(flow, piece, side) bytes that are available with each piece; (flow, piece) whether recognition is tried then."""
     latest = np.iinfo(np.int64).max
     counts = np.diff(streams.pieces.ravel(), append=streams.ends.size).reshape(-1, 2)[flows]
     numbers = np.arange(PIECES)
@@ -107,7 +108,13 @@ def _attempts(streams: Streams, flows: NDArray[Any]) -> tuple[NDArray[Any], NDAr
 def _places(
     heading: Heading, content: NDArray[Any], data: bytes, ends: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Where in the bytes of several sides, which are there twice, a frame may begin that is whole; where it ends."""
+    """Begin and end of possible whole frames in the bytes of several sides.
+
+    Args:
+        heading: the heading of the frames.
+        content, data: the bytes of all sides, as an array and as bytes.
+        ends: the end of each side's bytes.
+    """
     assert heading.number is not None
     count = max(content.size - heading.length - heading.number.size + 1, 0)
     kind = f"{heading.number.format[0]}u{heading.number.size}"

@@ -20,10 +20,10 @@ HALF, MASK, WINDOW = 1 << 31, 0xFFFFFFFF, 1 << 30
 def number_flows(
     low: Any, high: Any, numbers: Any, known_low: Any, known_high: Any, count: Any, table: Any
 ) -> Any:  # fmt: skip
-    """Numbers pairs of endpoints as they appear, behind those that have a number. Gives how many have one then.
+    """Numbers pairs of endpoints in the order of their appearance; returns how many pairs have a number.
 
-    ``known_low`` and ``known_high`` get the pair of each number; ``table`` has a power of 2 elements, more than there
-    are pairs, at first all -1.
+    ``known_low`` and ``known_high`` store the pair of each number. ``table`` is a hash table with a power of 2
+    elements, more than there are pairs; -1 marks an empty element.
     """
     mask = table.size - 1
     for row in range(low.size):
@@ -47,9 +47,9 @@ def number_flows(
 
 @njit(nogil=True, cache=True)
 def group_rows(rows: Any, numbers: Any, begins: Any, order: Any) -> Any:
-    """Puts rows into ``order``, those of a number together and in the order in which they came.
+    """Groups rows by number in ``order``; rows of one number stay in their order.
 
-    ``begins`` has an element a number and one more, all 0; it gets where each number's rows begin.
+    ``begins`` has one element more than there are numbers, all 0; it receives the begin of each number's rows.
     """
     for row in range(numbers.size):
         begins[numbers[row] + 1] += 1
@@ -69,10 +69,10 @@ def follow_streams(
     known: Any, opened: Any, closed: Any, reason: Any, final: Any, sizes: Any, duplicates: Any, counts: Any,
     released: Any, ended: Any, kept: Any, skipped: Any,
 ) -> Any:  # fmt: skip
-    """Follows each flow that is one plain connection: bytes in order or again the same, without another handshake.
+    """Follows each flow that is one plain connection: bytes in order or retransmitted, without another handshake.
 
-    Ranks order what happens: four times the place in ``order`` of the packet that brings it, and 2 for bytes that come
-    in order, 3 for an end; 0 and 1 for bytes that were held until then.
+    Ranks order the events of a flow: four times the place in ``order`` of the packet that brings an event, plus 2 for
+    bytes in order, 3 for an end, and 0 or 1 for bytes that were held until then.
 
     Args:
         order, begins: the rows of each flow, by time.
@@ -82,15 +82,15 @@ def follow_streams(
         last_window: whether nothing comes after it.
         resumed: of each flow, whether it goes on from ``state``.
         state: of each flow, words as ``wirekit.road.streams`` names them; gets those at the end of the window.
-        odd: of each flow, whether it is left alone; gets whether it is none of this kind.
-        client: of each flow, the endpoint that is the client if there is no handshake; gets who is.
-        known: gets whether there is a handshake; says it of flows that are resumed.
-        opened, closed, reason: get the times of begin and end, and why it ended: 0 end of capture, 1 FIN, 2 RST.
-        final: gets whether it has ended.
-        sizes, duplicates, counts: (flow, side) get bytes in order, bytes seen before, pieces.
-        released: (flow, side) gets the rank at which the first bytes were given that had to wait for earlier ones.
-        ended: (flow, side) gets rank and time of the side's FIN, or -1.
-        kept, skipped: of each place in ``order``, get the bytes that are new, and how many of the packet are before.
+        odd: for each flow, whether it is ignored; set if it is not a plain connection.
+        client: for each flow, the client if there is no handshake; receives the client.
+        known: whether a resumed flow has a handshake; receives it for the others.
+        opened, closed, reason: receive the times of begin and end, and the reason: 0 end of capture, 1 FIN, 2 RST.
+        final: receives whether the flow has ended.
+        sizes, duplicates, counts: (flow, side) receive the bytes in order, retransmitted bytes, and pieces.
+        released: (flow, side) receives the rank at which bytes were released that waited for earlier bytes.
+        ended: (flow, side) receives rank and time of the side's FIN, or -1.
+        kept, skipped: for each place in ``order``, receive the packet's new bytes, and the bytes in front of them.
     """
     following = np.zeros(2, np.int64)  # sequence number of the next byte
     start = np.zeros(2, np.int64)
@@ -263,7 +263,7 @@ def follow_streams(
 
 @njit(nogil=True, cache=True)
 def copy(target: Any, at: Any, source: Any, start: Any, count: Any) -> Any:
-    """Copies bytes: an index that counts from 0 cannot be negative, which numba needs to know to copy many at once."""
+    """Copies bytes. The index counts from 0, so that numba sees no negative index and copies many bytes at once."""
     there, here = target[at : at + count], source[start : start + count]
     for index in range(count):
         there[index] = here[index]
@@ -274,12 +274,12 @@ def copy_streams(
     data: Any, order: Any, begins: Any, time: Any, source: Any, begin: Any, odd: Any, client: Any, released: Any,
     places: Any, pieces: Any, kept: Any, skipped: Any, stream: Any, ends: Any, times: Any, ranks: Any,
 ) -> Any:  # fmt: skip
-    """Puts the bytes of plain connections together: one side's in one piece of ``stream``.
+    """Concatenates the bytes of plain connections in ``stream``, side by side.
 
     Args:
-        data: the capture, of which ``begin`` says where each packet's payload begins.
-        places, pieces: (flow, side) where its bytes begin in ``stream``, and its pieces in the next three.
-        ends, times, ranks: of each piece, get where it ends in ``stream``, its time and its rank.
+        data: the bytes of the capture; ``begin`` has the begin of each packet's payload.
+        places, pieces: (flow, side) the begin of the side in ``stream``, and the number of its first piece.
+        ends, times, ranks: receive, for each piece, its end in ``stream``, its time and its rank.
     """
     place = np.zeros(2, np.int64)
     piece = np.zeros(2, np.int64)
@@ -305,7 +305,7 @@ def copy_streams(
 
 @njit(nogil=True, cache=True)
 def copy_ranges(data: Any, begin: Any, size: Any, content: Any) -> Any:
-    """Puts ranges of ``data`` one behind the other."""
+    """Concatenates ranges of ``data``."""
     to = 0
     for number in range(begin.size):
         copy(content, to, data, begin[number], size[number])
@@ -332,16 +332,16 @@ def cut_frames(
     frame_streams: Any,
     frame_pieces: Any,
 ) -> Any:
-    """Cuts streams into frames by their own length, as far as it makes sense. Gives how many, or -1 if room is short.
+    """Cuts streams into frames by their length fields; returns the number of frames, or -1 if there is too little room.
 
     Args:
-        starts, stops, pieces: of each stream, where it lies and its first piece.
-        ends: where each piece ends.
-        at to most: of each stream, where in a frame its length stands, in how many bytes and in which order, how many
-            bytes of the frame it does not count, and what it may be.
-        fits: gets whether all lengths make sense.
-        tails: gets where the frame begins that the end of the stream cuts, or its end.
-        frame_starts to frame_pieces: get each frame, its stream and the piece that has its last byte.
+        starts, stops, pieces: for each stream, its range and the number of its first piece.
+        ends: the end of each piece.
+        at to most: for each stream, the length field of its frames: offset, size in bytes, whether it is little-endian,
+            the bytes of the frame that it does not count, and its bounds.
+        fits: receives whether all lengths are within their bounds.
+        tails: receives the begin of the frame that the end of the stream cuts, or that end.
+        frame_starts to frame_pieces: receive, for each frame, its range, its stream and the piece with its last byte.
     """
     count = 0
     for number in range(starts.size):
@@ -383,18 +383,18 @@ def pair_frames(
     request: Any,
     table: Any,
 ) -> Any:
-    """Gives each response its request: the one with the same numbers that waits.
+    """Pairs each response with its request: the waiting request with the same numbers.
 
     Args:
-        connection, link, first, second: what a request and its response have in common; frames come by connection, in
-            the order of arrival.
-        role: 1 a request that is answered, 2 a response, 0 anything else.
-        ordered: of each frame, whether its protocol answers in order.
-        most: how many requests may wait at once.
-        odd: of each connection, gets whether more do, a response has no request, two requests wait with the same
-            numbers, or answers came out of order where they should not.
-        request: of each frame, gets the number of the request or -1.
-        table: a power of 2 elements, more than there are frames, all -1.
+        connection, link, first, second: numbers that a request and its response have in common; frames are ordered by
+            connection, then by arrival.
+        role: 1 for a request that is answered, 2 for a response, 0 for anything else.
+        ordered: for each frame, whether its protocol answers in order.
+        most: the number of requests that may wait at once.
+        odd: for each connection, set if more requests wait, a response has no request, two requests wait with the same
+            numbers, or answers are out of order in a protocol that answers in order.
+        request: receives, for each frame, the number of its request or -1.
+        table: a hash table with a power of 2 elements, more than there are frames, all -1.
     """
     mask = table.size - 1
     waits = np.zeros(connection.size, np.bool_)

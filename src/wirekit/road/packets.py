@@ -1,7 +1,7 @@
 """Reads capture files into arrays of TCP segments, by the layouts of ``net`` in the columns engine.
 
-A packet that is not plainly a whole TCP segment is dissected as an object. A file with damage is left to objects as a
-whole: they search for packets behind the damage.
+A packet that is not plainly a whole TCP segment is dissected as an object. Objects read all of a damaged file, because
+they search for packets behind the damage.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _IPV6 = 1 << 62  # is set in the number of an endpoint whose address is one of IPv6
 PORT_BITS = 16
 AT_ONCE = 1 << 12
-"""Packets that are made objects together."""
+"""Packets that are converted to objects at once."""
 _BITS = {"fin": FIN, "syn": SYN, "rst": RST, "psh": PSH, "ack": ACK}
 _NETWORKS = {"ipv4": "total_length", "ipv6": "payload_length"}
 _FIELDS = [
@@ -46,10 +46,10 @@ _REMEMBERED = 1 << 15  # texts of endpoints
 
 
 class Endpoints:
-    """Addresses with ports as numbers, and back.
+    """Converts addresses with ports to numbers, and back.
 
     Attributes:
-        text: gives the text of an endpoint's number, as segments have it.
+        text: returns the text of an endpoint's number, in the form of ``Segment``.
     """
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class Endpoints:
         return mapped[which.ravel()] << PORT_BITS | ports | _IPV6
 
     def number(self, text: str) -> int:
-        """The endpoint of an address with its port, as segments have it."""
+        """The number of an endpoint, from its text in the form of ``Segment``."""
         host, _, port = text.rpartition(":")
         address = ipaddress.ip_address(host.strip("[]"))
         if address.version == 4:
@@ -99,13 +99,13 @@ class Packets:
         time: capture time, microseconds since the epoch.
         source, target: numbers of endpoints.
         sequence, acknowledgment, flags: as in ``wirekit.capture.tcp.Segment``.
-        begin, size: where in ``data`` the payload begins, and how many bytes of it are there.
+        begin, size: the begin of the payload in ``data``, and the number of captured bytes.
         length: bytes of payload on the wire.
-        endpoints: what the numbers of endpoints stand for.
-        data: bytes of the file, or of several.
-        position: where in its file the payload begins.
-        file: place of the file among those of the capture.
-        skipped: the packets that hold no TCP segment, each with that place.
+        endpoints: the addresses behind the numbers of endpoints.
+        data: bytes of one or more files.
+        position: the offset of the payload in its file.
+        file: the place of the file among those of the capture.
+        skipped: the packets without a TCP segment, each with the place of its file.
     """
 
     time: NDArray[Any]
@@ -125,7 +125,7 @@ class Packets:
 
 
 def read_packets(capture: Capture) -> Packets | None:
-    """The TCP segments of an open capture; None where the file is damaged or cut, or a packet has no time."""
+    """The TCP segments of an open capture; None if the file is damaged or truncated, or a packet has no time."""
     errors: list[pa.RecordBatch] = [NO_ERRORS]
     reader = PacketReader(0, Endpoints())
     parts = []
@@ -139,7 +139,7 @@ def read_packets(capture: Capture) -> Packets | None:
 def segments(capture: Capture, place: int = 0, window: int = WINDOW) -> Iterator[Segment | Skipped | Damaged]:
     """The rows of ``wirekit.capture.files.segments`` for an open regular file, in the same order.
 
-    From the first window on in which anything is damaged or cut, it is read as objects.
+    From the first window with damage on, objects read the file.
 
     Args:
         capture: the file.
@@ -168,7 +168,7 @@ def _offset(found: Segment | Skipped) -> int:
 
 
 def _as_objects(packets: Packets) -> Iterator[Segment | Skipped]:
-    """Segments as objects; some thousands of them are there at once."""
+    """Segments as objects, converted some thousands at once."""
     text, data = packets.endpoints.text, packets.data
     names = (
         "time",
@@ -197,12 +197,12 @@ def _as_objects(packets: Packets) -> Iterator[Segment | Skipped]:
 
 
 class PacketReader:
-    """Makes arrays of the packets of one file.
+    """Reads the packets of one file into arrays.
 
     Args:
-        place: its place among the files of the capture.
-        endpoints: those known so far; gets more.
-        number: packets of the file before those that are read.
+        place: the place of the file among the files of the capture.
+        endpoints: receives the endpoints of the packets.
+        number: the number of packets in front of the first one that is read.
     """
 
     def __init__(self, place: int, endpoints: Endpoints, number: int = 0) -> None:
@@ -211,7 +211,7 @@ class PacketReader:
         self._number = number
 
     def segments(self, part: Records) -> Packets:
-        """The segments in the next packets, as ``wirekit.capture.columns.records`` gives them."""
+        """The segments in the next packets, which ``wirekit.capture.columns.records`` returned."""
         skipped: list[Skipped] = []
         columns = _segments(part, self._number, self._endpoints, skipped)
         self._number += part.rows.num_rows
@@ -230,7 +230,7 @@ class PacketReader:
 
 
 def joined(parts: list[Packets]) -> Packets:
-    """Segments one after the other; those of several pieces of bytes with a copy of these."""
+    """Concatenates segments; the bytes are copied if they are in several pieces."""
     first = parts[0]
     if len(parts) == 1:
         return first
@@ -256,7 +256,7 @@ def joined(parts: list[Packets]) -> Packets:
 
 
 def _span(packets: Packets) -> tuple[int, int]:
-    """Where in their bytes the payloads of some segments lie."""
+    """The range of ``Packets.data`` that contains all payloads."""
     if not packets.begin.size:
         return 0, 0
     return int(packets.begin.min()), int((packets.begin + packets.size).max())
@@ -268,7 +268,7 @@ def _around(packets: Packets) -> memoryview:
 
 
 def numbered_flows(packets: Packets) -> tuple[NDArray[Any], int, NDArray[Any]]:
-    """The number of each packet's flow, counted from 0 as they appear; how many there are; the first packet of each."""
+    """The flow of each packet, numbered from 0 as they appear; the number of flows; the first packet of each flow."""
     count = packets.time.size
     numbers, known_low, known_high = (np.zeros(count, np.int64) for _ in range(3))
     table = np.full(1 << max(2 * count, 2).bit_length(), -1, np.int64)
@@ -280,14 +280,14 @@ def numbered_flows(packets: Packets) -> tuple[NDArray[Any], int, NDArray[Any]]:
 
 
 def _segments(records: Records, before: int, endpoints: Endpoints, skipped: list[Skipped]) -> tuple[NDArray[Any], ...]:
-    """The columns of ``Packets``, of which ``before`` packets have been read, for some more."""
+    """The columns of ``Packets`` for some records; ``before`` packets of the file have been read."""
     batch, data, offset, _ = records
     count = batch.num_rows
     times = np.asarray(batch["time"].view(pa.int64()))
     starts = np.asarray(batch["@data"]) - offset
     stops = starts + np.asarray(batch["captured_length"]).astype(np.int64)
     first = int(starts.min()) if count else 0
-    part = data[first : int(stops.max()) if count else 0]  # the engine makes room for all that it is given
+    part = data[first : int(stops.max()) if count else 0]  # the engine allocates for all bytes that it receives
     kinds = np.asarray(batch["link_type"])
     columns = {name: np.zeros(count, np.int64) for name in ("source", "target", "sequence", "acknowledgment", "flags")}
     begin, size, length = (np.zeros(count, np.int64) for _ in range(3))

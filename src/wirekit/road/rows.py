@@ -35,14 +35,14 @@ def packet_batches(
     split: Split | None = None,
     size: int = BATCH_BYTES,
 ) -> Iterator[pa.RecordBatch] | None:
-    """The packets of one file as ``wirekit.pipeline.packets`` gives them; None where the file as a whole is odd.
+    """The rows of the table ``packets`` of one file; None if objects must read the whole file.
 
     Args:
         file: the file.
         ports: if there are any, only segments from or to one of these; the others are counted in a note.
-        window: bytes of the file that are treated at once, about.
-        table: the columns that are wanted.
-        split: the part of the file that is wanted, None for all of it.
+        window: bytes of the file that are read at once, about.
+        table: the table, with the requested columns.
+        split: the requested part of the file, None for all of it.
         size: bytes of a batch at most, about; no batch has packets of two windows.
     """
     try:
@@ -94,13 +94,13 @@ def _of_split(capture: Capture, split: Split, window: int) -> Iterator[Packets]:
 def segment_batches(
     file: Input, packets: Packets, rows: NDArray[Any], table: Table = PACKETS, size: int = BATCH_BYTES
 ) -> Iterator[pa.RecordBatch]:
-    """Some segments of a file, in the order in which they are given, in batches.
+    """Some segments of a file in the given order, in batches.
 
     Args:
         file: the file.
         packets: its segments.
-        rows: which of them.
-        table: the columns that are wanted.
+        rows: the numbers of the segments.
+        table: the table, with the requested columns.
         size: bytes of a batch at most, about.
     """
     buffer = np.frombuffer(packets.data, np.uint8)
@@ -141,6 +141,6 @@ def _full(batch: pa.RecordBatch | None, table: Table) -> Iterator[pa.RecordBatch
 
 
 def _texts(numbers: NDArray[Any], part: NDArray[Any], packets: Packets) -> pa.Array:
-    """Endpoints as texts."""
+    """The texts of endpoints."""
     unique, which = np.unique(numbers[part], return_inverse=True)
     return pa.array([packets.endpoints.text(number) for number in unique.tolist()]).take(pa.array(which))

@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from wirekit.tables.plans import Declared
 
 ERROR = ("error_code", "error")
-"""Columns that a row inherits where it has no error of its own."""
+"""Columns that a row without an error inherits."""
 
 
 class Topics:
-    """The rows of ``call_topics``, and what calls get from them.
+    """The rows of ``call_topics``, from which columns of calls are computed.
 
     Args:
-        calls: of each row.
+        calls: the call of each row.
         rows: the columns; ``count`` adds one.
-        topic: the topic that calls name themselves.
-        count: how many calls there are.
+        topic: the topic in the own columns of each call.
+        count: the number of calls.
     """
 
     def __init__(self, calls: NDArray[Any], rows: dict[str, pa.Array], topic: pa.Array | None, count: int) -> None:
@@ -41,15 +41,15 @@ class Topics:
         self.failed = np.zeros(0, np.int64) if error is None else np.flatnonzero(np.asarray(error.is_valid()))
 
     def column(self, name: str) -> pa.Array:
-        """A column of theirs."""
+        """A column of ``call_topics``."""
         return self._rows.get(name, pa.nulls(self._calls.size, CALL_TOPICS.schema.field(name).type))
 
     def count(self, holds: NDArray[Any], calls: NDArray[Any], topics: pa.Array, partitions: pa.Array) -> None:
-        """Adds the column ``messages``: of calls that hold messages, how many are about the topic and partition.
+        """Adds the column ``messages``: the number of messages of the topic and partition, for calls with messages.
 
         Args:
-            holds: of each call, whether it does.
-            calls, topics, partitions: of each message.
+            holds: for each call, whether it holds messages.
+            calls, topics, partitions: the call, topic and partition of each message.
         """
         size = self._calls.size
         codes, many = codes_of(pa.concat_arrays([self._topic, topics]))
@@ -79,7 +79,7 @@ class Topics:
         return np.where(known[place] == keys[size:], last[place], -1)
 
     def complete(self, columns: dict[str, Any], own: dict[str, pa.Array]) -> None:
-        """Adds to the columns of calls what follows from their topics: error, ``topics`` and ``topic``."""
+        """Adds the columns of calls that are computed from their topics: error, ``topics`` and ``topic``."""
         count = self._count
         if self.failed.size:
             calls = self._calls[self.failed]
@@ -115,14 +115,17 @@ def merged(
     request: NDArray[Any],
     count: int,
 ) -> tuple[NDArray[Any], dict[str, pa.Array]]:
-    """The rows of a table with several a call, those of request and answer that agree as one: calls, columns.
+    """The rows of a table with several rows for a call; matching rows of request and response become one.
 
     Args:
         table: its name.
-        declared: the rows that frames of one kind give, with the frame of each.
-        call_of: of each frame its call, or -1.
-        request: of each frame the request that it answers, or -1.
-        count: how many calls there are.
+        declared: the declared rows of frames of one kind, with the frame of each.
+        call_of: the call of each frame, or -1.
+        request: the request that each frame answers, or -1.
+        count: the number of calls.
+
+    Returns:
+        The call of each row, and the columns.
     """
     pieces = []
     for frames, each in declared:
@@ -175,7 +178,7 @@ def with_errors(
     own: dict[str, pa.Array],
     topics: Topics | None,
 ) -> dict[str, pa.Array]:
-    """Rows with the error of their call, or of their topic, where they have none."""
+    """Rows in which those without an error have that of their topic, or of their call."""
     rows = dict(rows)
     take = pa.array(calls)
     inherited = {name: column.take(take) for name, column in own.items()}
@@ -198,10 +201,10 @@ def with_errors(
 
 
 def _partners(asked: NDArray[Any], given: NDArray[Any], rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Of each key that is given, the row of the one that is asked: the first with the first, and so on; or -1.
+    """Matches equal keys of requests and responses: the first with the first, the second with the second, and so on.
 
     Returns:
-        These, and the rows that have a partner.
+        The request row for each response key, or -1; and the request rows that have a partner.
     """
     _, which = np.unique(np.concatenate([asked, given]), return_inverse=True)
     numbers = np.concatenate([_ranked(which[: asked.size]), _ranked(which[asked.size :])])
@@ -215,7 +218,7 @@ def _partners(asked: NDArray[Any], given: NDArray[Any], rows: NDArray[Any]) -> t
 
 
 def _ranked(keys: NDArray[Any]) -> NDArray[Any]:
-    """Of each key, how many equal ones stand in front of it."""
+    """For each key, the number of equal keys in front of it."""
     order = np.argsort(keys, kind="stable")
     first = np.diff(keys[order], prepend=-1) != 0
     begins = np.maximum.accumulate(np.where(first, np.arange(keys.size), 0))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 WINDOWS = 16
-"""As how many windows a range is scanned; the last range is longer by up to four of them."""
+"""The number of windows in which a range is scanned; the last range is longer by up to four windows."""
 _HEAD = 1 << 12  # bytes that are scanned at once until there is a packet
 _TRIAL = 1 << 18  # bytes of records that follow a guess
 _LEAST = 4  # packets in them, if the file does not end
@@ -35,16 +35,16 @@ _DAY = 24 * 3600 * SECOND  # nanoseconds
 
 
 class Range(NamedTuple):
-    """Bytes of a file: from an offset to the one behind its last byte."""
+    """A range of bytes in a file; ``end`` is the offset behind its last byte."""
 
     begin: int
     end: int
 
 
 class Walked(NamedTuple):
-    """What a walk over a range has found: its first packet, the first one behind it, and how many are in it.
+    """The result of a walk over a range: its first packet, the first packet behind it, and the number of its packets.
 
-    The places count packets from the first one on. ``next`` is None where the file ends.
+    Places count packets from the first packet of the range. ``next`` is None at the end of the file.
     """
 
     start: Place
@@ -52,7 +52,7 @@ class Walked(NamedTuple):
     packets: int
 
     def dumps(self) -> Any:
-        """As JSON data, to travel."""
+        """The result as JSON data."""
         return stored(self, _NAMED)
 
 
@@ -69,9 +69,9 @@ def loads(data: Any) -> Walked | None:
 
 
 def splits(file: Input, every: int, walks: Walks | None = None) -> list[Split]:
-    """Parts of a file of about ``every`` bytes, cut where records end; none of a file that is read as a whole.
+    """Splits a file at record boundaries into parts of about ``every`` bytes; empty if the file is read as a whole.
 
-    A file that is compressed or damaged has no parts.
+    A compressed or damaged file is read as a whole.
 
     Args:
         file: the file.
@@ -109,7 +109,7 @@ def splits(file: Input, every: int, walks: Walks | None = None) -> list[Split]:
 
 
 def ranges(size: int, every: int) -> list[Range]:
-    """Ranges of ``every`` bytes; the last one is longer if what is left is little.
+    """Ranges of ``every`` bytes; a short remainder belongs to the last one.
 
     >>> ranges(10 << 20, 64 << 20), len(ranges(1 << 30, 64 << 20))
     ([Range(begin=0, end=10485760)], 16)
@@ -139,7 +139,7 @@ def walk(path: str, size: int, part: Range) -> Walked | None:
 
 
 def _described(capture: Capture) -> Place | None:
-    """What is said of all packets in front of the first ones, as a place; None if the file ends with these."""
+    """The place of the first packets, with byte order and interfaces; None if no packets follow the first ones."""
     if capture.format == "pcap":
         return capture.first
     before = 0
@@ -151,7 +151,7 @@ def _described(capture: Capture) -> Place | None:
 
 
 def _guessed(capture: Capture, known: Place, part: Range) -> Place | None:
-    """The first packet of a range, or what looks like it; None if nothing does."""
+    """The first bytes in a range that look like a packet; None if none do."""
     if capture.format == "pcap":
         key, most = f"net.pcap.packet.{known.order}", known.interfaces[0].snap_length or capture.limits.frame
     else:

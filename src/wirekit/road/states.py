@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _FIRST_ROOM = 1 << 10
 _KINDS = {
     "low": np.int64, "high": np.int64, "client": np.int64, "known": np.bool_, "opened": np.int64, "plain": np.bool_,
-    "told": np.bool_, "begun": np.bool_, "count": np.int32,
+    "reported": np.bool_, "begun": np.bool_, "count": np.int32,
 }  # fmt: skip
 _WORDS = len(STATE) + 2 * len(SIDE)
 
@@ -33,15 +33,15 @@ class States:
     """The flows of a capture.
 
     Attributes:
-        size: how many there are.
+        size: the number of flows.
         low, high: the endpoints of each, the lower one first.
-        client: which of them is the client of the latest connection.
-        known, opened: whether that has a handshake, and when it began.
-        words: its words as ``Streams.state`` has them.
-        plain: whether these say all of it. They do not while objects follow it, and when nothing can come to it.
-        told: whether others than objects have told of it.
+        client: the endpoint that is the client of the latest connection.
+        known, opened: whether the latest connection has a handshake, and when it began.
+        words: its TCP state, in the form of ``Streams.state``.
+        plain: whether ``words`` is its whole state: False while objects follow it, and once it is forgotten.
+        reported: whether columns have reported it.
         begun: whether columns follow its conversation, see ``wirekit.road.begun``.
-        count: connections so far.
+        count: the number of connections so far.
     """
 
     low: NDArray[Any]
@@ -51,7 +51,7 @@ class States:
     opened: NDArray[Any]
     words: NDArray[Any]
     plain: NDArray[Any]
-    told: NDArray[Any]
+    reported: NDArray[Any]
     begun: NDArray[Any]
     count: NDArray[Any]
 
@@ -63,7 +63,7 @@ class States:
         self._table = _empty(_FIRST_ROOM)
 
     def rows(self, low: NDArray[Any], high: NDArray[Any]) -> NDArray[Any]:
-        """The rows of flows by their endpoints; new ones, from ``size`` on, for those that were not there."""
+        """The rows of flows by their endpoints; flows without a row get a new one, from ``size`` on."""
         self._make_room(self.size + low.size)
         rows = np.zeros(low.size, np.int64)
         self.size = loop("number_flows")(low, high, rows, self.low, self.high, self.size, self._table)
@@ -79,24 +79,24 @@ class States:
         return self.low[rows] + self.high[rows] - self.client[rows]
 
     def take(self, rows: NDArray[Any], streams: Streams, flows: NDArray[Any]) -> None:
-        """Takes note of what a window says of the latest connections of flows, all but the words."""
+        """Stores client, handshake and opening time of the latest connections of flows in a window."""
         self.client[rows] = streams.client[flows]
         self.known[rows], self.opened[rows] = streams.known[flows], streams.opened[flows]
 
     def idle(self, time_us: int) -> NDArray[Any]:
-        """The rows of plain connections that have ended and were idle since before a time."""
+        """The rows of plain connections that have ended and had their last packet before a time."""
         words = self.words[: self.size]
         over = self.plain[: self.size] & (words[:, STATE.index("over")] >= 0)
         return np.flatnonzero(over & (words[:, STATE.index("last")] < time_us))
 
     def state(self, row: int, addresses: list[str], gaps: tuple[Any, Any], hold_us: int) -> dict[str, Any]:
-        """What a row says of a plain connection, as ``Connection.state`` gives it.
+        """The state of a plain connection, in the form of ``Connection.state``.
 
         Args:
             row: the flow.
-            addresses: of client and server.
-            gaps: of each side, those that ``Connection`` remembers.
-            hold_us: how long a connection stays open behind a reset.
+            addresses: the addresses of client and server.
+            gaps: for each side, the gaps that ``Connection`` remembers.
+            hold_us: how long a connection stays open after a reset.
         """
         words = self.words[row].tolist()
         last, reset, over, sender = words[: len(STATE)]
@@ -123,15 +123,16 @@ class States:
         }  # fmt: skip
 
     def put(self, row: int, state: Mapping[str, Any], ends: list[int]) -> tuple[Any, Any] | None:
-        """Makes words of the state of a connection of which nothing is pending.
+        """Stores the state of a connection that has nothing pending.
 
         Args:
             row: the flow.
-            state: as ``Connection.state`` gives it.
+            state: the state, in the form of ``Connection.state``.
             ends: the endpoints of its addresses.
 
         Returns:
-            Of client and server the gaps, which words cannot say; None where they cannot say other things either.
+            The gaps of client and server, which a row cannot store; None, and nothing is stored, if a row cannot
+            represent the state for another reason.
         """
         first, second = state["directions"]
         client, server = (first, second) if first["role"] == "client" else (second, first)
@@ -169,5 +170,5 @@ class States:
 
 
 def _empty(room: int) -> NDArray[Any]:
-    """The table of ``number_flows`` for so many flows."""
+    """An empty hash table of ``number_flows``, for a number of flows."""
     return np.full(1 << max(2 * room, 2).bit_length(), -1, np.int64)

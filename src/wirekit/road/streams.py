@@ -1,4 +1,4 @@
-"""Groups segments to flows, and joins the bytes of both sides of each flow that is one plain connection."""
+"""Groups segments into flows, and concatenates the bytes of each side of the flows that are one plain connection."""
 
 from __future__ import annotations
 
@@ -20,10 +20,16 @@ if TYPE_CHECKING:
 
 STATE = ("last", "reset", "over", "sender")
 SIDE = ("begun", "start", "following", "size", "acked", "unseen", "heard", "ended", "floor")
-"""The words of a flow's state are those of ``STATE``, then these of its client and of its server: time of the last
-packet, of a reset or -1, of the end or -1, the side that sent first; whether a side's first byte is certain, its
-handshake's sequence number or -1, that of the next byte, bytes so far, bytes acknowledged beyond them, what was
-acknowledged of a side that was not captured, time of its FIN or -1, the byte in front of which not all are known."""
+"""The words of a flow's state: those of ``STATE``, then those of ``SIDE`` for the client, then for the server.
+
+- ``last``, ``reset``, ``over``: time of the last packet, of a reset or -1, of the end or -1.
+- ``sender``: the side that sent first.
+- ``begun``: whether the side's first byte is certain; ``start``: the sequence number of its handshake or -1.
+- ``following``: the sequence number of the next byte; ``size``: bytes so far.
+- ``acked``: bytes that are acknowledged beyond ``size``; ``unseen``, ``heard``: the acknowledged sequence number, and
+  the bytes, of a side that was not captured.
+- ``ended``: time of the side's FIN or -1; ``floor``: the offset in front of which bytes may be missing.
+"""
 REASONS: tuple[ClosedReason, ...] = ("end of capture", "fin", "rst")
 
 
@@ -33,22 +39,22 @@ class Streams:
 
     Attributes:
         order, begins: the rows of ``Packets``, by flow and time; flow ``n`` has ``order[begins[n]:begins[n + 1]]``.
-        odd: of each flow, whether it is anything but one connection with all its bytes in order. Of an odd flow,
-            nothing of what follows counts.
-        client, server: of each flow, its endpoints.
-        known: of each flow, whether it has a handshake.
+        odd: for each flow, whether it is anything but one connection with all its bytes in order. The attributes below
+            are meaningless for an odd flow.
+        client, server: the endpoints of each flow.
+        known: for each flow, whether it has a handshake.
         opened, closed, reason: times in microseconds since the epoch, and the place in ``REASONS``.
-        stream: the bytes of all sides, one after the other.
-        starts, stops: (flow, side) where a side's bytes lie in it; side 0 is the client's.
-        duplicates: (flow, side) bytes that came again.
-        pieces: (flow, side) the first of a side's pieces: what a packet had that was new.
-        ends, times, ranks: of each piece, where it ends in ``stream``, its time, and a number that orders all pieces
-            and ends of a flow as objects give them.
+        stream: the bytes of all sides, one side after the other.
+        starts, stops: (flow, side) the range of a side in ``stream``; side 0 is the client.
+        duplicates: (flow, side) the number of retransmitted bytes.
+        pieces: (flow, side) the number of the side's first piece. A piece is the new bytes of one packet.
+        ends, times, ranks: for each piece, its end in ``stream``, its time, and a number that orders all pieces and
+            ends of a flow as the road of objects does.
         ended: (flow, side) rank and time of the side's FIN, or -1.
-        final: of each flow, whether it has ended.
-        resumed: of each flow, whether it began in an earlier window.
-        offsets: (flow, side) bytes of earlier windows.
-        state: of each flow, the words that the next window goes on from.
+        final: for each flow, whether it has ended.
+        resumed: for each flow, whether it began in an earlier window.
+        offsets: (flow, side) bytes in earlier windows.
+        state: for each flow, the words from which the next window continues.
     """
 
     order: NDArray[Any]
@@ -79,13 +85,18 @@ class Resumable(Protocol):
     """The flows of earlier windows."""
 
     def resume(self, streams: Streams) -> None:
-        """Fills in ``odd``, ``resumed``, and of what is resumed ``client``, ``known``, ``opened``, ``state``."""
+        """Fills in ``odd`` and ``resumed``, and for resumed flows ``client``, ``known``, ``opened`` and ``state``."""
 
     def carried_bytes(self) -> int:
-        """How many bytes of frames of earlier windows may come behind those of the window."""
+        """The number of bytes of earlier windows that may be appended to the stream."""
 
     def tails(self, odd: NDArray[np.bool_], sizes: NDArray[np.int64]) -> Sequence[Tail]:
-        """Bytes of earlier windows that go in front of what comes, ``sizes`` by (flow, side), of flows not ``odd``."""
+        """Removes the bytes of earlier windows that precede those of flows that are not ``odd``; returns them.
+
+        Args:
+            odd: for each flow, whether it is odd.
+            sizes: (flow, side) bytes in the window.
+        """
 
 
 def put_together(
@@ -95,8 +106,8 @@ def put_together(
 
     Args:
         packets: its TCP segments.
-        settings: how long to wait, as for objects.
-        clock, last: as of ``wirekit.road.windows.Window``; by default the window is the whole capture.
+        settings: the timeouts, the same as for objects.
+        clock, last: attributes of ``wirekit.road.windows.Window``; by default the window is the whole capture.
         earlier: the flows of earlier windows.
     """
     count = packets.time.size
@@ -155,10 +166,10 @@ def put_together(
 def silent_streams(
     client: NDArray[Any], server: NDArray[Any], known: NDArray[Any], opened: NDArray[Any], state: NDArray[Any]
 ) -> Streams:
-    """Flows without packets in a window, with which the capture ends.
+    """Flows that are open at the end of the capture and have no packets in the last window.
 
     Args:
-        client, server, known, opened, state: as in ``Streams``, of plain connections that are open.
+        client, server, known, opened, state: attributes of ``Streams`` for these flows.
     """
     count, none = client.size, np.zeros(0, np.int64)
     zeros, sides = np.zeros(count, np.int64), np.zeros((count, 2), np.int64)
@@ -171,12 +182,12 @@ def silent_streams(
 
 
 def with_room(size: int, room: int) -> NDArray[Any]:
-    """Zeros, behind which ``extended`` puts up to ``room`` bytes without a copy of those in front."""
+    """An array of zeros, to which ``extended`` appends up to ``room`` bytes without a copy."""
     return np.zeros(size + room, np.uint8)[:size]
 
 
 def extended(stream: NDArray[Any], data: bytes) -> NDArray[Any]:
-    """The bytes of ``with_room``, with others behind them."""
+    """An array of ``with_room`` with more bytes appended."""
     size, added = stream.size + len(data), np.frombuffer(data, np.uint8)
     if stream.base is None or stream.base.size < size:
         return np.append(stream, added)
@@ -186,7 +197,7 @@ def extended(stream: NDArray[Any], data: bytes) -> NDArray[Any]:
 
 
 def offsets_in(state: NDArray[Any]) -> NDArray[Any]:
-    """(flow, side) bytes so far, as states say it."""
+    """(flow, side) bytes so far, from the states of flows."""
     return state[:, [word(side, "size") for side in range(2)]]
 
 
@@ -196,7 +207,7 @@ def word(side: int, name: str) -> int:
 
 
 def _likely_clients(source: NDArray[Any], target: NDArray[Any], server_ports: frozenset[int]) -> NDArray[Any]:
-    """Which endpoint is the client where no handshake tells, from the first packet of each flow; as objects guess."""
+    """The endpoint that is the client if there is no handshake: guessed from the first packet, as objects do."""
     ports = [ends & (1 << PORT_BITS) - 1 for ends in (source, target)]
     known = [np.isin(each, list(server_ports)) for each in ports]
     from_server = np.where(known[0] != known[1], known[0], ports[0] < ports[1])
@@ -204,5 +215,5 @@ def _likely_clients(source: NDArray[Any], target: NDArray[Any], server_ports: fr
 
 
 def _begins(sizes: NDArray[Any]) -> NDArray[Any]:
-    """Where each begins when all stand one after the other."""
+    """The begin of each range if the ranges follow each other."""
     return (np.cumsum(sizes) - sizes.ravel()).reshape(sizes.shape)

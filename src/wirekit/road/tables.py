@@ -38,7 +38,7 @@ from wirekit.road.windows import WINDOW, Window, read_windows
 from wirekit.tables.columns import CONNECTIONS, Table
 
 RELEASING = 2
-"""Windows after which unused memory goes back to the system: what is left between arrays adds up otherwise."""
+"""The number of windows after which unused memory is returned to the system, against fragmentation."""
 _TIME = pa.timestamp("us", "UTC")
 
 
@@ -55,7 +55,7 @@ def captured(
     carried: Carried | None = None,
     assembly: Callable[..., Assembly] = Assembly,
 ) -> Iterator[Batch] | None:
-    """The tables of one capture; None where it is left to objects: packets follow damage, or a file is not to be read.
+    """The tables of one capture; None if objects must read it: packets follow damage, or a file cannot be read.
 
     Args:
         files: its files, in order.
@@ -122,7 +122,7 @@ def _tables(
 
 
 class CaptureTables:
-    """What becomes of the windows of one capture; connections go on from one to the next.
+    """Makes the tables of one capture, window by window; connections continue from window to window.
 
     Attributes:
         writer: takes the items that objects read.
@@ -183,7 +183,7 @@ class CaptureTables:
             yield from self._items(connections.rest())
 
     def leave(self, carried: Carried) -> Iterator[Batch]:
-        """Stores the connections for the next bundle, with the rows that wait for what may come late."""
+        """Stores the connections for the next bundle, with the rows that late packets may still change."""
         name, writer, connections = self._name, self.writer, self._connections
         for batch in self._ends.left():
             times = [field.type.equals(_TIME) for field in batch.schema]
@@ -200,7 +200,7 @@ class CaptureTables:
         return self.writer.items(self._name, items if self._long is None else self._long.seen(items))
 
     def _read(self, window: Window, streams: Streams) -> Iterator[Batch]:
-        """The tables of what connections carry in a window."""
+        """The tables of the connections in a window."""
         name, writer, job, connections = self._name, self.writer, self._job, self._connections
 
         reaching = ~streams.odd & (~streams.known | streams.resumed | ~streams.final)
@@ -260,14 +260,14 @@ class CaptureTables:
 
 
 def _unusual_beginnings(streams: Streams, index: Index) -> list[int]:
-    """Connections with a frame that is not declared, such as a token, of which columns may take what comes later."""
+    """Connections with an undeclared frame, such as a SASL token, that columns may follow behind it."""
     resumable = {name: registry.protocol(name).follow().resumable for name in {*index.protocols} - {""}}
     plain = index.odd & ~streams.odd & streams.known & ~streams.resumed
     return [flow for flow in np.flatnonzero(plain).tolist() if resumable.get(index.protocols[flow])]
 
 
 class _Ends:
-    """Rows of ``connections`` that wait until nothing can come to them any more, such as bytes again."""
+    """Rows of ``connections`` that wait until no late packet, such as a retransmission, can change them."""
 
     def __init__(self, connections: Connections, count: FileSummary) -> None:
         self._connections = connections
@@ -275,16 +275,16 @@ class _Ends:
         self._waiting: deque[tuple[int, pa.RecordBatch]] = deque()
 
     def wait(self, clock: int, batch: pa.RecordBatch) -> None:
-        """Takes the rows of connections that ended before a time."""
+        """Adds the rows of connections that ended before a time."""
         self._waiting.append((clock, batch))
 
     def left(self) -> Iterator[pa.RecordBatch]:
-        """The rows that still wait, with what came to them so far."""
+        """Removes the waiting rows; returns them, corrected by the late packets so far."""
         while self._waiting:
             yield self._corrected(self._waiting.popleft()[1])
 
     def ready(self, clock: int | None) -> Iterator[Batch]:
-        """The rows that are complete at a time, None for the end."""
+        """Removes the rows that are final at a time, or at the end of the capture; returns them."""
         while self._waiting and (clock is None or clock > self._waiting[0][0] + Settings().patience_us):
             yield CONNECTIONS.name, self._corrected(self._waiting.popleft()[1])
 
@@ -304,7 +304,7 @@ class _Ends:
 
 
 class _Plain:
-    """Plain connections as objects: by the index, or followed from their bytes where they carry what is unusual."""
+    """Plain connections as objects: made from the index, or from their bytes if a frame is unusual."""
 
     def __init__(self, streams: Streams, index: Index, packets: Packets) -> None:
         self._streams, self._index, self._endpoints = streams, index, packets.endpoints
@@ -314,7 +314,7 @@ class _Plain:
         }
 
     def connection(self, flow: int) -> tuple[Link, list[Item]] | None:
-        """A connection and what it carries; None where a frame does not decode, or is answered without asking."""
+        """A connection with its items; None if a frame does not decode, or a request without response has one."""
         streams, index = self._streams, self._index
         begin, end = int(index.begins[flow]), int(index.begins[flow + 1])
         if any(index.kinds[kind].particular for kind in np.unique(index.kind[begin:end]).tolist()):
@@ -337,7 +337,7 @@ class _Plain:
         return link, items
 
     def tails(self, flow: int) -> Iterator[tuple[Link, Quarantined]]:
-        """The frames that the connection's end cuts."""
+        """The frames that the end of the connection cuts."""
         streams, index = self._streams, self._index
         for side, name in enumerate(SIDES):
             tail, stop = int(index.tails[flow, side]), int(streams.stops[flow, side])
@@ -355,7 +355,7 @@ class _Plain:
         return Link(f"{client}>{server}#0", client, server, opened_us, bool(streams.known[flow]), opened_us)
 
     def _frames(self, flow: int, begin: int, end: int) -> list[Frame]:
-        """The frames up to the first that is not usual."""
+        """The frames up to the first unusual one."""
         streams, index = self._streams, self._index
         frames: list[Frame] = []
         if begin == end:

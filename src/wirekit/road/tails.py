@@ -1,4 +1,4 @@
-"""Frames of which a window has only the beginning: carries their bytes to the next window."""
+"""Frames that the end of a window cuts: carries their first bytes to the next window."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from wirekit.road.streams import Streams
 
 MOST_TAIL = 1 << 20
-"""Bytes of a frame that are carried."""
+"""Bytes of a cut frame that are carried at most."""
 
 
 class Tail(NamedTuple):
-    """Bytes that a window has in front of what comes of a side of a flow."""
+    """Carried bytes in front of the bytes of a side of a flow in this window."""
 
     flow: int
     side: int
@@ -27,7 +27,7 @@ class Tail(NamedTuple):
 
 
 class Tails:
-    """What is there of frames that are not all there, by row of ``States`` and side."""
+    """The first bytes of cut frames, by row of ``States`` and side."""
 
     def __init__(self) -> None:
         self._tails: dict[int, dict[int, Data]] = {}
@@ -37,15 +37,15 @@ class Tails:
 
     @property
     def rows(self) -> list[int]:
-        """The flows that have one."""
+        """The rows of flows with a cut frame."""
         return list(self._tails)
 
     def pop(self, row: int) -> list[Data]:
-        """Those of a flow, in the order of time; it has none from here on."""
+        """Removes the cut frames of a flow; returns them in the order of time."""
         return sorted(self._tails.pop(row, {}).values(), key=lambda each: each.time_us)
 
     def keep(self, streams: Streams, flow: int, row: int, places: list[int]) -> tuple[int, int]:
-        """Carries what is there of the frames behind some places, one a side; gives the places behind it."""
+        """Carries the bytes of a flow behind some places, one for each side; returns the places behind these bytes."""
         offsets = streams.offsets[flow] + places - streams.starts[flow]
         for side, place in enumerate(places):
             stop = int(streams.stops[flow, side])
@@ -59,13 +59,13 @@ class Tails:
         return places[0], places[1]
 
     def take(self, odd: NDArray[np.bool_], sizes: NDArray[np.int64], rows: NDArray[np.int64], size: int) -> list[Tail]:
-        """Those that more bytes come behind in a window, which has them in front from here on.
+        """Removes the cut frames that a window continues; returns them, so that they precede the window's bytes.
 
         Args:
             odd: flows of the window that objects follow.
-            sizes: (flow, side) bytes that come.
-            rows: of the flows.
-            size: how many rows there are.
+            sizes: (flow, side) bytes in the window.
+            rows: the row of each flow.
+            size: the number of rows.
         """
         held = np.fromiter(self._tails, np.int64, len(self._tails))
         flow_of = np.full(size, -1, np.int64)

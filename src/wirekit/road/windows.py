@@ -21,15 +21,15 @@ from wirekit.compiler.columns.errors import NO_ERRORS
 from wirekit.road.packets import Endpoints, PacketReader, Packets, joined
 
 WINDOW = 32 << 20
-"""Bytes of a capture that are treated at once."""
-_END = 1 << 16  # bytes at the end of a damaged file that objects read, too
+"""Bytes of a capture in a window."""
+_END = 1 << 16  # bytes at the end of a damaged file that objects read as well
 _PARTS = 16  # of what is scanned at once, between which a window may end
 
 
 class _Part(NamedTuple):
-    """Packets that stay together: the place of their file, how many, their bytes, first and last in time.
+    """Packets that stay together: the place of their file, their number, bytes, earliest and latest time.
 
-    ``mixed`` says that one of them is older than one before it, ``read`` that they are the last that are read at once.
+    ``mixed``: whether a packet is older than one in front of it; ``read``: whether the part ends a read of the file.
     """
 
     file: int
@@ -48,7 +48,7 @@ class Window:
     Attributes:
         packets: the segments in them.
         clock: the latest time so far, microseconds since the epoch; no later window has a packet before it.
-        last: whether there is no later one.
+        last: whether this is the last window.
         done: bytes of the capture up to here.
     """
 
@@ -61,16 +61,15 @@ class Window:
 def read_windows(
     captures: Sequence[Capture], endpoints: Endpoints, size: int = WINDOW, *, ordered: bool = False
 ) -> Iterator[Window] | None:
-    """The windows of a capture, at least one; None where packets follow damage, or a packet has no time.
+    """The windows of a capture, at least one; None if packets follow damage, or a packet has no time.
 
-    A file that is cut, or that another program cuts afterwards, ends there: its ``damage`` then says what is wrong
-    with the end, if anything is.
+    A file that is truncated, even while it is read, ends there; ``damage`` then describes the end, if it is damaged.
 
     Args:
         captures: its files, open, in order.
-        endpoints: gets those that occur.
+        endpoints: receives the endpoints of the packets.
         size: bytes of a window, about.
-        ordered: whether there are none, either, of a capture in which a packet is older than one before it.
+        ordered: whether to return None as well if a packet is older than one in front of it.
     """
     parts: list[_Part] = []
     for place, capture in enumerate(captures):
@@ -85,7 +84,7 @@ def read_windows(
 
 
 def _parts(capture: Capture, place: int, size: int) -> list[_Part] | None:
-    """The packets of a file in small parts; None where it is damaged, and more than its end is lost."""
+    """The packets of a file in small parts; None if it is damaged before its end."""
     errors: list[pa.RecordBatch] = [NO_ERRORS]
     parts: list[_Part] = []
     last = NO_RECORDS
@@ -107,7 +106,7 @@ def _parts(capture: Capture, place: int, size: int) -> list[_Part] | None:
 
 
 def _is_cut(capture: Capture, last: Records) -> bool:
-    """Whether objects, too, find no packet behind the last ones; ``damage`` of the capture then says what ends it."""
+    """Whether objects find no packet behind the last ones either; sets ``damage`` of the capture."""
     if last is NO_RECORDS:
         return False
     for near in records(capture, capture.limits, [], _END, start=last.place):
@@ -123,7 +122,7 @@ def _is_cut(capture: Capture, last: Records) -> bool:
 
 
 def _planned(parts: list[_Part], size: int) -> list[list[_Part]]:
-    """The parts of each window; where it may, one ends with what is read at once, so that no bytes are copied."""
+    """The parts of each window; if possible, a window ends with a read of the file, so that no bytes are copied."""
     if not parts:
         return [[]]
     latest = np.maximum.accumulate([part.last for part in parts])
@@ -170,7 +169,7 @@ class _Stream:
         self._ended = False
 
     def take(self, rows: int) -> Packets:
-        """The segments in the next packets; those that are left if another program has cut the file."""
+        """The segments in the next packets; fewer if another program has truncated the file."""
         taken: list[Packets] = []
         while rows or not taken:
             if not self._part.rows.num_rows:
@@ -188,7 +187,7 @@ class _Stream:
         return joined(taken)
 
     def _end(self) -> None:
-        """Lets objects say why the file ends here."""
+        """Lets objects find out why the file ends here."""
         if not self._ended:
             self._ended = True
             for _ in self._capture.items(self.reached):

@@ -25,8 +25,12 @@ from wirekit.errors import Misuse, WirekitError
 
 COLLECT = 200_000
 """Allocations between garbage collections. Layouts are thousands of objects, and records hold no cycles."""
-MEMORY = ("ARROW_DEFAULT_MEMORY_POOL", "system")
-"""Arrow's own allocator gives large arrays back at once, and pages that are new each time cost as much as a scan."""
+ENVIRONMENT = {"ARROW_DEFAULT_MEMORY_POOL": "system", "OPENBLAS_NUM_THREADS": "1"}
+"""Settings of libraries, if the user has none.
+
+Arrow's own allocator returns large arrays to the system at once, and new pages cost as much as a scan. OpenBLAS, a part
+of numpy that wirekit does not need, starts threads that wait in a loop: a twentieth of the processor time of a run.
+"""
 INTERRUPTED = 130
 """The exit status after Ctrl-C."""
 COMPLETE = "_WIREKIT_COMPLETE"
@@ -88,7 +92,8 @@ def group() -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Runs the command line and exits."""
     gc.set_threshold(COLLECT)
-    os.environ.setdefault(*MEMORY)
+    for name, value in ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
     atexit.register(_leave)
     warnings.showwarning = _show_warning
     _prepare_streams()

@@ -117,6 +117,20 @@ PARTS = Struct("parts" / Array(uint8, PART), "end" / uint8)
 GOOD, LONG, CUT = "05026162 0007", "04096162 00", "0402616200"
 
 
+def test_a_frame_may_have_numbers_between_its_length_and_what_that_covers() -> None:
+    node = Struct(
+        "captured" / Length(uint16, "data"),
+        "original" / Length(uint16, "data", bounds=False, exceeds=True),
+        "data" / rest(),
+    )
+    with own(node) as key:
+        data = bytes.fromhex("0002 0010 6161 0001 0001 62")
+        assert [(frame.offset, frame.consumed, frame.clean) for frame in wirekit.frames(key, data)] == [
+            (0, 6, True),
+            (6, 5, True),
+        ]
+
+
 def test_an_error_that_a_length_contains_hides_nothing_behind_it() -> None:
     with own(PARTS) as key:
         for data, errors in ((GOOD * 3, 0), (GOOD + LONG + GOOD, 1), (LONG + GOOD + CUT, 2), (LONG * 3, 3)):

@@ -253,11 +253,11 @@ class Struct(Node):
                 return None
             scope[name] = value
             reader.session.path.pop()
-            if index in self.lengths:
-                length, first, last = self.lengths[index]
-                behind = [_fixed_size(node) for _, node in self.members[last + 1 :]]
-                if first == index + 1 and None not in behind:
-                    return int(reader.position - begin + value - length.add + sum(filter(None, behind)))
+            length, first, last = self.lengths.get(index, (None, 0, 0))
+            if length is not None:
+                others = [_fixed_size(node) for _, node in self.members[index + 1 : first] + self.members[last + 1 :]]
+                if None not in others:
+                    return int(reader.position - begin + value - length.add + sum(filter(None, others)))
         raise Misuse(f"{self.record.__name__} has no length that covers all fields after it")
 
     def overruns(self, reader: Reader, context: Scope) -> bool:
@@ -277,7 +277,7 @@ class Struct(Node):
 
 def _fixed_size(node: Node) -> int | None:
     """Bytes of a number, or of bytes of a known number, whatever they mean; None for others."""
-    while isinstance(node, (Const, Default, Checked, Symbols, Flag, Bits)):
+    while isinstance(node, (Const, Default, Checked, Length, Symbols, Flag, Bits)):
         node = node.inner
     if isinstance(node, Integer):
         return None if node.form else node.length

@@ -17,12 +17,15 @@ from wirekit.capture.columns import records
 from wirekit.capture.files import Capture, Interface, Place, is_packed, open_capture
 from wirekit.capture.files.items import SECOND
 from wirekit.compiler.heading import heading
+from wirekit.decoding import frame_size
 from wirekit.errors import WireError
 from wirekit.pipeline.inputs import Input, Split
 from wirekit.plain import restored, stored
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from wirekit.compiler.heading import Heading
 
 WINDOWS = 16
 """The number of windows in which a range is scanned; the last range is longer by up to four windows."""
@@ -164,6 +167,9 @@ def _guessed(capture: Capture, known: Place, part: Range) -> Place | None:
         if match is None:
             return None
         at = match.start()
+        if not _continues(key, begin, data, at):
+            at += 1
+            continue
         errors: list[pa.RecordBatch] = []
         start = known._replace(offset=part.begin + at, number=0)
         found = next(records(capture, capture.limits, errors, _TRIAL, start=start), None)
@@ -175,6 +181,21 @@ def _guessed(capture: Capture, known: Place, part: Range) -> Place | None:
         if found is not None and found.rows.num_rows and not np.asarray(found.rows["captured_length"]).any():
             at = max(at, found.rows["@offset"][-1].as_py() - part.begin)  # these are zeros
     return None
+
+
+def _continues(key: str, begin: Heading, data: bytes, at: int) -> bool:
+    """Whether further records may follow the one at a place, as far as their headings in the data show."""
+    for _ in range(_LEAST):
+        try:
+            size = frame_size(data, key, start=at)
+        except WireError:
+            return False
+        if size is None or at + size + begin.size > len(data):
+            return True
+        at += size
+        if not begin.pattern.match(data, at):
+            return False
+    return True
 
 
 def _plausible(rows: pa.RecordBatch, capture: Capture) -> bool:

@@ -29,8 +29,12 @@ PROTOCOL = Protocol(
         "pcap.packet.le": Layout(
             pcap.PACKET_LE, "a packet record of a little-endian file", f"{PCAP_DRAFT}, Packet Record"
         ),
-        "pcap.packets.be": Layout(pcap.PACKETS_BE, "whole packet records, big-endian; a cut last one is left alone"),
-        "pcap.packets.le": Layout(pcap.PACKETS_LE, "whole packet records, little-endian; a cut last one is left alone"),
+        "pcap.packets.be": Layout(
+            pcap.PACKETS_BE, "whole packet records, big-endian; an incomplete last one is not read"
+        ),
+        "pcap.packets.le": Layout(
+            pcap.PACKETS_LE, "whole packet records, little-endian; an incomplete last one is not read"
+        ),
         "pcapng": Layout(pcapng.FILE, "a pcapng file; context link_type opens its packets", PCAPNG_DRAFT),
         "pcapng.start": Layout(pcapng.START, "what a block begins with, to learn a section's byte order", PCAPNG_DRAFT),
         "pcapng.block.be": Layout(pcapng.BLOCK_BE, "a block of a big-endian section", PCAPNG_DRAFT),
@@ -42,10 +46,10 @@ PROTOCOL = Protocol(
             pcapng.ENVELOPE_LE, "a block of a known type, unopened: what to look for behind damage, little-endian"
         ),
         "pcapng.blocks.be": Layout(
-            pcapng.BLOCKS_BE, "whole blocks of one big-endian section; a cut last one is left alone"
+            pcapng.BLOCKS_BE, "whole blocks of one big-endian section; an incomplete last one is not read"
         ),
         "pcapng.blocks.le": Layout(
-            pcapng.BLOCKS_LE, "whole blocks of one little-endian section; a cut last one is left alone"
+            pcapng.BLOCKS_LE, "whole blocks of one little-endian section; an incomplete last one is not read"
         ),
         "packet": Layout(link.PACKET, "a packet as a file holds it; context link_type opens it", LINK_DRAFT),
         "ethernet": Layout(link.ETHERNET, "Ethernet, VLAN tags included", "IEEE 802.3, IEEE 802.1Q"),

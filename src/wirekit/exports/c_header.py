@@ -96,7 +96,7 @@ class _Writer:
             if size is None:
                 head = self._length(member, where, offset)
                 fields += [head] if head else []
-                self._notes.add(where, "its presence or size depends on other bytes: the struct ends before it")
+                self._notes.add(where, "presence or size depends on other bytes; the struct ends before this field")
                 break
             if size:
                 fields.append(self._field(member.node, _name(member.name), where, offset, size))

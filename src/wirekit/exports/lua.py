@@ -411,7 +411,7 @@ class _Writer:
                 raise Misuse(f"the frames of {protocol.name}'s client and server have lengths of two kinds")
             framing = (*client[:3], min(client[3], server[3]))
         pairing = self._pairing(protocol)
-        self.notes.add(self.key, "protocol rules, and facts that only the dialogue knows, are not checked")
+        self.notes.add(self.key, "the dissector does not check protocol rules, or facts that only a dialogue knows")
         return self._end(nodes, framing, pairing, protocol.ports, protocol.limits.frame)
 
     def _framing(self, layout: ir.Node) -> tuple[ir.Number, int, int, int] | None:

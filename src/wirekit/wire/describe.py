@@ -224,7 +224,7 @@ def _(node: Address) -> str:
 @type_of.register(Bytes)
 @type_of.register(String)
 def _(node: Bytes) -> str:
-    what = "string" if node.text else "bytes" if node.explained else "bytes whose meaning is not known"
+    what = "string" if node.text else "bytes" if node.explained else "bytes of unknown meaning"
     if node.coding is not None:
         what = f"{node.coding.name} {what}"
     if node.length is None:
@@ -273,7 +273,7 @@ def _(node: Repeat) -> str:
 
 @type_of.register
 def _(node: RecordsToEnd) -> str:
-    tail = ", a cut last one is left alone" if node.short_tail == "stop" else ""
+    tail = "; an incomplete last element is not read" if node.short_tail == "stop" else ""
     return f"{type_of(node.element)} until the end{tail}"
 
 
@@ -305,7 +305,7 @@ def _(node: Switch) -> str:
 
 @type_of.register
 def _(node: OrBytes) -> str:
-    return f"{type_of(node.inner)}; the bytes as they are where they do not fit"
+    return f"{type_of(node.inner)}, or plain bytes if they do not fit"
 
 
 @type_of.register

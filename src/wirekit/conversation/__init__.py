@@ -1,4 +1,4 @@
-"""Bytes of both directions of a connection in, frames and calls out; no sockets, no captures.
+"""Turns the bytes of both directions of a connection into frames and calls; knows no sockets and no captures.
 
 ``Conversation.receive`` has three outcomes: frames, bytes that do not decode (``Quarantined``, with the reason), and
 ``NEED_DATA`` while a frame is incomplete. A ``Dialogue``, in the protocol's folder, holds the knowledge beyond layouts:

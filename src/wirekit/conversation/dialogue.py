@@ -35,8 +35,8 @@ class Skipped:
     Attributes:
         sides: the sides that sent frames.
         clients: what the clients call themselves in them.
-        calls: API and version of the requests, all of which were answered.
-        names: the meanings of declared names after them.
+        calls: API and version of the requests; all of them were answered.
+        names: the meanings of declared names after these frames.
         most: the number of bytes stated by the last ``Kind.most`` among them; 0 if none states one.
     """
 
@@ -52,13 +52,13 @@ class Dialogue:
 
     Attributes:
         protocol: the protocol.
-        effort: cost of searching so far: ``CALL`` for an attempt on at most ``FEW`` bytes, plus ``BYTE`` for each
+        effort: cost of the search so far: ``CALL`` for an attempt on at most ``FEW`` bytes, plus ``BYTE`` for each
             further byte; ``THOROUGH`` times that for the reference engine.
-        whole: the last whole frame that fitted, decoded; None if the last one did not fit.
+        whole: the last whole frame, decoded, if it fitted; otherwise None.
         names: the meanings of declared names (see ``wirekit.tables.Names``), if messages are declared.
         requests: requests that wait for their response, by the number that pairs them. The conversation maintains it.
         opening: the frames that a client sends first, each after the answer to the previous one: (layout, value).
-        resumable: whether ``skipped`` is enough information about whole frames, from the first one on.
+        resumable: whether ``skipped`` gives enough information about whole frames, including the first one.
         frame_limit: the largest frame in bytes that the two sides have agreed on. A larger frame within the
             protocol's own limit is still framed, with a Limit error.
     """
@@ -77,7 +77,7 @@ class Dialogue:
     def schema(self, side: str, data: bytes) -> tuple[str, Mapping[str, Any], str | None]:
         """Returns the key and the context to decode a whole frame, and the reason if its body cannot be decoded.
 
-        The reason is ``Undeclared`` where the frame is in its place and its header says what it is.
+        The reason is ``Undeclared`` if only the layout of the body is missing: the header identifies the frame.
         """
         return self.protocol.stream(side), {}, None
 
@@ -85,7 +85,7 @@ class Dialogue:
         """The result of ``schema``.
 
         Raises:
-            Misuse: if it is not of this form.
+            Misuse: if the result does not have this form.
         """
         returned = self.schema(side, data)
         if type(returned) is not tuple or len(returned) != len(("key", "context", "reason")):
@@ -94,33 +94,33 @@ class Dialogue:
         return returned
 
     def frame_key(self, side: str) -> str:
-        """The key that tells where the frame at the head of a direction ends."""
+        """The key of the layout whose length gives the end of a side's next frame."""
         return self.protocol.stream(side)
 
     def describe(self, side: str, decoded: Decoded) -> Description:
-        """The description of a frame; called for every frame, also one with an error and a partial value (or None)."""
+        """Describes a frame. It is called for every frame, also for one with an error and a partial value (or None)."""
         return Description()
 
     def sender(self, decoded: Decoded) -> str:
-        """The only side that sends such frames, or "" if both do.
+        """Returns the only side that sends such frames, or "" if both do.
 
         It tells the client from the server if a capture begins in the middle of a connection.
         """
         return ""
 
     def plausible(self, side: str, data: bytes, size: int) -> bool:
-        """Whether bytes may be a frame, during a search: by default, they decode cleanly and the body is known.
+        """Whether bytes may be a frame, for a search: by default, if they decode cleanly and the body is known.
 
         Args:
             side: the sender.
-            data: the frame, or its first bytes; False for first bytes excludes the frame.
+            data: the frame, or its first bytes; if the result for the first bytes is False, it is no frame.
             size: bytes of the whole frame.
         """
         key, context, reason = self.layout(side, data)
         return reason is None and self.fits(data, key, size, context)
 
     def fits(self, data: bytes, key: str, size: int, context: Mapping[str, Any] | None = None) -> bool:
-        """``wirekit.fitting.begins``, with its cost counted; a whole frame that fits is stored in ``whole``."""
+        """``wirekit.fitting.begins``; counts its cost, and stores a whole frame that fits in ``whole``."""
         self._spend(data)
         if len(data) < size:
             return begins(data, key, size, context=context)
@@ -128,7 +128,7 @@ class Dialogue:
         return self.whole is not None
 
     def fits_unverified(self, data: bytes, key: str, size: int) -> bool:
-        """As ``fits``, but failed checks are ignored and compressed data is not unpacked."""
+        """Like ``fits``, but ignores failed checks and does not decompress data."""
         self._spend(data)
         fitting = begins_unverified(data, key, size)
         if fitting is False or len(data) < size:
@@ -141,28 +141,28 @@ class Dialogue:
         return decoded.error is None and not decoded.gaps and decoded.consumed == size
 
     def _spend(self, data: bytes, times: int = 1) -> None:
-        """Counts the cost of an attempt on some bytes."""
+        """Counts the cost of examining some bytes."""
         size = len(data)
         self.effort += times * (CALL if size <= FEW else CALL + BYTE * (size - FEW))
 
     def headed(self, side: str, data: bytes, *, side_known: bool) -> bool:
-        """Whether the header alone proves that a frame is of the protocol, although it does not decode cleanly.
+        """Whether the header alone identifies a frame of the protocol that does not decode cleanly.
 
         Args:
             side: the sender.
             data: the whole frame.
-            side_known: False while ``side`` is a guess, which the header has to prove too.
+            side_known: False if ``side`` is a guess, which the header must confirm as well.
         """
         return False
 
     def observe(self, frame: Frame) -> None:
-        """Updates the state by a frame; called once per frame, in order of arrival."""
+        """Updates the state after a frame; called once for each frame, in order of arrival."""
 
     def lost(self) -> None:
         """Updates the state after missing or undecodable bytes."""
 
     def messages(self, frame: Frame) -> Iterator[Message]:
-        """The application messages in a frame, by default the declared ones; called after ``observe``."""
+        """The application messages in a frame, by default those of the declaration; called after ``observe``."""
         if not self.protocol.declared.messages:
             return iter(())
         from wirekit.tables.records import Frames, records
@@ -173,11 +173,11 @@ class Dialogue:
 
     @property
     def usual(self) -> bool:
-        """Whether the next frames may be reported by ``skipped`` alone; if not, each must be observed."""
+        """Whether ``skipped`` alone may report the next frames; if not, ``observe`` must get each of them."""
         return False
 
     def skipped(self, frames: Skipped) -> None:
-        """Updates the state by frames that were processed elsewhere."""
+        """Updates the state after frames that were processed elsewhere."""
 
     def summary(self) -> dict[str, Any]:
         """A summary of the connection as plain JSON data: texts, numbers, and lists of objects with these."""
@@ -191,10 +191,10 @@ class Dialogue:
         return {name: value for name, value in vars(self).items() if name not in _OF_A_RUN}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Goes on where ``state`` was taken.
+        """Continues from a state that ``state`` returned.
 
         Raises:
-            TypeError, ValueError: the state has another attribute, or one of another type.
+            TypeError, ValueError: the state has an unknown attribute, or one of another type.
         """
         for name, value in state.items():
             if name in _OF_A_RUN or not hasattr(self, name) or callable(getattr(type(self), name, None)):

@@ -13,7 +13,7 @@ SIDES = ("client", "server")
 
 
 class _NeedData:
-    """The outcome "a frame has begun and is not all there"."""
+    """The outcome "a frame has begun and is incomplete"."""
 
     def __repr__(self) -> str:
         return "NEED_DATA"
@@ -30,9 +30,9 @@ class Description(NamedTuple):
         api: name of the API or command, as the protocol's keys or enumeration write it.
         version: version of the API or header, None if the protocol has none.
         correlation_id: the protocol's request id, None if the frame has none.
-        role: ``request``, ``response``, or ``event`` for what neither asks nor answers.
+        role: ``request``, ``response``, or ``event`` for a frame that is neither.
         answered: whether a request gets a response.
-        pair: what links request and response; by default the correlation id.
+        pair: the key that links request and response; by default the correlation id.
     """
 
     api: str | None = None
@@ -44,20 +44,20 @@ class Description(NamedTuple):
 
 
 class Message(NamedTuple):
-    """One application message out of a frame or a log segment; compressed sets and batches are opened.
+    """One application message from a frame or a log segment, also from compressed sets and batches.
 
     Attributes:
-        offset: absolute log offset or index; ``ledger:entry:batch_index`` for Pulsar; None where nobody knows it yet.
+        offset: absolute log offset or index; ``ledger:entry:batch_index`` for Pulsar; None if not assigned yet.
         timestamp: milliseconds since the epoch, or None.
         timestamp_type: ``CreateTime`` or ``LogAppendTime``, or None.
         key, value: bytes, or None for null.
         attributes: the protocol's attribute bits as one integer, or None.
         codec: ``none``, ``gzip``, ``snappy``, ``lz4``, ``zlib``, ``zip``, ``zstd``.
         crc: the checksum as stored, or None.
-        check: ``ok``, ``bad`` or ``absent``: the verdict on it; in a compressed message, the worse of both verdicts.
-        schema: the key of the frame or record it came in.
-        details: what else its protocol says of it, by name (docs/json.md), as plain JSON data.
-        facts: columns of the table ``messages`` that nothing above holds, by name.
+        check: the verdict on ``crc``: ``ok``, ``bad`` or ``absent``; in a wrapper, the worse of this and the wrapper's.
+        schema: the key of the frame or record that contains it.
+        details: further facts of its protocol by name (docs/json.md), as plain JSON data.
+        facts: columns of the table ``messages`` that have no attribute here, by name.
     """
 
     topic: str | None
@@ -86,7 +86,7 @@ SHOWN = ("protocol", *(name for name in Message._fields if name not in ("protoco
 
 
 class Undeclared(str):
-    """Why the body of a frame is a gap although nothing is wrong with it: what it is has no layout here."""
+    """The reason why the body of a frame without any error is a gap: its API or version has no layout."""
 
     __slots__ = ()
 
@@ -96,14 +96,14 @@ class Frame:
     """A frame of a conversation.
 
     Attributes:
-        side: who sent it, ``client`` or ``server``.
-        offset: bytes of that direction before it.
-        data: its bytes.
-        time_us: when its last byte arrived, microseconds since the epoch, or None.
-        decoded: value, checks, gaps, error; offsets in it are offsets of the direction.
+        side: the sender, ``client`` or ``server``.
+        offset: number of bytes before it in its direction.
+        data: the bytes of the frame.
+        time_us: arrival time of its last byte, microseconds since the epoch, or None.
+        decoded: value, checks, gaps, error; its offsets count from the start of the direction.
         request: for a response, the request it answers.
-        reason: why the body could not be decoded although the frame is whole, or why the frame is not in its place;
-            ``Undeclared`` where the header says what the frame is, and the body alone is not known.
+        reason: why the body of a whole frame could not be decoded, or why the frame is unexpected here;
+            ``Undeclared`` if only the layout of the body is missing.
         messages: the application messages in it.
     """
 
@@ -120,17 +120,17 @@ class Frame:
 
     @property
     def schema(self) -> str:
-        """The key it was decoded by."""
+        """The key that decoded it."""
         return self.decoded.schema
 
     @property
     def value(self) -> Any:
-        """Its value, as far as it was decoded."""
+        """Its value, as far as decoded."""
         return self.decoded.value
 
     @property
     def wrong(self) -> str | None:
-        """The reason, where it is more than that the body has no layout here."""
+        """The reason, unless it is only that the body has no layout."""
         return None if isinstance(self.reason, Undeclared) else self.reason
 
     @property
@@ -148,11 +148,11 @@ class Frame:
 
 
 class Quarantined(NamedTuple):
-    """Bytes of a direction that nobody could decode.
+    """Bytes of a direction that could not be decoded.
 
     Attributes:
-        reason: in words.
-        path, error_offset: the field and the offset in the direction where decoding failed, if it got that far.
+        reason: the reason, as text.
+        path, error_offset: the field where decoding failed, and its offset in the direction, if decoding began.
     """
 
     side: str

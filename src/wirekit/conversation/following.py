@@ -30,27 +30,27 @@ CREDIT = 12
 FIRST_CREDIT = 4096
 MOST_CREDIT = 1024 * 1024
 MOST_UNSEEN = 256
-"""Places of what may be a frame and is not all there, of which nothing is looked at before it is."""
+"""The number of possible frames that are not examined before they are complete."""
 HEADS = (FEW, 512)
-"""Bytes of what may be a frame that are looked at before all are."""
+"""Sizes of the first bytes of a possible frame that are examined before the whole frame."""
 
 
 _NONE_BEGUN: list[tuple[int, int]] = []
-"""Stands for the heaps of a direction in which nothing was sought; never changed."""
+"""The heaps of a direction that was never searched; not modified."""
 
 
 class _Direction:
     """Bytes of one direction that are not decoded yet.
 
     Attributes:
-        short: ``PER_SHORT`` for each frame that was shorter than any of its layout can be, less the bytes of others.
-        lost: why the bytes make no sense, "" while they do.
-        headed: whether it is known what stands in front of the first frame.
-        searched: offset up to which they were looked through for a frame since.
-        waiting: (end, start) of what may be a frame and is not all there, a heap of offsets.
-        whole: (start, end) of those that have come to be all there, a heap too.
-        credit: what may be spent on searching. When it is spent, the search goes on as more bytes arrive, so that it
-            takes a time in proportion to them whatever they are.
+        short: ``PER_SHORT`` for each frame shorter than the minimum of its layout, less the bytes of other frames.
+        lost: why framing was lost, "" while it was not.
+        headed: whether the header before the first frame was handled.
+        searched: offset up to which the bytes were searched for a frame since framing was lost.
+        waiting: a heap of (end, start) offsets of possible frames that are incomplete.
+        whole: a heap of (start, end) offsets of possible frames that have become complete.
+        credit: the budget of the search. When it is used up, the search waits for more bytes, so that its time is
+            linear in the bytes received.
     """
 
     __slots__ = ("buffer", "credit", "headed", "lost", "offset", "searched", "short", "time_us", "waiting", "whole")
@@ -67,7 +67,7 @@ class _Direction:
         self.time_us: int | None = None
 
     def expect(self, end: int, start: int) -> None:
-        """Takes note of what may be a frame and is not all there."""
+        """Stores the offsets of a possible frame that is incomplete."""
         if self.waiting is _NONE_BEGUN:
             self.waiting, self.whole = [], []
         heapq.heappush(self.waiting, (end, start))
@@ -91,8 +91,8 @@ class Conversation:
     Args:
         protocol: its name.
         limits: limits on frames; by default the protocol's.
-        started: False if the connection was joined in the middle: the first bytes need not begin a frame.
-        decrypt: decrypts cipher text, as for ``wirekit.decode``.
+        started: False if the connection was joined in the middle, so that the first bytes may be inside a frame.
+        decrypt: a function that decrypts cipher text, as for ``wirekit.decode``.
 
     >>> import wirekit
     >>> conversation = wirekit.Conversation("kafka")
@@ -125,7 +125,7 @@ class Conversation:
     def state(self) -> dict[str, Any]:
         """The state that ``restore`` needs to continue the connection, in values that ``wirekit.plain`` can store.
 
-        Limits and keys are not part of it. It has the bytes of waiting requests, which are decoded again.
+        Limits and keys are not part of it. It contains the bytes of waiting requests; ``restore`` decodes them again.
         """
         return {
             "directions": {side: each.state() for side, each in self._directions.items()},
@@ -166,7 +166,7 @@ class Conversation:
 
     @property
     def unheard(self) -> list[str]:
-        """The sides of which no bytes were received so far."""
+        """The sides from which no bytes were received so far."""
         return [side for side, each in self._directions.items() if not each.offset and not each.buffer]
 
     def begins_whole(self, side: str, data: bytes) -> bool:
@@ -193,7 +193,7 @@ class Conversation:
             direction.headed = True
 
     def recall(self, side: str, data: bytes, *, offset: int, time_us: int | None = None) -> list[Event]:
-        """Takes a whole frame that was skipped earlier, at an offset; no later frame has been received since."""
+        """Returns the events of a whole frame that was skipped earlier; no later frame may have been received since."""
         direction = self._direction(side)
         reached, direction.offset = direction.offset, offset
         events = self.receive(side, data, time_us=time_us)
@@ -308,14 +308,14 @@ class Conversation:
         direction.waiting = direction.whole = _NONE_BEGUN
 
     def _header(self, side: str, direction: _Direction, key: str, size: int) -> Frame:
-        """The proxy header in front of the stream."""
+        """The proxy header before the stream."""
         data = bytes(direction.buffer[:size])
         self._drop(direction, size)
         description = Description(key.rpartition(".")[2])
         return Frame(self.protocol.name, side, 0, data, direction.time_us, decode(data, key), description)
 
     def preview(self, side: str, data: bytes) -> Frame:
-        """Describes a whole frame as if a side sent it now; the state of the conversation does not change."""
+        """Describes a whole frame as if a side sent it now; does not change the state of the conversation."""
         frame = self._described(side, self._direction(side), data)
         if frame.description.role == "response":
             frame.request = self.dialogue.requests.get(_pair(frame.description))
@@ -357,9 +357,9 @@ class Conversation:
         """Adds a frame that another follower has described and paired; the dialogue observes it.
 
         Args:
-            side, data, offset, time_us: as of ``Frame``.
-            key, context: how to decode it.
-            description, request: what it is, and for a response, the request it answers.
+            side, data, offset, time_us: as in ``Frame``.
+            key, context: the layout and the context to decode it.
+            description, request: its description, and for a response, the request that it answers.
         """
         decoded = self._decoded(data, key, context, offset)
         return self._observed(Frame(self.protocol.name, side, offset, data, time_us, decoded, description, request))
@@ -378,13 +378,13 @@ class Conversation:
         return decoded
 
     def _is(self, whole: Decoded, data: bytes, key: str, context: Mapping[str, Any], limits: Limits) -> bool:
-        """Whether a frame that was decoded in searching is what decoding some bytes would give."""
+        """Whether a frame that the search decoded equals the result of decoding these bytes."""
         if self.decrypt is not None or whole.schema != key or whole.context != context or whole.data != data:
             return False
         return whole.limits is limits or (not self._limits_given and len(data) <= limits.frame)
 
     def _as_variant(self, decoded: Decoded) -> Decoded:
-        """A frame that does not fit its layout, decoded as the variant that it fits, if there is one."""
+        """Decodes a frame that does not fit its layout as the variant that it fits, if there is one."""
         data, limits = decoded.data, decoded.limits
         keys = variants(decoded.schema)
         if not keys or fits_unverified(data, decoded.schema, limits):  # only what is compressed does not fit
@@ -403,7 +403,7 @@ class Conversation:
         return frame
 
     def _agreed(self) -> Limits:
-        """The limits with what the two sides agreed on; what the caller gave is never exceeded."""
+        """The limits, with the frame size that the two sides agreed on; limits of the caller are never exceeded."""
         agreed = self.dialogue.frame_limit
         if agreed is None or (self._limits_given and agreed > self.limits.frame):
             return self.limits
@@ -412,7 +412,7 @@ class Conversation:
         return self._agreement
 
     def _framing(self) -> Limits:
-        """The limits for finding where a frame ends: an agreement does not lower them."""
+        """The limits for finding the end of a frame: an agreed size never lowers them."""
         if self.dialogue.frame_limit is None:
             return self.limits
         agreed = self._agreed()
@@ -452,7 +452,7 @@ class Conversation:
         return None
 
     def _is_frame(self, side: str, direction: _Direction, start: int, size: int) -> bool:
-        """Whether a frame may stand at a place: its first bytes say it, then more of them, then all."""
+        """Whether a frame may begin at a place: examines its first bytes, then more of them, then all."""
         dialogue, buffer = self.dialogue, direction.buffer
         before, dialogue.whole = dialogue.effort, None
         most = min(size, len(buffer) - start)
@@ -467,7 +467,7 @@ class Conversation:
         return False
 
     def _size(self, side: str, head: bytes) -> int:
-        """Bytes of a frame by its own length; 0 if it makes no sense."""
+        """Size of a frame according to its own length; 0 if the length is invalid."""
         try:
             size = frame_size(head, self.dialogue.frame_key(side), limits=self._framing())
         except WireError:

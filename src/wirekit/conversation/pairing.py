@@ -1,9 +1,9 @@
-"""The declaration by which columns name and pair the frames of a protocol.
+"""Declares how columns identify and pair the frames of a protocol.
 
-A ``Pairing`` declares for each side the layout that its frames begin with, the numbers in it that select the kind of a
-frame, and the kinds. A protocol names it at registration, ``Protocol(pairing="package.module:PAIRING")``; without one,
-only its ``Dialogue`` follows connections. The two must agree. A Pairing covers usual connections: a kind that is not
-declared, a response without request, or a number in use twice leaves the whole connection to the dialogue.
+For each side, a ``Pairing`` declares the layout at the start of every frame, the numbers in it that select the kind of
+the frame, and the kinds. A protocol names its pairing at registration, ``Protocol(pairing="package.module:PAIRING")``;
+without one, only its ``Dialogue`` follows connections. The two must agree. A Pairing covers usual connections: an
+undeclared kind, a response without a request, or a number in use twice leaves the whole connection to the dialogue.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ class Kind:
     """One kind of frame.
 
     Attributes:
-        api: name of the API or command; "" for a response: that of its request.
-        layout: the frame's layout (rest of the key); "" for a response: what its request names as ``answer``.
+        api: name of the API or command; "" for a response, which has the API of its request.
+        layout: the frame's layout (key without the protocol); "" for a response, whose request names it as ``answer``.
         role: ``request``, ``response`` or ``event``, as in ``Description``.
-        version: the version of the API, the path of the field that says it, or None; a response without ``api`` has
+        version: the version of the API, the path of the field that holds it, or None; a response without ``api`` has
             that of its request.
         number: path of the correlation id, "" for none.
         pair: paths of the numbers, at most two, that a request and its response share.
-        link: tells such numbers apart from the same ones of other kinds of requests.
+        link: distinguishes these numbers from equal numbers of other kinds of requests.
         answer: of a request, the layout of the response.
         answers: of a request, the APIs of the kinds of the other side that answer it, where these have names of their
             own.
-        answer_version: of a request, the version of the response where that is not the request's own.
-        refusal: (path in ``answer``, value) that the response has, or None; a connection with another one is left to
+        answer_version: of a request, the version of the response if it differs from the version of the request.
+        refusal: (path in ``answer``, value) that the response must have, or None; otherwise the connection is left to
             the dialogue.
         unusual_answer: (path in ``answer``, value) of responses that are left to the dialogue, or None.
-        silent: (path in ``layout``, value) of requests that get no response, or None where all do.
+        silent: (path in ``layout``, value) of requests that get no response, or None if all get one.
         unusual: (path, value) of frames that are left to the dialogue, or None.
-        without: what a frame is that does not have ``number``; None where that is unusual.
-        most: path in ``layout`` of a number of bytes that no frame of the connection may exceed, where it is above 0; a
+        without: the kind of a frame that lacks ``number``; None if such a frame is left to the dialogue.
+        most: path in ``layout`` of the largest number of bytes that a frame of the connection may have, if above 0; a
             connection with a larger frame is left to the dialogue.
-        headed: whether ``layout`` and ``answer`` describe no body: the bytes behind their fields are a gap. An answer
+        headed: whether ``layout`` and ``answer`` have no body: the bytes after their fields are a gap. An answer
             with a ``refusal`` has its body.
-        context: what the context is called by which the layout asks for the request's version, "" for none.
+        context: name of the context that passes the request's version to the layout, "" for none.
     """
 
     api: str
@@ -69,12 +69,12 @@ class Kind:
 
     @property
     def particular(self) -> bool:
-        """Whether its answers have to be looked at, or have no body."""
+        """Whether its answers must be examined, or have no body."""
         return self.headed or self.refusal is not None or self.unusual_answer is not None
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """The fields that are read of such a frame."""
+        """The paths of the fields that are read from such a frame."""
         version = (self.version,) if isinstance(self.version, str) else ()
         unusual = (self.unusual[0],) if self.unusual is not None else ()
         return tuple(path for path in (*version, self.number, *self.pair, *unusual) if path)
@@ -85,11 +85,11 @@ class Heads:
     """The kinds of frames of one side.
 
     Attributes:
-        layout: the layout that they begin with (the key without the protocol); the bytes after it are not read.
+        layout: the layout at the start of each frame (the key without the protocol); the bytes after it are not read.
         fields: paths of the numbers that select the kind; empty if there is only one kind.
         kinds: {these numbers: kind}.
-        undeclared: {the first of these numbers: kind} of frames that ``kinds`` does not have.
-        most: the other numbers of such frames are from 0 to this.
+        undeclared: {first of these numbers: kind} for frames that are not in ``kinds``.
+        most: the highest value, from 0, of the other numbers of such frames.
     """
 
     layout: str

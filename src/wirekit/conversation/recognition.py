@@ -45,10 +45,10 @@ class Recognised:
     """The protocol that the first bytes of a connection are recognised as.
 
     Attributes:
-        protocol: name, or "" when none fits.
-        swapped: whether the side that was taken for the server is the client.
-        certain: False while more bytes could change the answer.
-        reason: in words, for a reader.
+        protocol: its name, or "" if none fits.
+        swapped: whether client and server are exchanged: the caller's server is the client.
+        certain: False if more bytes could change the result.
+        reason: an explanation for the user.
     """
 
     protocol: str
@@ -58,7 +58,7 @@ class Recognised:
 
 
 class Fit(NamedTuple):
-    """The numbers of first frames that fit a protocol: cleanly; in part, for failed checks or by their header alone."""
+    """The numbers of first frames that fit a protocol: cleanly; in part (except for checks, or by their header)."""
 
     clean: int
     partial: int
@@ -76,19 +76,19 @@ def recognise(
     rivals: bool = True,
     settled: bool = True,
 ) -> Recognised:
-    """Finds the protocol of a connection from the first bytes of its directions.
+    """Recognises the protocol of a connection from the first bytes of its directions.
 
-    Each protocol's own layouts are tried on the first frames; the one with most clean frames wins. Of those with as
-    many, it is the one with most frames that fit in part: all but their checks, or by their header. Of equals it is the
-    one that was registered first.
+    The layouts of each protocol are tried on the first frames. The protocol with the most clean frames wins. If several
+    have as many, the one with the most frames that fit in part wins: except for checks, or by their header. Then the
+    protocol that was registered first wins.
 
     Args:
-        client, server: bytes of the two directions, as many as there are.
+        client, server: the bytes received so far from each side.
         names: the protocols to try; by default all that have a byte stream.
-        sides_known: whether a handshake has said who the client is; otherwise the bytes may.
-        rivals: whether the reason says how the bytes fit other protocols, too.
-        settled: whether to find out if more bytes could still show a protocol where these show none; without it,
-            ``certain`` is False there.
+        sides_known: whether a handshake identified the client; otherwise the bytes may identify it.
+        rivals: whether the reason also describes how the bytes fit other protocols.
+        settled: whether to determine, if no protocol fits, if more bytes could still show one; otherwise
+            ``certain`` is False in that case.
     """
     client, server = _behind_header(client), _behind_header(server)
     best: tuple[Fit, str, bool] | None = None
@@ -137,18 +137,18 @@ def recognise(
 
 
 def _server_proves(protocol: Protocol) -> bool:
-    """Whether the frames of a server, too, prove that a stream is of a protocol."""
+    """Whether frames of the server, too, identify the protocol of a stream."""
     return protocol.client == protocol.server or protocol.server in protocol.recognised_by
 
 
 def _behind_header(data: bytes) -> bytes:
-    """The bytes behind a header that a proxy put in front; none while that is cut."""
+    """The bytes after a header that a proxy added; empty while the header is incomplete."""
     proxy = header(data[:LARGEST_HEADER])
     return data if proxy is None else b"" if proxy[1] is None else data[proxy[1] :]
 
 
 def _as_rival(protocol: Protocol, data: bytes) -> str:
-    """A text on how bytes recognised as another protocol fit this one; "" if not even their beginning does."""
+    """Describes how bytes recognised as another protocol fit this one; "" if not even their beginning fits."""
     key = protocol.stream("client")
     begin = _heading(key, protocol.limits.frame)
     if not protocol.recognised_by or (begin is not None and begin.refuses(data)) or overruns(data, key):
@@ -163,12 +163,12 @@ def _as_rival(protocol: Protocol, data: bytes) -> str:
 
 
 def _knows_body(protocol: Protocol, side: str, frame: bytes) -> bool:
-    """Whether the protocol has a layout for the body of a frame, as far as its header tells."""
+    """Whether the protocol has a layout for the body of a frame, judging by its header."""
     return protocol.follow().layout(side, frame)[2] is None
 
 
 def _why_not(decoded: Decoded) -> str:
-    """The reason why a frame is not clean, in words; "" if not even its beginning fits."""
+    """The reason why a frame is not clean, as text; "" if not even its beginning fits."""
     if decoded.error is not None:
         return f"{decoded.error.path}: {decoded.error.reason}" if (decoded.error.offset or 0) >= LEAST_EVIDENCE else ""
     if decoded.gaps:
@@ -180,10 +180,10 @@ def _why_not(decoded: Decoded) -> str:
 
 
 def best_fit(data: bytes) -> str:
-    """The protocol whose first frame fits damaged or cut bytes best, or the key of a record that does; "" if none does.
+    """The protocol, or the record key, that fits damaged or truncated bytes best; "" if none fits.
 
-    A frame that only fails a check, or that is cut, counts for more than one with wrong bytes; else it counts how far
-    decoding came. One with a wrong constant has wrong bytes. A record counts like a frame if a constant in it is right.
+    A frame that only fails a check ranks first, then a truncated one, then one with wrong bytes; among equals, the one
+    with the most decoded bytes. A wrong constant is wrong bytes. A record ranks like a frame if its constants match.
     """
     data = _behind_header(data)
     best = (0, 0, "")
@@ -205,7 +205,7 @@ def _has_constant(decoded: Decoded, status: str) -> bool:
 
 
 def reading(decoded: Decoded) -> Mapping[str, Any] | None:
-    """Context that the protocol suggests and under which bytes decode cleanly that did not, or None."""
+    """The context, suggested by the protocol, under which bytes decode cleanly that do not without it; None if none."""
     for said in registry.protocol(decoded.schema).readings:
         if not said.keys() & decoded.context.keys():
             context = {**decoded.context, **said}
@@ -215,12 +215,12 @@ def reading(decoded: Decoded) -> Mapping[str, Any] | None:
 
 
 def _is_cut(data: bytes, key: str) -> bool:
-    """Whether the end of the data is all that is wrong with them, as far as their first bytes tell."""
+    """Whether bytes are truncated but otherwise valid, judging by their first bytes."""
     return isinstance(decode(data[:LARGEST_PROBE], key).error, Short)
 
 
 def _swapped(protocol: Protocol, client: bytes, server: bytes, guess: bool) -> bool:
-    """Whether what was taken for the client is the server, where both sides send frames of one layout."""
+    """Whether the assumed client is the server, if both sides send frames of one layout."""
     if protocol.client != protocol.server:
         return guess
     dialogue = protocol.follow()
@@ -233,7 +233,7 @@ def _swapped(protocol: Protocol, client: bytes, server: bytes, guess: bool) -> b
 
 
 def _heading(key: str, limit: int) -> Heading | None:
-    """The heading of a layout, once it has been asked for a few times: making it loads the compiler."""
+    """The heading of a layout, from the third or so request on: generating it loads the compiler."""
     if _asked_times[key] <= FEW_TIMES:
         _asked_times[key] += 1
         if _asked_times[key] <= FEW_TIMES:
@@ -266,12 +266,12 @@ _Decodes = dict[tuple[str, bytes], tuple[bool, bool]]
 
 
 class _First(NamedTuple):
-    """The first frames of a side, as the layout of a protocol cuts them.
+    """The first frames of a side, cut by the layout of a protocol.
 
     Attributes:
-        heading: of the layout, None before it is made.
-        frames: those that are whole, without those that their own lengths exclude.
-        tail: of what follows them.
+        heading: the heading of the layout; None before it was generated.
+        frames: the whole frames, without those whose own length excludes them.
+        tail: the bytes after them.
     """
 
     heading: Heading | None
@@ -321,7 +321,7 @@ def _fit(protocol: Protocol, first: _First, side: str, side_known: bool, decodes
 
 
 def _may_go_on(protocol: Protocol, data: bytes, side: str) -> bool:
-    """Whether what follows the first frames may become another one of the protocol's."""
+    """Whether the bytes after the first frames may become another frame of the protocol."""
     return _first_frames(protocol, data, side).tail()
 
 
@@ -334,7 +334,7 @@ def _frame_fits(
     *,
     light: bool = False,
 ) -> tuple[bool, bool]:
-    """Whether a whole frame proves cleanly that its stream is of a protocol, and whether it does in part."""
+    """Whether a whole frame identifies its protocol cleanly, and whether it does in part."""
     decodes = {} if decodes is None else decodes
     known = decodes.get((protocol.name, frame))
     if known is None:
@@ -350,11 +350,11 @@ def _frame_fits(
 
 
 def _decodes(protocol: Protocol, frame: bytes, *, light: bool = False) -> tuple[bool, bool]:
-    """Whether a layout that proves a protocol decodes a whole frame cleanly, and whether it does but for checks.
+    """Whether a layout that identifies a protocol decodes a whole frame cleanly, and whether it does except for checks.
 
     Args:
-        protocol, frame: both.
-        light: whether to load no compiler where it would answer the same: of what is in order, or no value at all.
+        protocol, frame: the protocol and the frame.
+        light: whether to avoid loading the compiler if the result is the same without it.
     """
     proofs = [protocol.key(name) for name in protocol.recognised_by]
     if light:
@@ -370,7 +370,7 @@ def _decodes(protocol: Protocol, frame: bytes, *, light: bool = False) -> tuple[
 
 
 def _told(decoded: Decoded) -> bool | None:
-    """Whether a frame fits; None where generated code has to tell: of checks that fail, and what is oddly written."""
+    """Whether a frame fits; None if only generated code can decide: failed checks, and unusual encodings."""
     failed = {check.kind for check in decoded.checks if check.status == "bad"}
     if decoded.error is not None or decoded.gaps or "constant" in failed:
         return False
@@ -381,8 +381,8 @@ def _told(decoded: Decoded) -> bool | None:
 def recognise_inside(client: bytes, server: bytes) -> Recognised | None:
     """The protocol of a connection that was joined in the middle of a frame; None if no frame is found in the bytes.
 
-    A protocol's frames are sought among the first ``SEARCHED_INSIDE`` bytes of each direction, and may cost
-    ``CREDIT_INSIDE`` for each of these.
+    The first ``SEARCHED_INSIDE`` bytes of each direction are searched for frames of each protocol; the search may cost
+    ``CREDIT_INSIDE`` for each of these bytes.
     """
     from wirekit.compiler.heading import heading
 
@@ -407,17 +407,17 @@ def recognise_inside(client: bytes, server: bytes) -> Recognised | None:
 
 
 def recognise_joined(client: bytes, server: bytes, *, settled: bool) -> Recognised:
-    """``recognise`` for a connection that was joined in the middle, also of a frame."""
+    """``recognise`` for a connection that was joined in the middle, possibly of a frame."""
     recognised = recognise(client, server, rivals=False, settled=settled)
     return recognised if recognised.protocol else recognise_inside(client, server) or recognised
 
 
 class Prospects:
-    """Whether a connection that was joined in the middle may be recognised, from bytes that come piece by piece.
+    """Decides when to try to recognise a connection that was joined in the middle, as its bytes arrive piece by piece.
 
-    Recognition goes by whole frames. So each place where a frame may begin is noted; when that frame is whole, it is
-    looked at once. It must be at the begin of a side's bytes, or fit a protocol. Where ``recognise_inside`` would not
-    look at all places, because they are too many, all attempts are worth their time.
+    Recognition needs whole frames. Each place where a frame may begin is stored; the frame is examined once, when it is
+    whole. It must be at the start of a side's bytes, or fit a protocol. If there are more places than
+    ``recognise_inside`` would examine, every attempt is made.
     """
 
     __slots__ = ("_always", "_searched")
@@ -427,7 +427,7 @@ class Prospects:
         self._always = False
 
     def grown(self, heads: Mapping[str, bytearray]) -> bool:
-        """Whether to try to recognise the first bytes of both sides, of which more may be there than last time."""
+        """Whether to try recognition on the first bytes of both sides, which may have grown since the last call."""
         worth = False
         for side, data in heads.items():
             if not data or self._always:
@@ -440,7 +440,7 @@ class Prospects:
         return worth or self._always
 
     def _search(self, searched: _Searched, data: bytearray) -> bool:
-        """Searches further in the bytes of a side."""
+        """Continues the search in the bytes of a side."""
         sought, begun, places, costs = searched.sought, searched.begun, searched.places, searched.costs
         searched.size = size = len(data)
         for number, each in enumerate(sought):
@@ -468,10 +468,10 @@ class _Searched:
     """The progress of the search in the bytes of a side.
 
     Attributes:
-        sought: the frames that are sought.
-        places, costs: of each of them, where to go on, and the cost so far.
-        begun: (end, size, number in ``sought``) of frames that may have begun, a heap.
-        size: how many bytes there were.
+        sought: the kinds of frames to search for.
+        places, costs: for each of them, where the search continues, and its cost so far.
+        begun: a heap of (end, size, number in ``sought``) for frames that may have begun.
+        size: number of bytes at the last call.
     """
 
     __slots__ = ("begun", "costs", "places", "size", "sought")
@@ -486,14 +486,14 @@ class _Searched:
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """The frames of a protocol's layout, by which it is recognised; ``short`` knows of short ones whether they fit."""
+    """Searches for frames of a layout by which a protocol is recognised; ``short`` caches whether short frames fit."""
 
     protocol: Protocol
     heading: Heading
     short: dict[bytes, bool]
 
     def fits(self, frame: bytes) -> bool:
-        """Whether a frame may prove that the stream is of the protocol, whoever sent it.
+        """Whether a frame may identify the protocol of a stream, for either sender.
 
         Short ones are often the same in many connections, such as zeros.
         """
@@ -517,12 +517,12 @@ class Sought:
 
 @by_key
 def _short_frames(key: str) -> dict[bytes, bool]:
-    """The short frames of a layout that may prove its protocol, as far as that is known."""
+    """The cache of short frames of a layout: whether each identifies its protocol."""
     return {}
 
 
 def sought_frames() -> list[Sought]:
-    """The frames by which protocols are recognised.
+    """The kinds of frames by which protocols are recognised.
 
     A capture may have 100,000 connections, so the list is kept while the registry has the same protocols.
     """
@@ -544,7 +544,7 @@ _sought_of: dict[str, Any] = {}
 
 
 def _size(head: bytes, protocol: Protocol) -> int:
-    """Bytes of a frame by its own length; 0 if it makes no sense."""
+    """Size of a frame according to its own length; 0 if the length is invalid."""
     try:
         return frame_size(head, protocol.stream("client"), limits=protocol.limits) or 0
     except WireError:

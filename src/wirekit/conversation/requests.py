@@ -15,7 +15,7 @@ MOST_WAITING = 1 << 16
 
 
 class Requests(MutableMapping[Hashable, "Frame"]):
-    """Requests by what pairs them with their response, oldest first; every operation takes the same time."""
+    """Requests by the key that pairs them with their response, oldest first; every operation takes constant time."""
 
     def __init__(self) -> None:
         self._frames: OrderedDict[Hashable, Frame] = OrderedDict()
@@ -65,7 +65,7 @@ class Requests(MutableMapping[Hashable, "Frame"]):
             del self._numbered[number]
 
     def pop(self, pair: Hashable, default: Any = None) -> Any:
-        """Removes a request and gives it; the default without one."""
+        """Removes and returns a request, or returns the default if there is none."""
         frame = self._frames.get(pair)
         if frame is None:
             return default
@@ -73,12 +73,12 @@ class Requests(MutableMapping[Hashable, "Frame"]):
         return frame
 
     def clear(self) -> None:
-        """Forgets all requests."""
+        """Removes all requests."""
         self._frames.clear()
         self._numbered.clear()
 
     def with_number(self, number: int | None, most: int) -> list[tuple[Hashable, Frame]]:
-        """(pair, request) of the oldest requests that have a correlation id, so many at most."""
+        """(pair, request) of the oldest requests that have a correlation id, up to a maximum number of them."""
         if number not in self._numbered:
             return []
         same = self._numbered[number]
@@ -86,7 +86,7 @@ class Requests(MutableMapping[Hashable, "Frame"]):
         return [(pair, self._frames[pair]) for pair in pairs]
 
     def forget_before(self, offset: int) -> list[Frame]:
-        """Forgets the oldest requests, up to the first one that stands at an offset or behind it, and gives them."""
+        """Removes and returns the oldest requests, up to the first one at or after an offset."""
         forgotten: list[Frame] = []
         while self._frames:
             pair, frame = next(iter(self._frames.items()))

@@ -1,1 +1,1 @@
-"""Captures: packets to connections to byte streams with explicit gaps."""
+"""Reads captures: packets, connections, and byte streams with explicit gaps."""

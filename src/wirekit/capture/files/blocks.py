@@ -29,7 +29,7 @@ _UNKNOWN = -1  # the link type of an interface whose description is damaged
 
 
 class PcapngWalk(Walk):
-    """Sections, interfaces, packets."""
+    """Walks over the sections, interfaces and packets of a pcapng file."""
 
     window = WINDOW
 
@@ -46,7 +46,7 @@ class PcapngWalk(Walk):
                 self.window = LEAST_WINDOW
 
     def _blocks(self) -> Iterator[Packet]:
-        """The packets of blocks in order, up to one that is damaged."""
+        """The packets of blocks in order, up to a damaged block."""
         while self.more:
             self._section()
             size = self._size(self.offset)
@@ -72,7 +72,7 @@ class PcapngWalk(Walk):
         return f"net.pcapng.{name}.{self.order}"
 
     def _section(self) -> None:
-        """Learns the byte order when a section begins here."""
+        """Reads the byte order if a section begins here."""
         start = decode(self.capture.read(self.offset, _HEAD), "net.pcapng.start", offset=self.offset)
         if start.error is not None:
             raise start.error
@@ -107,13 +107,13 @@ class PcapngWalk(Walk):
         return self._packet(self.time_ns, interface, data, self.offset + lead, length)
 
     def _number(self, at: int) -> int | None:
-        """The length that stands at an offset; None where the file ends."""
+        """The length at an offset; None at the end of the file."""
         number = _LENGTHS[self.order].inner
         data = self.capture.read(at, number.length)
         return int(number.unpack(data)) if len(data) == number.length else None
 
     def _size(self, at: int) -> int | None:
-        """The length of the block at an offset, if it makes sense and both its ends say the same."""
+        """The length of the block at an offset, if it is valid and its copies at both ends agree."""
         length = _LENGTHS[self.order]
         size = self._number(at + _LENGTH_LEAD)
         if size is None or not length.least <= size <= self.capture.limits.frame:
@@ -135,7 +135,7 @@ class PcapngWalk(Walk):
         return Wrong(size, self._number(at), path="block_total_length_again", offset=at, **where)
 
     def _lost(self, error: WireError) -> Damaged | None:
-        """The damaged bytes from here on; None if no block follows them."""
+        """The damaged bytes from this position on; None if no block follows them."""
         size = self._size(self.offset)
         if size is None:
             size = self._search()
@@ -148,12 +148,12 @@ class PcapngWalk(Walk):
         return Damaged(self.offset, size, alone.error or error)
 
     def _decode(self, size: int) -> Decoded:
-        """The block here, of which so many bytes are looked at."""
+        """Decodes the block at this position from a number of its bytes."""
         data = self.capture.read(self.offset, size)
         return decode(data, self._key("block"), offset=self.offset, limits=self.capture.limits)
 
     def _search(self) -> int | None:
-        """Bytes up to what may be the next block."""
+        """The number of bytes before the next possible block."""
         begin = heading(self._key("envelope"), self.capture.limits.frame)
         at, chunk = self.offset + 1, LEAST_WINDOW
         while len(data := self.capture.read(at, chunk)) >= begin.size:
@@ -167,7 +167,7 @@ class PcapngWalk(Walk):
         return None
 
     def _may_begin(self, at: int, begin: Heading) -> bool:
-        """Whether a block may begin here, or the file ends before one could."""
+        """Whether a block may begin here, or the file ends too early to tell."""
         data = self.capture.read(at, _HEAD)
         if len(data) < begin.size or begin.pattern.match(data):
             return True
@@ -190,7 +190,7 @@ def described(body: Record | None) -> Interface:
 
 
 def _data_leads() -> dict[int, int]:
-    """Bytes of a block before its packet's data, by type of block."""
+    """Number of bytes in a block before the data of its packet, by block type."""
     body = dict(pcapng.BLOCK_LE.members)["body"]
     assert isinstance(body, Switch)
     before = lead(pcapng.BLOCK_LE, "body")

@@ -1,4 +1,4 @@
-"""The bytes of a capture: of a file, in any order; of a pipe, those that have arrived and are not discarded yet."""
+"""The bytes of a capture: of a file, in any order; of a pipe, the bytes that have arrived and were not discarded."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ class Content(Protocol):
     """Bytes of a capture by their absolute offsets.
 
     Attributes:
-        error: why they are only the beginning of what was compressed, None if nothing says so.
+        error: why only the beginning of the compressed data could be decompressed; None if all could.
     """
 
     error: WireError | None
 
     @property
     def size(self) -> int:
-        """The number of bytes; a number larger than any capture while it is unknown."""
+        """The number of bytes; while it is unknown, a number larger than any capture."""
 
     def read(self, offset: int, least: int, most: int) -> bytes:
-        """The bytes at an offset: at most so many, and at least so many unless they end."""
+        """The bytes at an offset: at most ``most``, and at least ``least`` unless the data ends."""
 
     def load(self, offset: int, size: int) -> memoryview:
-        """The same without ``least``; many bytes are in memory of their own."""
+        """Like ``read`` without ``least``; a large result has memory of its own."""
 
     def forget(self, offset: int) -> None:
-        """Lets the bytes before an offset be discarded: they will hardly be read again."""
+        """Lets the bytes before an offset be discarded, because they will hardly be read again."""
 
     def keep(self) -> None:
         """Announces that all bytes will be read more than once."""
@@ -53,7 +53,7 @@ class Content(Protocol):
 class FileContent:
     """A regular file.
 
-    It is not mapped into memory: the system kills a process that touches mapped bytes which another one has cut off.
+    It is not mapped into memory: the system kills a process that reads mapped bytes which another process truncated.
     """
 
     def __init__(self, file: IO[bytes], error: WireError | None = None) -> None:
@@ -75,17 +75,17 @@ class FileContent:
         return memoryview(pages).toreadonly()[: os.preadv(self._file.fileno(), [pages], offset)]
 
     def forget(self, offset: int) -> None:
-        """Nothing: none are held."""
+        """Does nothing: no bytes are held."""
 
     def keep(self) -> None:
-        """Nothing: the file is at hand."""
+        """Does nothing: the file can be read again."""
 
     def close(self) -> None:
         self._file.close()
 
 
 class RangedContent:
-    """An object of an object store, which is read by ranges; one that is read twice becomes a temporary file."""
+    """An object of an object store, read by ranges; copied to a temporary file if it will be read twice."""
 
     def __init__(self, file: BufferedReader) -> None:
         self.error: WireError | None = None
@@ -103,7 +103,7 @@ class RangedContent:
         return memoryview(self.read(offset, size, size)) if self._copy is None else self._copy.load(offset, size)
 
     def forget(self, offset: int) -> None:
-        """Nothing: only a few ranges are held."""
+        """Does nothing: only a few ranges are held."""
 
     def keep(self) -> None:
         if self._copy is None:
@@ -169,6 +169,6 @@ class PipedContent:
 
 
 def cut_short(packing: Packing | None, error: BaseException, size: int) -> WireError:
-    """The error for what was compressed and is not all there, of which ``size`` bytes are."""
+    """The error for truncated compressed data, of which ``size`` bytes could be decompressed."""
     name = packing.name if packing else ""
     return Wrong(f"a whole {name} file", f"only its beginning ({error})", protocol="net", offset=size)

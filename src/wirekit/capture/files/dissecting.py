@@ -26,11 +26,11 @@ _KEYS = {number: f"net.{name}" for number, name in link.LINKS.items()}
 def segments(
     capture: Capture, file: int = 0, *, start: int | Place = 0, end: int | None = None
 ) -> Iterator[Segment | Skipped | Damaged]:
-    """The TCP segments of a capture, and what else is in it; ``capture.skipped`` counts the packets that hold none.
+    """The TCP segments of a capture, and its other items; ``capture.skipped`` counts packets without a segment.
 
     Args:
         capture: an open capture.
-        file: its ordinal, for the segments.
+        file: ordinal of the capture file, for the segments.
         start: as for ``Capture.items``.
         end: as for ``Capture.items``.
     """
@@ -42,7 +42,7 @@ def segments(
 
 
 def dissect(packet: Packet, file: int = 0) -> Segment | Skipped:
-    """The TCP segment in a packet, or why there is none.
+    """The TCP segment in a packet, or the reason why there is none.
 
     Args:
         packet: a captured packet.
@@ -85,7 +85,7 @@ def dissect(packet: Packet, file: int = 0) -> Segment | Skipped:
 
 
 def _missing(packet: Packet, network: Record, decoded: Decoded) -> int:
-    """Bytes of the payload that were on the wire and are not in the capture: what the lengths of IP say beyond it."""
+    """Number of payload bytes that the IP lengths announce beyond the captured bytes."""
     if (network.total_length if isinstance(network, _IPV4) else network.payload_length) == 0:
         return max(packet.original_length - len(packet.data), 0)
     if decoded.clean:
@@ -96,14 +96,14 @@ def _missing(packet: Packet, network: Record, decoded: Decoded) -> int:
 
 @lru_cache(maxsize=1 << 16)
 def endpoint(address: bytes, port: int) -> str:
-    """An address of IPv4 or IPv6 with its port, as segments have it."""
+    """An IPv4 or IPv6 address with its port, in the form that segments use."""
     if len(address) == 4:
         return f"{socket.inet_ntop(socket.AF_INET, address)}:{port}"
     return f"[{socket.inet_ntop(socket.AF_INET6, address)}]:{port}"
 
 
 def _reason(layer: Record) -> str:
-    """Why nothing of this layer's payload was decoded."""
+    """Why no payload of this layer was decoded."""
     fragment = layer.get("fragment")
     if fragment is not None and (fragment.fragment_offset or fragment.more_fragments):
         return "fragment"

@@ -14,8 +14,8 @@ class Packet(NamedTuple):
     Attributes:
         time_us: capture time, microseconds since the epoch.
         time_ns: the same in nanoseconds.
-        link_type: what ``data`` begins with, a number of the registry of link types.
-        data: the bytes that were captured.
+        link_type: the link layer of ``data``, a number of the registry of link types.
+        data: the captured bytes.
         offset: absolute offset of ``data`` in the file.
         original_length: bytes on the wire.
         number: 1 for the first packet of the file, as Wireshark counts.
@@ -31,7 +31,7 @@ class Packet(NamedTuple):
 
 
 class Skipped(NamedTuple):
-    """A packet that holds no TCP segment.
+    """A packet without a TCP segment.
 
     Attributes:
         number: its number in the file, from 1.
@@ -39,7 +39,7 @@ class Skipped(NamedTuple):
         offset: absolute offset of its data in the file.
         length: bytes captured.
         reason: ``udp``, ``arp``, ``fragment``, ``cut``, ``damaged``, ``link type 147``, …
-        detail: what does not fit a cut or damaged packet, and where; else empty.
+        detail: the error of a truncated or damaged packet, and its place; otherwise empty.
     """
 
     number: int
@@ -51,15 +51,15 @@ class Skipped(NamedTuple):
 
 
 class Interface(NamedTuple):
-    """The common facts of the packets of a file, or of one interface in it.
+    """Common facts of the packets of a file, or of one interface in it.
 
     Attributes:
-        link_type: what they begin with.
-        snap_length: bytes kept of each at most, 0 for no limit.
-        binary: whether their unit of time is a power of 2, else of 10.
-        exponent: the unit is that base to the power of minus this, in seconds.
-        shift: seconds to add to their time.
-        name: of the interface, if the file tells it.
+        link_type: the link layer of the packets.
+        snap_length: maximum number of captured bytes per packet, 0 for no limit.
+        binary: whether the unit of time is a power of 2; otherwise of 10.
+        exponent: the unit is the base to the power of minus this number, in seconds.
+        shift: seconds to add to each time.
+        name: the name of the interface, if the file has it.
     """
 
     link_type: int
@@ -70,7 +70,7 @@ class Interface(NamedTuple):
     name: str = ""
 
     def nanoseconds(self, units: int) -> int:
-        """The time of so many units, nanoseconds since the epoch."""
+        """Converts a time in units to nanoseconds since the epoch."""
         if self.binary:
             time_ns = units * SECOND >> self.exponent
         elif self.exponent <= 9:
@@ -81,14 +81,14 @@ class Interface(NamedTuple):
 
 
 class Place(NamedTuple):
-    """A record boundary and all that reading on from there needs. Plain values: it travels to workers.
+    """The start of a record, with the facts needed to read on from there. Plain values, which can be sent to workers.
 
     Attributes:
         offset: absolute offset of the record.
-        number: packets before it.
-        time_ns: of the last packet before it; a packet without a time of its own takes that.
+        number: number of packets before it.
+        time_ns: time of the last packet before it, used for a packet without a time of its own.
         order: byte order of the records, ``be`` or ``le``; empty before the first section of a pcapng file.
-        interfaces: those described before it, in the order of their numbers.
+        interfaces: the interfaces described before it, in the order of their numbers.
     """
 
     offset: int

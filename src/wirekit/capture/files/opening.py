@@ -34,21 +34,21 @@ class Capture:
     """An open capture file; a context manager.
 
     Attributes:
-        path: as it was given.
+        path: the path that the caller gave.
         format: ``pcap`` or ``pcapng``.
         first: the place of the first record.
-        damage: what ended the last walk before the end of the file, with its absolute offset; None if nothing did.
-        walked: absolute offset that the last walk came to: the end, or the record that is cut or damaged.
-        skipped: packets that ``segments`` has passed over, by reason.
+        damage: the error that ended the last walk before the end of the file, with its absolute offset; or None.
+        walked: absolute offset where the last walk ended: the end of the file, or a truncated or damaged record.
+        skipped: number of packets that ``segments`` skipped, by reason.
     """
 
     def __init__(self, path: str, content: Content, limits: Limits) -> None:
         """Use ``open_capture`` or ``piped_capture``.
 
         Args:
-            path: what the file is called.
-            content: its bytes; let go of with the capture.
-            limits: what a record may announce.
+            path: the name of the file.
+            content: its bytes; closed with the capture.
+            limits: limits on the sizes that a record announces.
         """
         self.path = path
         self.limits = limits
@@ -60,12 +60,12 @@ class Capture:
 
     @property
     def size(self) -> int:
-        """Bytes of the capture, decompressed; of a pipe that has not ended, more than any capture has."""
+        """Size of the decompressed capture in bytes; of a pipe that has not ended, a number above any size."""
         return self._content.size
 
     @property
     def piped(self) -> bool:
-        """Whether it is read as it comes, once and in order."""
+        """Whether it is read from a pipe, once and in order."""
         return isinstance(self._content, PipedContent)
 
     @property
@@ -83,35 +83,35 @@ class Capture:
         return f"<Capture {self.path}: {self.format}, {self.size} bytes>"
 
     def close(self) -> None:
-        """Lets go of the file; packets taken from it stay valid."""
+        """Closes the file; packets taken from it stay valid."""
         self._content.close()
 
     def read(self, offset: int, size: int) -> bytes:
-        """The bytes at an absolute offset, fewer where the file ends."""
+        """The bytes at an absolute offset, fewer if the file ends."""
         return self._content.read(offset, size, size)
 
     def load(self, offset: int, size: int) -> memoryview:
-        """The same; many bytes are in memory of their own, as a view of it."""
+        """Like ``read``; a large result is a view of memory of its own."""
         return self._content.load(offset, size)
 
     def available(self, offset: int, least: int, most: int) -> bytes:
-        """Bytes at an absolute offset: at least so many unless the file ends, of a pipe no more than have come.
+        """Bytes at an absolute offset: at least this many unless the file ends; of a pipe, only arrived bytes.
 
-        What stands in front of them is forgotten.
+        The bytes before them are discarded.
         """
         self.forget(offset)
         return self._content.read(offset, least, most)
 
     def forget(self, offset: int) -> None:
-        """Gives memory back: a pipe's bytes in front of an offset are lost, those of a file can be read again."""
+        """Frees memory: bytes of a pipe before an offset are lost; those of a file can be read again."""
         self._content.forget(offset)
 
     def reaches(self, offset: int) -> bool:
-        """Whether the file goes on at an absolute offset."""
+        """Whether the file has bytes at an absolute offset."""
         return offset < self.size and bool(self._content.read(offset, 1, 1))
 
     def keep(self) -> None:
-        """Prepares for all bytes of the file to be read more than once: not of a pipe."""
+        """Prepares for reading all bytes of the file more than once; a pipe cannot be prepared."""
         self._content.keep()
 
     def _recognise(self) -> tuple[str, Place]:
@@ -135,13 +135,13 @@ class Capture:
         raise unpacking or Wrong("a pcap or pcapng file", f"bytes that begin with {head[:4].hex(' ')}", offset=0)
 
     def items(self, start: int | Place = 0, end: int | None = None) -> Iterator[Packet | Damaged]:
-        """The packets whose records begin in [start, end), and what was passed over, in the order of the file.
+        """The packets whose records begin in [start, end), and the skipped parts, in the order of the file.
 
-        Any byte offsets split a file into parts that together give each packet once.
+        The file can be split at any byte offsets: the parts together give each packet once.
 
         Args:
-            start: a place; or an absolute offset, which is walked to from the beginning of the file, because what
-                stands before it matters (interfaces, the number of packets).
+            start: a place, or an absolute offset. It is reached by a walk from the start of the file, because the
+                records before it matter (interfaces, the number of packets).
             end: absolute offset; None for the end of the file.
         """
         place, begin = (start, start.offset) if isinstance(start, Place) else (self.first, start)
@@ -171,8 +171,8 @@ class Capture:
 
         Args:
             offset: absolute, of a record, before the end of the file.
-            several: key of the layout that takes whole records and leaves a cut one alone.
-            single: key of the layout of one record, to say what a cut one lacks.
+            several: key of the layout that reads whole records and does not read an incomplete last one.
+            single: key of the layout of one record, for the error of an incomplete one.
         """
         least, most = 1, WINDOW
         while True:
@@ -193,7 +193,7 @@ class Capture:
                 least = len(data) + 1
 
     def ended(self, offset: int, error: WireError | None) -> None:
-        """Notes where a walk ended and why; that the file itself is not all there comes first."""
+        """Stores where a walk ended and why; an incomplete file is reported before any other error."""
         self.walked = offset
         if error is not None and not error.hint and not self.piped:
             # A header that is read as a packet is one without data, so that the error is in what follows it.
@@ -205,9 +205,9 @@ class Capture:
 
 
 def is_capture(data: bytes) -> bool:
-    """Whether bytes begin as a pcap or pcapng file does, or one that is compressed.
+    """Whether bytes begin like a pcap or pcapng file, or like a compressed one.
 
-    64 bytes are enough, 1024 of most compressed files, and of one by bzip2 its first block.
+    64 bytes are enough; of most compressed files 1024, and of bzip2 the first block.
     """
     packing = packing_of(data)
     if packing is not None:
@@ -228,7 +228,7 @@ def is_packed(path: str | os.PathLike[str]) -> bool:
 
 
 def check_capture(path: str | os.PathLike[str]) -> None:
-    """Raises what ``open_capture`` raises for a file that is not a capture; one that is compressed is not copied."""
+    """Raises the errors of ``open_capture`` for a file that is not a capture; a compressed one is not copied."""
     with open_binary(path) as source:
         if is_capture(source.read(_LONGEST_HEAD)):
             return
@@ -238,21 +238,21 @@ def check_capture(path: str | os.PathLike[str]) -> None:
 def open_capture(path: str | os.PathLike[str], *, limits: Limits | None = None, name: str = "") -> Capture:
     """Opens a pcap or pcapng file, compressed by gzip, zstd, xz, bzip2 or lz4, or not.
 
-    What is compressed, and what is no regular file (a pipe), is copied to a temporary file first; offsets are those of
+    A compressed file, and one that is not regular (a pipe), is copied to a temporary file first; offsets are those of
     the capture itself, decompressed. An object of an object store is read by ranges, and copied if it will
     be read twice (``Capture.keep``).
 
     Args:
         path: the file, or the URI of an object.
-        limits: ``frame`` is the most that a record may announce, ``decompressed`` the most that a copy may grow to,
+        limits: ``frame`` bounds the size that a record may announce, ``decompressed`` the size of the temporary copy,
             both in bytes; by default those of the protocol ``net``.
-        name: what errors call the file, if not by its path.
+        name: the name of the file in errors; by default its path.
 
     Raises:
-        Wrong: it is neither; the text names the file.
-        Short: it ends within its header.
+        Wrong: the file is neither pcap nor pcapng; the text names it.
+        Short: the file ends within its header.
         Limit: a copy grows beyond its limit.
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     limits = limits or registry.protocol("net").limits
     source = open_binary(path)  # closed with the capture
@@ -274,13 +274,13 @@ def open_capture(path: str | os.PathLike[str], *, limits: Limits | None = None, 
 def piped_capture(
     source: BufferedReader, name: str, *, limits: Limits | None = None, waiting: Callable[[], object] | None = None
 ) -> Capture:
-    """A capture that is read as it comes: its items once and in order, without a copy of what was read.
+    """Opens a capture that is read from a pipe: its items once and in order, without a copy of the bytes.
 
     Args:
         source: a pipe, at the beginning of the capture, which may be compressed; closed with the capture.
-        name: what errors call it.
-        limits: ``frame`` is the most that a record may announce; by default those of the protocol ``net``.
-        waiting: is called before each time that more bytes are waited for.
+        name: the name of the pipe in errors.
+        limits: ``frame`` bounds the size that a record may announce; by default those of the protocol ``net``.
+        waiting: called before each wait for more bytes.
 
     Raises:
         Wrong, Short: as for ``open_capture``.
@@ -294,7 +294,7 @@ def piped_capture(
 
 
 def _copied(source: IO[bytes], packing: Packing | None, limit: int) -> tuple[IO[bytes], WireError | None]:
-    """A temporary file with the content, decompressed, and why that is not all there."""
+    """A temporary file with the decompressed content, and the error if the content is incomplete."""
     target = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the capture
     size = 0
     ended: WireError | None = None

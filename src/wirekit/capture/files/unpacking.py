@@ -21,10 +21,10 @@ class Packing(NamedTuple):
     """A codec for whole files.
 
     Attributes:
-        name: as it is called in errors.
-        ending: of file names.
-        magic: what such a file begins with.
-        chunks: gives the content of an open file in pieces, and raises ``Unpacking`` where it is damaged or cut.
+        name: its name in errors.
+        ending: the ending of file names.
+        magic: the first bytes of such a file.
+        chunks: yields the content of an open file in pieces, and raises ``Unpacking`` where it is damaged or truncated.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Packing(NamedTuple):
 
 
 class Unpacking(Exception):
-    """Why the content of a compressed file ends early, in the words of the codec's library."""
+    """The content of a compressed file ends early; the text is the message of the codec's library."""
 
 
 def _gzip(source: IO[bytes]) -> Iterator[bytes]:
@@ -112,7 +112,7 @@ LONGEST_MAGIC = max(len(packing.magic) for packing in PACKINGS)
 
 
 def packing_of(head: bytes) -> Packing | None:
-    """The codec that packed a file beginning so, None for others.
+    """The codec of a file that begins with these bytes; None for other files.
 
     >>> packing_of(b"BZh91AY").name
     'bzip2'

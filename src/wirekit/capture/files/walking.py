@@ -33,11 +33,11 @@ class Walk:
 
     @property
     def place(self) -> Place:
-        """The record of the packet that was given last."""
+        """The record of the last returned packet."""
         return Place(self.offset, self.number - 1, self.before_ns, self.order, tuple(self.interfaces))
 
     def items(self) -> Iterator[Packet | Damaged]:
-        """The packets, and what was passed over; at the end the capture knows whether damage ended them."""
+        """The packets and the skipped parts; at the end, the capture knows if damage ended the walk."""
         self.capture.damage = None
         try:
             yield from self._items()
@@ -48,7 +48,7 @@ class Walk:
 
     @property
     def more(self) -> bool:
-        """Whether a record begins here that is asked for."""
+        """Whether a requested record begins here."""
         return self.offset < self.end and self.capture.reaches(self.offset)
 
     def _items(self) -> Iterator[Packet | Damaged]:
@@ -61,13 +61,13 @@ class Walk:
 
 
 def lead(struct: Struct, field: str) -> int:
-    """Bytes of the fields before one, which all have a fixed size."""
+    """Size in bytes of the fields before a field; all of them have a fixed size."""
     names = [name for name, _ in struct.members]
     return sum(node.minimum() for _, node in struct.members[: names.index(field)])
 
 
 def of_record(error: WireError, key: str) -> WireError:
-    """The error in a record of some that were decoded at once, as it would be if it had been decoded alone."""
+    """The error of one record in a batch, in the form that decoding it alone would give."""
     error.protocol, error.path = key, re.sub(r"^\[\d+\]\.?", "", error.path)
     return error
 

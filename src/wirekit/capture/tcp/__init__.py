@@ -4,20 +4,20 @@
 
 - Bytes are placed by sequence number, unwrapped to a 64-bit stream offset (0 = the direction's first byte). Bytes in
   order are released at once, early bytes are held, and duplicates are dropped and counted: the first copy wins.
-- A hole becomes a ``Gap`` only when it cannot be filled any more: its peer has acknowledged all of it *and* the hold
-  time has passed (captures deliver packets late), or nobody acknowledged it for the length of the patience (only one
-  direction was captured), or too many bytes are held behind it, or the connection ends. Bytes that the snap length cut
+- A hole becomes a ``Gap`` only when it can no longer be filled: its peer has acknowledged all of it *and* the hold
+  time has passed (packets can be captured late), or nobody acknowledged it within the patience time (only one
+  direction was captured), or too many bytes are held after it, or the connection ends. Bytes that the snap length cut
   off are a gap at once. A loss at the end of the bytes is reported when the next byte comes or the connection ends.
 - A direction without any captured segment has a gap when the connection ends: the bytes that its peer acknowledged.
-- Without a handshake the first bytes are held for the hold time too, because a lower sequence number may still come.
+- Without a handshake, the first bytes are held for the hold time, because a lower sequence number may still come.
 - A reset takes effect after the hold time; a handshake with another initial sequence begins a new connection.
 
 Rules: Data and Gap of a direction tile its stream offsets, ascending, without overlap. Every captured payload byte ends
 in exactly one of Data, Duplicate, Ignored. Time is capture time, taken from the segments, never from a clock. Events
 depend only on the segments of their address pair, so one pair at a time and a whole capture give the same.
 
-Not resolved: an acknowledgment one beyond the last byte is taken as that of a FIN which the capture lost, not as a gap
-of one byte; more than 1 GiB of one direction lost in one piece is a new connection, or a gap that is too short.
+Limitations: an acknowledgment one beyond the last byte counts as that of a FIN that was not captured, not as a gap
+of one byte; a loss of more than 1 GiB in one direction gives a new connection, or a gap that is too short.
 """
 
 from __future__ import annotations

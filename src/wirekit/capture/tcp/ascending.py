@@ -1,4 +1,4 @@
-"""A list in ascending order whose items leave at the front, in constant time each."""
+"""A list in ascending order whose first items are removed in constant time each."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _FEW = 64
 class Ascending(list[Item], Generic[Item]):
     """Items in ascending order.
 
-    Those that left are deleted many at a time, as deleting the first of a long list moves all others; when all have
-    left the list is empty.
+    Removed items are deleted many at a time, because deleting the first of a long list moves all others; when all are
+    removed, the list is empty.
 
     Attributes:
-        begin: index of the first item; those in front of it have left.
+        begin: index of the first item; the items before it are removed.
     """
 
     __slots__ = ("begin",)
@@ -31,11 +31,11 @@ class Ascending(list[Item], Generic[Item]):
         return self[self.begin]
 
     def all(self) -> list[Item]:
-        """The items, without those that have left."""
+        """The items that were not removed."""
         return self[self.begin :]
 
     def leave(self, index: int) -> None:
-        """The items in front of an index leave."""
+        """Removes the items before an index."""
         self.begin = index
         if index == len(self):
             self.clear()

@@ -1,4 +1,4 @@
-"""The segments of one address pair to events, one TCP connection after the other."""
+"""Turns the segments of one address pair into events, one TCP connection after the other."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Connection:
 
     Args:
         settings: times and limits.
-        take_number: gives the number of each connection that begins; by default 0, 1, 2, …
+        take_number: returns the number of each new connection; by default 0, 1, 2, …
 
     >>> connection = Connection()
     >>> segment = Segment(0, "10.0.0.1:40000", "10.0.0.2:9092", 4294967295, 0, SYN, b"", 70, 0, 0)
@@ -68,7 +68,7 @@ class Connection:
 
     @property
     def _sides(self) -> tuple[Direction, Direction]:
-        """The directions, in the order of the addresses; most connections of a scan of ports never have any."""
+        """The directions, in the order of the addresses; created late, as most connections of a port scan need none."""
         if self._start >= 0:
             start, self._start = self._start, -1
             self._directions = client, server = Direction("client"), Direction("server")
@@ -82,17 +82,17 @@ class Connection:
 
     @property
     def addresses(self) -> tuple[str, str]:
-        """Both addresses, the sender of the current connection's first segment first; empty before any segment."""
+        """Both addresses, first the sender of the current connection's first segment; empty before any segment."""
         return self._first, self._second
 
     @property
     def ended(self) -> bool:
-        """Whether the current connection is over and only stragglers of it are expected."""
+        """Whether the current connection has ended, so that only late segments of it are expected."""
         return self._ended_us is not None
 
     @property
     def settled(self) -> bool:
-        """Whether nothing is pending: no hole, no reset, no first byte that may still become another."""
+        """Whether nothing is pending: no hole, no reset, no uncertain first byte."""
         sides = self._directions
         return self._start >= 0 or (
             self._announced
@@ -101,7 +101,7 @@ class Connection:
         )
 
     def feed(self, segment: Segment) -> list[Event]:
-        """Take one segment; return the events that it settles, in order.
+        """Takes one segment, and returns the events that it completes, in order.
 
         Raises:
             Misuse: the segment belongs to another address pair.
@@ -136,38 +136,38 @@ class Connection:
         return self._feed(segment)
 
     def expire(self, time_us: int) -> list[Event]:
-        """Capture time has come to ``time_us``: close the connection if it has been idle for too long."""
+        """Closes the connection at capture time ``time_us`` if it has been idle for too long."""
         if self.number < 0 or self.ended or not self.is_idle(time_us):
             return []
         return self._end("idle")
 
     def settle_reset(self, time_us: int) -> list[Event]:
-        """Capture time has come to ``time_us``: a reset takes effect, if nothing else is pending."""
+        """Lets a reset take effect at capture time ``time_us``, if nothing else is pending."""
         if self._closing_us >= time_us or min(side.deadline for side in self._sides) < NEVER:
             return []
         return self._end("rst")
 
     @property
     def last_us(self) -> int:
-        """Time of the current connection's last segment."""
+        """Capture time of the current connection's last segment."""
         return self._last_us
 
     @property
     def closing_us(self) -> int:
-        """When a reset takes effect, ``NEVER`` without one."""
+        """When a reset takes effect; ``NEVER`` without one."""
         return self._closing_us
 
     @property
     def over_us(self) -> int:
-        """After which time no straggler of the current connection comes, ``NEVER`` while it has not ended."""
+        """The time after which no late segment of the current connection is expected; ``NEVER`` before its end."""
         return NEVER if self._ended_us is None else self._ended_us + self._settings.patience_us
 
     def is_idle(self, time_us: int) -> bool:
-        """Whether a segment at ``time_us`` would begin another connection because the last one was so long ago."""
+        """Whether a segment at ``time_us`` begins another connection, because the last one was too long ago."""
         return time_us - self._last_us > self._idle_us
 
     def finish(self, time_us: int | None = None) -> list[Event]:
-        """The capture is over, at ``time_us`` if that is known to be later than the last segment of this pair."""
+        """Ends the capture, at ``time_us`` if it is later than the last segment of this pair."""
         if self.number < 0 or self.ended:
             return []
         idle = self.expire(time_us) if time_us is not None else []
@@ -225,7 +225,7 @@ class Connection:
         return previous + events
 
     def _begin(self, segment: Segment) -> None:
-        """A new connection, of which this is the first segment."""
+        """Begins a new connection with its first segment."""
         self._first, self._second = segment.source, segment.target
         self.number = self.number + 1 if self._take_number is None else self._take_number()
         self._known = self._announced = False
@@ -241,13 +241,13 @@ class Connection:
             self._directions[0].role, self._directions[1].role = "server", "client"
 
     def _open(self, start: int) -> Opened:
-        """The first segment was a SYN and nothing else."""
+        """Handles a first segment that is only a SYN."""
         self._known = self._announced = True
         self._start, self._deadline = start, -NEVER
         return Opened(self.number, self._first, self._second, self._opened_us, True)
 
     def _is_another(self, segment: Segment) -> bool:
-        """Whether the segment cannot be one of the current connection but begins another."""
+        """Whether the segment cannot belong to the current connection and begins another."""
         side, peer = self._sides if segment.source == self._first else self._sides[::-1]
         if segment.time_us > self.over_us:
             return bool(segment.flags & SYN or segment.length)
@@ -266,7 +266,7 @@ class Connection:
         return not fits
 
     def _handshake(self, side: Direction, peer: Direction, start: int, flags: int, acknowledgment: int) -> None:
-        """A SYN tells the sender's first sequence number; one with ACK the receiver's, too, and who the server is."""
+        """Handles a SYN, which has the sender's first sequence number; with ACK also the receiver's, and the server."""
         if not self._known and not self._announced:
             side.role, peer.role = ("server", "client") if flags & ACK else ("client", "server")
         self._known = True
@@ -275,7 +275,7 @@ class Connection:
             peer.begin(acknowledgment)
 
     def _place(self, side: Direction, sequence: int, segment: Segment, events: list[Event]) -> None:
-        """Put payload and FIN where ``sequence``, the number of the first payload byte, says."""
+        """Places payload and FIN at ``sequence``, the number of the first payload byte."""
         time_us, _, _, _, _, flags, payload, offset, file, length = segment
         if side.raw < 0:
             if side.closed:
@@ -303,7 +303,7 @@ class Connection:
             side.finish(at + max(length, len(payload)), time_us)
 
     def _acknowledge(self, side: Direction, peer: Direction, acknowledgment: int, time_us: int) -> None:
-        """``side`` says that it has all that ``peer`` sent before this sequence number."""
+        """Handles the acknowledgment by ``side`` of all bytes of ``peer`` before a sequence number."""
         if peer.raw < 0:
             if side.start >= 0 and not peer.closed:  # the answer to a SYN whose SYN-ACK was not captured
                 peer.begin(acknowledgment)
@@ -317,7 +317,7 @@ class Connection:
             peer.watch(time_us, self._settings)
 
     def _pass_time(self, now_us: int) -> list[Event]:
-        """Do all that is due before ``now_us``, in the order in which it became due."""
+        """Performs all actions that are due before ``now_us``, in the order of their times."""
         events: list[Event] = []
         while True:
             side = min(self._sides, key=lambda direction: direction.deadline)
@@ -333,13 +333,13 @@ class Connection:
         return events
 
     def _check_end(self) -> None:
-        """When both directions have ended by FIN, the connection has."""
+        """Ends the connection if both directions ended by FIN."""
         if self._sides[0].closed and self._sides[1].closed and not self.ended:
             self._ended_us = self._last_us
             self._closing_us = NEVER
 
     def _end(self, reason: ClosedReason) -> list[Event]:
-        """Close what is open, with gaps for the holes."""
+        """Closes the open directions, with gaps for the holes."""
         events: list[Event] = []
         last_us = self._last_us
         if self._closing_us < NEVER:
@@ -362,7 +362,7 @@ class Connection:
         return events
 
     def _announce(self, events: list[Event], *, if_empty: bool = False) -> None:
-        """Put Opened before the first events of the connection."""
+        """Puts Opened before the first events of the connection."""
         if self._announced or not (events or if_empty):
             return
         self._announced = True
@@ -372,7 +372,7 @@ class Connection:
         events.insert(0, Opened(self.number, client, server, self._opened_us, self._known))
 
     def state(self) -> dict[str, Any]:
-        """The current connection as JSON-able data, for ``from_state``; settings are not part of it."""
+        """The current connection as JSON data for ``from_state``, without the settings."""
         sides = self._sides
         return {
             "version": STATE_VERSION,
@@ -392,10 +392,10 @@ class Connection:
     def from_state(
         cls, state: dict[str, Any], settings: Settings = DEFAULT, take_number: Callable[[], int] | None = None
     ) -> Connection:
-        """Go on where ``state()`` was taken; numbers go on from the state's by default.
+        """Continues from the result of ``state()``; by default connections are numbered from there, too.
 
         Raises:
-            Misuse: the state is not one of this version.
+            Misuse: the state has another version.
         """
         check_version(state)
         try:
@@ -417,7 +417,7 @@ class Connection:
 
 
 def _guess_client(segment: Segment, server_ports: frozenset[int]) -> str:
-    """Who is the client: by the handshake, by the ports that are servers', by the lower port, by who sends first."""
+    """Guesses the client: from the handshake, known server ports, the higher port, or the first sender."""
     if segment.flags & SYN:
         return segment.target if segment.flags & ACK else segment.source
     source, target = _port(segment.source), _port(segment.target)

@@ -1,4 +1,4 @@
-"""The segments of a whole capture to events, each address pair by itself."""
+"""Turns the segments of a whole capture into events, each address pair separately."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from wirekit.errors import Misuse
 
 
 class Connections:
-    """The segments of a whole capture, in capture order, each event with the number of its connection.
+    """Follows the segments of a whole capture, in capture order; each event has the number of its connection.
 
-    Numbers count from 0 in order of first appearance. Connections that were idle for ``Settings.idle_us`` are closed
-    and forgotten, so that memory follows the open ones.
+    Connections are numbered from 0 in order of appearance. Those that were idle for ``Settings.idle_us`` are closed
+    and dropped, so memory is proportional to the open connections.
 
     Args:
         settings: times and limits of every connection.
@@ -30,7 +30,7 @@ class Connections:
         self._sweep_us = -NEVER
 
     def feed(self, segment: Segment) -> list[tuple[int, Event]]:
-        """Take one segment; return (connection number, event) for all that it settles, in order."""
+        """Takes one segment, and returns (connection number, event) for all events that it completes, in order."""
         swept = self._sweep(segment.time_us) if segment.time_us > self._sweep_us else []
         key = segment[1:3]
         connection = self._flows.get(key)
@@ -46,21 +46,21 @@ class Connections:
         return [(number, event) for event in events]
 
     def read(self, segments: Iterable[Segment]) -> Iterator[tuple[int, Event]]:
-        """``feed`` for many segments; ``finish`` stays to be called, unless the state is carried on."""
+        """``feed`` for many segments; call ``finish`` afterwards, unless the state is passed on."""
         for segment in segments:
             yield from self.feed(segment)
 
     def finish(self, time_us: int | None = None) -> list[tuple[int, Event]]:
-        """The capture is over, at ``time_us`` if that is known: close every connection, in order of appearance."""
+        """Ends the capture, at ``time_us`` if known: closes every connection, in order of appearance."""
         return list(self.closing(time_us))
 
     def closing(self, time_us: int | None = None) -> Iterator[tuple[int, Event]]:
-        """``finish``, one event after the other."""
+        """Like ``finish``, but yields the events one by one."""
         for connection in self._connections.values():
             yield from _numbered(connection.number, connection.finish(time_us))
 
     def state(self) -> dict[str, Any]:
-        """All connections as JSON-able data, for ``from_state``; settings are not part of it."""
+        """All connections as JSON data for ``from_state``, without the settings."""
         return {
             "version": STATE_VERSION,
             "next_number": self._next_number,
@@ -70,10 +70,10 @@ class Connections:
 
     @classmethod
     def from_state(cls, state: dict[str, Any], settings: Settings = DEFAULT) -> Connections:
-        """Go on where ``state()`` was taken.
+        """Continues from the result of ``state()``.
 
         Raises:
-            Misuse: the state is not one of this version.
+            Misuse: the state has another version.
         """
         check_version(state)
         connections = cls(settings)
@@ -94,7 +94,7 @@ class Connections:
         return self._next_number - 1
 
     def _sweep(self, time_us: int) -> list[tuple[int, Event]]:
-        """Close and forget the connections that have been idle."""
+        """Closes and drops the idle connections."""
         self._sweep_us = time_us + self._settings.idle_us
         events: list[tuple[int, Event]] = []
         for key, connection in list(self._connections.items()):
@@ -106,7 +106,7 @@ class Connections:
 
 
 def _numbered(number: int, events: list[Event]) -> list[tuple[int, Event]]:
-    """Events with the connection's number; the number changes where another connection opens."""
+    """Events with the number of their connection, which changes where another connection opens."""
     pairs: list[tuple[int, Event]] = []
     for event in events:
         if isinstance(event, Opened):

@@ -40,7 +40,7 @@ _GAPS_KEPT = 64  # gaps remembered, to tell a late byte from a duplicate
 
 
 class Piece(NamedTuple):
-    """Bytes held, at a stream offset."""
+    """Held bytes at a stream offset."""
 
     at: int
     data: bytes
@@ -55,10 +55,10 @@ _NONE_CUT: Ascending[tuple[int, int, int]] = Ascending()
 
 
 class Direction:
-    """The data that one side of the connection has sent.
+    """The bytes that one side of the connection sent.
 
-    Offsets count from the first byte. While that is not certain (``settle_us``) they count from the first segment, so
-    that ``next`` may be negative; ``settle`` moves them all at once.
+    Offsets count from the first byte. While that is uncertain (``settle_us``), they count from the first segment, so
+    that ``next`` may be negative; ``settle`` then corrects all of them.
     """
 
     __slots__ = (
@@ -90,7 +90,7 @@ class Direction:
         self.deadline = NEVER
 
     def distance(self, sequence: int) -> int:
-        """Bytes from the next byte to release to this sequence number; negative when it lies behind."""
+        """Bytes from the next byte to release to this sequence number; negative if it is before that byte."""
         return ((sequence - self.raw + _HALF) & MASK) - _HALF
 
     def in_place(self, start: int) -> int:
@@ -104,7 +104,7 @@ class Direction:
         return -1 if -WINDOW <= self.distance(start) <= 0 else 0
 
     def begin(self, start: int) -> None:
-        """The handshake tells the sequence number of the first byte."""
+        """Sets the sequence number of the first byte, from the handshake."""
         if self.start >= 0 or self.closed:
             return
         if self.raw < 0:
@@ -120,7 +120,7 @@ class Direction:
         self.start = start
 
     def hear(self, acknowledgment: int) -> None:
-        """The peer acknowledges bytes of which none has been captured yet."""
+        """Handles an acknowledgment by the peer before any byte of this direction was captured."""
         if self.unseen < 0:
             self.unseen = acknowledgment
         size = (acknowledgment - self.unseen) & MASK
@@ -128,19 +128,19 @@ class Direction:
             self.unseen_size = size
 
     def find_first(self, sequence: int) -> None:
-        """The first segment is captured: the stream begins with it, or with what the peer had acknowledged before."""
+        """Handles the first segment: the stream begins with it, or with the bytes that the peer acknowledged before."""
         missing = (sequence - self.unseen) & MASK
         self.raw = sequence
         if self.unseen >= 0 and 0 < missing <= self.unseen_size:
             self.raw, self.acked = self.unseen, self.unseen_size
 
     def shift(self, by: int) -> None:
-        """Put the first byte ``by`` bytes earlier; nothing has been released yet."""
+        """Moves the first byte ``by`` bytes back; nothing may have been released yet."""
         self.raw = (self.raw - by) & MASK
         self.next -= by
 
     def settle(self) -> None:
-        """The first byte is certain: count from it."""
+        """Declares the first byte certain, and counts offsets from it."""
         self.settle_us = None
         by, self.next = -self.next, 0
         if by:
@@ -152,7 +152,7 @@ class Direction:
                 self.fin += by
 
     def place(self, piece: Piece, events: list[Event]) -> None:
-        """Hold the bytes that are new; count the others."""
+        """Holds the new bytes of a segment, and counts the others."""
         at, data, time_us, offset, file = piece
         end = at + len(data)
         if at < self.next:
@@ -204,7 +204,7 @@ class Direction:
             events.append(Duplicate(self.role, repeated, conflicting, time_us))
 
     def _pass(self, piece: Piece, events: list[Event]) -> None:
-        """Account for bytes behind the next one: before the start, in a gap already reported, or seen before."""
+        """Accounts for bytes before the next one: before the start, in a reported gap, or duplicates."""
         at, data, time_us, offset, file = piece
         end = at + len(data)
         repeated = len(data)
@@ -222,7 +222,7 @@ class Direction:
             events.append(Duplicate(self.role, repeated, 0, time_us))
 
     def cut(self, begin: int, end: int, time_us: int) -> None:
-        """Bytes [begin, end) were on the wire but not within the snap length."""
+        """Registers bytes [begin, end) that were on the wire but beyond the snap length."""
         begin = max(begin, self.next)
         if self.fin >= 0:
             end = min(end, self.fin)
@@ -234,12 +234,12 @@ class Direction:
             self.cost += _PIECE_COST
 
     def finish(self, at: int, time_us: int) -> None:
-        """A FIN ends the direction at this stream offset; the first one that fits what was seen counts."""
+        """Ends the direction at the stream offset of a FIN; the first plausible FIN counts."""
         if self.fin < 0 and at >= max(self.next, self.seen):
             self.fin, self.fin_us = at, time_us
 
     def release(self, events: list[Event]) -> None:
-        """Pass on what has become contiguous, unless the first byte is not certain yet."""
+        """Releases the bytes that have become contiguous, unless the first byte is uncertain."""
         if self.raw < 0 or self.settle_us is not None or self.closed:
             return
         before = position = self.next
@@ -278,7 +278,7 @@ class Direction:
             events.append(Closed(self.role, "fin", self.fin_us))
 
     def hole(self) -> tuple[int, int] | None:
-        """The end of the hole at the next byte and the time at which it showed, if something is known behind it."""
+        """The end of the hole at the next byte and the time when it appeared, if bytes after it are known."""
         if self.closed or self.settle_us is not None or not (self.fin >= 0 or self.held or self.cuts):
             return None
         hole = (self.fin, self.fin_us) if self.fin >= 0 else (NEVER, 0)
@@ -290,7 +290,7 @@ class Direction:
         return None if hole[0] == NEVER else hole
 
     def skip(self, end: int, time_us: int, reason: GapReason, events: list[Event]) -> None:
-        """Give up the bytes up to ``end`` and pass on what follows."""
+        """Reports the bytes up to ``end`` as a gap, and releases the bytes after them."""
         events.append(Gap(self.role, self.next, end - self.next, time_us, reason))
         self._remember(self.next, end)
         self.raw = (self.raw + end - self.next) & MASK
@@ -301,7 +301,7 @@ class Direction:
         self.gaps = (*self.gaps[1 - _GAPS_KEPT :], (begin, end))
 
     def pass_time(self, now_us: int, settings: Settings, events: list[Event]) -> None:
-        """The deadline has passed: settle the first byte, give up the holes whose time is over."""
+        """Handles the deadline: settles the first byte, and turns expired holes into gaps."""
         if self.settle_us is not None and self.settle_us < now_us:
             self.settle()
             self.release(events)
@@ -319,7 +319,7 @@ class Direction:
         self.watch(now_us, settings)
 
     def limit(self, limit: int, events: list[Event]) -> None:
-        """Give up the earliest holes until no more than ``limit`` bytes are held."""
+        """Turns the earliest holes into gaps until at most ``limit`` bytes are held."""
         if self.cost > limit and self.settle_us is not None:
             self.settle()
             self.release(events)
@@ -327,7 +327,7 @@ class Direction:
             self.skip(*hole, "held bytes over the limit", events)
 
     def watch(self, now_us: int, settings: Settings) -> None:
-        """Set the deadline and whether in-order data may take the fast path."""
+        """Sets the deadline, and whether in-order data may take the fast path."""
         unsettled = self.settle_us is not None
         self.slow = bool(self.raw < 0 or unsettled or self.fin >= 0 or self.held or self.cuts)
         if self.settle_us is not None:
@@ -346,7 +346,7 @@ class Direction:
             self.deadline = min(self.deadline, self.mark_us + settings.hold_us)
 
     def flush(self, reason: ClosedReason, last_us: int, events: list[Event]) -> None:
-        """Nothing more will come: pass on all that is held, with gaps for the holes."""
+        """Releases all held bytes at the end of the direction, with gaps for the holes."""
         if self.raw < 0 and not self.unseen_size:
             return
         pending = self.held or self.cuts or self.fin >= 0 or self.settle_us is not None
@@ -364,14 +364,14 @@ class Direction:
             self.skip(self.acked, last_us, "acknowledged, never captured", events)
 
     def end(self) -> None:
-        """Take nothing more."""
+        """Stops accepting segments."""
         self.closed = True
         self.fin = self.next
         self.slow = True
         self.deadline = NEVER
 
     def state(self) -> dict[str, Any]:
-        """All of it as JSON-able data; held bytes in base64."""
+        """The state as JSON data; held bytes in base64."""
         plain = {name: getattr(self, name) for name in self.__slots__}
         plain["held"] = [[p.at, b64encode(p.data).decode(), p.time_us, p.offset, p.file] for p in self.held.all()]
         plain["cuts"] = [list(cut) for cut in self.cuts.all()]

@@ -30,16 +30,16 @@ class Segment(NamedTuple):
     """One TCP segment as captured.
 
     Attributes:
-        time_us: capture time, microseconds since the epoch; any that a capture file can tell (below 2**128).
+        time_us: capture time, microseconds since the epoch; any time that a capture file can hold (below 2**128).
         source: sender, for example ``127.0.0.1:29101`` or ``[::1]:6650``.
         target: receiver, written the same way.
         sequence: raw 32-bit sequence number.
         acknowledgment: raw 32-bit acknowledgment number; read only when the ACK flag is set.
         flags: TCP flag bits (FIN 1, SYN 2, RST 4, PSH 8, ACK 16).
-        payload: the bytes that are in the capture.
+        payload: the captured bytes.
         offset: absolute offset of the payload in the capture file, bytes.
-        file: ordinal of the capture file; unique over all files whose state is carried on.
-        length: bytes of payload on the wire; more than ``len(payload)`` when the snap length cut it.
+        file: ordinal of the capture file; unique among all files whose state is passed on.
+        length: bytes of payload on the wire; more than ``len(payload)`` if the snap length truncated it.
     """
 
     time_us: int
@@ -55,12 +55,12 @@ class Segment(NamedTuple):
 
 
 class Opened(NamedTuple):
-    """A connection appeared; always its first event.
+    """A connection appeared; always the first event of the connection.
 
     Attributes:
         connection: number of the connection.
-        client: address that sent the SYN; when no SYN was seen, the one that is not the server by the known server
-            ports, else by the lower port, else the first one to send.
+        client: address that sent the SYN; without a SYN, the address that is not the server by the known server
+            ports, else by the lower port, else the first sender.
         server: the other address.
         time_us: capture time of its first segment, microseconds since the epoch.
         known_start: whether a SYN was captured, so that stream offset 0 is the first byte ever sent.
@@ -94,15 +94,15 @@ class Data(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Bytes that were sent and are not in the capture.
+    """Bytes that were sent but not captured.
 
     Attributes:
         direction: who sent them.
-        stream_offset: where they are missing, bytes.
-        length: how many, at least 1.
-        time_us: capture time at which the loss showed: of the segment behind the gap or of the cut one; of the
-            connection's last segment when nothing is behind it.
-        reason: why they are missing.
+        stream_offset: their place in the direction's stream, bytes.
+        length: number of bytes, at least 1.
+        time_us: capture time when the loss became visible: of the segment after the gap or of the truncated one; of the
+            connection's last segment if no segment follows.
+        reason: the cause of the loss.
     """
 
     direction: Side
@@ -113,12 +113,12 @@ class Gap(NamedTuple):
 
 
 class Duplicate(NamedTuple):
-    """Captured bytes that were there already and have been dropped.
+    """Captured bytes that were captured before; they are dropped.
 
     Attributes:
         direction: who sent them again.
         length: bytes dropped.
-        conflicting: how many of them differ from the first copy; known only while the first copy is held.
+        conflicting: number of bytes that differ from the first copy; known only while the first copy is held.
         time_us: capture time of the copy.
     """
 
@@ -129,7 +129,7 @@ class Duplicate(NamedTuple):
 
 
 class Ignored(NamedTuple):
-    """Captured bytes that belong to no place of the stream which is still open.
+    """Captured bytes that belong to no open place of the stream.
 
     Attributes:
         direction: who sent them.
@@ -149,11 +149,11 @@ class Ignored(NamedTuple):
 
 
 class Closed(NamedTuple):
-    """A direction, or what was still open of the connection, has ended; no Data or Gap of it follows.
+    """A direction, or the rest of the connection, has ended; no Data or Gap of it follows.
 
     Attributes:
-        direction: who will send no more.
-        reason: what ended it.
+        direction: the side that has ended.
+        reason: the cause of the end.
         time_us: capture time of the FIN or RST, else of the connection's last segment.
     """
 
@@ -170,13 +170,13 @@ class Settings:
     """Limits of waiting time and held bytes. Microseconds are capture time.
 
     Attributes:
-        hold_us: how late a packet may be captured: waited after the acknowledgment of a hole, at a start without
-            handshake, and after a reset.
-        patience_us: how long a hole may stay that nobody acknowledges; also how long after its end a connection still
-            takes segments for stragglers, not for a new connection whose handshake is missing.
+        hold_us: how late a packet may be captured: the wait after the acknowledgment of a hole, at a start without
+            a handshake, and after a reset.
+        patience_us: how long an unacknowledged hole stays open; also how long after its end a connection still
+            takes segments as late ones, not as a new connection without a handshake.
         idle_us: a connection without any segment for longer than this is closed.
-        held_limit: bytes held out of order per direction, 256 bytes of bookkeeping counted for each piece.
-        server_ports: ports that are known to be servers' where no handshake tells.
+        held_limit: bytes held out of order per direction; each piece counts 256 bytes besides its payload.
+        server_ports: known ports of servers, used if no handshake shows the server.
     """
 
     hold_us: int = 5_000

@@ -1,7 +1,7 @@
-"""The packets of pcap and pcapng files as Arrow columns of one form, down to TCP.
+"""The packets of pcap and pcapng files as Arrow columns in one form, down to TCP.
 
-In a pcapng file each section has its own byte order, and each interface its own link type and unit of time. So the
-blocks of a section are scanned first; then the bytes of all packets, once for each link type.
+In a pcapng file, each section has its own byte order, and each interface its own link type and unit of time. Therefore
+the blocks of a section are scanned first, and then the bytes of all packets, once for each link type.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Source(Protocol):
 
     Attributes:
         format: ``pcap`` or ``pcapng``.
-        size: its bytes, decompressed.
+        size: its decompressed size in bytes.
     """
 
     @property
@@ -70,17 +70,17 @@ class Source(Protocol):
     def size(self) -> int: ...
 
     def load(self, offset: int, size: int) -> memoryview:
-        """The bytes at an offset, fewer where the file ends, which may be before ``size`` by now."""
+        """The bytes at an offset, fewer if the file ends, which may have become shorter than ``size``."""
 
 
 class Records(NamedTuple):
     """Records of a capture file.
 
     Attributes:
-        rows: what the file says of their packets.
-        data: bytes of the file that hold them.
+        rows: the fields that the file stores for each packet.
+        data: the bytes of the file that contain the records.
         begin: the offset of ``data`` in the file.
-        place: where the first of them is; the file can be read from there.
+        place: the place of the first record, from which the file can be read.
     """
 
     rows: pa.RecordBatch
@@ -94,7 +94,7 @@ NO_RECORDS = Records(pa.RecordBatch.from_pylist([], schema=_FOUND), memoryview(b
 
 
 class _Until(NamedTuple):
-    """A file up to an offset, which is the end of a record."""
+    """A file up to an offset at the end of a record."""
 
     source: Source
     size: int
@@ -108,7 +108,7 @@ class _Until(NamedTuple):
 
 
 class _Buffer(NamedTuple):
-    """A file that is in memory."""
+    """A file in memory."""
 
     data: memoryview
     format: str
@@ -125,19 +125,19 @@ def packets(buffer: Any, *, limits: Limits | None = None) -> tuple[pa.RecordBatc
     """The packets of a pcap or pcapng file.
 
     Args:
-        buffer: the whole file, decompressed: bytes, or anything that gives them by the buffer protocol.
-        limits: what the bytes may ask for; by default the protocol's.
+        buffer: the whole file, decompressed: bytes, or any object with the buffer protocol.
+        limits: limits for decoding; by default the protocol's.
 
     Returns:
-        A batch with a row a packet: ``time`` (timestamp[ns, UTC]; null where the file tells none, or 64 bits do not
+        A batch with one row per packet: ``time`` (timestamp[ns, UTC]; null if the file has none, or 64 bits do not
         hold it), ``interface`` (its number in the section; 0 in a pcap file), ``link_type``, ``captured_length`` and
         ``original_length`` (bytes), ``@offset`` of the packet's record or block in the file, and the columns of
         ``net.packet``: ``data.*`` of the link layer, ``ipv4.*``, ``ipv6.*``, ``tcp.*``. And the errors, as
-        ``wirekit.compiler.columns.scan`` gives them: what is damaged or cut, and packets of an interface that is not
-        described. A record or block that does not decode ends the packets; ``open_capture`` looks for more behind it.
+        ``wirekit.compiler.columns.scan`` returns them: damaged or cut records, and packets of an interface that is not
+        described. A record or block that does not decode ends the packets; ``open_capture`` searches for more after it.
 
     Raises:
-        Misuse: for what is no capture.
+        Misuse: the bytes are not a capture.
 
     >>> import wirekit
     >>> header = {"magic_number": 0xA1B2C3D4, "header": {"link": {"type": 1}}}
@@ -167,16 +167,16 @@ def records(
     """The packet records of a capture file, not decoded, in parts.
 
     Args:
-        source: the file; only one part of it is held.
-        limits: what the bytes may ask for.
-        errors: gets a batch, as ``scan`` gives them, of all that is damaged or cut.
-        window: bytes of the file that make a part; more where one record is longer.
-        contents: whether ``bytes`` is wanted; else it is null where the format does not need it.
-        start, end: of a part of the file, the ``place`` of records and that of those behind it.
+        source: the file; only one part of it is in memory.
+        limits: limits for decoding.
+        errors: receives batches of errors, as ``scan`` returns them, for damaged or truncated records.
+        window: size of a part in bytes; larger if one record is longer.
+        contents: whether to fill ``bytes``; otherwise it may be null.
+        start, end: to read a part of the file: the ``place`` of its first records, and that of the records after it.
 
     Yields:
-        Rows with the columns of ``packets`` that are not of the layers, ``@data``, where in the file a packet's bytes
-        begin, and ``bytes``, these.
+        Rows with the columns of ``packets`` except those of the layers; ``@data``, the offset in the file of a packet's
+        bytes; and ``bytes``, these bytes.
     """
     source = source if end is None else _Until(source, end)
     if source.format == "pcap":
@@ -185,7 +185,7 @@ def records(
 
 
 def _is_pcap(data: memoryview, limits: Limits) -> bool:
-    """Whether a capture is a pcap file; else it is a pcapng file."""
+    """Whether a capture is a pcap file; otherwise it is a pcapng file."""
     head = bytes(data[:_HEAD])
     if decode(head, "net.pcap.header", limits=limits).error is None:
         return True
@@ -197,7 +197,7 @@ def _is_pcap(data: memoryview, limits: Limits) -> bool:
 
 
 def _layers(located: pa.RecordBatch, limits: Limits, errors: list[pa.RecordBatch]) -> pa.RecordBatch:
-    """The contents of packets, besides the fields of their records."""
+    """The columns of the packets' layers, without the fields of their records."""
     facts = pa.table(located).drop_columns(["@data", "bytes"])
     kinds = np.asarray(located["link_type"])
     kinds = np.where(np.isin(kinds, list(LINKS)), kinds, OTHER_LINK)
@@ -258,12 +258,12 @@ def _scanned(
     held: memoryview | None = None,
     fields: Sequence[str] | None = None,
 ) -> tuple[memoryview, pa.RecordBatch, pa.RecordBatch, bool]:
-    """Bytes from an offset on, the whole records in them, those that do not decode, and whether the file ends there.
+    """Scans bytes from an offset on: returns whole records, the errors, and whether the file ends there.
 
     Args:
-        source, key, begin, size, limits: where to read which records, and how many bytes, more for a longer record.
-        held: bytes from there on that have been read already.
-        fields: the columns that are wanted, None for all.
+        source, key, begin, size, limits: the file, layout, offset, and number of bytes (more for a longer record).
+        held: bytes from this offset on that were read already.
+        fields: the columns to return, None for all.
     """
     while True:
         data = source.load(begin, size) if held is None else held
@@ -275,7 +275,7 @@ def _scanned(
 
 
 def _pcap_records(rows: pa.RecordBatch, begin: int, link_type: int, unit: int) -> pa.RecordBatch:
-    """The packets of records that were scanned from an offset on; ``unit`` is that of their fractions in ns."""
+    """The packets of scanned records from an offset on; ``unit`` is the unit of their fractions in ns."""
     count = rows.num_rows
     times = _numbers(rows, "seconds").astype(np.int64) * SECOND + _numbers(rows, "fraction").astype(np.int64) * unit
     offsets = _numbers(rows, "@offset") + begin
@@ -325,7 +325,7 @@ def _pcapng(source: Source, limits: Limits, errors: list[pa.RecordBatch], size: 
 
 
 class _Described(NamedTuple):
-    """An interface, and after how many of the blocks that are read it is described, -1 for one before them."""
+    """An interface, and the number of the block that describes it among those read; -1 if it is before them."""
 
     interface: Interface
     row: int
@@ -339,7 +339,7 @@ def _of_section(
     begin: int,
     before: list[_Described],
 ) -> pa.RecordBatch:
-    """The packets in blocks of a section; ``before`` has the interfaces described so far, and gets those in them."""
+    """The packets in blocks of a section; ``before`` has the interfaces described so far, and receives new ones."""
     kinds, offsets = _numbers(rows, "block_type"), _numbers(rows, "@offset")
     good = _numbers(rows, "block_total_length_again.ok").astype(bool)
     interfaces = [*before, *_interfaces(rows, kinds, section, order)]
@@ -382,7 +382,7 @@ def _of_section(
 
 
 def _interfaces(rows: pa.RecordBatch, kinds: NDArray[Any], section: memoryview, order: str) -> list[_Described]:
-    """The interfaces that a section describes; there are few, so that they are decoded one by one."""
+    """The interfaces that a section describes; they are few, so they are decoded one by one."""
     offsets, lengths = _numbers(rows, "@offset"), _numbers(rows, "@length")
     interfaces = []
     for row in np.flatnonzero(kinds == pcapng.INTERFACE_DESCRIPTION):
@@ -392,7 +392,7 @@ def _interfaces(rows: pa.RecordBatch, kinds: NDArray[Any], section: memoryview, 
 
 
 def nanoseconds(units: NDArray[Any], interface: Interface) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Times of an interface in nanoseconds since the epoch, and which of them 64 bits hold.
+    """Times of an interface in nanoseconds since the epoch, and whether each of them fits in 64 bits.
 
     >>> times, fit = nanoseconds(np.array([5, 1 << 63], np.uint64), Interface(1))
     >>> times.tolist(), fit.tolist()
@@ -422,7 +422,7 @@ def nanoseconds(units: NDArray[Any], interface: Interface) -> tuple[NDArray[Any]
 
 
 def _snapped(content: pa.Array, snaps: NDArray[Any]) -> pa.Array:
-    """Byte strings of at most so many bytes each; 0: as they are. Of a simple packet the padding may be part of it."""
+    """Byte strings truncated to a length; 0 for no limit. In a simple packet, they may include the padding."""
     sizes = np.asarray(pc.binary_length(content))
     longer = np.flatnonzero((snaps > 0) & (sizes > snaps))
     if not longer.size:
@@ -444,7 +444,7 @@ def _consumed(rows: pa.RecordBatch) -> int:
 
 
 def _moved(errors: pa.RecordBatch, begin: int) -> pa.RecordBatch:
-    """Errors of a part that begins at an offset."""
+    """Errors of a part that begins at an offset, with offsets in the file."""
     for name in ("offset", "at"):
         index = errors.schema.get_field_index(name)
         errors = errors.set_column(index, errors.schema.field(index), pc.add(errors[name], begin))
@@ -452,7 +452,7 @@ def _moved(errors: pa.RecordBatch, begin: int) -> pa.RecordBatch:
 
 
 def _cut(left: memoryview, position: int, key: str, limits: Limits, errors: list[pa.RecordBatch]) -> None:
-    """Adds why the bytes behind the last record, which begin at a position, are no whole record, if there are any."""
+    """Adds the error for bytes after the last record that are no whole record, if there are any."""
     error = decode(bytes(left), key, limits=limits).error if left else None
     if error is not None:
         errors.append(_error(error, position, len(left)))

@@ -1,8 +1,8 @@
-"""TCP connections to frames: finds the protocol of each connection from its bytes and follows the conversation.
+"""Turns TCP connections into frames: recognises the protocol of each connection and follows its conversation.
 
-``follow`` takes the segments of a capture in capture order and gives, per connection, frames, quarantined bytes and
-gaps. Every payload byte ends in exactly one of them (or was a duplicate, or ignored by TCP's rules); ``Link`` counts
-them all.
+``follow`` takes the segments of a capture in capture order and returns, per connection, frames, quarantined bytes and
+gaps. Every payload byte is in exactly one of them, unless it was a duplicate or is ignored by the rules of TCP.
+``Link`` counts all of them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Choice:
     """The caller's choice of protocols: for all connections, or by port.
 
     Attributes:
-        protocol: the protocol of every connection, or "" to find it from the bytes.
+        protocol: the protocol of every connection, or "" to recognise it from the bytes.
         ports: {server port: protocol} for connections on known ports.
     """
 
@@ -40,7 +40,7 @@ class Choice:
     ports: Mapping[int, str] = field(default_factory=dict)
 
     def of(self, client: str, server: str) -> str:
-        """The protocol that is given for these addresses, or ""."""
+        """The protocol chosen for these addresses, or ""."""
         if self.protocol or not self.ports:
             return self.protocol
         for address in (server, client):
@@ -59,15 +59,15 @@ class Link:
     """One TCP connection of a capture.
 
     Attributes:
-        name: ``client>server#n``, n counting the connections of these two addresses from 0.
+        name: ``client>server#n``, where n numbers the connections between these two addresses from 0.
         client, server: addresses with ports.
         opened_us, closed_us: capture times, microseconds since the epoch.
         known_start: whether its handshake was captured.
-        protocol: name, "" while or if it is not known.
-        closed: why it ended.
-        dialogue: what is known of the conversation, None while its protocol is not known; without requests when the
-            connection has ended.
-        bytes: payload bytes by (side, what became of them): ``captured``, ``frames``, ``quarantined``, ``duplicate``,
+        protocol: its name, "" if it is not known (yet).
+        closed: the cause of its end.
+        dialogue: the state of the conversation, None while the protocol is not known; without requests after the
+            connection ended.
+        bytes: payload bytes by (side, use): ``captured``, ``frames``, ``quarantined``, ``duplicate``,
             ``ignored``, ``missing``.
     """
 
@@ -84,7 +84,7 @@ class Link:
 
     @property
     def bytes(self) -> Mapping[tuple[str, str], int]:
-        """Payload bytes by (side, what became of them); 0 for what is not there."""
+        """Payload bytes by (side, use); 0 for a missing key."""
         return Counter(self._bytes)
 
     def count(self, side: str, fate: str, size: int) -> None:
@@ -99,7 +99,7 @@ class Link:
             self._bytes[key] = counted + size
 
     def forget(self) -> None:
-        """Sets ``bytes`` to nothing."""
+        """Clears ``bytes``."""
         self._bytes = None
 
     @property
@@ -108,7 +108,7 @@ class Link:
         return int(self.name.rpartition("#")[2])
 
     def state(self) -> dict[str, Any]:
-        """For ``from_state``; without the dialogue."""
+        """The state for ``from_state``, without the dialogue."""
         return {"bytes": dict(self._bytes or {}), **{name: getattr(self, name) for name in _NO_LINK}}
 
     @classmethod
@@ -120,7 +120,7 @@ class Link:
         return link
 
     def addresses(self, side: str) -> tuple[str, str]:
-        """(sender, receiver) of what a side sends."""
+        """(sender, receiver) of the bytes that a side sends."""
         return (self.client, self.server) if side == "client" else (self.server, self.client)
 
 
@@ -133,7 +133,7 @@ _NO_LINK: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A range of a direction that the capture does not have: offset and length in bytes, and why."""
+    """A range of a direction that was not captured: offset and length in bytes, and the reason."""
 
     side: str
     offset: int
@@ -150,7 +150,7 @@ _NONE_WAITS: list[tcp.Data | tcp.Gap] = []
 
 
 class Follower:
-    """Follows one connection from its TCP events; its protocol is the link's, or found from the bytes."""
+    """Follows one connection from its TCP events; its protocol is given by the link, or recognised from the bytes."""
 
     __slots__ = (
         "_conversation",
@@ -177,7 +177,7 @@ class Follower:
             self._begin(link.protocol)
 
     def state(self) -> dict[str, Any]:
-        """For ``from_state``, in values that ``wirekit.plain`` can store."""
+        """The state for ``from_state``, in values that ``wirekit.plain`` can store."""
         return {
             "swapped": self.swapped,
             "hopeless": self._hopeless,
@@ -187,7 +187,7 @@ class Follower:
 
     @classmethod
     def from_state(cls, link: Link, state: Mapping[str, Any]) -> Follower:
-        """Goes on with a link where ``state`` was taken.
+        """Continues a link from a state that ``state`` returned.
 
         Raises:
             KeyError, TypeError, ValueError: ``state`` did not return this.
@@ -211,25 +211,25 @@ class Follower:
 
     @property
     def quiet(self) -> bool:
-        """Whether the protocol is known and nothing is pending, see ``Conversation.quiet``."""
+        """Whether the protocol is known and nothing is pending; see ``Conversation.quiet``."""
         return self._conversation is not None and self._sides is SAME_SIDES and self._conversation.quiet
 
     @property
     def swapped(self) -> bool:
-        """Whether the client is the side that TCP took for the server."""
+        """Whether the client of the protocol is the server of the TCP connection."""
         return self._sides is not SAME_SIDES
 
     @property
     def unheard(self) -> list[str]:
-        """The sides of which nothing has come so far; none while the protocol is not known."""
+        """The sides from which no bytes were received; none while the protocol is not known."""
         return [] if self._conversation is None else self._conversation.unheard
 
     def begins_whole(self, side: str, data: bytes) -> bool:
-        """Whether a whole frame may begin with the first bytes of a side, without a header in front of it."""
+        """Whether a whole frame may begin with the first bytes of a side, without a header before it."""
         return self._conversation is not None and self._conversation.begins_whole(side, data)
 
     def foresees(self, event: tcp.Data) -> str:
-        """The protocol that ``take`` would find with an event, "" if none; the bytes are for recognition alone."""
+        """The protocol that ``take`` would recognise with an event, "" if none; uses the bytes only for recognition."""
         link = self.link
         sides = link.client, link.server
         if self._hopeless:
@@ -239,23 +239,23 @@ class Follower:
 
     @property
     def resumable(self) -> bool:
-        """Whether the protocol is known, and somebody else may follow its frames from the first one on."""
+        """Whether the protocol is known, and columns may read its frames from the first one on."""
         return self._conversation is not None and self._conversation.dialogue.resumable
 
     @property
     def frame_limit(self) -> int | None:
-        """Bytes that a frame may have, as the two sides have agreed; None where they have not."""
+        """The largest frame in bytes that the two sides agreed on; None without an agreement."""
         return None if self._conversation is None else self._conversation.dialogue.frame_limit
 
     def skip(self, side: str, size: int) -> None:
-        """Says that so many bytes of a side were whole frames that somebody else has followed."""
+        """Skips ``size`` bytes of a side: whole frames that columns have read."""
         assert self._conversation is not None
         self._conversation.skip(side, size)
         self.link.count(side, "captured", size)
         self.link.count(side, "frames", size)
 
     def recall(self, event: tcp.Data) -> list[Item]:
-        """The items of a whole frame that was skipped, before which nobody has told of anything that waits."""
+        """Returns the items of a whole frame that was skipped earlier; no later frame may have been received since."""
         assert self._conversation is not None
         self.link.count(event.direction, "frames", -len(event.data))
         events = self._conversation.recall(
@@ -264,12 +264,12 @@ class Follower:
         return self._count(events)
 
     def skipped(self, frames: Skipped) -> None:
-        """Says what the frames hold that somebody else has followed."""
+        """Passes facts about skipped frames to the dialogue."""
         assert self._conversation is not None
         self._conversation.dialogue.skipped(frames)
 
     def take(self, event: tcp.Event) -> list[Item]:
-        """The items that a TCP event completes."""
+        """Takes a TCP event, and returns the items that it completes."""
         if isinstance(event, tcp.Data):
             self._account(event, "captured", len(event.data))
             return self._data(event)
@@ -287,13 +287,13 @@ class Follower:
         return []
 
     def forget(self) -> None:
-        """Lets go of all that more bytes would need: the connection has ended, and what comes late is only counted."""
+        """Drops the state that later bytes would need: after the end of a connection, late bytes are only counted."""
         self._conversation = None
         if self.link.dialogue is not None:
             self.link.dialogue.requests.clear()
 
     def _account(self, event: tcp.Data | tcp.Gap | tcp.Duplicate | tcp.Ignored, fate: str, size: int) -> None:
-        """Counts payload bytes for the side that sent them, which TCP may call by the other name."""
+        """Counts payload bytes for their sender; TCP and the protocol may disagree about who is the client."""
         self.link.count(self._sides[event.direction], fate, size)
 
     def _data(self, event: tcp.Data) -> list[Item]:
@@ -333,7 +333,7 @@ class Follower:
         return items
 
     def _decided(self, *, last: bool) -> bool:
-        """Whether the bytes so far say which protocol it is, or that none is known."""
+        """Whether the bytes so far show the protocol, or that none is known."""
         if not self._is_time(last=last):
             return False
         known, over = self.link.known_start, last or self._size >= RECOGNISE_WITHIN
@@ -354,11 +354,11 @@ class Follower:
 
     @property
     def _size(self) -> int:
-        """Bytes that the protocol is found from."""
+        """Number of bytes available for recognition."""
         return sum(map(len, self._heads.values()))
 
     def _is_time(self, *, last: bool) -> bool:
-        """Whether the bytes have become so many that looking at them again may say more."""
+        """Whether enough new bytes arrived to try recognition again."""
         count, size = len(self._waiting), self._size
         if not last and count > ATTEMPTS_PER_SEGMENT and count < self._next_count and size < self._next_size:
             return False
@@ -370,7 +370,7 @@ class Follower:
         return self._prospects.grown(self._heads)
 
     def _hint(self) -> str:
-        """Other evidence for the protocol."""
+        """Other evidence of the protocol."""
         cut = any(isinstance(event, tcp.Gap) and event.reason == "snap length" for event in self._waiting)
         return "; the snap length cut it: name its protocol by --port" if cut else ""
 
@@ -422,16 +422,16 @@ class Follower:
 
 
 class Flow:
-    """The connections between two addresses, one after the other, from the segments of these addresses alone.
+    """The connections between two addresses, one after the other, from the segments between these addresses.
 
     Args:
         choice: how protocols are chosen.
         settings: of the TCP reassembly.
 
     Attributes:
-        connection: the TCP connection, None before the first segment and when nothing of it can come any more.
-        link, follower: of the latest connection; None when its end has been told, and before it carries anything.
-        count: connections so far.
+        connection: the TCP connection; None before the first segment, and after its last possible segment.
+        link, follower: those of the latest connection; None before its first item and after its end was reported.
+        count: number of connections so far.
     """
 
     __slots__ = ("_choice", "_settings", "connection", "count", "follower", "link")
@@ -444,26 +444,26 @@ class Flow:
         self.count = 0
 
     def feed(self, segment: tcp.Segment) -> Iterator[tuple[Link, Item | None]]:
-        """The items that a segment completes, each with its connection; None at the end of each."""
+        """Takes a segment, and returns the items that it completes, each with its connection; None ends one."""
         if self.connection is None:
             self.connection = tcp.Connection(self._settings)
         events = self.connection.feed(segment)
         return self._items(events) if events else iter(())
 
     def finish(self) -> Iterator[tuple[Link, Item | None]]:
-        """The items of a connection to which nothing comes any more, as the capture is over."""
+        """Returns the last items of an open connection at the end of the capture."""
         if self.connection is not None:
             yield from self._items(self.connection.finish())
         yield from self._end()
 
     def pass_time(self, clock_us: int, idle_us: int) -> Iterator[tuple[Link, Item | None]]:
-        """The items of a connection to which nothing comes any more, as the capture has come to a time.
+        """Returns the last items of a connection that is over when the capture reaches a time.
 
-        A connection that has ended waits for what was captured late.
+        A connection that has ended waits for segments that are captured late.
 
         Args:
-            clock_us: no later segment is older, microseconds since the epoch.
-            idle_us: a connection that was silent for longer is over, too; at least ``Settings.idle_us``.
+            clock_us: a time, microseconds since the epoch, before which no more segments come.
+            idle_us: a connection that was silent for longer is also over; at least ``Settings.idle_us``.
         """
         connection = self.connection
         if connection is None:
@@ -477,7 +477,7 @@ class Flow:
                 self.connection = None
 
     def due_us(self, idle_us: int) -> int | None:
-        """After which time ``pass_time`` has something to do without a segment, None for never."""
+        """The time after which ``pass_time`` has work to do without a segment, None for never."""
         connection = self.connection
         if connection is None:
             return None
@@ -518,7 +518,7 @@ def _quarantined(event: tcp.Data, reason: str) -> Quarantined:
 def follow(
     segments: Iterable[tcp.Segment], choice: Choice | None = None, settings: tcp.Settings | None = None
 ) -> Iterator[tuple[Link, Item | None]]:
-    """The items of a capture, each with its connection; at the end None once for each connection.
+    """The items of a capture, each with its connection; None at the end of each connection.
 
     Args:
         segments: in capture order.
@@ -561,13 +561,13 @@ def frame_line(link: Link, frame: Frame, file: str) -> str:
 
 
 def line_head(file: str, connection: str, sender: str, receiver: str) -> str:
-    """How the lines begin of all frames that one side of a connection sends."""
+    """The beginning of the line of every frame that one side of a connection sends."""
     text = json_text({"file": file, "connection": connection, "from": sender, "to": receiver})
     return f"{text[:-1]}, "
 
 
 def line_of(frame: Frame, head: str, latency_us: int | None) -> str:
-    """The line of a frame behind such a head."""
+    """The line of a frame, after such a beginning."""
     description, decoded, reason = frame.description, frame.decoded, frame.reason
     time = "null" if frame.time_us is None else frame.time_us / 1_000_000
     latency = "null" if latency_us is None else latency_us / 1000
@@ -587,7 +587,7 @@ def line_of(frame: Frame, head: str, latency_us: int | None) -> str:
 
 @lru_cache(1 << 10)
 def _line_about(protocol: str, schema: str, api: str | None, version: int | None) -> str:
-    """The part of a line that is the same for all frames of a kind."""
+    """The part of a line that all frames of a kind share."""
     return json_text({"protocol": protocol, "schema": schema, "api": api, "version": version})[1:-1]
 
 

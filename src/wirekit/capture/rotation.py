@@ -1,13 +1,13 @@
-"""Finds files that are parts of one capture, by rotation (``tcpdump -C`` or ``-G``, ``dumpcap -b``) or cut by hand.
+"""Finds files that are parts of one capture: a rotation (``tcpdump -C`` or ``-G``, ``dumpcap -b``), or split by hand.
 
-Names say which files may belong together, the times of their packets say whether they do: a part begins when the one
-before it has ended. Files whose times overlap are different captures, of two interfaces or of two hosts.
+File names decide which files may belong together. The times of their packets decide which of them do: each part begins
+after the previous one ends. Files whose times overlap are different captures, such as of two interfaces or two hosts.
 
-- Names that are equal but for a number at the end (``trace.pcap``, ``trace.pcap1``: ``-C``), for a time stamp
-  (``trace-20260102030405.pcap``: ``-G``), or for a stamp and a number before it (``trace_00001_20260102030405.pcap``:
-  ``dumpcap``) belong together however long the pause between two files.
-- Names that are equal but for the last number in them (``part-1.pcap``, ``part-2.pcap``) belong together if no pause is
-  longer than a connection may be idle.
+- Names that are equal except for a number at the end (``trace.pcap``, ``trace.pcap1``: ``-C``), a time stamp
+  (``trace-20260102030405.pcap``: ``-G``), or a time stamp and a number before it (``trace_00001_20260102030405.pcap``:
+  ``dumpcap``) belong together, with any pause between two files.
+- Names that are equal except for their last number (``part-1.pcap``, ``part-2.pcap``) belong together if no pause is
+  longer than the idle time of a connection.
 """
 
 from __future__ import annotations
@@ -51,17 +51,17 @@ Span = tuple[int, int]
 
 
 def rotations(paths: Iterable[str], spans: Spans | None = None) -> list[Parts]:
-    """The captures that files are parts of: the files of each in the order of their times.
+    """Groups files into captures; the files of each capture are in the order of their times.
 
-    Files whose names say that they may belong together are read through for the times of their packets: where the last
-    one begins is known only from the sizes of all before it, which stand between their bytes.
+    Files whose names may belong together are read through for the times of their packets: the position of the last
+    packet follows only from the sizes of all packets before it.
 
     Args:
-        paths: capture files. One that cannot be read, or that holds no packet, is a capture of its own.
-        spans: times that are known; those that were looked for are added.
+        paths: capture files. An unreadable file, or one without packets, is a capture of its own.
+        spans: cache of known times; times that were read are added.
 
     Returns:
-        Captures in the order in which the first of their files was named.
+        Captures in the order in which the caller named their first files.
     """
     place = {path: number for number, path in enumerate(dict.fromkeys(paths))}
     spans = Spans() if spans is None else spans
@@ -87,10 +87,10 @@ def _numbered(path: str) -> str:
 
 
 class Spans(dict[str, Span | None]):
-    """The span of each file, None for one without packets; found when it is first asked for."""
+    """The time span of each file, None for one without packets; read at first access."""
 
     def ask(self, paths: Iterable[str]) -> None:
-        """Finds those of files that will be asked for: of object stores several at once."""
+        """Reads the spans of files in advance: of object stores several at once."""
         wanted = [path for path in paths if path not in self]
         self.update(zip(wanted, in_parallel(span_of, wanted), strict=True))
 
@@ -104,7 +104,7 @@ def span_of(path: str, *, whole: bool = True) -> Span | None:
 
     Args:
         path: the file.
-        whole: False for the span of its first packet.
+        whole: False to read only the time of the first packet.
     """
     times: list[int] = []
     try:
@@ -124,7 +124,7 @@ def span_of(path: str, *, whole: bool = True) -> Span | None:
 
 
 def _by_columns(capture: Capture) -> Span | None:
-    """The span of a large file, from the headers of its records; None if there may be more in it than they show."""
+    """The span of a large file, from the headers of its records; None if damage may hide further packets."""
     if capture.size < _LARGE or find_spec("numba") is None or find_spec("pyarrow") is None:
         return None
     from wirekit.compiler.cache import interpreter_is_compiled
@@ -146,7 +146,7 @@ def _by_columns(capture: Capture) -> Span | None:
 
 
 def _joined(group: list[Parts], spans: Spans, longest_pause_us: int | None) -> Iterator[Parts]:
-    """Captures with names that are alike, joined where one follows the other."""
+    """Groups captures with similar names, if one follows the other."""
     if len(group) == 1:
         yield group[0]
         return
@@ -172,7 +172,7 @@ def _joined(group: list[Parts], spans: Spans, longest_pause_us: int | None) -> I
 
 
 def _follows(span: Span, before: Span, longest_pause_us: int | None) -> bool:
-    """Whether a span begins when the one before it has ended, and not too long after."""
+    """Whether a span begins after the previous one ends, and not too long after."""
     pause = span[0] - before[1]
     if span == before or span[1] < before[1] or pause < -OVERLAP_US:
         return False

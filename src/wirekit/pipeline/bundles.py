@@ -1,6 +1,6 @@
 """Divides the captures of a run into bundles and finds those that a lake already has.
 
-A bundle is a set of captures and stored files whose rows become visible at once. It may have only some files of a
+A bundle is a set of captures and stored files whose rows become visible at once. It may contain only some files of a
 capture; the next bundle then continues with the state of the capture's connections. If a capture has new files and no
 bundle stored its state, or if a file has changed, all inputs of its bundle are read again, and the new bundle replaces
 the old one.
@@ -44,8 +44,8 @@ class Bundle:
 
     Attributes:
         inputs: the files, with numbers from 0.
-        replaces: the bundles whose rows this one replaces.
-        parts: its parts of captures that are not all in it, by the number of their first file.
+        replaces: the bundles whose rows this bundle replaces.
+        parts: its parts of captures that other bundles have parts of, by the number of their first file.
     """
 
     inputs: Files
@@ -54,7 +54,7 @@ class Bundle:
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
+        """Size of all files in bytes."""
         return sum(each.size for each in self.inputs)
 
 
@@ -63,9 +63,9 @@ class Plan:
     """The bundles that a run must make.
 
     Attributes:
-        bundles: those to be made, in this order.
-        committed: files that the lake has already.
-        notes: what readers should know of captures that are not simply new.
+        bundles: the bundles to write, in this order.
+        committed: files that the lake already has.
+        notes: messages about captures that are read again or continue.
     """
 
     bundles: list[Bundle] = field(default_factory=list)
@@ -74,12 +74,12 @@ class Plan:
 
     @property
     def size(self) -> int:
-        """Bytes to be read."""
+        """Number of bytes to read."""
         return sum(bundle.size for bundle in self.bundles)
 
 
 class _Known(NamedTuple):
-    """The entry of a file in a commit: the bundle, and the state of the file when it was read."""
+    """The entry of a file in a commit: the bundle, and the facts of the file when it was read."""
 
     bundle: int
     size: int
@@ -95,18 +95,18 @@ def plan_bundles(
     rotating: bool = False,
     cut: bool = True,
 ) -> Plan:
-    """The bundles of a run over a lake.
+    """Plans the bundles of a run over a lake.
 
     Args:
         job: all files.
-        commits: what the lake's commits say, by the number of the bundle.
-        size: a bundle is full with so many bytes.
-        replace: whether all that the lake has is replaced, at once and thus by one bundle.
+        commits: the commits of the lake, by the number of the bundle.
+        size: size of a full bundle in bytes.
+        replace: whether one bundle replaces the whole content of the lake.
         rotating: whether captures may get more files later.
-        cut: whether a capture in several files may be in several bundles.
+        cut: whether the files of a capture may be in several bundles.
 
     Raises:
-        Misuse: the lake was made with other options, or a file has changed that cannot be read again alone.
+        Misuse: the lake was written with other options, or a file has changed that cannot be read again alone.
     """
     groups = captures(job.inputs)
     if replace:
@@ -170,7 +170,7 @@ def plan_bundles(
     claimed: set[int] = set()
 
     def without_open_rows(captures: Iterable[str]) -> list[int]:
-        """The bundles that have what was open at the end of files of some captures, each once."""
+        """The bundles with the open rows at the end of some captures, each once."""
         numbers = set[int]().union(*(open_rows.get(name, ()) for name in captures)) - claimed
         claimed.update(numbers)
         return sorted(numbers)
@@ -185,7 +185,7 @@ def plan_bundles(
 
 
 def _part(files: Files, *, goes_on: bool) -> Part:
-    """A capture from its first file on."""
+    """The part of a capture that begins with its first file."""
     return Part(files[0].name, files, goes_on=goes_on and files[0].kind == CAPTURE and files[0].name != STANDARD_INPUT)
 
 
@@ -206,7 +206,7 @@ def _are_present(numbers: Iterable[int], commits: Mapping[int, Mapping[str, Any]
 
 
 def _added(files: Files, known: Mapping[str, _Known]) -> Files:
-    """The files of a capture that no bundle has; the others must be what they were."""
+    """The files of a capture that no bundle has; the other files must be unchanged."""
     for each in files:
         if each.path in known and not _is_same(each, known):
             raise Misuse(
@@ -217,7 +217,7 @@ def _added(files: Files, known: Mapping[str, _Known]) -> Files:
 
 
 def _connected(numbers: set[int], groups: Sequence[Files], known: Mapping[str, _Known]) -> set[int]:
-    """These bundles, and all that have files of captures in them."""
+    """These bundles, and all bundles that have files of the same captures."""
     while True:
         more = set(numbers)
         for files in groups:
@@ -230,7 +230,7 @@ def _connected(numbers: set[int], groups: Sequence[Files], known: Mapping[str, _
 
 
 def _cut(parts: Iterable[Part], size: int, *, cut: bool) -> list[list[Part]]:
-    """Files one after the other, in bundles of about a size; a capture may be in several, if it may be cut."""
+    """Divides files, in order, into bundles of a target size; a capture may be in several if it may be cut."""
     bundles: list[list[Part]] = []
     total = count = 0
     for part in parts:

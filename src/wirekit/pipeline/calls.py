@@ -1,6 +1,6 @@
 """The rows of ``calls`` and of its dependent tables from the frames of one connection, as the protocol declares.
 
-A call is complete with its response, or when the connection ends. Until then only its columns are kept, not its frame.
+A call is complete with its response, or when the connection ends. Until then only its columns are stored, no frame.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class _Call:
     """The state of a call.
 
     Attributes:
-        row: the columns of ``calls``.
-        rows: what its frames gave to tables of several rows a call, a list per frame.
-        messages: how many application messages there were by topic and partition; None when its frames hold none.
+        row: its columns of ``calls``.
+        rows: rows of its frames in tables with several rows per call, one list per frame.
+        messages: number of application messages by topic and partition; None if its frames have none.
     """
 
     row: Row
@@ -45,11 +45,11 @@ class Calls:
     """The calls of one connection.
 
     Args:
-        file: the capture, as it was named to the run.
-        link: the connection; its protocol is known from its first frame on.
+        file: the name of the capture, as given to the run.
+        link: the connection; its protocol is known once it has a frame.
 
     Attributes:
-        names: what declared names stand for.
+        names: the meanings of declared names.
     """
 
     def __init__(self, file: str, link: Link) -> None:
@@ -62,7 +62,7 @@ class Calls:
         self._number = self._errors = 0
 
     def frame(self, frame: Frame) -> tuple[str, list[Emitted]]:
-        """The id of the call that a frame belongs to, and the rows that it completes."""
+        """Adds a frame; returns the id of its call, and the rows that it completes."""
         connection = self.connection_id
         about = frame.description
         evaluator = records(frame.protocol)
@@ -90,12 +90,12 @@ class Calls:
         return call_id, [*emitted, *self._completed(call, outcome)]
 
     def add(self, number: int, errors: int, facts: Row, names: Names) -> None:
-        """Takes note of calls whose rows somebody else gives.
+        """Adds the counts of calls whose rows columns have written.
 
         Args:
-            number, errors: how many there are, and how many of them have an error.
-            facts: columns of the connection that they say.
-            names: what declared names stand for behind them.
+            number, errors: the number of calls, and of those with an error.
+            facts: columns of the connection from these calls.
+            names: the meanings of declared names after them.
         """
         self._number += number
         self._errors += errors
@@ -104,18 +104,18 @@ class Calls:
             self.names.setdefault(name, {}).update(stands_for)
 
     def take(self) -> tuple[int, int, Row, Names]:
-        """Gives what ``add`` takes, and begins anew."""
+        """Returns the arguments for ``add``, and resets the counts."""
         totals = self._number, self._errors, self._facts, self.names
         self._number, self._errors, self._facts, self.names = 0, 0, {}, {}
         return totals
 
     @property
     def waiting(self) -> bool:
-        """Whether a call is not complete."""
+        """Whether a call is incomplete."""
         return bool(self._waiting)
 
     def end(self) -> Iterator[Emitted]:
-        """The calls without an answer, and the connection."""
+        """The rows of the calls without a response, and of the connection."""
         for call in self._waiting.values():
             yield from self._completed(call, "unanswered")
         self._waiting.clear()
@@ -141,7 +141,7 @@ class Calls:
         )
 
     def state(self) -> dict[str, Any]:
-        """For ``restore``, in values that ``wirekit.plain`` can store."""
+        """The state for ``restore``, in values that ``wirekit.plain`` can store."""
         waiting = [
             [
                 place,
@@ -158,7 +158,7 @@ class Calls:
         return {"waiting": waiting, "names": self.names, "facts": self._facts, "counts": counts}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Goes on where ``state`` was taken.
+        """Continues from a state that ``state`` returned.
 
         Raises:
             KeyError, TypeError, ValueError: ``state`` did not return this.
@@ -175,7 +175,7 @@ class Calls:
         self._number, self._errors = state["counts"]
 
     def _begun(self, frame: Frame, connection: str) -> Row:
-        """The columns that the first frame of a call gives."""
+        """The columns from the first frame of a call."""
         about = frame.description
         row: Row = {
             "call_id": frame_id(connection, frame.side, frame.offset),
@@ -191,7 +191,7 @@ class Calls:
         return row
 
     def _declared(self, call: _Call, evaluator: Records, frame: Frame, frames: Frames) -> None:
-        """Takes note of the rows that a frame gives."""
+        """Stores the declared rows of a frame."""
         several: dict[str, list[FrameRows]] = {}
         for each in evaluator.rows(frame.schema, frames):
             if each.table == CALLS.name:
@@ -208,7 +208,7 @@ class Calls:
     def _messages(
         self, call: _Call, evaluator: Records, frame: Frame, frames: Frames, connection: str
     ) -> Iterator[Emitted]:
-        """The messages of a frame, and the rows that are in them."""
+        """The rows of the messages of a frame, and the rows of records in them."""
         facts = evaluator.messages(frame.schema, frames)
         if facts is None and not frame.messages:
             return
@@ -227,7 +227,7 @@ class Calls:
                 yield from embedded_rows(evaluator, message, self.file, common)
 
     def _completed(self, call: _Call, outcome: str) -> Iterator[Emitted]:
-        """The rows of a call to which nothing comes any more."""
+        """The rows of a complete call."""
         row = call.row
         row["outcome"] = outcome
         rows = {table: _merged(DECLARED[table].keys, sides) for table, sides in call.rows.items()}
@@ -266,7 +266,7 @@ class Calls:
 
 
 def _count_messages(topics: list[Row], messages: Counter[tuple[str | None, int | None]]) -> None:
-    """Sets how many messages each topic has, or each partition where several are named."""
+    """Sets the number of messages of each topic, or of each partition if several are named."""
     rows_of = Counter(each.get("topic") for each in topics)
     messages_of: Counter[str | None] = Counter()
     for (topic, _), count in messages.items():
@@ -281,7 +281,7 @@ def _error(row: Row) -> Row:
 
 
 def _declared_for_all(facts: MessageFacts | None, frames: Frames) -> Row:
-    """The declared columns that all messages of a frame have in common."""
+    """The declared columns that all messages of a frame share."""
     return {} if facts is None or facts.whole else next(facts.rows(frames), {})
 
 
@@ -296,7 +296,7 @@ def _size(message: Message) -> int:
 
 
 def _merged(keys: tuple[str, ...], frames: list[list[FrameRows]]) -> list[Row]:
-    """The rows of a request and of its response, where their keys agree as one."""
+    """The rows of a request and of its response, merged where their keys agree."""
     if len(frames) == 1:
         return [row for each in frames[0] for row in each.rows]
     asked, answered = frames

@@ -1,8 +1,8 @@
 """The state of a capture between two bundles: for each pair of addresses, the state of its latest connection.
 
-A bundle that ends before its capture does stores the state with its commit, and the bundle with the next files of the
-capture begins with it. The state has one form for both roads. It is read as untrusted data: its version, its types and
-the names in it are checked, and its file must have the size and digest in the commit.
+A bundle that ends before its capture stores the state with its commit, and the bundle with the next files of the
+capture begins with it. Both roads use the same form of the state. It is read as untrusted data: its version, types and
+names are checked, and its file must have the size and digest of the commit.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Pair = tuple[str, str]
 
 
 class Stored(NamedTuple):
-    """The row of a pair: connections so far, when something is due, the latest connection."""
+    """The row of a pair: the number of connections, the time when an action is due, and the latest connection."""
 
     connections: int
     due_us: int | None
@@ -71,14 +71,14 @@ class StateFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Continuation:
-    """The continuation of a capture that is not all in one bundle, in plain values.
+    """The continuation of a capture that has files in several bundles, in plain values.
 
     Attributes:
         name: the name of the capture.
-        files: the files with its state, if earlier bundles have files of the capture.
-        goes_on: whether later bundles may have files of it, too.
-        idle_us: a connection that was silent for longer when the bundle ends is over.
-        remedy: the advice to a user whose state is damaged.
+        files: the state files, if earlier bundles have files of the capture.
+        goes_on: whether later bundles may have files of it.
+        idle_us: a connection that was silent for longer than this at the end of the bundle is over.
+        remedy: advice for the user if the state is damaged.
     """
 
     name: str
@@ -92,12 +92,12 @@ class Carried:
     """The state of a capture during a bundle.
 
     Args:
-        about: which capture, and where its state is.
-        choice: how protocols are chosen.
+        about: the capture, and the place of its state.
+        choice: the choice of protocols.
 
     Attributes:
-        clock_us: the latest time of the capture so far.
-        goes_on: whether to store what the next bundle needs.
+        clock_us: the latest packet time of the capture so far.
+        goes_on: whether to store state for the next bundle.
         idle_us: see ``Continuation``.
     """
 
@@ -115,7 +115,7 @@ class Carried:
         self._rows: list[tuple[Any, ...]] = []
 
     def take(self, pair: Pair) -> tuple[Flow, Calls | None]:
-        """The flow between two addresses, once, as earlier bundles have left it, and the calls of its connection."""
+        """The flow between two addresses as earlier bundles left it, and the calls of its connection; returned once."""
         flow = Flow(self._choice, self._settings)
         stored = self._earlier.pop(pair, None)
         if stored is None:
@@ -157,11 +157,11 @@ class Carried:
         return calls
 
     def __contains__(self, pair: Pair) -> bool:
-        """Whether earlier bundles have left a flow between two addresses that nobody has taken."""
+        """Whether earlier bundles left a flow between two addresses that was not taken yet."""
         return pair in self._earlier
 
     def unseen(self) -> Iterator[Pair]:
-        """The pairs that nobody has taken and of which something is due; the others are passed on."""
+        """The pairs that were not taken and have an action that is due; the others are passed on."""
         for pair, stored in list(self._earlier.items()):
             if self.goes_on and (stored.due_us is None or self.clock_us <= stored.due_us):
                 self._rows.append((self.name, *pair, *stored))
@@ -170,7 +170,7 @@ class Carried:
         self._earlier.clear()
 
     def keep(self, pair: Pair, flow: Flow, calls: Calls | None) -> bool:
-        """Stores a flow for the next bundle; False where its state is too large."""
+        """Stores a flow for the next bundle; False if its state is too large."""
         state = None
         if flow.connection is not None:
             parts = (flow.link, flow.follower, calls)
@@ -184,7 +184,7 @@ class Carried:
         return True
 
     def batch(self) -> pa.RecordBatch:
-        """The stored states as the rows of a file."""
+        """The stored states as rows of a file."""
         rows = [(self.name, "", "", 0, self.clock_us, None), *self._rows]
         columns = zip(*rows, strict=True)
         return pa.record_batch(
@@ -198,7 +198,7 @@ def pair_of(one: str, other: str) -> Pair:
 
 
 def _read(about: Continuation) -> Iterator[tuple[str, str, Stored]]:
-    """The rows of a capture."""
+    """Reads the rows of a capture."""
     for file in about.files:
         above, _, name = file.name.rpartition("/")
         content = folder(above).read(name)

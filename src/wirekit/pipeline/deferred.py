@@ -1,4 +1,4 @@
-"""Deferred work on long connections after their flow has been followed: decoding frames, and completing their row.
+"""Work on long connections that is deferred until their flow was followed: decoding frames, completing their row.
 
 ``wirekit.road.deferred`` describes it.
 """
@@ -23,13 +23,13 @@ from wirekit.values import json_text
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Frames of a connection that are found but not decoded.
+    """Frames of a connection that were cut but not decoded.
 
     Attributes:
-        name: of the file, in the folder of attempts.
-        size: bytes of the frames.
+        name: the name of its file in the folder of attempts.
+        size: size of the frames in bytes.
         connection: the id of the connection.
-        known: columns of its row in ``connections`` that earlier frames gave.
+        known: columns of its row in ``connections`` with values from earlier frames.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Decoded:
 
     Attributes:
         name: the name of the unit.
-        plain: whether columns read all of its frames, as expected; otherwise its rows are dropped.
+        plain: whether columns could read all of its frames; otherwise its rows are dropped.
         calls, errors: the number of its calls, and of those with an error.
         facts: columns of ``connections``.
     """
@@ -65,7 +65,7 @@ class DecodedUnits:
     units: tuple[Decoded, ...]
 
     def dumps(self) -> str:
-        """As one line of JSON, to travel in a row."""
+        """One line of JSON, to be sent in a row."""
         units = [[each.name, each.plain, each.calls, each.errors, each.facts] for each in self.units]
         return json_text({"flow": self.flow, "manifest": self.manifest.dumps(), "units": units})
 
@@ -82,8 +82,8 @@ class Outstanding:
 
     Attributes:
         flow: its number in the table ``packets``.
-        plain: False if something behind the first unit may depend on what the units hold.
-        manifest: of its other rows.
+        plain: False if later parts of the flow may depend on the content of the units.
+        manifest: the manifest of its other rows.
         units: the units.
     """
 
@@ -93,14 +93,14 @@ class Outstanding:
     units: tuple[Unit, ...]
 
     def dumps(self) -> str:
-        """As one line of JSON, to travel in a row."""
+        """One line of JSON, to be sent in a row."""
         units = [[each.name, each.size, each.connection, each.known] for each in self.units]
         about = {"flow": self.flow, "plain": self.plain, "units": units}
         return json_text({**about, "manifest": self.manifest.dumps()})
 
     @classmethod
     def loads(cls, text: str) -> Self | None:
-        """The inverse of ``dumps``; None for what ``Manifest.dumps`` gives."""
+        """The inverse of ``dumps``; None for the result of ``Manifest.dumps``."""
         obj = json.loads(text)
         if "units" not in obj:
             return None
@@ -111,12 +111,12 @@ class Outstanding:
 def completed(
     attempts: str, flows: Sequence[Outstanding], decoded: Iterable[DecodedUnits]
 ) -> tuple[list[Manifest], list[int]]:
-    """The manifests of all rows of flows whose units are decoded, and the flows that have to be followed again.
+    """The manifests of all rows of flows whose units were decoded, and the flows that must be followed again.
 
     Args:
         attempts: the folder of all attempts.
         flows: the flows.
-        decoded: what became of the units of those that are plain.
+        decoded: the results of the units of plain flows.
     """
     manifests: list[Manifest] = []
     again: list[int] = []
@@ -133,7 +133,7 @@ def completed(
 
 
 def _with_units(attempts: str, flow: Outstanding, units: Mapping[str, Decoded]) -> list[Manifest]:
-    """The manifests of a flow's other rows; those of ``connections`` are written again, with what the units say."""
+    """The manifests of a flow's other rows; rows of ``connections`` are rewritten with the results of the units."""
     store, manifest = folder(attempts), flow.manifest
     mine = [each for each in manifest.files if each.table == CONNECTIONS.name]
     others = tuple(each for each in manifest.files if each.table != CONNECTIONS.name)
@@ -148,7 +148,7 @@ def _with_units(attempts: str, flow: Outstanding, units: Mapping[str, Decoded]) 
 
 
 def _complete(row: dict[str, Any], units: Iterable[tuple[Unit, Decoded]]) -> None:
-    """Adds what units say to the row of a connection; of a column the first value counts."""
+    """Adds the results of units to the row of a connection; the first value of a column counts."""
     given: set[str] = set()
     for unit, decoded in units:
         if unit.connection == row["connection_id"]:

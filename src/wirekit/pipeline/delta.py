@@ -1,7 +1,7 @@
 """The Delta logs of a lake: each table is a Delta table, and each bundle one transaction of each of them.
 
-The number of the bundle is the version of the application's transaction: a transaction that a table already has is not
-repeated, however the run that wrote it ended. Files of replaced bundles stay where they are, so that earlier versions
+The number of the bundle is the version of the application transaction: a transaction that a table already has is not
+repeated, no matter how the run that wrote it ended. Files of replaced bundles are kept, so that earlier versions
 of a table can be read until ``VACUUM`` removes them.
 """
 
@@ -45,12 +45,12 @@ class Added:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The changes of a bundle to one table.
+    """The changes to one table by a bundle.
 
     Attributes:
         table: its name.
-        added: the files that come.
-        removed: the names of those that go; None for all that the table has.
+        added: the files to add.
+        removed: the names of the files to remove; None for all files of the table.
     """
 
     table: str
@@ -66,7 +66,7 @@ class Change:
 
 
 def check(lake: Folder) -> None:
-    """Refuses a lake that cannot have Delta tables: deltalake is missing, or does not write to its store."""
+    """Refuses a lake that cannot have Delta tables: deltalake is not installed, or cannot write to its store."""
     if is_remote(lake.name) and lake.name.partition("://")[0].lower() not in SCHEMES:
         raise Misuse(f"Delta tables cannot be written to {lake.name}; use a directory or {', '.join(SCHEMES)}")
     with _deltalake("--format delta"):
@@ -84,11 +84,11 @@ def has_log(lake: Folder, table: str) -> bool:
 
 
 def table_of(lake: Folder, table: str) -> DeltaTable:
-    """A table of a lake that has logs.
+    """Opens a table of a lake with Delta tables.
 
     Raises:
         Misuse: deltalake is not installed.
-        OSError: its log cannot be read.
+        OSError: the log of the table cannot be read.
     """
     with _deltalake(lake.name):
         from deltalake import DeltaTable
@@ -98,10 +98,10 @@ def table_of(lake: Folder, table: str) -> DeltaTable:
 
 
 def check_present(lake: Folder, changes: Iterable[Change]) -> None:
-    """Refuses to remove files that another program has rewritten: nobody knows which rows of them are the bundle's.
+    """Refuses to remove files that another program has rewritten, because the rows of the bundle cannot be identified.
 
     Raises:
-        Misuse: a file that a change removes is not in its table.
+        Misuse: a file to remove is not in its table.
     """
     for change in changes:
         if change.removed:
@@ -114,7 +114,7 @@ def check_present(lake: Folder, changes: Iterable[Change]) -> None:
 
 
 def transact(lake: Folder, bundle: int, changes: Iterable[Change]) -> None:
-    """Makes a bundle's transaction of each table; those that are made already are left out.
+    """Executes the transactions of a bundle on each table, except those that are already in the log.
 
     Raises:
         OSError: a log cannot be written.
@@ -170,7 +170,7 @@ def statistics(metadata: pq.FileMetaData) -> str:
 
 
 def _least(value: object) -> int | str | None:
-    """A value in JSON, or one before it; None for a type, or a text, that logs say nothing of."""
+    """A value in JSON, or a lower bound of it; None for types and texts without statistics."""
     if isinstance(value, bool) or (isinstance(value, str) and len(value) > LONGEST_TEXT):
         return None
     if isinstance(value, datetime):
@@ -181,7 +181,7 @@ def _least(value: object) -> int | str | None:
 
 
 def _greatest(value: object) -> int | str | None:
-    """As ``_least``, but a value or one behind it."""
+    """Like ``_least``, but the value or an upper bound."""
     if not isinstance(value, datetime) or value.microsecond % 1000 == 0:
         return _least(value)
     with suppress(OverflowError):
@@ -190,7 +190,7 @@ def _greatest(value: object) -> int | str | None:
 
 
 def _names(table: DeltaTable) -> set[str]:
-    """The files of a table, by their names in its folder."""
+    """The names of a table's files in its folder."""
     return {uri.rpartition("/")[2] for uri in table.file_uris()}
 
 
@@ -214,7 +214,7 @@ def _deltalake(purpose: str) -> Iterator[None]:
 
 @contextmanager
 def _failures(uri: str) -> Iterator[None]:
-    """Says in one line what failed at a log, with the table."""
+    """Converts an error of a log to one line with the name of the table."""
     from deltalake.exceptions import DeltaError
 
     try:

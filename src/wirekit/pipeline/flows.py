@@ -1,7 +1,7 @@
 """Writes the tables from packets that are sorted by flow and time; one flow is in memory at a time.
 
-A flow is both directions between two addresses in one capture, with all their connections one after the other. Its
-state does not leave this module, unless other bundles have files of the capture.
+A flow is all connections between two addresses in one capture, one after the other, in both directions. Its
+state stays in this module, unless other bundles have files of the capture.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ def flow_batches(
     tables: Mapping[str, Table] = FROM_INPUTS,
     carried: Carried | None = None,
 ) -> Iterator[Batch]:
-    """The tables of packets.
+    """The rows of all tables from packets.
 
     Args:
-        batches: rows of the table ``packets``, sorted by (flow, ts_us, file_no, position); all rows of a flow.
-        job: the captures by number, and how protocols are chosen.
-        summary: is counted up.
-        tables: those that are wanted, with the columns that are.
+        batches: rows of the table ``packets``, sorted by (flow, ts_us, file_no, position), with all rows of each flow.
+        job: the numbered captures, and the choice of protocols.
+        summary: receives the counts.
+        tables: the tables to return, with their requested columns.
         carried: the state of the capture, if other bundles have files of it.
 
     Yields:
-        (table name, batch of about 16 MiB or less), each as soon as it is full.
+        (table name, batch of at most about 16 MiB), each as soon as the batch is full.
     """
     writer = Writer(job, Summary() if summary is None else summary, tables)
     for _, rows in groupby(packet_tuples(batches), key=itemgetter(0)):
@@ -63,7 +63,7 @@ def flow_batches(
 
 
 def packet_tuples(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
-    """Rows of the table ``packets`` one by one."""
+    """The rows of the table ``packets`` one by one."""
     names = PACKETS.names
     for batch in batches:
         yield from zip(*(batch.column(name).to_pylist() for name in names), strict=True)
@@ -73,8 +73,8 @@ class Writer:
     """Turns items into rows of the tables and counts them.
 
     Attributes:
-        job: the captures by number, and how protocols are chosen.
-        summary: what was counted.
+        job: the numbered captures, and the choice of protocols.
+        summary: the counts.
     """
 
     def __init__(self, job: Job, summary: Summary, tables: Mapping[str, Table] = FROM_INPUTS) -> None:
@@ -107,13 +107,13 @@ class Writer:
         yield from self._drain()
 
     def others(self, carried: Carried) -> Iterator[Batch]:
-        """The flows of a capture that have no packets in the bundle, as far as they are over."""
+        """The rows of flows of a capture that have no packets in the bundle, if they are over."""
         for pair in carried.unseen():
             yield from self.leave(carried.name, pair, self._taken(pair, carried), carried)
         yield from self._drain()
 
     def left(self, carried: Carried, pair: Pair) -> Flow | None:
-        """The flow between two addresses as earlier bundles have left it, once; None if they have not."""
+        """The flow between two addresses as earlier bundles left it, returned once; None if there is none."""
         return self._taken(pair, carried) if pair in carried else None
 
     def _taken(self, pair: Pair, carried: Carried) -> Flow:
@@ -135,7 +135,7 @@ class Writer:
         self._calls.pop(id(flow.link), None)
 
     def items(self, name: str, items: Iterable[tuple[Link, Item | None]]) -> Iterator[Batch]:
-        """Takes items of connections in the named capture, None at the end of each; gives the batches that are full."""
+        """Takes items of connections in the named capture, with None at the end of each; returns the full batches."""
         for link, item in items:
             yield from self.item(name, link, item)
 
@@ -147,24 +147,24 @@ class Writer:
         return calls
 
     def forget(self, link: Link) -> None:
-        """Forgets the calls of a connection."""
+        """Drops the calls of a connection."""
         del self._calls[id(link)]
 
     def piece(self, name: str, link: Link, piece: Quarantined) -> Iterator[Batch]:
-        """Takes bytes of a connection that nobody could decode, and nothing else of it."""
+        """Adds undecodable bytes of a connection, and nothing else of it."""
         self.summary.file(name).count(link, piece)
         self._quarantine(name, Calls(name, link), piece, None)
         yield from self._drain()
 
     def item(self, name: str, link: Link, item: Item | None) -> Iterator[Batch]:
-        """Takes one item."""
+        """Adds one item."""
         self.summary.file(name).count(link, item)
         self._take(name, link, item)
         if self._ready:
             yield from self._drain()
 
     def rest(self) -> Iterator[Batch]:
-        """The rows that no full batch has taken."""
+        """The rows that are in no full batch."""
         for name, rows in self._tables.items():
             batch = rows.flush()
             if batch is not None:
@@ -196,7 +196,7 @@ class Writer:
             row = next(rows, None)
 
     def note(self, file: int, count: FileSummary, position: int, length: int, payload: bytes, text: str) -> None:
-        """Parts of a capture without a segment: skipped packets are counted, unread bytes are quarantined."""
+        """Adds a note on a part of a capture without a segment: counts skipped packets, quarantines unread bytes."""
         note = Note.loads(text)
         name, alone = self.job.inputs[file].name, self.job.is_alone(file)
         if note.kind == "skipped":
@@ -241,7 +241,7 @@ class Writer:
             del self._calls[id(link)]
 
     def _place(self, table: str, name: str, link: Link, row: Row, size: int) -> None:
-        """Adds a row that a call or a connection gives."""
+        """Adds a row of a call or a connection."""
         row["file"], row["date"] = name, day(row["time"])
         if table in ("calls", "connections"):
             row |= _addresses(link)

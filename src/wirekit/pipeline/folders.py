@@ -31,7 +31,7 @@ class Folder(Protocol):
     """A directory or a prefix.
 
     Attributes:
-        name: as readers know it.
+        name: its name in messages.
     """
 
     name: str
@@ -40,53 +40,53 @@ class Folder(Protocol):
         """The names in a folder, in order; empty if the folder does not exist."""
 
     def kind(self, path: str) -> str:
-        """``file``, ``folder``, ``other`` (a link, a device) or, for nothing, an empty text."""
+        """``file``, ``folder``, ``other`` (a link, a device), or "" if nothing is there."""
 
     def read(self, path: str) -> bytes:
         """The content of a file."""
 
     def write(self, path: str, content: bytes) -> None:
-        """Makes a file, or another content of one: whole or not at all."""
+        """Creates a file or replaces its content, as a whole or not at all."""
 
     def write_table(self, path: str, table: pa.Table, **options: Any) -> tuple[int, pq.FileMetaData]:
-        """Writes a Parquet file; gives its bytes and its metadata."""
+        """Writes a Parquet file; returns its size in bytes and its metadata."""
 
     def create(self, path: str) -> AbstractContextManager[pa.NativeFile]:
-        """A file that the block writes."""
+        """A context manager for a file to write."""
 
     def open(self, path: str) -> AbstractContextManager[pa.NativeFile]:
-        """A file that the block reads in any order; a local one is mapped into memory."""
+        """A context manager for a file to read in any order; a local file is mapped into memory."""
 
     def make(self, path: str) -> None:
-        """Makes a folder that does not exist, where folders are anything of their own."""
+        """Creates a folder if it does not exist, where folders exist independently of files."""
 
     def move(self, source: str, target: str) -> None:
         """Moves a file."""
 
     def remove(self, path: str) -> None:
-        """Removes a file, or a folder with all that is in it; nothing happens where there is none."""
+        """Removes a file, or a folder with its content; does nothing if it does not exist."""
 
     def lock(self, path: str, mark: bytes) -> None:
-        """Makes sure that no other run writes; the lock file says the mark.
+        """Makes sure that no other run writes; the mark is the content of the lock file.
 
         Raises:
-            Misuse: another run writes.
+            Misuse: another run is writing.
         """
 
     def unlock(self, path: str, *, keep: bool = False) -> None:
-        """Gives the lock back, and removes its folder where that is empty.
+        """Releases the lock, and removes the folder of the lock file if it is empty.
 
         Args:
-            path: of the lock file.
-            keep: whether the file stays, with the mark of a run that has left something for the next one.
+            path: the path of the lock file.
+            keep: whether to keep the file, with the mark of a run that left work for the next one.
         """
 
     def remove_empty(self) -> None:
-        """Removes the folder itself where nothing is in it."""
+        """Removes the folder itself if it is empty."""
 
 
 def folder(name: str | os.PathLike[str]) -> Folder:
-    """The folder of a path or a URI; it need not exist."""
+    """The folder at a path or a URI; it need not exist."""
     text = os.fspath(name)
     return RemoteFolder(text) if is_remote(text) else LocalFolder(local(text))
 
@@ -96,7 +96,7 @@ def _write_table(
 ) -> pq.FileMetaData:
     """Writes a Parquet file.
 
-    pyarrow's ``metadata_collector`` would give the metadata as well, but hides why a file could not be written.
+    pyarrow's ``metadata_collector`` would return the metadata as well, but hides the reason of a failed write.
     """
     with pq.ParquetWriter(where, table.schema, **options) as writer:
         writer.write_table(table, row_group_size)
@@ -105,7 +105,7 @@ def _write_table(
 
 @contextlib.contextmanager
 def _named(place: Path) -> Iterator[None]:
-    """Names the file in what pyarrow says of it."""
+    """Adds the name of the file to errors of pyarrow."""
     try:
         yield
     except OSError as error:
@@ -115,7 +115,7 @@ def _named(place: Path) -> Iterator[None]:
 
 
 class LocalFolder:
-    """A directory of this machine, or one that machines share."""
+    """A directory of this machine, or one that several machines share."""
 
     def __init__(self, path: str) -> None:
         self.root = Path(path).absolute()
@@ -192,7 +192,7 @@ class LocalFolder:
 
 
 def _locked(path: Path, output: Path, mark: bytes) -> IO[bytes] | None:
-    """The lock file, locked and marked; None where the file system has no locks."""
+    """The locked and marked lock file; None if the file system has no locks."""
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         file = open(handle, "r+b")  # noqa: SIM115  # held until the run ends
@@ -218,10 +218,10 @@ def _locked(path: Path, output: Path, mark: bytes) -> IO[bytes] | None:
 
 
 class RemoteFolder:
-    """A prefix of an object store. Folders are nothing of their own there, and moving is copying.
+    """A prefix of an object store, which has no folders of its own and moves a file by copying it.
 
-    There are no locks either: a run writes its lease again and again, and refuses to begin while another one's is
-    fresh, by the clock of the store.
+    Object stores have no locks: a run renews its lease again and again, and refuses to begin while another lease is
+    younger than its limit, by the clock of the store.
     """
 
     def __init__(self, uri: str) -> None:
@@ -285,7 +285,7 @@ class RemoteFolder:
             yield file
 
     def make(self, path: str) -> None:
-        """Nothing: an object's key makes its folders."""
+        """Does nothing: the key of an object implies its folders."""
 
     def move(self, source: str, target: str) -> None:
         with failures(f"{self.name}/{target}"):
@@ -337,4 +337,4 @@ class RemoteFolder:
             self.remove(above if alone else f"{path}-{self._lease}")
 
     def remove_empty(self) -> None:
-        """Nothing: a prefix is where objects are."""
+        """Does nothing: a prefix exists as long as objects have it."""

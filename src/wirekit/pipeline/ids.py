@@ -1,4 +1,4 @@
-"""The ids that join the tables: the same in every run over the same files, in any engine."""
+"""The ids that join the tables; equal in every run over the same files, with either engine."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def connection_id(file: str, one: str, other: str, ordinal: int) -> str:
     """The id of a connection.
 
     Args:
-        file: the capture, as it was named to the run.
-        one, other: address and port of both ends, in any order: who is the client may show late.
-        ordinal: number of the connection among those of these ends, from 0.
+        file: the name of the capture, as given to the run.
+        one, other: address and port of both ends, in any order, because the client may be identified late.
+        ordinal: number of the connection among those between these ends, from 0.
 
     >>> connection_id("a.pcap", "10.0.0.1:4000", "10.0.0.2:9092", 0)
     '1efd196d0df970f8c39e'
@@ -28,7 +28,7 @@ def connection_id(file: str, one: str, other: str, ordinal: int) -> str:
 
 
 def frame_id(connection: str, side: str, position: int) -> str:
-    """The id of a frame: its connection, ``c`` or ``s`` for the side that sent it, and the bytes in front of it.
+    """The id of a frame: its connection, ``c`` or ``s`` for the sender, and the number of bytes before it.
 
     >>> frame_id("f00d", "client", 17)
     'f00d-c-17'
@@ -40,8 +40,8 @@ def run_id(configuration: Mapping[str, Any], inputs: Sequence[Mapping[str, Any]]
     """The id of a run: equal for the same files (by name and hash) and configuration.
 
     Args:
-        configuration: what ``Job.configuration`` gives.
-        inputs: ``file`` and ``sha256`` of each; where that is null, ``size`` and ``mtime`` tell files apart.
+        configuration: the result of ``Job.configuration``.
+        inputs: ``file`` and ``sha256`` of each input; if that is null, ``size`` and ``mtime`` identify the file.
     """
     files = [[each["file"], each["sha256"] or [each["size"], each["mtime"]]] for each in inputs]
     text = json.dumps([configuration, files], sort_keys=True, ensure_ascii=True)

@@ -35,21 +35,21 @@ _PIECE = 4 << 20
 
 
 class NothingToReadError(Misuse):
-    """There are no captures and no stored files where there may be some later."""
+    """There are no captures and no stored files, in a place where some may appear later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A file of a run: a capture, or one that a broker stores.
+    """A file of a run: a capture, or a file that a broker stores.
 
     Attributes:
         number: its ordinal in the run, from 0.
-        name: as it was named, for readers.
-        path: absolute, or a URI.
-        size: bytes when the run began.
-        mtime_ns: time of its last change then, nanoseconds since the epoch.
+        name: its name as given by the caller, for messages.
+        path: an absolute path, or a URI.
+        size: size in bytes when the run began.
+        mtime_ns: its modification time then, nanoseconds since the epoch.
         kind: ``CAPTURE``, or the key of a stored file's layout.
-        first: the number of the first file of its capture, None if that is itself.
+        first: the number of the first file of its capture; None if it is the first.
     """
 
     number: int
@@ -62,12 +62,12 @@ class Input:
 
     @property
     def capture(self) -> int:
-        """The number of the file that its capture begins with."""
+        """The number of the first file of its capture."""
         return self.number if self.first is None else self.first
 
 
 class Split(NamedTuple):
-    """A part of a capture file: the place of its first record, and the offset behind its last one."""
+    """A part of a capture file: the place of its first record, and the offset after its last one."""
 
     start: Place
     end: int
@@ -75,17 +75,17 @@ class Split(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The inputs and options of a run, in plain values: it travels to workers.
+    """The inputs and options of a run, as plain values that can be sent to workers.
 
     Attributes:
         inputs: the files, captures first; ``inputs[n].number == n``.
-        protocol: the protocol of every connection, "" to find it from the bytes.
+        protocol: the protocol of every connection, "" to recognise it from the bytes.
         ports: {server port: protocol}.
-        raw: whether ``quarantine`` keeps the bytes themselves.
-        values: whether ``frames`` has the values of frames.
+        raw: whether ``quarantine`` contains the bytes themselves.
+        values: whether ``frames`` contains the values of frames.
         road: how the serial driver reads captures: ``objects``, ``columns`` for plain connections by columns, or
             ``auto``; the tables are the same.
-        continuations: captures of which other bundles have files, by the number of their first file here.
+        continuations: captures with files in other bundles, by the number of their first file in this one.
     """
 
     inputs: tuple[Input, ...]
@@ -98,7 +98,7 @@ class Job:
 
     @property
     def choice(self) -> Choice:
-        """The choice of protocols."""
+        """The caller's choice of protocols."""
         return Choice(self.protocol, self.ports)
 
     @property
@@ -108,49 +108,49 @@ class Job:
 
     @property
     def stored(self) -> tuple[Input, ...]:
-        """The inputs that brokers store."""
+        """The inputs that a broker stores."""
         return tuple(each for each in self.inputs if each.kind != CAPTURE)
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
+        """Size of all files in bytes."""
         return sum(each.size for each in self.inputs)
 
     def capture_name(self, number: int) -> str:
-        """The name of a file's capture: the name of its first file."""
+        """The name of a file's capture, which is the name of its first file."""
         first = self.inputs[number].capture
         about = self.continuations.get(first)
         return self.inputs[first].name if about is None else about.name
 
     def is_alone(self, number: int) -> bool:
-        """Whether no other file belongs to the capture of this one."""
+        """Whether the capture of this file has no other file."""
         near = self.inputs[max(number - 1, 0) : number + 2]
         first = self.inputs[number].capture
         alone = sum(each.capture == first for each in near) == 1
         return alone and self.capture_name(number) == self.inputs[number].name
 
     def configuration(self) -> dict[str, Any]:
-        """The options that the tables depend on besides the captures, as the manifest stores them."""
+        """The options that the tables depend on, in addition to the inputs, as the manifest stores them."""
         ports = {str(port): name for port, name in sorted(self.ports.items())}
         return {"protocol": self.protocol, "ports": ports, "raw": self.raw, "values": self.values}
 
 
 def find_inputs(paths: Iterable[str | os.PathLike[str]], *, separate: bool = False) -> tuple[Input, ...]:
-    """The captures of files and directories, and then the files that brokers store.
+    """The captures in files and directories, followed by the files that brokers store.
 
-    Files are taken whatever they are called, and recognised by their content if their names are not of a protocol's
-    stored files; of a directory or a prefix, and those in it, all ``*.pcap``, ``*.pcapng`` and ``*.cap``, also with a
-    number, ``.gz``, ``.zst`` or the like behind it, in the order of their names, and those whose names are of a
-    protocol's stored files. A file that is reached twice is taken once. The files of one rotation stand together, in
-    the order of their times.
+    A file that is named directly may have any name; its content is examined if its name is not that of a protocol's
+    stored files. In a directory or a prefix, and those in it, two kinds of files are read, in the order of their names:
+    ``*.pcap``, ``*.pcapng`` and ``*.cap``, also with a number, ``.gz``, ``.zst`` or the like after it, and files with
+    the names of a protocol's stored files. A file that is named twice is read once. The files of one rotation follow
+    each other, in the order of their times.
 
     Args:
         paths: files and directories, URIs of objects and prefixes, and patterns of both (``s3://bucket/2026/*.pcap``).
         separate: whether each file is a capture of its own, even if it is a part of a rotation.
 
     Raises:
-        Misuse: a path is no file (a pipe can be read only once).
-        NothingToReadError: there is nothing to read at all.
+        Misuse: a path is not a regular file (a pipe can be read only once).
+        NothingToReadError: there is nothing to read.
         OSError: a path does not exist, or a directory cannot be read.
     """
     statuses: dict[str, Status] = {}
@@ -181,7 +181,7 @@ def _text(path: object) -> str:
 
 
 def joined_inputs(captures: Iterable[Sequence[str]]) -> tuple[Input, ...]:
-    """The captures of which the names of the files are known, in order."""
+    """The captures in a list of known file names, in order."""
     parted = [[local(name) for name in names] for names in captures]
     names = [name for names in parted for name in names]
     return _inputs(parted, dict(zip(names, in_parallel(status, names), strict=True)), {})
@@ -208,7 +208,7 @@ def captures(inputs: Iterable[Input]) -> list[tuple[Input, ...]]:
 
 
 def renumbered(captures: Iterable[Sequence[Input]]) -> tuple[Input, ...]:
-    """The files of some captures, with numbers from 0."""
+    """The files of some captures, renumbered from 0."""
     inputs: list[Input] = []
     for files in captures:
         first = len(inputs)
@@ -218,7 +218,7 @@ def renumbered(captures: Iterable[Sequence[Input]]) -> tuple[Input, ...]:
 
 
 def stored_kind(name: str) -> str:
-    """The key of the layout that a file of this name has, ``CAPTURE`` if it is no stored file's name."""
+    """The key of the layout of a stored file with this name; ``CAPTURE`` if no protocol stores such a file."""
     base = os.path.basename(name)
     for protocol in map(registry.protocol, registry.protocols()):
         for layout, names in protocol.stored_names.items():
@@ -228,7 +228,7 @@ def stored_kind(name: str) -> str:
 
 
 def kind_of(name: str) -> str:
-    """The kind of a file by its name, or else by its content; ``CAPTURE`` if neither decides."""
+    """The kind of a file by its name, or by its content; ``CAPTURE`` if neither decides."""
     kind = stored_kind(name)
     if kind != CAPTURE:
         return kind
@@ -274,14 +274,14 @@ def _captures(name: str) -> Iterator[Status]:
 
 
 def objects_of(uri: str) -> list[Status]:
-    """The object of a URI, or those that match it as a pattern; of a prefix, those that are read unless named."""
+    """The object of a URI, or the objects that match its pattern; of a prefix, those that a directory scan reads."""
     matching = objects(uri)
     asked = glob.has_magic(uri) or [each.name for each in matching] == [uri]
     return [each for each in matching if asked or is_input(each.name)]
 
 
 def is_input(name: str) -> bool:
-    """Whether a file is read where only its directory is named."""
+    """Whether a scan of its directory reads a file."""
     base = os.path.basename(name)
     return CAPTURE_NAME.fullmatch(base) is not None or stored_kind(base) != CAPTURE
 
@@ -291,7 +291,7 @@ def _raise(error: OSError) -> None:
 
 
 class Identification:
-    """Hashes the captures while the run goes on, and finds those that changed meanwhile."""
+    """Hashes the captures while the run goes on, and finds those that changed in the meantime."""
 
     def __init__(self, job: Job) -> None:
         self._job, self._inputs = job, job.inputs
@@ -307,9 +307,9 @@ class Identification:
         self._pool.shutdown(cancel_futures=True)
 
     def rows(self) -> list[dict[str, Any]]:
-        """For the commit, a file each: file, path, capture, size in bytes, mtime, mtime_ns, sha256.
+        """The entries of the commit, one per file: file, path, capture, size in bytes, mtime, mtime_ns, sha256.
 
-        ``sha256`` is null of a file that cannot be read, and of an object of an object store: it would be read twice.
+        ``sha256`` is null for an unreadable file, and for an object of an object store, which would be read twice.
         """
         return [
             {
@@ -325,7 +325,7 @@ class Identification:
         ]
 
     def changed(self) -> list[str]:
-        """The names of the captures that are not what they were when the run began."""
+        """The names of the captures that changed since the run began."""
         paths = {each.path: each for each in self._inputs}
         unchanged = in_parallel(lambda path: _unchanged(paths[path]), paths)
         return [each.name for each, same in zip(paths.values(), unchanged, strict=True) if not same]

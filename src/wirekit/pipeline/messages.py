@@ -21,7 +21,7 @@ _COLUMNS = [COLUMN_OF[name] for name in Message._fields if name in COLUMN_OF]
 
 
 def message_of(row: Mapping[str, Any]) -> Message:
-    """The message of a row of the table ``messages``, with the details of its protocol."""
+    """The message in a row of the table ``messages``, with the details of its protocol."""
     values = {name: row[column] for name, column in COLUMN_OF.items()}
     if row["message_id"] is not None:
         values["offset"] = row["message_id"]
@@ -32,8 +32,8 @@ def message_row(message: Message, file: str, common: Mapping[str, Any]) -> Row:
     """A row of the table ``messages``.
 
     Args:
-        message: the message; ``facts`` in it are columns as well.
-        file: the capture or stored file, as it was named to the run.
+        message: the message; its ``facts`` become columns as well.
+        file: the name of the capture or stored file, as given to the run.
         common: columns of all messages of its frame or file.
     """
     offset = message.offset
@@ -53,10 +53,10 @@ def message_row(message: Message, file: str, common: Mapping[str, Any]) -> Row:
 def embedded_rows(
     evaluator: Records, message: Message, file: str, common: Mapping[str, Any]
 ) -> Iterator[tuple[str, Row, int]]:
-    """The rows of other tables that a message holds, such as a stored offset, with the bytes of their long values.
+    """The rows of other tables in a message, such as a stored offset, each with the size of its long values.
 
     Args:
-        evaluator: of the message's protocol.
+        evaluator: the evaluator of the message's protocol.
         message, file, common: as for ``message_row``.
     """
     for each in evaluator.embedded(message.topic, message.key, message.value):

@@ -49,18 +49,18 @@ Moves = list[tuple[str, str]]
 
 
 class _UnfinishedError(OSError):
-    """A transaction failed, and others were made before it: nothing is taken back."""
+    """A transaction failed after others succeeded; nothing can be undone."""
 
 
 class Output:
-    """The output of one run, claimed for as long as the block lasts.
+    """The output folder of one run, locked for as long as the block runs.
 
     Args:
-        path: of the folder, or its URI; made if it does not exist.
+        path: the path or URI of the folder; created if it does not exist.
 
     Attributes:
-        commits: {number of a bundle: what its commit says}, as the folder has them.
-        is_delta: whether the tables are Delta tables; may be set for the next commit, if that replaces all.
+        commits: {number of a bundle: its commit} of the folder.
+        is_delta: whether the tables are Delta tables; may be set before a commit that replaces everything.
 
     Raises:
         Misuse: on entering, if the folder contains files that wirekit did not write, or another run writes to it.
@@ -74,7 +74,7 @@ class Output:
 
     @property
     def is_of_another_version(self) -> bool:
-        """Whether the tables have no commits, as earlier versions wrote them."""
+        """Whether the tables lack commits, as earlier versions wrote them."""
         return not self.commits and self.folder.kind(MANIFEST) == "file"
 
     @property
@@ -119,19 +119,19 @@ class Output:
     def commit(
         self, manifests: Iterable[Manifest], about: Mapping[str, Any], replaces: Iterable[int] = ()
     ) -> dict[str, Any]:
-        """Makes the files of these attempts, and no others, a bundle of the tables.
+        """Publishes the files of these attempts, and no others, as a bundle.
 
         Args:
-            manifests: one of each task, in any order.
-            about: what the commit says besides: inputs, configuration, summary; ``continues``, the captures of which
-                earlier bundles have files; ``open``, those of which it has what is open at the end of their files.
-            replaces: the bundles whose rows go away.
+            manifests: one manifest per task, in any order.
+            about: further content of the commit: inputs, configuration, summary; ``continues``, the captures of which
+                earlier bundles have files; ``open``, the captures whose open rows it has.
+            replaces: the bundles whose rows are removed.
 
         Returns:
-            What the bundle's commit says.
+            The commit of the bundle.
 
         Raises:
-            Misuse: two manifests of one task.
+            Misuse: there are two manifests of one task.
         """
         manifests, replaces = sorted(manifests, key=lambda manifest: manifest.task), sorted(replaces)
         tasks = [manifest.task for manifest in manifests]
@@ -160,7 +160,7 @@ class Output:
         return said
 
     def finish(self) -> dict[str, Any]:
-        """Writes ``manifest.json``, which says what all commits say, unless it says so already; gives it."""
+        """Writes ``manifest.json``, which sums up all commits, if it is not current; returns its content."""
         said = merged(self.commits.values())
         if self.folder.kind(MANIFEST) == "file" and json.loads(self.folder.read(MANIFEST)) == said:
             return said
@@ -197,14 +197,14 @@ class Output:
         return tables, moves, added
 
     def _removed(self, table: str, replaces: list[int]) -> tuple[str, ...] | None:
-        """The files of a table that go with bundles, by their names in its folder; None for all that it has."""
+        """The names of the files of a table that are removed with bundles; None for all of its files."""
         if len(replaces) == len(self.commits):
             return None if replaces else ()
         files = (file["file"] for each in replaces for file in self.commits[each]["tables"][table]["files"])
         return tuple(name.rpartition("/")[2] for name in files)
 
     def _removals(self, replaces: list[int]) -> Moves:
-        """The moves of what bundles have out of the tables; with all of them goes what earlier versions wrote."""
+        """The moves of the files of bundles out of the tables; if all are removed, also those of earlier versions."""
         names = [_commit_path(each) for each in replaces]
         if delta.has_logs(self.folder):
             pass  # earlier versions of the tables have them
@@ -220,20 +220,20 @@ class Output:
         return [(name, f"{_OLD}/{name.replace('/', '-')}") for name in names]
 
     def _dead_states(self, commits: Mapping[int, Mapping[str, Any]]) -> Moves:
-        """The moves of the files with the state of captures that no bundle will go on with."""
+        """The moves of state files of captures that no bundle will continue."""
         needed = {name for files in open_captures(commits).values() for name, *_ in files}
         present = [f"{STATE}/{name}" for name in self.folder.names(STATE)]
         return [(name, f"{_OLD}/{name.replace('/', '-')}") for name in present if name not in needed]
 
     def states(self) -> dict[str, tuple[StateFile, ...]]:
-        """The files with the state of each capture that goes on."""
+        """The state files of each capture that continues."""
         return {
             capture: tuple(each._replace(name=f"{self.folder.name}/{each.name}") for each in files)
             for capture, files in open_captures(self.commits).items()
         }
 
     def _move(self, moves: Moves) -> None:
-        """Makes moves that are written down; those that cannot be finished are taken back, but for transactions."""
+        """Executes planned moves; undoes them if they fail, except for transactions."""
         done: Moves = []
         try:
             for source, target in moves:
@@ -253,7 +253,7 @@ class Output:
         self.folder.remove(_MOVES)
 
     def _transact(self) -> None:
-        """Makes the transactions that are written down; the next run makes those that fail."""
+        """Executes planned transactions; the next run executes those that fail."""
         said = json.loads(self.folder.read(_CHANGES))
         try:
             delta.transact(self.folder, said["bundle"], map(delta.Change.from_json, said["changes"]))
@@ -261,7 +261,7 @@ class Output:
             raise _UnfinishedError(error.errno, f"{error.strerror}; run it again to finish", error.filename) from error
 
     def _remove_leftovers(self) -> None:
-        """Removes what a run, this one or an earlier one, has in ``.wirekit`` besides the lock."""
+        """Removes the files of this or an earlier run in ``.wirekit``, except the lock."""
         for name in self.folder.names(WORK):
             if not _LOCKS.fullmatch(name):
                 self.folder.remove(f"{WORK}/{name}")
@@ -277,7 +277,7 @@ def is_lake(path: str | os.PathLike[str]) -> bool:
 
 
 def lake_files(path: str | os.PathLike[str], table: str) -> list[str]:
-    """The names of a table's files in a lake, as its commits tell them."""
+    """The names of a table's files in a lake, according to its commits."""
     lake = folder(path)
     commits = read_commits(lake)
     if not commits:  # of an earlier version
@@ -296,7 +296,7 @@ def read_commits(lake: Folder) -> dict[int, dict[str, Any]]:
 
 
 def open_captures(commits: Mapping[int, Mapping[str, Any]]) -> dict[str, list[StateFile]]:
-    """The captures that another bundle can go on with, and where in the lake their state is."""
+    """The captures that another bundle can continue, with the places of their state in the lake."""
     captures: dict[str, list[StateFile]] = {}
     for _, commit in sorted(commits.items()):
         for capture in commit.get("continues", ()):
@@ -308,7 +308,7 @@ def open_captures(commits: Mapping[int, Mapping[str, Any]]) -> dict[str, list[St
 
 
 def merged(commits: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """The entries of several commits together."""
+    """Several commits merged into one."""
     ordered = sorted(commits, key=lambda commit: commit["bundle"])
     tables = {
         name: {
@@ -332,14 +332,14 @@ def merged(commits: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _both(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """The summary of a capture in two bundles."""
+    """The summary of a capture that has files in two bundles."""
     both = FileSummary.from_json(one)
     both.merge(FileSummary.from_json(other))
     return both.to_json()
 
 
 def _states(number: int, manifests: list[Manifest]) -> tuple[dict[str, Any], Moves]:
-    """The commit's entry for the state of captures, none without any, and the moves of its files."""
+    """The commit's entry for the state of captures (None without any), and the moves of its files."""
     written = [(manifest.attempt, manifest.state) for manifest in manifests if manifest.state is not None]
     if not written:
         return {}, []
@@ -356,7 +356,7 @@ def _commit_path(number: int) -> str:
 
 
 def _text(said: Mapping[str, Any]) -> bytes:
-    """JSON, of which only the text is held: for many files there are millions of pieces of it."""
+    """JSON that is held as text only: for many files, the parsed form has millions of objects."""
     text = io.BytesIO()
     for piece in json.JSONEncoder(indent=1).iterencode(said):
         text.write(piece.encode())
@@ -365,7 +365,7 @@ def _text(said: Mapping[str, Any]) -> bytes:
 
 
 def _check_move(source: str, target: str) -> None:
-    """Moves are among the names of a lake, whoever wrote them down."""
+    """Checks that a planned move is within the names of a lake, whoever wrote the plan."""
     for path in (source, target):
         above, _, base = path.rpartition("/")
         inside = path.startswith(f"{WORK}/") and ".." not in path.split("/")
@@ -375,7 +375,7 @@ def _check_move(source: str, target: str) -> None:
 
 
 def _refuse_foreign(lake: Folder, kind: str) -> None:
-    """The folder must be empty or a run's, and what a run would replace must be what a run writes."""
+    """Refuses a folder that is neither empty nor written by a run, and foreign files that a run would replace."""
     if not kind:
         return
     if kind != "folder":
@@ -403,7 +403,7 @@ def _refuse_foreign(lake: Folder, kind: str) -> None:
 
 
 def _unmarked(lake: Folder) -> list[str]:
-    """The files in the work folder of runs, if no run has marked it as its own."""
+    """The files in the work folder, if no run has marked the folder as its own."""
     names = lake.names(WORK)
     locks = [name for name in names if _LOCKS.fullmatch(name)]
     wrong = [name for name in locks if lake.kind(f"{WORK}/{name}") != "file"]

@@ -1,6 +1,6 @@
 """Rows of the table ``packets``, one by one: a row for each TCP segment, and note rows for everything else.
 
-Bad data never raises here: a capture that cannot be read, or not to its end, becomes a note.
+Bad data never raises here: a capture that cannot be read, or not to its end, gives a note.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class Note:
 
     Attributes:
         kind: ``damaged`` (read up to a byte), ``unreadable`` (not at all), ``packet`` (one, or a block, that
-            does not decode), or ``skipped`` (how many hold no segment).
-        reason: what is wrong, in words, without where.
-        path, error_offset: the field and the byte of the file.
-        text: reason and where together, for readers.
-        packets: for ``skipped``, how many by reason.
+            does not decode), or ``skipped`` (packets without a segment).
+        reason: the problem as text, without its place.
+        path, error_offset: the field, and the offset in the file.
+        text: reason and place together, for messages.
+        packets: for ``skipped``, the number of packets by reason.
     """
 
     kind: str
@@ -46,7 +46,7 @@ class Note:
     packets: dict[str, int] = field(default_factory=dict)
 
     def dumps(self) -> str:
-        """As the column holds it."""
+        """The text that the column contains."""
         return json_text({name: getattr(self, name) for name in self.__slots__})
 
     @classmethod
@@ -56,7 +56,7 @@ class Note:
 
 
 def capture_rows(file: Input, ports: frozenset[int]) -> Iterator[tuple[tuple[Any, ...], int]]:
-    """Each row with the bytes of its payload."""
+    """The rows of a capture, each with the bytes of its payload."""
     try:
         capture = open_capture(file.path)
     except WireError as error:
@@ -87,7 +87,7 @@ def capture_rows(file: Input, ports: frozenset[int]) -> Iterator[tuple[tuple[Any
 def note_rows(
     file: Input, capture: Capture, skipped: Iterable[Skipped], other_ports: int = 0
 ) -> Iterator[tuple[tuple[Any, ...], int]]:
-    """The rows on packets that hold no segment, and on those of other ports, each with the bytes that it keeps."""
+    """The rows on packets without a segment, and on those of other ports, each with the bytes that it contains."""
     counts: Counter[str] = Counter({OTHER_PORT: other_ports} if other_ports else {})
     for packet in skipped:
         counts[packet.reason] += 1
@@ -97,7 +97,7 @@ def note_rows(
 
 
 def damage_rows(file: Input, capture: Capture) -> Iterator[tuple[tuple[Any, ...], int]]:
-    """The row on what ended a file before its end, with the bytes that it keeps, if anything did."""
+    """The row on the damage that ended a file early, with its bytes; none for an undamaged file."""
     damage = capture.damage
     if damage is not None:
         start = damage.offset or 0
@@ -111,7 +111,7 @@ def _counted(file: Input, counts: Counter[str]) -> Iterator[tuple[tuple[Any, ...
 
 
 def segment_row(segment: Segment, capture: int) -> tuple[Any, ...]:
-    """The row of a segment of a capture, of which the number is given."""
+    """The row of a segment of a capture with this number."""
     time_us, source, target, sequence, acknowledgment, flags, payload, offset, file, length = segment
     time_us = min(max(time_us, -_LATEST), _LATEST)
     flow = flow_of(capture, source, target)
@@ -125,7 +125,7 @@ def _undecoded(file: Input, capture: Capture, packet: Skipped) -> tuple[tuple[An
 
 
 def _damaged(file: Input, capture: Capture, part: Damaged) -> tuple[tuple[Any, ...], int]:
-    """The note on a part of the file that was passed over."""
+    """The note on a skipped part of the file."""
     note = Note("packet", part.error.reason, part.error.path, part.error.offset)
     return _note(file, note, part.offset, part.length, capture.read(part.offset, min(part.length, MOST_RAW)))
 

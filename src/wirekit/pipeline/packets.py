@@ -1,4 +1,4 @@
-"""Capture files to batches of the table ``packets``, by columns or row by row."""
+"""Turns capture files into batches of the table ``packets``, by columns or row by row."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def packet_batches(
 
     Args:
         captures: the files.
-        ports: if there are any, only segments from or to one of these; the others are counted in a note.
-        road: as in ``Job``; the rows are the same, those of a file's notes behind the others where columns read it, as
-            they do a large file's on either road.
-        table: the columns that are wanted.
-        split: the part that is wanted of the one file, which is read by columns; None for all of it.
-        size: bytes of a batch that is read by columns, about; others have 16 MiB.
+        ports: if not empty, only segments from or to one of these ports; a note counts the others.
+        road: as in ``Job``. The rows are the same; if columns read a file, its notes come after its segments. Columns
+            also read large files on the other road.
+        table: the columns to return.
+        split: the part of the only file to read, by columns; None for the whole file.
+        size: approximate size in bytes of a batch that columns read; other batches have 16 MiB.
     """
     names = table.names
     rows = Rows(PACKETS.schema)

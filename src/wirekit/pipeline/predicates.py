@@ -40,7 +40,7 @@ _SIGNS = {
 
 
 def columns_of(expression: pc.Expression, schema: pa.Schema) -> frozenset[str]:
-    """The columns that an expression reads, and perhaps more; all where it names them by place.
+    """The columns that an expression reads, possibly with others; all if it names columns by position.
 
     >>> sorted(columns_of(pc.field("a") > 3, pa.schema([("a", pa.int32()), ("b", pa.int32())])))
     ['a']
@@ -54,7 +54,7 @@ def columns_of(expression: pc.Expression, schema: pa.Schema) -> frozenset[str]:
 
 
 def may_hold(expression: pc.Expression, schema: pa.Schema, guarantees: Sequence[pc.Expression]) -> bool:
-    """Whether the expression can be true of a row of which the guarantees are true.
+    """Whether the expression can be true for a row, given guarantees about the row.
 
     >>> schema, file = pa.schema([("file", pa.string())]), pc.field("file")
     >>> may_hold(file == "a.pcap", schema, [file == "a.pcap"]), may_hold(file == "a.pcap", schema, [file == "b.pcap"])
@@ -69,16 +69,16 @@ def may_hold(expression: pc.Expression, schema: pa.Schema, guarantees: Sequence[
 
 
 def may_have_rows(files: Sequence[Input], expression: pc.Expression, schema: pa.Schema, road: str) -> bool:
-    """Whether a capture, or a stored file, can have rows of which an expression is true.
+    """Whether a capture or a stored file can have rows for which an expression is true.
 
     A capture is ruled out by its name, or by the times in the headers of its packets; a stored file by its name or
-    protocol. No other file is looked at.
+    protocol. No other file is examined.
 
     Args:
-        files: those of the capture, in order.
+        files: the files of the capture, in order.
         expression: a filter over the columns of the table.
-        schema: the table's.
-        road: as in ``Job``; times are read by columns only.
+        schema: the schema of the table.
+        road: as in ``Job``; only columns read the times.
     """
     known: dict[str, Any] = {"file": files[0].name}
     if files[0].kind != CAPTURE:
@@ -101,7 +101,7 @@ def may_have_rows(files: Sequence[Input], expression: pc.Expression, schema: pa.
 
 
 def _times(files: Sequence[Input]) -> tuple[int, int] | None:
-    """The earliest and the latest time that a row of a capture may have; None where a file is damaged."""
+    """The earliest and the latest time that a row of a capture can have; None if a file is damaged."""
     from wirekit.capture.columns import records
     from wirekit.compiler.columns.errors import NO_ERRORS
 
@@ -125,17 +125,17 @@ def _times(files: Sequence[Input]) -> tuple[int, int] | None:
 
 
 def parsed(text: str, schema: pa.Schema) -> pc.Expression:
-    """A filter from its form in SQL: comparisons of columns with literals, joined by ``AND``.
+    """Parses a filter in SQL: comparisons of columns with literals, joined by ``AND``.
 
     ``COLUMN = | != | <> | < | <= | > | >= LITERAL``, ``COLUMN IN (LITERAL, ...)``, ``COLUMN IS [NOT] NULL``. A literal
     is a number or a text in single quotes; one for a time is in ISO 8601, in UTC unless it says otherwise.
 
     Args:
         text: the filter.
-        schema: of the table.
+        schema: the schema of the table.
 
     Raises:
-        Misuse: for a column that is not there, or text that is no such filter.
+        Misuse: the column does not exist, or the text is not such a filter.
 
     >>> schema = pa.schema([("api", pa.string()), ("latency_us", pa.int64())])
     >>> str(parsed("api = 'Fetch' AND latency_us > 1000", schema))
@@ -176,14 +176,14 @@ class _Parser:
         return value
 
     def _word(self, *words: str) -> bool:
-        """Takes the next token if it is one of some keywords."""
+        """Consumes the next token if it is one of some keywords."""
         kind, value = self._tokens[self._at]
         matches = kind in ("word", "sign") and value.upper() in words
         self._at += matches
         return matches
 
     def whole(self) -> pc.Expression:
-        """All of the text."""
+        """Parses the whole text."""
         predicate = self._comparison()
         while self._word("AND"):
             predicate = predicate & self._comparison()

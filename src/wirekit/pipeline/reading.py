@@ -55,7 +55,7 @@ def read(
         protocol: the protocol of every connection; by default it is recognised from the bytes.
         ports: {server port: protocol} of connections on known ports.
         separate: whether each file is a capture of its own, even if it is a part of a rotation.
-        values: whether the table ``frames`` has the values of frames.
+        values: whether the table ``frames`` contains the values of frames.
 
     Returns:
         A ``pyarrow.RecordBatchReader``, which DuckDB, Polars, pandas and Spark accept. Memory holds the packets of one
@@ -101,7 +101,7 @@ def read(
 
 
 def refusal_of(inputs: Iterable[Input]) -> str:
-    """The first file and why it cannot be read, if none can be; "" otherwise. No rows would look like an answer."""
+    """If no file can be read, the first file and the reason; otherwise "". No rows would look like an answer."""
     refusal = ""
     for each in inputs:
         if each.kind != CAPTURE:
@@ -130,13 +130,13 @@ def table_batches(
     """The rows of one table, file by file, in batches of about 16 MiB.
 
     Args:
-        job: the files, and how protocols are chosen. A capture that continues is read even if no row is wanted.
-        table: ``packets``, or one that captures and stored files give.
-        columns: those that are wanted, in this order; by default all.
-        filter: the rows that are wanted; files that can have none of them are not read.
-        ports: if there are any, only segments from or to one of these.
-        summary: is counted up.
-        keep: takes the state of a capture that goes on, when its files are read.
+        job: the files, and the choice of protocols. A capture that continues is read even if no row is requested.
+        table: ``packets``, or a table of captures and stored files.
+        columns: the columns to return, in this order; by default all.
+        filter: the rows to return; files that cannot contain any of them are not read.
+        ports: if not empty, only segments from or to one of these ports.
+        summary: receives the counts.
+        keep: receives the state of a capture that continues, after its files were read.
     """
     summary = Summary() if summary is None else summary
     schema = READABLE[table].schema
@@ -167,14 +167,14 @@ def table_batches(
 def ended_batches(
     about: Continuation, job: Job, table: str, columns: Sequence[str], filter: pc.Expression | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of what was open at the end of a capture's files, when no more come; the arguments as above."""
+    """The open rows at the end of a capture's files, when no more files come; arguments as above."""
     tables = {table: _wanted(table, columns, filter)}
     for _, batch in flow_batches((), job, tables=tables, carried=Carried(about, job.choice)):
         yield (batch if filter is None else batch.filter(filter)).select(columns)
 
 
 def _wanted(table: str, columns: Iterable[str], filter: pc.Expression | None) -> Table:
-    """The table with the columns that are read."""
+    """The table, reduced to the columns that are read."""
     whole = READABLE[table]
     if table == CONNECTIONS.name:
         return whole  # the account of a connection's bytes needs all of its columns

@@ -1,6 +1,6 @@
-"""The progress of running tasks: each writes a small file to the folder of attempts, and the driver adds them up.
+"""The progress of running tasks: each task writes a small file to the folder of attempts; the driver adds them up.
 
-In an object store each file would be a request, so there are none, and the driver counts the tasks that have ended.
+In an object store each file would be a request, so no files are written, and the driver counts the completed tasks.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ SECONDS = 0.2
 
 
 def report(attempts: str, stage: str, task: int) -> Callable[[int], None]:
-    """Takes the bytes that a task has done so far; another attempt of it begins anew.
+    """Reports the number of bytes that a task has processed; another attempt of the task starts from 0.
 
     Args:
         attempts: the folder of all attempts.
-        stage: what the task does; the name of a folder.
-        task: its number.
+        stage: the work of the task; the name of a folder.
+        task: the number of the task.
     """
     if is_remote(attempts):
         return lambda _: None
@@ -46,7 +46,7 @@ def report(attempts: str, stage: str, task: int) -> Callable[[int], None]:
 
 
 def reported(attempts: str, stage: str) -> int:
-    """The bytes that the tasks of a stage have done, as far as they have reported."""
+    """The bytes that the tasks of a stage have processed, according to their reports."""
     total = 0
     if not is_remote(attempts):
         with suppress(OSError):

@@ -12,12 +12,12 @@ LEAST_COMPILED = 4 << 20
 
 
 def by_columns(size: int, road: str = "auto", *, compiles: bool = True) -> bool:
-    """Whether a capture of so many bytes takes the road of columns; a small one does not pay for its kernels.
+    """Whether columns read a capture of this size; for a small capture, loading the kernels costs more than it saves.
 
     Args:
-        size: bytes of the capture.
+        size: size of the capture in bytes.
         road: as in ``Job``.
-        compiles: whether a large one may wait until the interpreter of layouts is compiled.
+        compiles: whether a large capture may wait for the compilation of the interpreter.
     """
     if road != "auto":
         return road == "columns"

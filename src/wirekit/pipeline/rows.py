@@ -1,6 +1,6 @@
-"""Rows to record batches of bounded size; values that a column cannot hold are made to fit, never raised.
+"""Collects rows in record batches of bounded size; a value that a column cannot hold is converted, never an error.
 
-Hostile bytes can hold any value: text with lone surrogates, ids of 64 unsigned bits, a partition of forty digits.
+Hostile bytes can contain any value: text with lone surrogates, ids of 64 unsigned bits, a partition of forty digits.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class Rows:
     """Collects the rows of one table.
 
     Args:
-        schema: of the table.
-        batch_bytes, batch_rows: a batch is full when it has this much; a single row may be bigger.
+        schema: the schema of the table.
+        batch_bytes, batch_rows: size of a full batch; a single row may be larger.
     """
 
     def __init__(self, schema: pa.Schema, *, batch_bytes: int = BATCH_BYTES, batch_rows: int = BATCH_ROWS) -> None:
@@ -35,10 +35,9 @@ class Rows:
         self._bytes = 0
 
     def add(self, row: Mapping[str, Any] | tuple[Any, ...], size: int = 0) -> pa.RecordBatch | None:
-        """Takes a row whose long values have ``size`` bytes; gives a batch when one is full.
+        """Adds a row whose long values have ``size`` bytes; returns a batch when one is full.
 
-        A mapping need not have all columns: those that it does not have are null. What the table does not have is not
-        looked at.
+        Columns that the mapping lacks are null. Keys that are no column of the table are ignored.
         """
         self._rows.append(row if isinstance(row, tuple) else tuple(map(row.get, self._names)))
         self._bytes += size + _ROW_COST
@@ -47,7 +46,7 @@ class Rows:
         return None
 
     def flush(self) -> pa.RecordBatch | None:
-        """The rows that are left, None if there are none."""
+        """The remaining rows, None if there are none."""
         if not self._rows:
             return None
         columns = zip(*self._rows, strict=True)
@@ -57,7 +56,7 @@ class Rows:
 
 
 def array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
-    """Values as a column of a type holds them; times that no reader can show are null."""
+    """Values as an array of a column's type; times outside the years 1 to 9999 are null."""
     unit = next((unit for name, unit in _UNITS.items() if type_ == name), None)
     if unit is not None:
         low, high = EARLIEST_US // unit, LATEST_US // unit
@@ -73,7 +72,7 @@ _UNITS = {pa.timestamp("us", "UTC"): 1, pa.timestamp("ms", "UTC"): 1000, pa.date
 
 
 def _fitting(value: Any, type_: pa.DataType) -> Any:
-    """A value that the column takes: bad text escaped, unsigned 64-bit numbers as signed ones, other numbers null."""
+    """A value that the column can hold: bad text escaped, unsigned 64-bit numbers as signed, other numbers null."""
     if isinstance(value, list):
         return [_fitting(item, type_.value_type) for item in value]
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""The steps that both engines share: claim the lake, plan bundles, hash captures, sum up, commit."""
+"""The steps that both engines share: lock the lake, plan bundles, hash captures, sum up, commit."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ class Result:
     """The result of a run.
 
     Attributes:
-        summary: the captures that it read, in the order in which they were named.
-        manifest: what ``manifest.json`` says: of all that the tables have.
+        summary: the summaries of the captures that it read, in the order of the arguments.
+        manifest: the content of ``manifest.json``, which covers the whole lake.
         changed: captures that changed while they were read.
-        committed: files that were not read, as the tables have them.
-        notes: what readers should know of captures that are not simply new.
+        committed: files that were not read, because the lake already has them.
+        notes: messages about captures that are read again or continue.
     """
 
     summary: Summary
@@ -89,21 +89,21 @@ def publish(
     idle_us: int = IDLE_US,
     cut: bool = True,
 ) -> Result:
-    """Adds what a lake does not have yet to it, bundle by bundle; when the work raises, earlier bundles stay.
+    """Adds missing inputs to a lake, bundle by bundle; if the work raises, committed bundles stay.
 
     Args:
-        job: what to do.
+        job: the inputs and options.
         output: the lake: a directory, or the URI of a prefix.
-        engine: name of the driver, for the commits.
-        work: makes the tables of one bundle.
-        progress: is told how far the run is.
-        bundle: bytes of captures that are committed together, about.
-        replace: whether what the lake has is replaced when all is complete.
-        form: ``parquet``, or ``delta`` for Delta tables; None for the form that the lake has, ``parquet`` if it is new.
-        rotating: whether captures may get more files later: then the state of their connections is kept, and a later
-            run goes on with it. The rows of what is open are in a bundle of their own, which later files replace.
-        idle_us: a connection that was silent for longer when a bundle ended is over; at least ``IDLE_US``.
-        cut: whether a capture in several files may be in several bundles.
+        engine: the name of the driver, for the commits.
+        work: writes the tables of one bundle.
+        progress: called with the progress of the run.
+        bundle: approximate size in bytes of the captures that are committed together.
+        replace: whether the run replaces the content of the lake once it is complete.
+        form: ``parquet``, or ``delta`` for Delta tables; None for the form of the lake, ``parquet`` if it is new.
+        rotating: whether captures may get more files later: then the state of their connections is stored, and a later
+            run continues them. The open rows form a bundle of their own, which a later bundle replaces.
+        idle_us: a connection that was silent for longer at the end of a bundle is over; at least ``IDLE_US``.
+        cut: whether the files of a capture may be in several bundles.
 
     Raises:
         Misuse: ``output`` has files that wirekit did not write, or was written with other options.
@@ -164,7 +164,7 @@ def publish(
 
 
 def _without_open_rows(commits: Mapping[int, Mapping[str, Any]], read: Container[str]) -> list[list[str]]:
-    """The captures that go on and whose open connections have no rows, those that the run has read by themselves."""
+    """The captures that continue and whose open connections have no rows; those read by this run separately."""
     having = {name for commit in commits.values() for name in commit.get("open", ())}
     lacking = [name for name in open_captures(commits) if name not in having]
     groups = [name for name in lacking if name in read], [name for name in lacking if name not in read]
@@ -172,7 +172,7 @@ def _without_open_rows(commits: Mapping[int, Mapping[str, Any]], read: Container
 
 
 def _add_open_rows(output: Output, job: Job, engine: str, captures: Sequence[str]) -> Summary:
-    """Commits the rows of what is open at the end of captures, as if they ended there."""
+    """Commits the open rows at the end of captures, as if the captures ended there."""
     summary, states = Summary(), output.states()
     with Sink(output.attempts, 0, "open") as sink:
         for name in captures:
@@ -194,7 +194,7 @@ def _add_open_rows(output: Output, job: Job, engine: str, captures: Sequence[str
 
 
 def _choose_form(output: Output, form: str | None, *, replace: bool) -> None:
-    """Refuses a form that the lake cannot have."""
+    """Refuses a format that the lake cannot have."""
     name = output.folder.name
     if output.is_delta and form == "parquet":
         raise Misuse(f"{name} has Delta tables; pass another directory")
@@ -207,7 +207,7 @@ def _choose_form(output: Output, form: str | None, *, replace: bool) -> None:
 
 
 def _described(attempts: str, task: int, job: Job, about: Mapping[str, Any]) -> Manifest:
-    """Writes what the commit says of its making and its inputs as tables."""
+    """Writes the facts of the commit about its run and its inputs as tables."""
     runs, inputs = Rows(RUNS.schema), Rows(INPUTS.schema)
     configuration = about["configuration"]
     run = run_id(configuration, about["inputs"])

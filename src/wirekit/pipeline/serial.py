@@ -1,4 +1,4 @@
-"""The driver without Spark: one process reads one capture after the other, by the same functions as on Spark."""
+"""The driver without Spark: one process reads the captures one after the other, with the same functions as on Spark."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def run(
     rotating: bool = False,
     idle_us: int = IDLE_US,
 ) -> Result:
-    """Adds the tables of captures to a lake; what it has already is not read again.
+    """Adds the tables of captures to a lake; inputs that the lake already has are not read again.
 
     Args:
-        job: what to do.
+        job: the inputs and options.
         output: the lake, a directory or the URI of a prefix; see ``wirekit.pipeline.output``.
-        progress: is told how far the run is, after each window of a capture that columns read, and each capture.
-        bundle: bytes of captures that are committed together, about.
-        replace: whether what the lake has is replaced, when all is complete.
+        progress: called with the progress, after each window of a capture that columns read, and after each capture.
+        bundle: approximate size in bytes of the captures that are committed together.
+        replace: whether the run replaces the content of the lake once it is complete.
         form, rotating, idle_us: see ``publish``.
 
     Raises:
@@ -77,12 +77,12 @@ def write(
 
     Args:
         groups: the files of each capture, and each stored file.
-        job: how protocols are chosen, and the road.
-        sink: takes the rows.
-        progress: is told how many bytes have been read.
+        job: the choice of protocols, and the road.
+        sink: receives the rows.
+        progress: called with the number of bytes read so far.
 
     Returns:
-        What was counted.
+        The counts.
     """
     summary, done = Summary(), 0
     for files in groups:
@@ -117,14 +117,14 @@ def captured_batches(
     progress: Callable[[int], object] | None = None,
     carried: Carried | None = None,
 ) -> Iterator[Batch]:
-    """The tables that are wanted of one capture, in one file or more.
+    """The rows of one capture, in one file or more, by table.
 
     Args:
         files: its files, in order.
-        job: how protocols are chosen, and the road.
-        summary: is counted up.
-        tables: those that are wanted, with the columns that are.
-        progress: is told how many bytes of the capture have been read, where that is known on the way.
+        job: the choice of protocols, and the road.
+        summary: receives the counts.
+        tables: the tables to return, with their requested columns.
+        progress: called with the bytes of the capture read so far, if this is known on the way.
         carried: its state, if other bundles have files of it.
     """
     batches = None
@@ -144,16 +144,16 @@ def sorted_packets(
     road: str = "auto",
     carried: Carried | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The packets of one capture, sorted as ``flow_batches`` wants them.
+    """The packets of one capture, sorted for ``flow_batches``.
 
-    The capture's packets are held in memory; columns hold those of a window. For captures beyond it, this is where runs
-    of sorted batches would be written to disk and merged.
+    The packets of the capture are in memory; columns hold those of one window. For larger captures, sorted runs
+    would be written to disk and merged here.
 
     Args:
         files: the files of the capture.
-        ports: if there are any, only segments from or to one of these.
+        ports: if not empty, only segments from or to one of these ports.
         road: as in ``Job``.
-        carried: is told the latest time.
+        carried: receives the latest time.
     """
     batches = list(packet_batches(files, ports=ports, road=road))
     if carried is not None:
@@ -163,7 +163,7 @@ def sorted_packets(
 
 
 def in_order(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows of the table ``packets``, sorted as ``flow_batches`` wants them."""
+    """Rows of the table ``packets``, sorted for ``flow_batches``."""
     keys = pa.Table.from_batches([batch.select(PACKETS.sort) for batch in batches], _KEYS)
     order = pc.sort_indices(keys, sort_keys=[(key, "ascending") for key in PACKETS.sort])
     starts = [0, *accumulate(batch.num_rows for batch in batches)]
@@ -172,7 +172,7 @@ def in_order(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _gather(batches: list[pa.RecordBatch], starts: list[int], wanted: pa.Array) -> pa.Table:
-    """The rows of these numbers, in this order.
+    """The rows with these numbers, in this order.
 
     ``Table.take`` would first join all batches, which fails for 2 GiB of payload.
     """

@@ -1,4 +1,4 @@
-"""Passes packets from tasks to other tasks by Arrow IPC files beside the tables, with a batch for each reading task.
+"""Passes packets between tasks by Arrow IPC files beside the tables, with one batch for each reading task.
 
 Spark's own shuffle would pass packets as rows through its JVM, and sort them. The files keep the order of the capture,
 so that a task follows its connections window by window, as the serial driver does.
@@ -33,12 +33,12 @@ class ShuffleFile(NamedTuple):
     """Packets of one file of a capture that were read together.
 
     Attributes:
-        name: of the file, in the folder of attempts.
-        capture, number: of the capture and its file.
-        position: where in that file the first packet is.
-        first, last: times in microseconds since the epoch; without a segment the latest and the earliest there are.
-        size: bytes that were handed on.
-        large: flows that have a batch of their own, and how many bytes; the others share one by their number.
+        name: its name in the folder of attempts.
+        capture, number: the numbers of the capture and of its file.
+        position: position of the first packet in that file.
+        first, last: times in microseconds since the epoch; without a segment, the latest and the earliest possible.
+        size: number of bytes passed on.
+        large: (flow, bytes) of each flow with a batch of its own; other flows share batches by their number.
     """
 
     name: str
@@ -55,9 +55,9 @@ class Share(NamedTuple):
     """The flows that one task follows.
 
     Attributes:
-        place: what is left of their numbers, divided by how many places there are.
-        flow: the only flow of these, None for all of them.
-        apart: flows that are not among them all the same.
+        place: the remainder of their numbers divided by the number of places.
+        flow: the only flow, None for all flows of the place.
+        apart: flows of the place that other tasks follow.
     """
 
     place: int
@@ -66,7 +66,7 @@ class Share(NamedTuple):
 
 
 class PacketWindow(NamedTuple):
-    """Rows of the table ``packets`` of one capture, and of ``wirekit.road.windows.Window`` its clock and end."""
+    """Rows of the table ``packets`` of one capture, with the clock and end of ``wirekit.road.windows.Window``."""
 
     capture: int
     rows: pa.Table
@@ -88,9 +88,9 @@ def write_files(
         file: the file.
         batches: rows of the table ``packets``, in the order of the file.
         attempts: the folder of all attempts.
-        attempt: a name that no other attempt has.
-        places: how many tasks will follow flows, besides those that follow one.
-        size: bytes of packets that are written together at most, about; more if a batch has more.
+        attempt: a unique name of the attempt.
+        places: number of tasks that follow several flows.
+        size: approximate maximum of packet bytes in a file; more if one batch has more.
     """
     store, held, count = folder(attempts), list[pa.RecordBatch](), 0
     store.make(attempt)
@@ -130,17 +130,17 @@ def _write(file: Input, batches: list[pa.RecordBatch], store: Folder, name: str,
 
 
 def _sizes(rows: pa.Table) -> np.ndarray:
-    """Bytes of each row."""
+    """Size of each row in bytes."""
     return pc.fill_null(pc.binary_length(rows["payload"]), 0).to_numpy() + HEADER
 
 
 def shares(files: Iterable[ShuffleFile], places: int, most: int | None) -> list[Share]:
-    """The share of each task; the longest shares come first.
+    """The shares of all tasks; the largest shares come first.
 
     Args:
         files: all files.
         places: as of ``write_files``.
-        most: bytes of a flow from which on it has a task of its own; None if none has.
+        most: size in bytes from which on a flow has a task of its own; None for no such task.
     """
     sizes: dict[int, int] = {}
     for file in files:
@@ -158,14 +158,14 @@ def shares(files: Iterable[ShuffleFile], places: int, most: int | None) -> list[
 def windows(
     files: Iterable[ShuffleFile], share: Share, attempts: str | os.PathLike[str], places: int, size: int
 ) -> Iterator[PacketWindow]:
-    """The packets of a share, capture by capture; nothing that a window has is older than what an earlier one has.
+    """The packets of a share, capture by capture, in windows; no packet is older than one in an earlier window.
 
     Args:
         files: all files.
         share: the flows.
         attempts: the folder of all attempts.
         places: as of ``write_files``.
-        size: bytes of a window, about. It ends with a file, so that the packets of one file are not copied.
+        size: approximate size of a window in bytes. A window ends with a file, so that packets are not copied.
     """
     store = folder(attempts)
     for capture, group in groupby(

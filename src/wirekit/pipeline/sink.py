@@ -1,7 +1,7 @@
 """Writes the output of one attempt of a task: Parquet files in a directory of its own, listed by a manifest row.
 
-Readers of the tables do not see these files. ``output`` publishes the files of the attempts whose manifests reach it,
-so an attempt that failed, was killed or ran beside another attempt of the same task leaves nothing in the tables.
+Readers of the tables do not see these files. ``output`` publishes the files of the attempts whose manifests it gets,
+so a failed or killed attempt, or a second attempt of the same task, leaves nothing in the tables.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class WrittenFile:
     Attributes:
         table: its table.
         name: its name in the attempt's directory.
-        rows: how many it has.
+        rows: number of rows.
         bytes: how many it has.
-        statistics: of its columns, as ``delta.statistics`` gives them.
+        statistics: the statistics of its columns, as ``delta.statistics`` returns them.
     """
 
     table: str
@@ -55,7 +55,7 @@ class WrittenFile:
 
 @dataclass(frozen=True, slots=True)
 class WrittenState:
-    """A file with the state of captures that later bundles go on with.
+    """A file with the state of captures that later bundles continue.
 
     Attributes:
         name: its name in the attempt's directory.
@@ -78,8 +78,8 @@ class Manifest:
         task: number of the task; decides the order of the files in the tables.
         attempt: name of the attempt's directory.
         files: the files in it, in the order in which they were written.
-        summary: what it counted.
-        state: the state of captures that later bundles go on with, if there are any.
+        summary: its counts.
+        state: the state of captures that later bundles continue, if any.
     """
 
     task: int
@@ -89,7 +89,7 @@ class Manifest:
     state: WrittenState | None = None
 
     def dumps(self) -> str:
-        """As one line of JSON, to travel in a row."""
+        """One line of JSON, to be sent in a row."""
         files = [[file.table, file.name, file.rows, file.bytes, file.statistics] for file in self.files]
         obj = {"task": self.task, "attempt": self.attempt, "files": files, "summary": self.summary.to_json()}
         if self.state is not None:
@@ -107,16 +107,16 @@ class Manifest:
 
 
 class Sink:
-    """Takes batches of the tables; holds them, sorts them and writes them when there are enough.
+    """Collects batches of the tables; sorts and writes them when there are enough rows.
 
-    Rows are in the order of the table's ``sort`` within a file, not across files. To be used as a context manager:
-    its directory goes away when the block raises.
+    Rows are sorted by the table's ``sort`` within a file, not across files. Use it as a context manager:
+    its directory is removed if the block raises.
 
     Args:
         attempts: the folder of all attempts, a path or a URI.
         task: number of the task.
-        attempt: a name that no other attempt has.
-        held_bytes: bytes of Arrow memory held before the biggest table is written.
+        attempt: a unique name of the attempt.
+        held_bytes: bytes of Arrow memory to hold before the largest table is written.
     """
 
     def __init__(self, attempts: str | os.PathLike[str], task: int, attempt: str, held_bytes: int = HELD_BYTES) -> None:
@@ -139,18 +139,18 @@ class Sink:
                 self._folder.remove(self._attempt)
 
     def write(self, table: str, batch: pa.RecordBatch) -> None:
-        """Takes rows of a table."""
+        """Adds rows of a table."""
         self._held.setdefault(table, []).append(batch)
         self._sizes[table] = self._sizes.get(table, 0) + batch.nbytes
         while sum(self._sizes.values()) > self._held_bytes:
             self._flush(max(self._sizes, key=self._sizes.__getitem__))
 
     def carry(self, carried: Carried) -> None:
-        """Takes the state of a capture."""
+        """Adds the state of a capture."""
         self._carried.append((carried.name, carried.batch()))
 
     def finish(self, summary: Summary) -> Manifest:
-        """Writes what is held; gives the manifest."""
+        """Writes the remaining rows, and returns the manifest."""
         for table in OUTPUTS:
             if table in self._held:
                 self._flush(table)
@@ -187,7 +187,7 @@ def _ascending(keys: tuple[str, ...]) -> list[tuple[str, str]]:
 
 
 def _repeated(path: str, kind: pa.DataType) -> Iterator[str]:
-    """The paths in a Parquet file of a column's parts that are written with a dictionary."""
+    """The paths, in a Parquet file, of those parts of a column that are written with a dictionary."""
     if pa.types.is_list(kind):
         yield from _repeated(f"{path}.list.element", kind.value_type)
     elif pa.types.is_struct(kind):
@@ -198,7 +198,7 @@ def _repeated(path: str, kind: pa.DataType) -> Iterator[str]:
 
 
 def _in_order(rows: pa.Table, keys: tuple[str, ...]) -> pa.Table:
-    """Sorted by the keys, nulls last; equal rows stay in the order in which they came."""
+    """Rows sorted by the keys, nulls last; equal rows keep their order."""
     return rows.take(pc.sort_indices(rows, sort_keys=_ascending(keys)))
 
 

@@ -34,16 +34,16 @@ Batch = tuple[str, pa.RecordBatch]
 def stored_batches(
     each: Input, job: Job, summary: Summary, wanted: Mapping[str, Table] = FROM_INPUTS
 ) -> Iterator[Batch]:
-    """The tables of one stored file.
+    """The rows of one stored file, by table.
 
     Args:
         each: the file; its ``kind`` is the key of its layout.
-        job: whether quarantine keeps bytes.
-        summary: is counted up.
-        wanted: the tables that are, with the columns that are.
+        job: the options: whether ``quarantine`` contains the bytes.
+        summary: receives the counts.
+        wanted: the tables to return, with their requested columns.
 
     Yields:
-        (table name, batch), each as soon as it is full.
+        (table name, batch), each as soon as the batch is full.
     """
     count = summary.file(each.name)
     tables = {name: Rows(table.schema) for name, table in wanted.items()}
@@ -85,7 +85,7 @@ def stored_batches(
 
 
 def _pieces(each: Input, wanted: Table | None) -> Iterator[Piece]:
-    """The pieces of a file; those in columns have what a table wants, all without one."""
+    """The pieces of a file; pieces in columns have the columns that a table needs, or all without a table."""
     name, _, layout = each.kind.partition(".")
     protocol = registry.protocol(name)
     columns = layout in protocol.stored_columns and find_spec("numba") is not None
@@ -97,7 +97,7 @@ def _pieces(each: Input, wanted: Table | None) -> Iterator[Piece]:
 
 
 def _columns(schema: pa.Schema, name: str, batch: pa.RecordBatch, fixed: Any) -> Iterator[pa.RecordBatch]:
-    """A piece's batch as rows of the table; in halves where one column would be too large for it."""
+    """A piece's batch as rows of the table, halved while a column would be too large."""
     times = _times_of(batch) if not TIMES.isdisjoint(schema.names) else {}
     given = {**STORED, **fixed, "file": name, **times}
     arrays = []
@@ -122,7 +122,7 @@ def _columns(schema: pa.Schema, name: str, batch: pa.RecordBatch, fixed: Any) ->
 
 
 def _times_of(batch: pa.RecordBatch) -> dict[str, pa.Array]:
-    """The columns of ``TIMES``."""
+    """The columns in ``TIMES``."""
     stamp = batch["timestamp"].view(pa.int64())
     shown = pc.and_(pc.greater_equal(stamp, -(-EARLIEST_US // 1000)), pc.less_equal(stamp, LATEST_US // 1000))
     time = pc.if_else(shown, stamp, pa.scalar(None, pa.int64())).view(pa.timestamp("ms", "UTC"))
@@ -130,7 +130,7 @@ def _times_of(batch: pa.RecordBatch) -> dict[str, pa.Array]:
 
 
 def _quarantined(each: Input, job: Job, piece: Piece, count: FileSummary) -> Iterator[dict[str, Any]]:
-    """The undecodable part of a piece: the skipped bytes, or all up to the end if the file ends early."""
+    """The undecodable part of a piece: the skipped bytes, or all bytes up to the end if the file ends early."""
     ranges = [
         (gap.offset, gap.length, "no field explains these bytes", gap.path) for gap in piece.gaps if not gap.source
     ]

@@ -1,4 +1,4 @@
-"""Counts of a run per capture: mergeable in any order, converted to and from JSON, and printed as a report.
+"""Counts of a run per capture: they can be merged in any order, converted to and from JSON, and printed as a report.
 
 Each task counts its own rows, the driver adds the counts of all tasks, and the manifest stores the sum.
 """
@@ -37,7 +37,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def kind_of_reason(reason: str, path: str = "") -> str:
-    """A reason without what differs from case to case (numbers, values found), so that equal ones count together.
+    """A reason without its varying parts (numbers, values), so that equal kinds of reasons are counted together.
 
     >>> kind_of_reason("needs 4 bytes, 2 available", "topics[3].name")
     'topics[].name: needs N bytes, N available'
@@ -53,7 +53,7 @@ LOST = "responses whose request was not captured"
 
 
 def _kind_of_failure(link: Link, frame: Frame, failed: Quarantined) -> tuple[str, str]:
-    """(reason, path) by which a frame that was not decoded is counted."""
+    """(reason, path) under which an undecoded frame is counted."""
     if unasked(link, frame):
         return UNASKED, ""
     if _without_request(frame):
@@ -62,7 +62,7 @@ def _kind_of_failure(link: Link, frame: Frame, failed: Quarantined) -> tuple[str
 
 
 def unasked(link: Link, frame: Frame) -> bool:
-    """Whether it is a response that is not decoded because its request was before the capture."""
+    """Whether the frame is a response that is not decoded because its request was before the capture."""
     return _without_request(frame) and not link.known_start
 
 
@@ -72,7 +72,7 @@ def _without_request(frame: Frame) -> bool:
 
 
 def failure(frame: Frame) -> Quarantined | None:
-    """The frame as bytes that nobody could decode, or None if it was decoded."""
+    """The frame as undecoded bytes, or None if it was decoded."""
     error = frame.decoded.error
     if error is None and frame.wrong is None:
         return None
@@ -91,16 +91,16 @@ class FileSummary:
     Attributes:
         segments: TCP segments.
         first_us, last_us: capture times of the first and the last of them, microseconds since the epoch.
-        connections: how many, by protocol ("" when not known).
-        calls: frames by (protocol, api, version, role).
-        messages: application messages by protocol.
+        connections: number by protocol ("" if not known).
+        calls: number of frames by (protocol, api, version, role).
+        messages: number of application messages by protocol.
         checks: failed checks by kind.
-        gaps: (reason, ``ranges`` or ``bytes``) of bytes that the capture does not have.
-        quarantine: (kind of reason, ``pieces`` or ``bytes``).
-        skipped: packets without a TCP segment, by reason.
-        bytes: payload bytes by what became of them, as in the table ``connections``.
-        damaged: where and why a file of the capture could not be read further, "" if all could.
-        unreadable: why it could not be read at all, "" if it could.
+        gaps: missing bytes, by (reason, ``ranges`` or ``bytes``).
+        quarantine: undecoded bytes, by (kind of reason, ``pieces`` or ``bytes``).
+        skipped: number of packets without a TCP segment, by reason.
+        bytes: payload bytes by their use, as in the table ``connections``.
+        damaged: where and why reading a file of the capture stopped, "" if all files were read to their end.
+        unreadable: why the capture could not be read at all, "" if it could.
     """
 
     segments: int = 0
@@ -126,7 +126,7 @@ class FileSummary:
             self.last_us = time_us
 
     def seen_all(self, count: int, first_us: int, last_us: int) -> None:
-        """Counts segments, of which the first and the last in time are given."""
+        """Counts segments, given the first and the last of them in time."""
         self.seen(first_us)
         self.seen(last_us)
         self.segments += count - 2
@@ -155,24 +155,24 @@ class FileSummary:
                 self.bytes[fate] += size
 
     def uncount(self, link: Link) -> None:
-        """Takes back the end of a connection: it will be counted later."""
+        """Undoes the count of a connection's end, which will be counted later."""
         self.connections[link.protocol] -= 1
         for (_, fate), size in link.bytes.items():
             self.bytes[fate] -= size
         self.connections, self.bytes = +self.connections, +self.bytes  # without those that are 0
 
     def quarantined(self, reason: str, path: str, size: int) -> None:
-        """Counts a piece of ``size`` bytes that nobody could decode."""
+        """Counts a piece of ``size`` undecoded bytes."""
         kind = kind_of_reason(reason, path)
         self.quarantine[kind, "pieces"] += 1
         self.quarantine[kind, "bytes"] += size
 
     def damage(self, text: str) -> None:
-        """Notes where and why a file of the capture could not be read further."""
+        """Stores where and why reading a file of the capture stopped."""
         self.damaged = "\n".join(sorted({*self.damaged.splitlines(), text}))
 
     def merge(self, other: FileSummary) -> None:
-        """Adds what another task counted for the same capture."""
+        """Adds the counts of another task for the same capture."""
         self.segments += other.segments
         self.first_us = min(_known(self.first_us, other.first_us), default=None)
         self.last_us = max(_known(self.last_us, other.last_us), default=None)
@@ -193,11 +193,11 @@ class FileSummary:
 
     @property
     def clean(self) -> bool:
-        """Whether nothing went to quarantine and the capture could be read to its end."""
+        """Whether nothing was quarantined and the capture could be read to its end."""
         return not (self.quarantine or self.damaged or self.unreadable)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON data, in an order that depends on the content only."""
+        """Plain JSON data; its order depends only on the content."""
         return {
             "segments": self.segments,
             "first_us": self.first_us,
@@ -244,19 +244,19 @@ class Summary:
         self.files: dict[str, FileSummary] = dict(files or {})
 
     def file(self, name: str) -> FileSummary:
-        """The summary of one capture, made when it is first asked for."""
+        """The summary of one capture, created at first access."""
         summary = self.files.get(name)
         if summary is None:
             summary = self.files[name] = FileSummary()
         return summary
 
     def merge(self, other: Summary) -> None:
-        """Adds what another task counted."""
+        """Adds the counts of another task."""
         for name, each in other.files.items():
             self.file(name).merge(each)
 
     def total(self) -> FileSummary:
-        """All captures as if they were one; which of them could not be read is not in it."""
+        """The sum over all captures; it does not show which of them could not be read."""
         total = FileSummary()
         for each in self.files.values():
             total.merge(each)
@@ -265,7 +265,7 @@ class Summary:
 
     @property
     def quarantined(self) -> bool:
-        """Whether something is in quarantine."""
+        """Whether any bytes were quarantined."""
         return any(each.quarantine for each in self.files.values())
 
     @property
@@ -275,7 +275,7 @@ class Summary:
 
     @property
     def unreadable(self) -> dict[str, str]:
-        """{capture: why} of those that could not be read, or not to their end."""
+        """{capture: reason} of the captures that could not be read, or not to their end."""
         return {
             name: each.unreadable or each.damaged
             for name, each in self.files.items()
@@ -307,13 +307,13 @@ def show(
     details: Mapping[str, Iterable[Fact]] | None = None,
     most_files: int | None = None,
 ) -> None:
-    """Prints a report: a block per capture, and the sum when there are several.
+    """Prints a report: a block per capture, and the sum if there are several.
 
     Args:
-        summary: what was counted.
-        console: where to.
-        details: {capture: lines} that stand instead of the counts of its calls.
-        most_files: of more captures than these only the sum is printed.
+        summary: the counts.
+        console: the output.
+        details: {capture: lines} to print instead of the counts of its calls.
+        most_files: if there are more captures, only the sum is printed.
     """
     several = most_files is not None and len(summary.files) > most_files
     for name, each in summary.files.items() if not several else ():
@@ -345,7 +345,7 @@ def facts(
     details: Iterable[Fact] | None = None,
     most_reasons: int | None = None,
 ) -> Iterator[Fact]:
-    """The lines of a report on one capture; ``details`` stand instead of the counts of its calls."""
+    """The lines of a report on one capture; ``details`` replace the counts of its calls."""
     if file.unreadable:
         yield "not read", file.unreadable, "red"
         return
@@ -407,7 +407,7 @@ def _call_lines(file: FileSummary, most: int | None) -> Iterator[Fact]:
 
 
 def _line(console: Console, title: str, text: str, style: str = "") -> None:
-    """A fact; on a terminal that is too narrow for it, on several lines."""
+    """A fact, on several lines if the terminal is too narrow."""
     room = console.width - TITLES
     lines = [printable(text)]
     if console.is_terminal and len(lines[0]) > room > LEAST_ROOM:
@@ -432,7 +432,7 @@ def _listed(counts: Mapping[str, int]) -> str:
 
 
 def size_text(size: float) -> str:
-    """A number of bytes for readers: ``812 B``, ``1.5 MB``."""
+    """A number of bytes for messages: ``812 B``, ``1.5 MB``."""
     for unit in ("B", "kB", "MB", "GB"):
         if size < 1000:
             return f"{size:.0f} {unit}" if unit == "B" or size >= 100 else f"{size:.1f} {unit}"
@@ -468,7 +468,7 @@ _CALL = ("protocol", "api", "version", "role")
 
 @lru_cache(4096)
 def _key(*key: Any) -> Any:
-    """A key of a counter: one object for the summaries of all files."""
+    """A key of a counter: one shared object for the summaries of all files."""
     return key
 
 

@@ -1,4 +1,4 @@
-"""The values of frames as JSON, without the messages that another table has."""
+"""The values of frames as JSON, without the messages, which are in another table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LARGEST_VALUE = 512 << 20
 
 
 def frame_value(frame: Frame) -> str | None:
-    """The JSON text of a frame's value; fields that hold its messages are left out. None if it is too long."""
+    """The JSON text of a frame's value, without the fields that hold its messages. None if it is too long."""
     value = to_json(frame.value)
     facts = records(frame.protocol).messages(frame.schema, Frames(frame.value))
     for path in facts.payloads if facts is not None else ():
@@ -23,7 +23,7 @@ def frame_value(frame: Frame) -> str | None:
 
 
 def _leave_out(value: Any, path: tuple[Step, ...]) -> None:
-    """Takes a field out of plain JSON data."""
+    """Removes a field from plain JSON data."""
     step, behind = path[0], path[1:]
     if step == ALL:
         for item in value if isinstance(value, list) else ():

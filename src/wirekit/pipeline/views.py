@@ -1,4 +1,4 @@
-"""The tables of captures, stored files and lakes as views in DuckDB; each is read when a query scans it."""
+"""The tables of captures, stored files and lakes as DuckDB views; each is read when a query scans it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class _Scanned:
-    """A table of captures and stored files as an Arrow stream, which every scan reads anew."""
+    """A table of captures and stored files as an Arrow stream, which every scan reads again."""
 
     def __init__(self, job: Job, name: str, summary: Summary) -> None:
         self._job = job
@@ -44,15 +44,15 @@ class _Scanned:
 
 
 def create_views(connection: duckdb.DuckDBPyConnection, job: Job, lakes: Sequence[str]) -> Summary:
-    """Makes a view of each table that there is; a table that a query names twice is read twice.
+    """Creates a view of each table; a table that a query names twice is read twice.
 
     Args:
-        connection: where to.
-        job: captures and stored files, or none.
+        connection: the DuckDB connection.
+        job: captures and stored files, if any.
         lakes: directories and prefixes that the pipeline wrote; a view has their rows and those of ``job``.
 
     Returns:
-        What scans found in the files of ``job``, filled by those that come to their end.
+        The counts of the files of ``job``, filled by scans that run to their end.
     """
     summary = Summary()
     for name in TABLES:
@@ -73,7 +73,7 @@ def create_views(connection: duckdb.DuckDBPyConnection, job: Job, lakes: Sequenc
 
 
 def _stored(connection: duckdb.DuckDBPyConnection, view: str, lake: str, table: str) -> str:
-    """The SQL source of a table of a lake; an empty text if the lake has none.
+    """The SQL source of a table of a lake; "" if the lake has none.
 
     pyarrow reads Delta tables and object stores: DuckDB would download an extension for them.
     """
@@ -92,5 +92,5 @@ def _stored(connection: duckdb.DuckDBPyConnection, view: str, lake: str, table: 
 
 
 def _literal(path: str) -> str:
-    """A path in SQL, without the patterns that DuckDB would see in it."""
+    """A path as SQL text, with the characters escaped that DuckDB would read as a pattern."""
     return "'" + glob.escape(path).replace("'", "''") + "'"

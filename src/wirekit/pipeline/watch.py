@@ -1,4 +1,4 @@
-"""Captures in growing folders: finds the files that are complete, and those of them that a run may read now."""
+"""Captures in growing folders: finds complete files, and those of them that a run may read now."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ SETTLE_SECONDS = 10.0
 
 
 class Settling:
-    """Separates complete files from those that are still being written, look after look.
+    """Separates complete files from files that are still being written; called once per scan of the folder.
 
-    A file is complete when its size and time of change have stayed the same for some time, as measured by a monotonic
-    clock. At the first sight of a file its time of change counts. An object of an object store appears complete.
+    A file is complete when its size and modification time have not changed for some time, as measured by a monotonic
+    clock. In the first scan, the modification time of a file decides. An object of an object store is always complete.
 
     Args:
-        seconds: for how long it must stay the same.
-        clock: seconds, by the monotonic clock.
-        now: nanoseconds since the epoch.
+        seconds: how long a file must not change.
+        clock: returns seconds of a monotonic clock.
+        now: returns nanoseconds since the epoch.
 
     >>> Settling(10, now=lambda: 100_000_000_000).complete([
     ...     Input(0, "old.pcap", "/old.pcap", 24, 90_000_000_000), Input(1, "new.pcap", "/new.pcap", 24, 91_000_000_000)
@@ -44,7 +44,7 @@ class Settling:
         self._seen: dict[str, tuple[int, int, float]] = {}
 
     def complete(self, files: Iterable[Input]) -> set[str]:
-        """The paths of the complete ones among all files that there are now."""
+        """The paths of the complete files among all current files."""
         moment, now = self._clock(), self._now()
         seen: dict[str, tuple[int, int, float]] = {}
         for each in files:
@@ -61,14 +61,14 @@ class Settling:
 def settled(
     inputs: Iterable[Input], complete: Container[str], commits: Mapping[int, Mapping[str, Any]]
 ) -> tuple[Input, ...]:
-    """The files that a run may add now: of a rotation, those before its first incomplete file.
+    """The files that a run may add now: of a rotation, only those before its first incomplete file.
 
-    Nothing is read of a bundle that has a file which is incomplete again: it will be read again as a whole.
+    If a file of a bundle is incomplete again, no file of the bundle is read: the whole bundle will be read again later.
 
     Args:
-        inputs: all files that there are.
+        inputs: all current files.
         complete: the paths of complete files.
-        commits: what the lake's commits say, by the number of the bundle.
+        commits: the commits of the lake, by the number of the bundle.
     """
     groups = captures(inputs)
     growing = {each.path for files in groups for each in files if each.path not in complete}

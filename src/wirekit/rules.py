@@ -32,7 +32,7 @@ MOST_BREACHES = 10_000
 
 
 class _Unknown:
-    """Nobody can know it; any arithmetic with it gives it again."""
+    """The state that cannot be known; arithmetic with it gives it again."""
 
     def __add__(self, other: object) -> _Unknown:
         return self
@@ -44,7 +44,7 @@ class _Unknown:
 
 
 class _Absent:
-    """It was never there."""
+    """The state of a key that was never set."""
 
     def __repr__(self) -> str:
         return "not there"
@@ -64,11 +64,11 @@ TIME = "time"
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happens in a frame.
+    """An event in a frame.
 
     Attributes:
-        name: what happens, as rules and steps name it.
-        fields: what ``this`` expressions see; the checker adds ``time`` (microseconds), ``frame`` (its number) and
+        name: the name that rules and steps refer to.
+        fields: fields for ``this`` expressions; the checker adds ``time`` (microseconds), ``frame`` (its number) and
             ``connection``.
     """
 
@@ -83,10 +83,10 @@ class Step:
     Attributes:
         on: names of the events.
         table, key: the fact; the key is a constant, a ``this`` expression over the event's fields, or a tuple of them.
-            None stands for every key of the table, which then is emptied.
+            None means every key: the table is emptied.
         to: the new state: a constant or an expression, in which ``this.state`` is the old one.
-        when: the old states in which it happens; by default all.
-        passed: the keys that were set before this one are forgotten.
+        when: the old states in which the step applies; by default all.
+        passed: whether the keys that were set before this one are removed.
     """
 
     on: str | tuple[str, ...]
@@ -99,19 +99,19 @@ class Step:
 
 @dataclass(frozen=True)
 class Rule:
-    """A sentence of a specification as a check.
+    """A requirement of a specification as a check.
 
     Attributes:
         name: in snake_case.
-        says: the sentence in short, own words.
+        says: the requirement in short, in own words.
         source: document and section.
-        on: names of the events that it is about.
+        on: names of the events that it applies to.
         never: the states in which the event is a breach, or an expression over the fields and ``this.state``.
         table, key: the fact that decides, as in ``Step``; without a table the event's own fields decide.
         other: table and key of a second fact, ``this.other`` in the expression.
-        severity: ``error`` where the document demands it, ``warning`` where it only expects it or where what this
-            connection cannot show may excuse it.
-        once: one breach is enough until the state of the key changes.
+        severity: ``error`` if the document requires it; ``warning`` if it only expects it, or if facts outside of this
+            connection may explain the breach.
+        once: whether one breach is reported until the state of the key changes.
     """
 
     name: str
@@ -131,10 +131,10 @@ class RuleSet:
     """The rules of a protocol.
 
     Attributes:
-        events: what happens in a frame, in order; ``Event(LOST)`` where it cannot be told.
-        steps, rules: of each event the rules are asked first, then the steps are made.
+        events: returns the events of a frame, in order; ``Event(LOST)`` if they cannot be determined.
+        steps, rules: for each event, the rules are checked first, then the steps are applied.
         initial: {table: state of a key that was never set}; by default ABSENT.
-        shared: tables that all connections of a client have in common.
+        shared: tables that all connections of a client share.
     """
 
     events: Callable[[Frame], Iterable[Event]]
@@ -146,12 +146,12 @@ class RuleSet:
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """A rule that a frame breaks.
+    """A violation of a rule by a frame.
 
     Attributes:
         frame: number of the frame in its connection, both directions counted together, from 1.
-        offset: bytes of that direction before the frame.
-        found: the fact, in words.
+        offset: number of bytes before the frame in its direction.
+        found: the fact that violates the rule, as text.
     """
 
     rule: Rule
@@ -168,7 +168,7 @@ class Facts:
 
     Args:
         initial: {table: state of a key that was never set}.
-        whole: whether everything was seen from the start.
+        whole: whether the connection was followed from its first byte.
     """
 
     def __init__(self, initial: Mapping[str, Any], *, whole: bool) -> None:
@@ -185,11 +185,11 @@ class Facts:
         return self._initial.get(table, ABSENT) if self._knows(table) else UNKNOWN
 
     def oldest(self, table: str) -> Any:
-        """The key that was set longest ago, or ABSENT."""
+        """The key that was set first, or ABSENT."""
         return next(iter(self._tables.get(table, ())), ABSENT)
 
     def set(self, table: str, key: Hashable, state: Any) -> None:
-        """Takes note of a state."""
+        """Sets the state of a key."""
         known = self._tables.setdefault(table, {})
         known.pop(key, None)
         if state is ABSENT or (state is UNKNOWN and not self._knows(table)):
@@ -202,14 +202,14 @@ class Facts:
             self._forgetful.add(table)
 
     def forget_before(self, table: str, key: Hashable) -> None:
-        """Forgets the keys that were set before a key, if it is there."""
+        """Removes the keys that were set before a key, if the key is present."""
         known = self._tables.get(table, {})
         if key in known:
             for older in list(takewhile(lambda each: each != key, known)):
                 del known[older]
 
     def empty(self, table: str) -> None:
-        """Forgets every key of a table."""
+        """Removes every key of a table."""
         self._tables.pop(table, None)
 
     def lose(self) -> None:
@@ -225,9 +225,9 @@ class Checker:
     """Follows one connection and collects the breaches.
 
     Args:
-        rules: the protocol's.
+        rules: the rules of the protocol.
         started: whether the connection is followed from its first byte.
-        shared: the facts that the connections of this client have in common; by default its own.
+        shared: the facts that the connections of this client share; by default none are shared.
         connection: its name, for keys of shared tables.
 
     >>> import wirekit
@@ -258,7 +258,7 @@ class Checker:
     def take(self, item: Frame | Quarantined) -> None:
         """Checks the next frame; quarantined bytes, and a frame that did not decode whole, make the state unknown.
 
-        A frame that is older than one before it is not checked, and tells nothing: its answer may have passed already.
+        A frame that is older than the one before is not checked and changes no facts: its answer may have come earlier.
         """
         late = self._late(item)
         if isinstance(item, Quarantined):
@@ -278,7 +278,7 @@ class Checker:
             self._forget()
 
     def lose(self, side: str | None = None) -> None:
-        """Says that bytes are missing, or cannot be decoded, after the last frame of a side, or of both."""
+        """Reports that bytes are missing or undecodable after the last frame of a side, or of both sides."""
         before = [self._last.get(each, 0) for each in SIDES if side in (None, each)]
         self._held = [breach for breach in self._held if breach.frame <= min(before)]
         self._forget()
@@ -289,7 +289,7 @@ class Checker:
         self._told.clear()
 
     def close(self, time_us: int | None = None) -> list[Breach]:
-        """Says that the connection, or the capture, has ended; gives the breaches in the order of frames."""
+        """Reports the end of the connection or of the capture; returns the breaches in the order of frames."""
         if time_us is not None and len(self._last) > 1:
             end = Frame("", "", 0, b"", time_us, None, None)  # type: ignore[arg-type]  # nothing but a time
             self._happens(Event(TIME), end)
@@ -297,7 +297,7 @@ class Checker:
         return held
 
     def _late(self, item: Frame | Quarantined) -> bool:
-        """Whether something newer came before; then what was found since its time is withdrawn."""
+        """Whether a newer frame came before; then the breaches since the time of this frame are withdrawn."""
         time_us = item.time_us
         if time_us is None or self._latest is None or time_us >= self._latest:
             self._latest = self._latest if time_us is None else time_us
@@ -368,11 +368,11 @@ def rules_of(protocol: str) -> RuleSet | None:
 
 
 def check(protocol: str, items: Iterable[Frame | Quarantined | object], *, started: bool = True) -> list[Breach]:
-    """The breaches in what a Conversation gave for one connection.
+    """The breaches in the items that a Conversation returned for one connection.
 
     Args:
         protocol: its name.
-        items: frames and quarantined bytes; NEED_DATA is passed over.
+        items: frames and quarantined bytes; NEED_DATA is ignored.
         started: whether the conversation was followed from its first byte.
     """
     rules = rules_of(protocol)
@@ -396,7 +396,7 @@ def _by_event(items: Iterable[Any]) -> dict[str, list[Any]]:
 
 
 def _evaluated(expression: Any, fields: Mapping[str, Any]) -> Any:
-    """A constant, an expression's value, or a tuple of them; UNKNOWN where a field was not decoded."""
+    """A constant, the value of an expression, or a tuple of these; UNKNOWN if a field was not decoded."""
     if isinstance(expression, tuple):
         return tuple(_evaluated(each, fields) for each in expression)
     if not callable(expression):

@@ -20,15 +20,15 @@ class Piece:
     """A part of a file, and the application messages in it.
 
     Attributes:
-        offset, length: where it stands in the file, bytes.
-        messages: the messages one by one; to be taken once. Empty where ``batch`` has them.
-        batch: the messages as a ``pyarrow.RecordBatch`` whose columns are called as the attributes of ``Message``, and
-            its facts, are, or None. What is not a column is in ``fixed``.
-        fixed: attributes that all messages of the piece have in common.
-        errors: what ends the file early.
-        damaged: what was passed over.
+        offset, length: its place in the file, in bytes.
+        messages: an iterator of the messages; empty if ``batch`` has them.
+        batch: the messages as a ``pyarrow.RecordBatch``, or None. Columns are named after the attributes of ``Message``
+            and of its facts; other attributes are in ``fixed``.
+        fixed: attributes that all messages of the piece share.
+        errors: the errors that end the file early.
+        damaged: the parts that were skipped.
         gaps: bytes that no field explains.
-        fits: whether the bytes prove that the file is of the kind that the reader is for.
+        fits: whether the bytes show that the file has the format that the reader expects.
     """
 
     offset: int
@@ -43,7 +43,7 @@ class Piece:
 
     @property
     def problems(self) -> list[str]:
-        """In words, what keeps the piece from being all in order."""
+        """The problems of the piece, as text."""
         return [
             *map(str, self.damaged),
             *map(str, self.errors),
@@ -51,7 +51,7 @@ class Piece:
         ]
 
     def all_messages(self) -> Iterator[Message]:
-        """The messages one by one, wherever they are."""
+        """All messages one by one, from either attribute."""
         from wirekit.conversation.events import SHOWN, Message
 
         yield from self.messages
@@ -66,13 +66,13 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something in a directory that disagrees with the rest.
+    """A contradiction between the files of a directory.
 
     Attributes:
         file: its path.
-        text: what, in words.
-        offset: where in the file, bytes; None where there is no one place.
-        entry: the number of the entry or line, from 0; None in files that have none.
+        text: a description.
+        offset: the byte offset in the file; None without a single place.
+        entry: the number of the entry or line, from 0; None for files without entries.
     """
 
     file: str
@@ -97,8 +97,8 @@ class Report:
     Attributes:
         directory: its path.
         facts: plain JSON data about it.
-        problems: what disagrees.
-        parts: the reports of directories in it.
+        problems: the contradictions.
+        parts: the reports of its subdirectories.
     """
 
     directory: str
@@ -108,11 +108,11 @@ class Report:
 
     @property
     def clean(self) -> bool:
-        """Whether nothing disagrees, here and in the parts."""
+        """Whether there is no problem, here or in the parts."""
         return not self.problems and all(part.clean for part in self.parts)
 
     def to_json(self) -> dict[str, Any]:
-        """facts, problems and, where there are any, parts by directory."""
+        """facts, problems and, if there are any, parts by directory."""
         told = {**self.facts, "problems": [problem.to_json() for problem in self.problems]}
         if self.parts:
             told["parts"] = {part.directory: part.to_json() for part in self.parts}

@@ -48,16 +48,16 @@ _HALF = 1 << 63
 
 
 class Unfit(Exception):
-    """Something that is declared cannot be evaluated by columns."""
+    """A declared value cannot be evaluated by columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """A value a row.
+    """One value per row.
 
     Attributes:
         array: the values.
-        symbols: {number: name} of numbers that have names.
+        symbols: {number: name} for numbers with names.
     """
 
     array: pa.Array
@@ -70,11 +70,11 @@ class Frames:
 
     Attributes:
         protocol: its name.
-        batch: their fields, a row a frame.
-        numbers: which frames they are.
-        asked: gives the value of a column's type in the requests that they answer.
-        named: gives (names, keys, column) of their connections.
-        doubted: takes the rows that have to be read one by one.
+        batch: their fields, one row per frame.
+        numbers: their numbers among all frames.
+        asked: returns a value, converted to a column type, of the requests that they answer.
+        named: looks up (names, keys, column) on their connections.
+        doubted: receives the rows that must be evaluated one by one.
     """
 
     protocol: str
@@ -86,12 +86,12 @@ class Frames:
 
 
 class Scope:
-    """A row for each frame, or for each element of a list in it.
+    """One row for each frame, or for each element of a list in it.
 
     Args:
         frames: the frames.
-        each: path of the list; none for the frames themselves.
-        places: of each row the frame's row, where rows are not those of the batch or of ``each``.
+        each: path of the list; empty for the frames themselves.
+        places: for each row, the row of its frame, if the rows are neither those of the batch nor of ``each``.
     """
 
     def __init__(self, frames: Frames, each: tuple[Step, ...] = ()) -> None:
@@ -113,7 +113,7 @@ class Scope:
 
     @property
     def rows(self) -> NDArray[Any]:
-        """The frame's row of each row."""
+        """For each row, the row of its frame."""
         outer = self._places[0]
         return np.arange(self.size) if outer is None else outer
 
@@ -171,7 +171,7 @@ class Scope:
         return _flat(column), _offsets(column), column.is_valid()
 
     def _below(self, steps: tuple[Step, ...]) -> pa.Array:
-        """A column of the list at a path, or of something in its elements."""
+        """A column of the list at a path, or of a field in its elements."""
         prefix = ".".join(step for step in steps if isinstance(step, str))
         for name in self.batch.schema.names:
             if name == prefix or name.startswith(f"{prefix}."):
@@ -185,14 +185,14 @@ class Scope:
 
 
 def _inside(column: pa.Array, depth: int) -> pa.Array:
-    """The elements of a column of lists, of lists in lists."""
+    """The elements of a column of lists, or of lists in lists."""
     for _ in range(depth):
         column = _flat(column)
     return column
 
 
 def _flat(column: pa.Array) -> pa.Array:
-    """The elements of all lists, those that stand in no list left out."""
+    """The elements of all lists, without those outside any list."""
     if pa.types.is_null(column.type):
         return column
     offsets = np.asarray(column.offsets)
@@ -216,7 +216,7 @@ def _symbols(named: pa.Field) -> Mapping[int, str]:
 
 
 def paths_of(values: Iterable[Value]) -> Iterator[str]:
-    """The paths that values read in their own frame; those of ``Asked`` are in another."""
+    """The paths that values read in their own frame; those in ``Asked`` are in another."""
     for value in values:
         match value:
             case str():
@@ -237,7 +237,7 @@ def paths_of(values: Iterable[Value]) -> Iterator[str]:
 
 
 def asked_of(values: Iterable[Value]) -> Iterator[Value]:
-    """The values that are read in the requests that frames answer."""
+    """The values that are read from the requests that frames answer."""
     for value in values:
         match value:
             case Asked(value=inner):
@@ -249,10 +249,10 @@ def asked_of(values: Iterable[Value]) -> Iterator[Value]:
 
 
 def columns_for(key: str, paths: Iterable[str], context: Mapping[str, Any] | None = None) -> list[str]:
-    """The columns of a schema that paths lead to; of a structure or a list of them the first one in it.
+    """The columns of a schema at these paths; for a structure, or a list of structures, its first column.
 
     Raises:
-        Unfit: where a path leads to columns of several types.
+        Unfit: a path leads to columns of several types.
     """
     known = names(program(key, context))
     ordered = sorted(known)
@@ -268,7 +268,7 @@ def columns_for(key: str, paths: Iterable[str], context: Mapping[str, Any] | Non
 
 
 def _first_with(prefix: str, ordered: list[str]) -> str | None:
-    """The first of some sorted texts that begins with another one."""
+    """The first of some sorted texts that has a prefix."""
     place = bisect_left(ordered, prefix)
     return ordered[place] if place < len(ordered) and ordered[place].startswith(prefix) else None
 
@@ -277,15 +277,15 @@ def _first_with(prefix: str, ordered: list[str]) -> str | None:
 
 
 def evaluate(value: Value, scope: Scope, kind: str) -> Values:
-    """A value for each row of a scope.
+    """Evaluates a declared value for each row of a scope.
 
     Args:
-        value: what is declared.
+        value: the declared value.
         scope: the rows.
-        kind: the type of the column that it is for.
+        kind: the type of the column.
 
     Raises:
-        Unfit: when that needs the frames one by one.
+        Unfit: the frames must be evaluated one by one.
     """
     match value:
         case str():
@@ -317,7 +317,7 @@ def evaluate(value: Value, scope: Scope, kind: str) -> Values:
 
 
 def where(when: Value, scope: Scope) -> NDArray[Any]:
-    """The frames of which a condition is true."""
+    """A mask of the frames for which a condition is true."""
     truth = _computed(expression(when), scope)
     if not pa.types.is_boolean(truth.type):
         return np.zeros(scope.size, bool)
@@ -361,7 +361,7 @@ def _extracted(texts: pa.Array, pattern: str) -> Values:
 
 
 def _decoded(scope: Scope, path: str, layout: str, value: Value, kind: str) -> Values:
-    """A value in what bytes of a frame hold."""
+    """A value inside bytes of a frame."""
     data = scope.path(path).array
     if not pa.types.is_binary(data.type):
         return Values(pa.nulls(scope.size))
@@ -392,7 +392,7 @@ def _decoded(scope: Scope, path: str, layout: str, value: Value, kind: str) -> V
 
 
 def _structures(scope: Scope, each: tuple[Step, ...], columns: Mapping[str, Value], kind: str) -> Values:
-    """A list of structures for each frame, null where it would be empty."""
+    """A list of structures for each frame, null instead of an empty list."""
     if scope.each or not columns:
         raise Unfit("lists of structures inside of lists")
     items = Scope(scope.frames, each)
@@ -422,7 +422,7 @@ _COMPARED = {
 
 
 def _computed(tree: Expression, scope: Scope) -> pa.Array:
-    """An expression over the frame's fields, null where one of them is."""
+    """An expression over the frame's fields, null if one of them is null."""
     match tree:
         case Literal(value=value):
             return pa.repeat(pa.scalar(value), scope.size)
@@ -448,7 +448,7 @@ def _computed(tree: Expression, scope: Scope) -> pa.Array:
 
 
 def fitted(values: Values, kind: str) -> pa.Array:
-    """Values as a column of a type holds them, as ``records`` and ``Rows`` fit them."""
+    """Values converted to a column's type, with the rules of ``records`` and ``Rows``."""
     array, type_ = values.array, arrow_type(kind)
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), type_)
@@ -512,7 +512,7 @@ def _number(array: pa.Array, kind: str) -> pa.Array:
 
 
 def _between(array: pa.Array, low: int, high: int) -> pa.Array:
-    """Numbers that are in a range, null for others."""
+    """Numbers within a range; null for others."""
     if array.type.bit_width < 64 and array.type.bit_width < high.bit_length() + pa.types.is_signed_integer(array.type):
         return array
     beyond = pc.greater(array, pa.scalar(high, array.type))

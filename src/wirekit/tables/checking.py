@@ -37,7 +37,7 @@ from wirekit.wire.protobuf import Message
 
 @dataclass(frozen=True, slots=True)
 class _Repeated:
-    """A repeated field of a protobuf message; its elements are messages, or no messages."""
+    """A repeated field of a protobuf message, whose elements are messages or plain values."""
 
     message: Message | None
 
@@ -52,15 +52,15 @@ ONE_ROW = ("calls", "connections")
 
 
 def check_tables(protocol: str, tables: Tables, layouts: Layouts) -> None:
-    """Refuses a declaration that names what is not there.
+    """Refuses a declaration that refers to something that does not exist.
 
     Args:
         protocol: its name, for errors.
         tables: the declaration.
-        layouts: of the protocol.
+        layouts: the layouts of the protocol.
 
     Raises:
-        Misuse: with the table, column and path, and with what there is instead.
+        Misuse: the text names the table, column and path, and lists the valid ones.
     """
     try:
         _Checker(tables, layouts).check()
@@ -69,10 +69,10 @@ def check_tables(protocol: str, tables: Tables, layouts: Layouts) -> None:
 
 
 def matching(layouts: Mapping[str, Any], patterns: str | tuple[str, ...]) -> list[str]:
-    """The keys that one of the patterns stands for.
+    """The keys that match one of the patterns.
 
     Raises:
-        Misuse: for a pattern that stands for none.
+        Misuse: a pattern matches no key.
     """
     wanted: list[str] = []
     for pattern in (patterns,) if isinstance(patterns, str) else patterns:
@@ -168,7 +168,7 @@ class _Checker:
         return next((path for pattern, path in self._tables.kinds.items() if fnmatchcase(name, pattern)), None)
 
     def _kinds(self, name: str, path: str | Asked) -> list[str]:
-        """The kinds of frames of a layout: the symbols of a field of its own, or of a request."""
+        """The kinds of frames of a layout: the symbols of one of its fields, or of a field of the request."""
         place = path if isinstance(path, str) else path.value
         kinds = [
             str(symbol.symbol)
@@ -203,10 +203,10 @@ class _Checker:
         raise Misuse(f"{where}: {names[0]}{' and the like have' if len(names) > 1 else ' has'} no {path!r}{there}")
 
     def _value(self, names: list[str], each: str, value: Value, where: str, single: bool) -> None:
-        """Looks up a value's paths.
+        """Checks the paths of a value.
 
         Args:
-            single: whether it has to be one value rather than a list.
+            single: whether the value must not be a list.
         """
         match value:
             case str():
@@ -249,7 +249,7 @@ class _Checker:
     # Along a layout
 
     def _reach(self, node: Reached, steps: tuple[Step, ...]) -> list[Reached]:
-        """The targets of a path: several if there are alternatives, none if it leads nowhere."""
+        """The nodes that a path leads to: several for alternatives, none if it leads nowhere."""
         at = list(self._plain(node, set()))
         for step in steps:
             at = [inner for each in at for inner in self._inside(each, step)]
@@ -283,7 +283,7 @@ class _Checker:
             yield _Repeated(field.message) if field.repeated else field.message or field.table
 
     def _plain(self, node: Reached, seen: set[str]) -> Iterator[Reached]:
-        """A node without what only says when and how it is there."""
+        """The node inside wrappers that only decide on its presence."""
         match node:
             case ir.Around(node=inner):
                 yield from self._plain(inner, seen)

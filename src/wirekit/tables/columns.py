@@ -1,6 +1,6 @@
-"""The tables, column by column; ``docs/tables.md`` says the same and a test compares the two.
+"""The tables and their columns. A test compares ``docs/tables.md`` with this module.
 
-Types are those that Spark, DuckDB, Polars and pandas read as they are: signed integers, no dictionaries, no
+Types are readable by Spark, DuckDB, Polars and pandas without conversion: signed integers, no dictionaries, no
 nanoseconds, no large types. No name needs quoting in SQL. Column names and types are known without pyarrow, so that a
 protocol's declaration can be checked anywhere; ``Table.schema`` needs it.
 """
@@ -34,7 +34,7 @@ COUNTS = "list<struct<reason string, packets bigint>>"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its name, its type (one of the names above), and what it holds, with the unit."""
+    """A column: its name, its type (one of the names above), and its meaning, with the unit."""
 
     name: str
     type: str
@@ -46,8 +46,8 @@ class Table:
     """A table.
 
     Attributes:
-        name: its name, and that of its directory.
-        text: what a row is.
+        name: the name of the table and of its directory.
+        text: a description of a row.
         columns: in order.
         sort: the columns by which the rows inside a file are in order.
         declared: the columns that a protocol's declaration may fill; the pipeline fills the others.
@@ -72,7 +72,7 @@ class Table:
         return {column.name: column.type for column in self.columns}
 
     def only(self, columns: Iterable[str]) -> Table:
-        """The table without its other columns."""
+        """The table reduced to some columns."""
         wanted = frozenset(columns)
         return replace(self, columns=tuple(each for each in self.columns if each.name in wanted))
 
@@ -85,7 +85,7 @@ class Table:
 
 
 def arrow_type(name: str) -> pa.DataType:
-    """The Arrow type that a column's type stands for.
+    """The Arrow type for the name of a column type.
 
     >>> arrow_type("list<struct<name string, value string>>")
     ListType(list<item: struct<name: string, value: string>>)

@@ -1,12 +1,12 @@
 """The vocabulary of declarations.
 
-A value is one of the classes below, a ``this`` expression over the frame's fields, or a path. A path is field names
-with dots, ``[]`` behind a list for each of its elements and ``[0]`` for the first one: ``body.responses[].topic``. In
-``Rows`` and ``Messages`` with ``each``, the ``[]`` that a path has in common with ``each`` stand for the element that
-the row is about. A field that is not there, in this frame or in this version of the layout, is null.
+A value is one of the classes below, a ``this`` expression over the frame's fields, or a path. A path is a list of names
+with dots, with ``[]`` after a list for each element, or ``[0]`` for the first one: ``body.responses[].topic``. In
+``Rows`` and ``Messages`` with ``each``, the ``[]`` that a path shares with ``each`` stand for the element of
+the row. A field that is absent, in this frame or in this version of the layout, is null.
 
-What a value becomes follows from the column's type: a number with a name gives its name to a text column (the number
-as text, if it has no name), and itself to others.
+The type of the column decides the conversion: a number with a name gives its name to a text column (the number
+as text, if it has no name), and the number to other columns.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class First:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Except:
-    """A value, but null where it is this number or text."""
+    """A value, or null if it equals this number or text."""
 
     value: Value
     other: int | str
@@ -56,7 +56,7 @@ class Total:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Text:
-    """Values as text with a separator between; null if one of them is."""
+    """Values joined as text with a separator; null if one of them is null."""
 
     separator: str
     values: tuple[Value, ...]
@@ -68,7 +68,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Extract:
-    """The first group of a regular expression, searched in a text; null if it does not match."""
+    """The first group of a regular expression, searched in a text; null without a match."""
 
     value: Value
     pattern: str
@@ -83,7 +83,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Named:
-    """The last value on the connection of a column of ``Names``, looked up by a number or text."""
+    """A column of ``Names``: the latest meaning of a number or text on the connection."""
 
     names: str
     key: Value
@@ -92,12 +92,12 @@ class Named:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inside:
-    """A value inside of bytes that a schema of the protocol decodes; null where it does not decode.
+    """A value inside bytes that a schema of the protocol decodes; null if they do not decode.
 
     Attributes:
-        path: of the bytes.
+        path: the path of the bytes.
         layout: the schema's key without the protocol.
-        value: in what was decoded.
+        value: a value inside the decoded bytes.
     """
 
     path: str
@@ -107,10 +107,10 @@ class Inside:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Elements:
-    """A list: a value of every element, or with ``columns`` a structure of several.
+    """A list: one value per element, or with ``columns`` a structure of several.
 
     Attributes:
-        each: path of the list, or of lists inside of lists.
+        each: path of the list, or of lists inside lists.
         columns: {field: value}; with none, the element itself.
     """
 
@@ -120,18 +120,18 @@ class Elements:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Rows that a frame gives.
+    """The rows of a frame in a table.
 
-    Rows of one table that a request and its response give are one row where the table's ``keys`` agree that both
-    declare (the first of equal ones with the first, and so on); a column that both have is the response's.
+    A row of a request and a row of its response in one table are merged if the table's ``keys`` that both declare
+    agree (the first of equal rows with the first, and so on); if both have a column, the response's value counts.
 
     Attributes:
         table: ``calls`` and ``connections`` (one row a call or connection: the first value that is not null counts),
             ``call_topics``, ``group_events`` or ``offsets``.
-        layouts: keys of the layouts without the protocol; ``*`` stands for anything.
-        columns: {column: value}. A path must be in one of the layouts at least.
-        each: the list whose elements give a row each, ``body.responses[].partition_responses[]``; "" for one row.
-        kinds: for layouts in ``Tables.kinds``: names of the kinds of frames that give rows; none for all.
+        layouts: keys of the layouts without the protocol; ``*`` matches any text.
+        columns: {column: value}. Each path must exist in at least one of the layouts.
+        each: the list with one row per element, ``body.responses[].partition_responses[]``; "" for one row per frame.
+        kinds: for layouts in ``Tables.kinds``: names of the kinds of frames with rows; empty for all.
         when: an expression that must be true of the frame; None for always.
     """
 
@@ -145,13 +145,13 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Names:
-    """Names of a number or text on a connection; a frame declares them, and they hold until another frame does.
+    """Meanings of a number or text on a connection; a frame declares them, and they hold until another frame does.
 
     Attributes:
         name: what ``Named`` refers to.
-        layouts, kinds, when: the frames that say so, as in ``Rows``.
+        layouts, kinds, when: the frames that declare the meanings, as in ``Rows``.
         key: the number or text.
-        columns: {name: value} of what it stands for.
+        columns: {name: value} of its meanings.
     """
 
     name: str
@@ -195,20 +195,20 @@ class Messages:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Present:
-    """A column of the table ``messages`` in ``Tables.details``, where it is not null."""
+    """A column of the table ``messages`` in ``Tables.details``, omitted if it is null."""
 
     column: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Embedded:
-    """Rows that the messages of a topic give, by what is in their keys and values.
+    """Rows of other tables in the keys and values of the messages of a topic.
 
     Attributes:
         table: ``group_events`` or ``offsets``.
         topic: its name.
         key, value: the layouts of both without the protocol.
-        columns: {column: value}; paths begin with ``key`` or ``value``, and ``value`` is null where the message's is.
+        columns: {column: value}; paths begin with ``key`` or ``value``; ``value`` is null if the message's value is.
         each: as in ``Rows``.
         when: an expression over both that must be true.
     """
@@ -227,10 +227,10 @@ class Tables:
     """Declares how frames of a protocol fill the tables.
 
     Attributes:
-        kinds: {layout: path of the field with a named number that says what a frame is}, for layouts of many kinds of
+        kinds: {layout: path of the field with symbols that names the kind of a frame}, for layouts of many kinds of
             frames; ``Asked(path)`` for responses, whose kind is that of their request.
-        details: {key: column of the table ``messages``}: what ``wirekit messages`` says of this protocol's messages
-            besides what it says of all. Properties become an object; a column in ``Present`` is left out where it is
+        details: {key: column of the table ``messages``}: keys that ``wirekit messages`` prints for this protocol
+            besides the common keys. Properties become an object; a column in ``Present`` is omitted if it is
             null.
     """
 
@@ -243,7 +243,7 @@ class Tables:
 
     @property
     def detail_columns(self) -> set[str]:
-        """The columns that details come from."""
+        """The columns that the details are read from."""
         return {said.column if isinstance(said, Present) else said for said in self.details.values()}
 
     def detailed(self, row: Mapping[str, Any]) -> dict[str, Any]:

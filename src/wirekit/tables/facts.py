@@ -11,12 +11,12 @@ from wirekit.tables.records import Frames, Row, records
 
 
 class Refusal(NamedTuple):
-    """An error that an answer gives.
+    """An error in an answer.
 
     Attributes:
-        topic: what it was about, None where nothing tells.
+        topic: the topic that it refers to, or None.
         error: its name.
-        text: what the server says besides, or None.
+        text: the server's error message, or None.
     """
 
     topic: str | None
@@ -29,12 +29,12 @@ class Facts:
     """The topic, names and other facts of a frame; a response has those of its request.
 
     Attributes:
-        api: what was asked for: the frame's API, or that of its request.
-        client: what the client calls itself.
+        api: the frame's API, or that of its request.
+        client: the client's name.
         group_id: consumer group, subscription or consuming app.
-        topics: {topic: its partitions}, none where the frame names no partition.
-        errors: what the frame refuses.
-        connection: columns of the table ``connections`` that the connection has by now; it grows.
+        topics: {topic: its partitions}; empty if the frame names no partition.
+        errors: the errors in the frame.
+        connection: columns of the table ``connections`` known so far; shared by the frames of a connection.
     """
 
     api: str | None = None

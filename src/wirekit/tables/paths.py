@@ -1,4 +1,4 @@
-"""Paths of a declaration: parsing, and the part of a path that an ``each`` has bound already."""
+"""Paths in a declaration: parsing, and the part that a path shares with ``each``."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _STEP = re.compile(r"([A-Za-z_]\w*)((?:\[\d*\])*)")
 
 @lru_cache(1024)
 def parse(path: str) -> tuple[Step, ...]:
-    """The steps of a path.
+    """Parses a path into its steps.
 
     Raises:
-        Misuse: when it is none.
+        Misuse: the text is not a path.
 
     >>> parse("body.responses[].topic"), parse("topics[0]")
     (('body', 'responses', -1, 'topic'), ('topics', 0))
@@ -38,7 +38,7 @@ def parse(path: str) -> tuple[Step, ...]:
 
 
 def bound(each: tuple[Step, ...], steps: tuple[Step, ...]) -> tuple[int, tuple[Step, ...]]:
-    """The number of lists that a path shares with ``each``, and its steps from that element on.
+    """The number of lists that a path shares with ``each``, and its steps inside the element of the last one.
 
     >>> bound(parse("a[].b[]"), parse("a[].c[].d"))
     (1, ('c', -1, 'd'))

@@ -40,12 +40,12 @@ ROW = "@row"
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """Rows of a table that frames give.
+    """Declared rows of frames in a table.
 
     Attributes:
         table: its name.
-        keys: which of the table's keys they declare, a bit each.
-        rows: of each row, the frame's row in the batch.
+        keys: the keys of the table that they declare, one bit each.
+        rows: for each row, the row of its frame in the batch.
         columns: the declared columns.
     """
 
@@ -60,8 +60,8 @@ class Plan:
 
     Args:
         protocol: its name.
-        layout: the key without the protocol.
-        kind: name of the kind of frame.
+        layout: the layout (key without the protocol).
+        kind: name of the kind of frames.
     """
 
     def __init__(self, protocol: str, layout: str, kind: str) -> None:
@@ -80,10 +80,10 @@ class Plan:
         self._messages = next((each for each in self._tables.messages if applies(each)), None)
 
     def fields(self, key: str, more: list[str], context: Mapping[str, Any] | None = None) -> list[str]:
-        """The columns that are read of such frames: what is declared, ``more`` paths, and what answers ask them for.
+        """The columns to read from such frames: of declared values, of ``more`` paths, and of values that answers need.
 
         Raises:
-            Unfit: where a path leads to several.
+            Unfit: a path leads to several columns.
         """
         if isinstance(self.kind, Asked):
             raise Unfit("the kind of a response is that of its request")
@@ -105,21 +105,21 @@ class Plan:
 
     @property
     def declares_names(self) -> bool:
-        """Whether such frames may say what a number or text stands for."""
+        """Whether such frames may declare meanings of a number or text."""
         return bool(self._names)
 
     @property
     def judged(self) -> frozenset[str]:
-        """The checks whose verdict its messages say, by path: frames in which one of them fails are like others."""
+        """Paths of checks whose verdicts the messages contain; a frame in which only these fail is evaluated here."""
         messages = self._messages
         paths = () if messages is None or not messages.batches else messages.fields
         return frozenset(path.removesuffix(".ok") for path in paths if path.endswith(".ok"))
 
     def check(self, frames: Frames) -> None:
-        """Looks whether the frames are of the kind.
+        """Checks that the frames are of the kind.
 
         Raises:
-            Unfit: when some are not.
+            Unfit: some frames are of another kind.
         """
         if isinstance(self.kind, str) and frames.batch.num_rows:
             kinds = fitted(Scope(frames).path(self.kind), "string")
@@ -127,7 +127,7 @@ class Plan:
                 raise Unfit(f"{self.kind} is not {self._symbol} always")
 
     def names(self, frames: Frames) -> list[tuple[str, NDArray[Any], Values, dict[str, Values]]]:
-        """(name, rows, keys, columns) of the names that the frames give."""
+        """(name, rows, keys, columns) of the names that the frames declare."""
         named = []
         for each in self._names:
             scope = Scope(frames)
@@ -138,7 +138,7 @@ class Plan:
         return named
 
     def rows(self, frames: Frames) -> list[Declared]:
-        """The rows of all tables but ``messages``."""
+        """The rows of all tables except ``messages``."""
         declared = []
         for each in self._rows:
             scope = Scope(frames, parse(each.each) if each.each else ())
@@ -162,10 +162,10 @@ class Plan:
         return np.ones(scope.size, bool) if self._messages.when is None else where(self._messages.when, scope)
 
     def messages(self, frames: Frames) -> tuple[NDArray[Any], dict[str, pa.Array]]:
-        """The frame's row of each message, and its columns.
+        """For each message, the row of its frame and its columns.
 
         Raises:
-            Unfit: where only the dialogue knows them.
+            Unfit: only the dialogue can return the messages.
         """
         declared = self._messages
         if declared is None:
@@ -217,7 +217,7 @@ class Plan:
 
 @lru_cache(64)
 def _asked_anywhere(tables: Tables) -> tuple[str, ...]:
-    """The paths that answers ask their requests for."""
+    """The paths in requests that answers read."""
     declared: list[Rows | Names | Messages] = [*tables.rows, *tables.names, *tables.messages]
     values = [value for each in declared for value in each.columns.values()]
     return tuple(paths_of(asked_of([*values, *(each.key for each in tables.names)])))
@@ -228,7 +228,7 @@ def _taken(values: Values, rows: NDArray[Any]) -> Values:
 
 
 def _status(scope: Scope, crc: Any) -> pa.Array:
-    """The verdict on a checksum in frames without a bad one: that there was one, or none."""
+    """The status of a checksum in frames without a failed one: ``ok``, or ``absent`` if there is none."""
     if not isinstance(crc, str):
         return pa.repeat("absent", scope.size)
     there = np.asarray(scope.path(f"{crc}.ok").array.is_valid())

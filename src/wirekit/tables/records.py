@@ -1,7 +1,7 @@
 """The evaluator of declarations that works on decoded values, frame by frame; it accepts damaged frames.
 
-A field that decoding did not reach is null, like a field that is absent. A value that a column cannot hold is made to
-fit, or null.
+A field that decoding did not reach is null, like an absent field. A value that a column cannot hold is converted,
+or null.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ Row = dict[str, Any]
 
 @dataclass(slots=True)
 class Frames:
-    """The frames, arrays and types that declared values are read from.
+    """The values and names from which declared values are read.
 
     Attributes:
-        value: of the frame.
-        request: value of the request that the frame answers, or None.
-        names: what numbers and texts stand for on the connection, by name and key.
+        value: the value of the frame.
+        request: the value of the request that the frame answers, or None.
+        names: the meanings of numbers and texts on the connection, by name and key.
     """
 
     value: Any
@@ -77,7 +77,7 @@ _Column = tuple[str, _Read, type, Callable[[Any], Any]]
 
 
 class FrameRows(NamedTuple):
-    """The rows that a frame gives to a table, and which of the table's keys they have."""
+    """The rows of a frame in a table, and the keys of the table that they have."""
 
     table: str
     rows: list[Row]
@@ -85,7 +85,7 @@ class FrameRows(NamedTuple):
 
 
 class Records:
-    """Evaluates what a protocol declares.
+    """Evaluates the declaration of a protocol.
 
     Args:
         protocol: its name.
@@ -103,18 +103,18 @@ class Records:
             self._embedded.setdefault(each.topic, []).append(_EmbeddedRows(protocol, each))
 
     def rows(self, schema: str, frames: Frames) -> list[FrameRows]:
-        """The rows of a frame, by table; names that it gives are remembered in ``frames``.
+        """The rows of a frame, by table; stores the names that the frame declares in ``frames``.
 
         Args:
-            schema: the key that the frame was decoded by.
-            frames: its value and what is known around it.
+            schema: the key that decoded the frame.
+            frames: its value, its request, and the names of the connection.
         """
         plan = self._plan(schema, frames)
         plan.remember(frames)
         return [rows.of(frames) for rows in plan.rows]
 
     def declared_messages(self, frame: Frame, frames: Frames) -> Iterator[Message]:
-        """The messages of a frame where the declaration alone gives them; its names are remembered in ``frames``."""
+        """The messages of a frame, if the declaration alone gives them; stores the frame's names in ``frames``."""
         plan = self._plan(frame.schema, frames)
         plan.remember(frames)
         facts = plan.messages
@@ -128,11 +128,11 @@ class Records:
         return plan.messages if plan.messages is not None and plan.messages.applies(frames) else None
 
     def holds_rows(self, topic: str | None) -> bool:
-        """Whether the messages of a topic give rows."""
+        """Whether messages of a topic contain rows of other tables."""
         return topic in self._embedded
 
     def embedded(self, topic: str | None, key: bytes | None, value: bytes | None) -> Iterator[FrameRows]:
-        """The rows that a message of a topic gives by what is in it."""
+        """The rows of other tables in the content of a message of a topic."""
         for each in self._embedded.get(topic or "", ()):
             yield from each.of(key, value)
 
@@ -155,7 +155,7 @@ _known: dict[str, tuple[Protocol, Records]] = {}
 
 
 def records(protocol: str) -> Records:
-    """The evaluator of a protocol's declaration, made once; of the protocol that has the name now."""
+    """The evaluator of the declaration of the protocol that is registered under a name now; cached."""
     registered = registry.protocol(protocol)
     known = _known.get(protocol)
     if known is None or known[0] is not registered:
@@ -183,7 +183,7 @@ class _Plan:
         self.messages = next((MessageFacts(compiler, each) for each in tables.messages if applies(each)), None)
 
     def remember(self, frames: Frames) -> None:
-        """Takes note of the names that a frame gives."""
+        """Stores the names that a frame declares."""
         for names in self.names:
             names.remember(frames)
 
@@ -212,7 +212,7 @@ class _DeclaredNames:
         self._columns = {name: compiler.value(value, ()) for name, value in declared.columns.items()}
 
     def remember(self, frames: Frames) -> None:
-        """Takes note of what the frame says."""
+        """Stores the names that the frame declares."""
         around = [frames.value]
         if self._when is not None and self._when(frames, around) is not True:
             return
@@ -231,7 +231,7 @@ class MessageFacts:
 
     Attributes:
         whole: whether the declaration alone gives the messages.
-        payloads: paths in the frame's value of what the messages hold.
+        payloads: paths of the message contents in the frame's value.
     """
 
     def __init__(self, compiler: _Compiler, declared: Messages) -> None:
@@ -247,15 +247,15 @@ class MessageFacts:
         return self._when is None or self._when(frames, [frames.value]) is True
 
     def rows(self, frames: Frames) -> Iterator[Row]:
-        """The declared columns: of every message, or once for all where the dialogue gives them."""
+        """The declared columns: of every message, or once for all messages if the dialogue returns them."""
         for around in elements(frames.value, self._each):
             yield row_of(self._columns, frames, around)
 
     def messages(self, frame: Frame, frames: Frames, statuses: Mapping[str, str]) -> Iterator[Message]:
-        """The messages, where the declaration alone gives them.
+        """The messages, if the declaration alone gives them.
 
         Args:
-            statuses: of the frame's checks, by path.
+            statuses: the statuses of the frame's checks, by path.
         """
         crcs = self._crc_paths(frame.value)
         for row in self.rows(frames):
@@ -293,7 +293,7 @@ class _EmbeddedRows:
         self._columns = compiler.columns(declared.columns, self._each, DECLARED[declared.table].types)
 
     def of(self, key: bytes | None, value: bytes | None) -> Iterator[FrameRows]:
-        """The rows of a message with these."""
+        """The rows of a message with this key and value."""
         if key is None:
             return
         front = decode(key, self._keys["key"])
@@ -326,13 +326,13 @@ def row_of(columns: list[_Column], frames: Frames, around: list[Any]) -> Row:
 
 
 def elements(value: Any, each: tuple[Step, ...]) -> Iterable[list[Any]]:
-    """The frame with the elements around each row, outermost first."""
+    """The frame with the elements that contain each row, outermost first."""
     return _down([value], _lists(each)) if ALL in each else ([value],)
 
 
 @cache
 def _lists(each: tuple[Step, ...]) -> list[tuple[Step, ...]]:
-    """The paths of the lists along a path with ``[]``, each from an element of the list before."""
+    """The paths of the lists along a path with ``[]``, each relative to an element of the previous list."""
     parts: list[tuple[Step, ...]] = []
     begin = 0
     for index, step in enumerate(each):
@@ -352,7 +352,7 @@ def _down(around: list[Any], parts: Sequence[tuple[Step, ...]]) -> Iterator[list
 
 
 def indexed(value: Any, steps: tuple[Step, ...], path: str = "") -> Iterator[str]:
-    """The path of each element that a path with ``[]`` leads to, with its indexes, as checks have it."""
+    """The path, with indexes, of each element that a path with ``[]`` leads to, as in checks."""
     at = steps.index(ALL) if ALL in steps else len(steps)
     here = "".join([path, *(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps[:at])]).lstrip(".")
     if at == len(steps):
@@ -364,7 +364,7 @@ def indexed(value: Any, steps: tuple[Step, ...], path: str = "") -> Iterator[str
 
 
 def _followed(value: Any, steps: tuple[Any, ...]) -> Any:
-    """The value at a path without ``[]``; None if the path leads nowhere."""
+    """The value at a path without ``[]``; None if there is none."""
     for step in steps:
         if isinstance(value, Record):
             value = getattr(value, step, None) if step in value._fields else None
@@ -407,13 +407,13 @@ def _path(steps: tuple[Step, ...], each: tuple[Step, ...]) -> _Read:
 
 
 class _Compiler:
-    """Declared values to functions that read them."""
+    """Compiles declared values to functions that read them."""
 
     def __init__(self, protocol: str) -> None:
         self._protocol = protocol
 
     def columns(self, columns: Mapping[str, Value], each: tuple[Step, ...], types: Mapping[str, str]) -> list[_Column]:
-        """Columns with what reads them, as their types hold it."""
+        """Columns with the functions that read them, converted to their types."""
         return [(name, self.value(value, each), *_fitting(types[name])) for name, value in columns.items()]
 
     def condition(self, when: Value) -> _Read | None:
@@ -534,7 +534,7 @@ def _inside(read: _Read, key: str, inner: _Read) -> _Read:
 
 
 def _computed(tree: Expression) -> _Read:
-    """An expression over the frame's fields; null if one of them is, as in SQL."""
+    """An expression over the frame's fields; null if one of the fields is null, as in SQL."""
 
     def compute(tree: Expression, value: Any) -> Any:
         match tree:
@@ -575,7 +575,7 @@ def _as_number(value: Any) -> int | None:
 
 
 def _fitting(type_: str) -> tuple[type, Callable[[Any], Any]]:
-    """The class of values that a column of a type holds, and a function that makes others fit, or None."""
+    """The Python class of a column type's values, and a function that converts other values, or None."""
     if type_ == TEXT:
         return str, _as_text
     if type_ in (INT, BIGINT) or type_.startswith("timestamp"):

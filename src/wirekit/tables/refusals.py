@@ -36,7 +36,7 @@ _JOINED: dict[str, Callable[[Any, Any], Any]] = {"&": operator.and_, "|": operat
 
 @lru_cache(256)
 def refusals_of(key: str) -> Refusals:
-    """The refusals that the structures of a schema declare."""
+    """The refused values that the structures of a schema declare."""
     return tuple(dict.fromkeys(_within(registry[key].layout, "")))
 
 
@@ -54,7 +54,7 @@ def _within(node: ir.Node, path: str) -> Iterator[tuple[str, Expression]]:
 
 
 def paths_of_refusals(refusals: Refusals) -> Iterator[str]:
-    """The paths that refusals read."""
+    """The paths that their conditions read."""
     for path, tree in refusals:
         yield from (f"{path}.{'.'.join(each.names)}".lstrip(".") for each in fields_of(tree))
 
@@ -63,7 +63,7 @@ def refused(refusals: Refusals, frames: Frames) -> NDArray[Any]:
     """Whether a frame contains a refused value, for each frame.
 
     Raises:
-        Unfit: where an expression cannot be evaluated over columns.
+        Unfit: an expression cannot be evaluated over columns.
     """
     marks = np.zeros(frames.batch.num_rows, bool)
     for path, tree in refusals:
@@ -97,7 +97,7 @@ def _truth(tree: Expression, scope: Scope, path: str) -> NDArray[Any]:
 
 
 def _numbers(tree: Expression, scope: Scope, path: str) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Numbers, and which of them are there."""
+    """Numbers, and a mask of those that are present."""
     match tree:
         case LengthOf(of=Field() as field):
             return scope.lengths(_path(field, path)), np.ones(scope.size, bool)

@@ -45,7 +45,7 @@ def have_columns() -> bool:
 
 
 def need(purpose: str, *modules: str) -> None:
-    """Misuse that names the extra to install, if a module is missing that this part of a command needs."""
+    """Raises Misuse that names the extra to install, if a module that this part of a command needs is missing."""
     for module in modules:
         try:
             importlib.import_module(module)
@@ -56,10 +56,10 @@ def need(purpose: str, *modules: str) -> None:
 
 
 def _keep_pandas_out() -> None:
-    """Spares this process the import of pandas, which no command without Spark uses.
+    """Prevents the import of pandas, which no command without Spark uses.
 
-    pyarrow imports pandas when it is first given a list, to know a Series from one; that takes as long as a small
-    capture. It asks once: what asks for pandas by name afterwards gets it.
+    pyarrow imports pandas when it first gets a list, to distinguish it from a Series; that takes as long as a small
+    capture. It checks only once: later imports of pandas by name succeed.
     """
     import pyarrow
 
@@ -93,17 +93,17 @@ def time_of_day(time_us: int | None) -> str:
 
 
 def check_report(page: str | None) -> None:
-    """Refuses ``--report`` with a file in a directory that does not exist: a report is written last.
+    """Refuses a ``--report`` file in a directory that does not exist, because a report is written last.
 
     Raises:
-        UsageError: with the file.
+        UsageError: the text names the file.
     """
     if page is not None and not os.path.isdir(os.path.dirname(page) or "."):
         raise click.UsageError(f"--report {page}: the directory does not exist")
 
 
 def failed(checks: Mapping[str, int]) -> str:
-    """Failed checks by kind, in words."""
+    """Failed checks by kind, as text."""
     kinds = ", ".join(f"{kind} ×{count:,}" for kind, count in sorted(checks.items()))
     return f"{plural(sum(checks.values()), 'check')} failed: {kinds}"
 
@@ -117,7 +117,7 @@ def print_json(obj: Any) -> None:
 
 
 def print_line(text: str) -> None:
-    """Prints a line in UTF-8, whatever the locale says."""
+    """Prints a line in UTF-8, regardless of the locale."""
     sys.stdout.buffer.write(text.encode() + b"\n")
 
 
@@ -135,7 +135,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def read_bytes(path: str | None) -> bytes:
-    """A file's bytes, or standard input's for ``-`` and None."""
+    """The bytes of a file, or of standard input for ``-`` and None."""
     if path in (None, STANDARD_INPUT):
         return _standard_input().read()
     with open(path, "rb") as file:
@@ -178,7 +178,7 @@ def reopenable(path: str) -> Iterator[str]:
 
 
 def once(paths: tuple[str, ...]) -> None:
-    """Refuses standard input where it is named twice."""
+    """Refuses standard input if it is named twice."""
     if paths.count(STANDARD_INPUT) > 1:
         raise click.UsageError("standard input can be read only once; give - once")
 

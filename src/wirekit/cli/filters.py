@@ -1,4 +1,4 @@
-"""Options that select frames of captures, the same on several commands."""
+"""Options that select frames of captures, shared by several commands."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Microseconds since the epoch, or since any midnight (UTC) where no date was given."""
+    """Microseconds since the epoch, or since midnight (UTC) of any day if no date was given."""
 
     us: int
     dated: bool
@@ -45,7 +45,7 @@ class _MomentType(click.ParamType):
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Moment:
-        """Reads ``09:30``, ``09:30:05.25``, ``2026-11-21`` or both; UTC, or with an offset."""
+        """Parses ``09:30``, ``09:30:05.25``, ``2026-11-21`` or both; UTC, or with an offset."""
         try:
             if re.match(r"\d\d:\d\d", value):
                 clock = time.fromisoformat(value).replace(tzinfo=UTC)
@@ -61,7 +61,7 @@ class _DurationType(click.ParamType):
     name = "duration"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Reads ``50ms``; in microseconds."""
+        """Parses ``50ms`` to microseconds."""
         match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(us|µs|ms|s)", value)
         if match is None:
             self.fail(f"{value!r} is not a duration; write 50ms, 1.5s or 200us", param, ctx)
@@ -70,18 +70,18 @@ class _DurationType(click.ParamType):
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Conditions on frames: all that are given must hold, each with any of its values.
+    """Conditions on frames: a frame must match one value of every condition given.
 
     Attributes:
-        apis: patterns of the frame's API, or of that of its request; in any case of letters.
-        topics, groups: patterns of their names.
-        clients: patterns of what the client calls itself, of its address, or of that with its port.
+        apis: patterns for the API of the frame or of its request; case-insensitive.
+        topics, groups: patterns for their names.
+        clients: patterns for the client's name, its address, or its address with port.
         ids: correlation ids.
-        links: connections, by numbers as the table shows them, or names.
-        since, until: when the frame's last byte was captured; ``until`` is not in it.
-        slower_us: answers that took longer.
-        errors: only what is wrong: an error in an answer, a failed check, bytes not decoded or not captured.
-        where: an expression over the columns of the tables; ``wants`` does not look at it.
+        links: connections, by their number in the output table, or by name.
+        since, until: bounds for the capture time of the frame's last byte; ``until`` is exclusive.
+        slower_us: minimal latency of responses, exclusive.
+        errors: whether to select only errors in responses, failed checks, and bytes not decoded or not captured.
+        where: an expression over the columns of the tables; ``wants`` ignores it.
     """
 
     apis: tuple[str, ...] = ()
@@ -98,11 +98,11 @@ class Selection:
 
     @property
     def active(self) -> bool:
-        """Whether anything is selected at all."""
+        """Whether there is any condition."""
         return self != Selection()
 
     def wants(self, each: Numbered) -> bool:
-        """Whether a frame, or a range of bytes that is none, fits."""
+        """Whether a frame, or a range of bytes that is no frame, matches."""
         link, item, facts = each.link, each.item, each.facts
         if item is None or not self._in_time(item.time_us):
             return False
@@ -124,7 +124,7 @@ class Selection:
         )
 
     def wants_topic(self, *topics: str | None) -> bool:
-        """Whether one of these topics fits."""
+        """Whether one of these topics matches."""
         return not self.topics or _any_fits(self.topics, topics)
 
     def _in_time(self, time_us: int | None) -> bool:
@@ -137,13 +137,13 @@ class Selection:
 
 
 def chosen(items: Iterable[Numbered], selection: Selection, where: Where | None, *, live: bool) -> Iterator[Numbered]:
-    """The items that fit, and the ends of connections.
+    """The items that match, and the ends of connections.
 
     Args:
-        items: of a capture.
-        selection: what is wanted.
-        where: its expression over frames, if it has any.
-        live: whether items come while they are captured, and should go on one by one.
+        items: the items of a capture.
+        selection: the conditions.
+        where: its expression over frames, or None.
+        live: whether items arrive while they are captured, and should be passed on one by one.
     """
     fitting = (each for each in items if each.item is None or selection.wants(each)) if selection.active else items
     if where is None:
@@ -154,7 +154,7 @@ def chosen(items: Iterable[Numbered], selection: Selection, where: Where | None,
 
 
 def is_wrong(each: Numbered) -> bool:
-    """Whether an answer gives an error, a check failed, or something is not decoded or not captured."""
+    """Whether a response has an error, a check failed, or bytes were not decoded or not captured."""
     item = each.item
     if not isinstance(item, Frame):
         return item is not None

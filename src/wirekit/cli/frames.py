@@ -118,7 +118,7 @@ def command(
 
 
 def _placed(captures: tuple[str, ...], place: str | None) -> tuple[tuple[str, ...], str, int | None]:
-    """The captures, and of the frame that is asked for the file, if it is named, and the number."""
+    """The captures; and for ``--frame``, the file (if named) and the number."""
     file, _, digits = (place or "").rpartition(":")
     if place is not None and (not digits.isdecimal() or not int(digits)):
         raise click.BadParameter(
@@ -160,7 +160,7 @@ def _listed(
     allow_cut: bool,
     whole: bool,
 ) -> int:
-    """The frames that fit, a line each; with ``whole``, lines for the bytes between them as well."""
+    """Prints the frames that match, one per line; with ``whole``, also lines for the bytes between them."""
     bad: Counter[str] = Counter()
     status = shown = 0
     live = any(piped(part) is not None for part in followed.parts)
@@ -192,7 +192,7 @@ def _listed(
 
 
 def _summed_up(path: str, bad: Counter[str], shown: int, status: int, *, strict: bool) -> int:
-    """Says which checks failed, and that nothing was shown; gives the status."""
+    """Reports failed checks, and that nothing was shown; returns the exit status."""
     if bad:
         say(f"{path}: {failed(bad)}")
     elif not shown and not status:
@@ -201,7 +201,7 @@ def _summed_up(path: str, bad: Counter[str], shown: int, status: int, *, strict:
 
 
 def _listed_by_columns(files: tuple[Input, ...], choice: Choice, *, strict: bool, allow_cut: bool) -> int | None:
-    """All frames of a capture, a line each; None where objects must read it."""
+    """Prints all frames of a capture, one per line; None if objects must read it."""
     from wirekit.cli.frames_columns import FrameWindows
 
     status = 0
@@ -219,7 +219,7 @@ def _listed_by_columns(files: tuple[Input, ...], choice: Choice, *, strict: bool
 
 
 class _Names:
-    """Counts the frames of a capture and their names, to say what there is if none of them matches."""
+    """Counts the frames of a capture and their names, for the message if no frame matches."""
 
     def __init__(self) -> None:
         self.frames = self.connections = 0
@@ -231,7 +231,7 @@ class _Names:
         }
 
     def counted(self, items: Iterable[Numbered]) -> Iterator[Numbered]:
-        """Yields the same items, and counts them."""
+        """Yields the same items while counting them."""
         for each in items:
             self.connections = max(self.connections, each.connection)
             if isinstance(each.item, Frame):
@@ -247,7 +247,7 @@ class _Names:
             yield each
 
     def text(self, selection: Selection) -> str:
-        """``384 frames in 45 connections; API: fetch, metadata``, with the names of what was selected by name."""
+        """``384 frames in 45 connections; API: fetch, metadata``, with the names of each selected kind."""
         asked = {
             "API": selection.apis,
             "topic": selection.topics,
@@ -276,7 +276,7 @@ def _show(path: str, each: Numbered, frame: Frame, table: FrameTable | None) -> 
 
 
 def report(path: str, link: Link, item: Any, *, allow_cut: bool = False) -> int:
-    """Says on standard error what did not decode, and where; 1 if anything did not, see ``allow_cut_option``."""
+    """Reports undecoded bytes on standard error; returns 1 if there are any (see ``allow_cut_option``), otherwise 0."""
     text = complaint(link, item)
     if text:
         say(f"{path}: {text}")

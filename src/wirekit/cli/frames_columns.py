@@ -1,4 +1,4 @@
-"""The frames of a capture by columns, as lines of JSON: they are cut and paired together, and decoded one by one."""
+"""Prints the frames of a capture as JSON lines: columns cut and pair all frames of a window, then each is decoded."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class FrameWindows(Windows[str]):
 
     Attributes:
         bad: failed checks by kind.
-        shown: lines so far.
+        shown: number of lines printed so far.
 
     Args:
-        files, choice: as of ``Windows``.
-        take: is given each item that objects read, None for the end of a connection.
+        files, choice: as for ``Windows``.
+        take: called with each item that objects read, None for the end of a connection.
     """
 
     def __init__(self, files: tuple[Input, ...], choice: Choice, take: Callable[[Link, Item | None], None]) -> None:
@@ -58,7 +58,7 @@ class FrameWindows(Windows[str]):
         return lines
 
     def take(self, link: Link, item: Item | None) -> Iterable[str]:
-        """Reports an item that objects read, None for the end of a connection; gives the line of a frame."""
+        """Handles an item that objects read (None for the end of a connection); returns the line of a frame."""
         self._take_item(link, item)
         if not isinstance(item, Frame):
             return ()
@@ -71,7 +71,7 @@ class FrameWindows(Windows[str]):
         print_line(item)
 
     def show_rows(self, rows: pa.Table) -> None:
-        """Prints the lines of frames that columns have found."""
+        """Prints the lines of frames that columns cut."""
         self.shown += rows.num_rows
         parts, frames = np.asarray(rows["part"]), np.asarray(rows["frame"])
         bounds = np.flatnonzero(np.diff(parts, prepend=-1, append=-1))
@@ -80,13 +80,13 @@ class FrameWindows(Windows[str]):
                 print_line(line)
 
     def end(self, done: int = 0) -> None:
-        """Prints a window that was read; ``done`` are the bytes read."""
+        """Prints the window that was read; ``done`` is the number of bytes read so far."""
         super().end(done)
         self._parts = []
 
 
 class FrameLines(Assembly):
-    """The frames of connections that are usual, as lines; nothing is decoded before a line is asked for."""
+    """The frames of plain connections as lines; a frame is decoded when its line is requested."""
 
     def __init__(self, part: int, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -105,7 +105,7 @@ class FrameLines(Assembly):
         yield "frames", pa.record_batch([pa.array(column) for column in columns], ROWS)
 
     def lines(self, frames: NDArray[Any]) -> Iterator[str]:
-        """The lines of frames, in this order."""
+        """The lines of some frames, in their order."""
         for begin in range(0, frames.size, TOGETHER):
             yield from self._lines(frames[begin : begin + TOGETHER])
 
@@ -138,7 +138,7 @@ class FrameLines(Assembly):
             yield line_of(frame, self._head(flow, side), latency_us)
 
     def _describe(self, frame: Frame, asked: int, stream: memoryview) -> None:
-        """Fills in what only the protocol's dialogue can say of a frame, from a conversation of it and its request."""
+        """Adds facts that only the protocol's dialogue knows, from a conversation of the frame and its request."""
         conversation = Conversation(frame.protocol)
         if asked >= 0:
             start, stop = int(self.index.start[asked]), int(self.index.stop[asked])
@@ -148,7 +148,7 @@ class FrameLines(Assembly):
                 frame.description, frame.reason = event.description, event.reason
 
     def _head(self, flow: int, side: int) -> str:
-        """How the lines of one side of a connection begin."""
+        """The beginning of the lines of one side of a connection."""
         head = self._heads.get((flow, side))
         if head is None:
             client, server = (self._address(int(ends[flow])) for ends in (self.streams.client, self.streams.server))

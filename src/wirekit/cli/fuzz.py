@@ -151,7 +151,7 @@ def _run(schema: str, context: dict[str, Any], options: dict[str, Any]) -> int:
 
 
 def _explore(key: str, context: dict[str, Any], corpus: Corpus, options: dict[str, Any]) -> None:
-    """Lets coverage guide a search for inputs, which the run begins with."""
+    """Runs a coverage-guided search for inputs, which are the first cases of the run."""
     from wirekit.fuzz.coverage import explore
     from wirekit.fuzz.inputs import Inputs
     from wirekit.fuzz.running import QUEUE_FRAMES
@@ -184,7 +184,7 @@ def _replay(schema: str | None, context: dict[str, Any], options: dict[str, Any]
 
 
 def _target(options: dict[str, Any], key: str) -> Callable[[], Target]:
-    """A function that makes the target."""
+    """Returns a function that creates the target."""
     from wirekit.fuzz.asking import ConversationTarget
     from wirekit.fuzz.clients import ClientTarget
     from wirekit.fuzz.network import TcpTarget
@@ -228,7 +228,7 @@ def _bounds(options: dict[str, Any], bounds: type[Bounds]) -> Bounds:
 
 @contextmanager
 def _progress(count: int | None, seconds: float | None) -> Iterator[Callable[[Summary], None]]:
-    """Shows on a terminal how far a run is."""
+    """Shows the progress of a run on a terminal."""
     screen = console(stderr=True)
     if not screen.is_terminal:
         yield lambda summary: None
@@ -273,7 +273,7 @@ def _show_finding(finding: Finding) -> None:
 
 
 def _described(case: Case) -> str:
-    """A line on a case and wirekit's verdict on it."""
+    """A line that describes a case and wirekit's verdict on it."""
     at = f" at byte {case.offset}" if case.offset is not None else ""
     where = f" in {case.path}" if case.path else ""
     expected = case.expectation

@@ -159,7 +159,7 @@ def _form(output: str | None) -> str:
 
 
 def _checked(path: str, protocol: str) -> DirectoryReport | None:
-    """The report of the first protocol that knows the directory's kind; None for a directory of captures."""
+    """The report of the first protocol that recognises the directory; None for a directory of captures."""
     need("inspecting a directory", *COLUMNS)
     for name in [protocol] if protocol else registry.protocols():
         place = registry.protocol(name).directory
@@ -176,10 +176,10 @@ def _checked(path: str, protocol: str) -> DirectoryReport | None:
 def _count(
     parts: Parts, choice: Choice, selection: Selection, road: str, summary: Summary, collected: Report | None
 ) -> Overview:
-    """Counts what fits, and the connections that have any of it.
+    """Counts the matching items, and the connections that have any.
 
-    The tables have neither the numbers of frames nor the rules that they break. Objects count these, in the order of
-    the file, unless the capture is large and nothing asks for objects. Then packets are in the order of time, as for
+    The tables contain neither frame numbers nor broken rules. Objects count these, in the order of
+    the file, unless the capture is large and no option needs objects. Then packets are in the order of time, as for
     the tables.
     """
     selecting = selection.active
@@ -218,7 +218,7 @@ def _count(
 
 
 def _add_details(parts: Parts, choice: Choice, overview: Overview) -> None:
-    """Counts what the tables do not have."""
+    """Counts facts that the tables do not have."""
     judge = Judge()
     for each in numbered(follow(_segments(parts, FileSummary()), choice), describe=False):
         overview.number(each)
@@ -226,7 +226,7 @@ def _add_details(parts: Parts, choice: Choice, overview: Overview) -> None:
 
 
 def _by_time(parts: Parts, segments: Iterator[Segment]) -> Iterator[Segment]:
-    """The segments of files in the order of time; those that may still be preceded by others are held."""
+    """The segments of files in the order of time; a segment is held while an older one may follow."""
     late_us = _lateness(parts)
     held: list[tuple[int, int, Segment]] = []
     latest = -sys.maxsize
@@ -240,7 +240,7 @@ def _by_time(parts: Parts, segments: Iterator[Segment]) -> Iterator[Segment]:
 
 
 def _lateness(parts: Parts) -> int:
-    """By how many microseconds a packet is older, at most, than one before it."""
+    """The maximal time in microseconds by which a packet is older than one before it."""
     latest, late_us = -sys.maxsize, 0
     for path in parts:
         try:

@@ -160,7 +160,7 @@ class Show(Protocol):
 
 
 class _Json:
-    """A line of JSON a message."""
+    """Prints one line of JSON per message."""
 
     def __init__(self) -> None:
         self.bad = 0
@@ -187,7 +187,7 @@ class _Json:
 
 
 class _Table:
-    """Lines of fixed columns, printed as they come; in a narrow terminal two lines a message, without columns."""
+    """Prints lines of fixed columns as messages arrive; on a narrow terminal, two lines per message without columns."""
 
     TOPIC = 28
     """Characters of a topic in a pipe or a narrow terminal; a wide one adds half of its columns beyond ``NARROW``."""
@@ -242,7 +242,7 @@ class _Table:
 
 
 def _end_of(text: str, width: int) -> str:
-    """The end of a long name, which is what tells topics of one namespace apart."""
+    """The end of a long name, which distinguishes the topics of a namespace."""
     return text if len(text) <= width else f"…{text[1 - width :]}"
 
 
@@ -264,7 +264,7 @@ def _shown(data: bytes | None, most: int) -> str:
 
 
 def _stored(path: str, copy: str, protocol: str, engine: str, show: Show) -> int:
-    """The messages of a file that a broker stores. A new segment is empty; another file is not of use then."""
+    """Prints the messages of a file that a broker stores. A new segment may be empty, no other file."""
     if os.path.isfile(copy) and not os.path.getsize(copy) and stored_kind(path) == CAPTURE:
         say(f"{path}: the file is empty")
         return 1
@@ -302,17 +302,17 @@ def _readers(names: list[str], engine: str) -> Iterator[Callable[[str], Iterator
 
 
 def _engine(size: int, output: str) -> str:
-    """The engine for stored files: columns for JSON of much data, where they can be had."""
+    """The engine for stored files: columns for large JSON output, if the extra is installed."""
     return "columns" if output == "json" and size >= MUCH and have_columns() else "rows"
 
 
 def _size(files: tuple[str, ...]) -> int:
-    """The bytes of all files, as far as they are known."""
+    """The total size of all files, as far as known."""
     return sum(os.path.getsize(path) for path in files if os.path.isfile(path))
 
 
 def _is_capture(path: str) -> bool:
-    """Whether a file is a capture; only the first bytes of a pipe are looked at, and stay in it."""
+    """Whether a file is a capture; of a pipe, only the first bytes are examined, and they stay in it."""
     source = piped(path)
     if source is not None:
         head = source.peek(_HEAD)[:_HEAD]

@@ -1,4 +1,4 @@
-"""The messages of a capture by columns."""
+"""Prints the messages of a capture that columns read."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 class MessageWindows(Windows[Message]):
-    """Shows messages in pieces of columns and one by one.
+    """Shows messages, as batches of columns or one by one.
 
     Args:
-        files, choice: as of ``Windows``.
-        take: is given each item that objects read, None for the end of a connection; gives the messages in it.
+        files, choice: as for ``Windows``.
+        take: called with each item that objects read, None for the end of a connection; returns the messages in it.
         show: shows messages.
     """
 
@@ -45,7 +45,7 @@ class MessageWindows(Windows[Message]):
         self._path = files[0].name
 
     def take(self, link: Link, item: Item | None) -> Iterable[Message]:
-        """Reports an item that objects read, None for the end of a connection; gives the messages in it."""
+        """Handles an item that objects read (None for the end of a connection); returns the messages in it."""
         return self._take_item(link, item)
 
     def show_item(self, item: Message) -> None:
@@ -53,7 +53,7 @@ class MessageWindows(Windows[Message]):
         self._show(self._path, item)
 
     def show_rows(self, rows: pa.Table) -> None:
-        """Shows rows: as columns where their protocol has no details of its own, else one by one."""
+        """Shows rows: as columns if their protocol has no details of its own, otherwise one by one."""
         for batch in rows.to_batches():
             protocols = batch["protocol"].dictionary_encode()
             names = protocols.dictionary.to_pylist()

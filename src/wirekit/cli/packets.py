@@ -20,8 +20,8 @@ class Payload(NamedTuple):
     """A TCP packet.
 
     Attributes:
-        segment: the addresses, the sequence number and the bytes behind the TCP header.
-        text: the headers in front of the payload, for readers.
+        segment: the addresses, the sequence number and the bytes after the TCP header.
+        text: a description of the headers before the payload.
     """
 
     segment: tcp.Segment
@@ -31,12 +31,12 @@ class Payload(NamedTuple):
 def payload_of(data: bytes, number: int = 1) -> Payload | None:
     """The payload if the bytes are one TCP packet, beginning with its link layer or with IP; None for others.
 
-    The lengths of IP must cover the bytes, but for what Ethernet fills up, and the checksum of IPv4 be right, or 0 as
-    where the network card computes it. A packet of which the end is missing counts if its checksum is right.
+    The lengths of IP must cover the bytes, except for Ethernet padding. The checksum of IPv4 must be right, or 0 as
+    if the network card computes it. A truncated packet is accepted if its checksum is right.
 
     Args:
         data: the bytes.
-        number: the place of the packet among others, which stands for its time.
+        number: the number of the packet, used as its time.
     """
     for link_type in {name: number for number, name in LINKS.items()}.values():
         decoded = decode(data, f"net.{LINKS[link_type]}")
@@ -71,12 +71,12 @@ def _text(decoded: Decoded, segment: tcp.Segment) -> str:
 
 
 class Piece(NamedTuple):
-    """A frame of a connection, or bytes that are none.
+    """A frame of a connection, or bytes that are no frame.
 
     Attributes:
-        number: of the packet with its last byte.
+        number: the number of the packet with its last byte.
         decoded: the frame; None for other bytes.
-        text: why the bytes are not decoded, else "".
+        text: why the bytes are not decoded, otherwise "".
     """
 
     number: int
@@ -85,11 +85,11 @@ class Piece(NamedTuple):
 
 
 def followed(segments: list[tcp.Segment], protocol: str) -> list[Piece]:
-    """The frames of the connections that packets belong to, in the order of the packets.
+    """The frames of the connections of some packets, in the order of the packets.
 
     Args:
-        segments: of ``payload_of``.
-        protocol: of the connections; "" to recognise it.
+        segments: the segments of results of ``payload_of``.
+        protocol: the protocol of the connections; "" to recognise it.
     """
     pieces = _follow(segments, protocol, frozenset())
     if protocol and not all(map(_clean, pieces)):  # the server may have the higher port

@@ -1,4 +1,4 @@
-"""``wirekit inspect --rules``: where conversations break the rules of their protocol."""
+"""``wirekit inspect --rules``: reports violations of protocol rules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from wirekit.values import printable
 
 
 def list_rules(protocol: str, form: str) -> int:
-    """Prints the rules of a protocol, or of all."""
+    """Prints the rules of one protocol, or of all."""
     screen = console()
     for name in [registry.protocol(protocol).name] if protocol else registry.protocols():
         rules = rules_of(name)
@@ -37,7 +37,7 @@ def list_rules(protocol: str, form: str) -> int:
 
 
 def check_captures(captures: list[Parts], choice: Choice, form: str) -> int:
-    """Prints the breaches in captures; 1 if there are any, or if a capture could not be read to its end."""
+    """Prints the breaches in captures; returns 1 if there are any, or if a capture could not be read to its end."""
     show = _Table() if form == "text" else None
     severities: Counter[str] = Counter()
     judged: Counter[str] = Counter()
@@ -68,11 +68,11 @@ def _breaches(followed: FollowedCapture, judged: Counter[str]) -> Iterator[tuple
 
 
 class Judge:
-    """Checks the connections of a capture; those of one client host share some facts.
+    """Checks the connections of a capture; the connections of one client host share some facts.
 
     Attributes:
-        judged: frames by protocol.
-        unjudged: bytes that could not be judged, by why.
+        judged: number of checked frames by protocol.
+        unjudged: number of bytes that could not be checked, by reason.
     """
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class Judge:
         self._clients: dict[str, Facts] = {}
 
     def take(self, link: Link, item: Item | None) -> Iterable[Breach]:
-        """Takes the next item of the capture; gives the breaches of a connection at its end."""
+        """Handles the next item of the capture; returns the breaches of a connection at its end."""
         key = link.name
         if item is None:
             checker = self._checkers.pop(key, None)
@@ -151,7 +151,7 @@ def _line(path: str, link: Link, breach: Breach) -> dict[str, Any]:
 
 
 class _Table:
-    """A block per connection with breaches, a line per breach, the sentence below the first of each rule."""
+    """Prints a block per connection with breaches and a line per breach; below the first of each rule, its text."""
 
     def __init__(self) -> None:
         self._console = console()
@@ -176,7 +176,7 @@ class _Table:
             self._print(f"  {'':15} {breach.rule.says} ({breach.rule.source})", "dim")
 
     def end(self, severities: Counter[str], *, checked: bool) -> None:
-        """Prints how many there were; that there were none only if anything could be checked."""
+        """Prints the number of breaches; prints that there were none only if something could be checked."""
         counts = ", ".join(
             f"{count} {severity}{'s' if count != 1 else ''}" for severity, count in sorted(severities.items())
         )

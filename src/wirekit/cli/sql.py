@@ -125,7 +125,7 @@ def _answer(query: str, job: Job, lakes: list[str], form: str, to: str | None) -
 
 
 def in_one_line(text: str) -> str:
-    """An error of DuckDB without the lines that quote the query: they come behind an empty one."""
+    """The message of a DuckDB error without the lines that quote the query, which follow an empty line."""
     return re.sub(r"\s*\n\s*", " ", text.partition("\n\n")[0]).strip()
 
 
@@ -147,7 +147,7 @@ def _write(reader: pa.RecordBatchReader, form: str, to: str | None) -> None:
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """Names of columns; those that stand twice get a number."""
+    """Column names; repeated names get a number."""
     counts: Counter[str] = Counter()
     distinct = []
     for name in names:
@@ -157,7 +157,7 @@ def _distinct(names: list[str]) -> list[str]:
 
 
 def _values(column: pa.Array) -> list[Any]:
-    """The values of a column; as text those that Python has no type for, such as times after the year 9999."""
+    """The values of a column; as text if Python has no type for them, such as times after the year 9999."""
     try:
         values: list[Any] = column.to_pylist()
     except (ValueError, OverflowError):
@@ -183,7 +183,7 @@ def _csv_lines(names: list[str], rows: Iterable[tuple[Any, ...]]) -> Iterator[st
 
 
 def _table_lines(names: list[str], rows: Iterable[tuple[Any, ...]]) -> Iterator[str]:
-    """Columns as wide as their first values; numbers stand to the right."""
+    """A table whose columns are as wide as their first values; numbers are right-aligned."""
     remaining = iter(rows)
     first = list(islice(remaining, FIRST_ROWS))
     cells = [names, *(list(map(_cell, row)) for row in first)]
@@ -205,7 +205,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _cell(value: Any) -> str:
-    """A value for readers, in a line and not longer than ``LONGEST_CELL``."""
+    """A value as one line of at most ``LONGEST_CELL`` characters."""
     match value:
         case None:
             return "null"

@@ -29,7 +29,7 @@ def show_all(values: Iterator[Decoded], show: Show, strict: bool) -> int:
 
 
 def complain(decoded: Decoded, strict: bool) -> int:
-    """Reports errors, gaps and failed checks on standard error; 1 if any bytes were not decoded."""
+    """Reports errors, gaps and failed checks on standard error; returns 1 if any bytes were not decoded, else 0."""
     status = 0
     if decoded.error is not None:
         say(f"{decoded.error}")
@@ -70,7 +70,7 @@ def pairs(context: Mapping[str, Any]) -> str:
 
 
 def _numbers(schema: str, check: Check) -> str:
-    """The stored and the computed number, in hexadecimal where the field is shown so."""
+    """The stored and the computed number, in hexadecimal if the field is displayed so."""
     from wirekit.display.fields import number_text
     from wirekit.wire.hints import Hints
 

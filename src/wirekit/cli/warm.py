@@ -1,4 +1,4 @@
-"""``wirekit warm``: compiles the kernels in advance that reading captures by columns needs."""
+"""``wirekit warm``: compiles the kernels for reading captures by columns in advance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A capture by columns for the commands that list it: window by window, in the order of time in each."""
+"""Reads a capture by columns for the commands that list it: window by window, sorted by time within each."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ T = TypeVar("T")
 
 
 class Windows(Writer, Generic[T]):
-    """Shows what a capture holds: rows of what columns read, and what objects read.
+    """Shows the content of a capture: rows that columns read, and items that objects read.
 
     Attributes:
-        status: 1 if a file was not read to its end, as it was cut meanwhile.
+        status: 1 if a file was not read to its end, because it was truncated in the meantime.
 
     Args:
-        files: of the capture, in order.
-        choice: how protocols are chosen.
+        files: the files of the capture, in order.
+        choice: the choice of protocols.
         rows: the schema of the batches of rows, with the column ``time``.
-        table: the table that the rows are of, if it is one.
+        table: the table of the rows, if they are rows of a table.
     """
 
     assembly: Callable[..., Assembly] = Assembly
@@ -50,7 +50,7 @@ class Windows(Writer, Generic[T]):
 
     @abstractmethod
     def take(self, link: Link, item: Item | None) -> Iterable[T]:
-        """Reports an item that objects read, None for the end of a connection; gives what is shown of it."""
+        """Handles an item that objects read (None for the end of a connection); returns the things to show for it."""
 
     @abstractmethod
     def show_rows(self, rows: pa.Table) -> None:
@@ -58,12 +58,12 @@ class Windows(Writer, Generic[T]):
 
     @abstractmethod
     def show_item(self, item: T) -> None:
-        """Shows what ``take`` gave."""
+        """Shows a result of ``take``."""
 
     def read(self) -> bool:
-        """Shows all of the capture; False, and nothing is shown, where objects must read it.
+        """Shows the whole capture; returns False, and shows nothing, if objects must read it.
 
-        Objects must read a small capture whose packets are not in the order of time, too.
+        Objects must also read a small capture whose packets are not in the order of time.
         """
         files = self.job.inputs
         ordered = sum(each.size for each in files) < LEAST_FOR_COLUMNS
@@ -78,7 +78,7 @@ class Windows(Writer, Generic[T]):
         return True
 
     def end(self, done: int = 0) -> None:
-        """Shows a window that was read; ``done`` are the bytes read."""
+        """Shows the window that was read; ``done`` is the number of bytes read so far."""
         rows, items = pa.Table.from_batches(self._rows, self._schema), self._items
         self._rows, self._items = [], []
         for shown in _in_order(rows, items):
@@ -88,18 +88,18 @@ class Windows(Writer, Generic[T]):
                 self.show_item(shown)
 
     def piece(self, name: str, link: Link, piece: Quarantined) -> Iterator[Batch]:
-        """Takes bytes of a connection that nobody could decode, and nothing else of it."""
+        """Adds undecodable bytes of a connection, and nothing else of it."""
         self.take(link, piece)
         return super().piece(name, link, piece)
 
     def item(self, name: str, link: Link, item: Item | None) -> Iterator[Batch]:
-        """Takes an item that objects read."""
+        """Adds an item that objects read."""
         time_us = item.time_us if isinstance(item, Frame) else None
         self._items += [(time_us or 0, shown) for shown in self.take(link, item)]
         return super().item(name, link, item)
 
     def note(self, file: int, count: FileSummary, position: int, length: int, payload: bytes, text: str) -> None:
-        """Says where a file was not read to its end."""
+        """Reports where a file was not read to its end."""
         note = Note.loads(text)
         if note.kind == "damaged":
             self.status = 1
@@ -108,7 +108,7 @@ class Windows(Writer, Generic[T]):
 
 
 def _in_order(rows: pa.Table, items: list[tuple[int, T]]) -> Iterator[pa.Table | T]:
-    """Rows and items in the order of time; of equal times the rows come first, as they came."""
+    """Rows and items in the order of time; at equal times, rows come first, in their order."""
     times = np.asarray(rows["time"].cast("int64"))
     order = np.argsort(times, kind="stable")
     items.sort(key=lambda each: each[0])

@@ -33,7 +33,7 @@ BUCKETS_OF_OCTAVE = 4
 
 
 class Row(NamedTuple):
-    """A frame, or a range of bytes that is none (``number`` 0)."""
+    """A frame, or a range of bytes that is no frame (``number`` 0)."""
 
     ordinal: int
     number: int
@@ -54,7 +54,7 @@ class Row(NamedTuple):
 
 
 class _Sample:
-    """Every n-th of what is offered, so that there are never more than a number of them."""
+    """Keeps every n-th of the offered items, with n so large that a maximum size is never exceeded."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -63,12 +63,12 @@ class _Sample:
         self.rows: dict[int, Row] = {}
 
     def wants_next(self) -> bool:
-        """Whether the next one belongs to the sample."""
+        """Whether the next item belongs to the sample."""
         self._count += 1
         return (self._count - 1) % self._every == 0
 
     def add(self, row: Row) -> int:
-        """Adds the one that was asked for last; gives the weight of those that had to go."""
+        """Adds the item that ``wants_next`` accepted; returns the weight of removed items."""
         self.rows[self._count - 1] = row
         lost = 0
         if len(self.rows) > self._most:
@@ -134,7 +134,7 @@ class Report:
             push(self._slow, (latency, -self._ordinal, row))
 
     def end(self, name: str, file: FileSummary, overview: Overview) -> None:
-        """Ends a capture: adds what was counted of it."""
+        """Ends a capture: adds its counts."""
         self._captures.append({"name": name, "facts": list(facts(file, details=overview.lines()))} | overview.to_json())
         for counts, latencies in zip(self._captures[-1]["apis"], overview.latencies(), strict=True):
             counts["histogram"] = sorted(Counter(map(_bucket, latencies)).items())
@@ -142,7 +142,7 @@ class Report:
         self._asked.clear()
 
     def _request_of(self, connection: int, frame: int, item: Frame) -> int | None:
-        """The number of the frame that this one answers."""
+        """The number of the frame's request."""
         if item.request is not None:
             return self._asked.pop((connection, item.request.side, item.request.offset), None)
         if item.description.answered:
@@ -197,7 +197,7 @@ class Report:
         )
 
     def _names(self, known: Facts, link: Link) -> set[str]:
-        """Texts of a frame that are in the page anyway: its topics, its group, its client."""
+        """Texts of a frame that the page contains in any case: its topics, its group, its client."""
         return {*known.topics, known.group_id or "", known.client or "", link.client, link.server, *_software(known)}
 
     def _close(self, each: Numbered) -> None:
@@ -227,7 +227,7 @@ class Report:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON data: frames by columns, with numbers into a list of strings where a column has texts."""
+        """Plain JSON data: frames by columns; columns of texts have indexes into a list of strings."""
         slow = (row for *_, row in self._slow)
         known = {row.ordinal: row for row in (*self._ordinary.rows.values(), *self._wrong.rows.values(), *slow)}
         rows = [row for _, row in sorted(known.items())]

@@ -29,7 +29,7 @@ def opened(frame: Frame, names: Collection[str] | None) -> Opened | None:
 
     Args:
         frame: a frame of a capture.
-        names: texts that may be shown; None if everything may. All other texts, bytes and what nobody decoded are
+        names: texts that may be shown; None to show everything. All other texts, bytes and undecoded bytes are
             replaced by dots: they may be application data, passwords or tokens.
     """
     decoded = frame.decoded
@@ -92,7 +92,7 @@ def _verdict(check: Check, digits: int, *, with_note: bool) -> list[str]:
 
 
 def _hex(number: int, offset: int, data: bytes, spans: list[Span], shown: set[int], *, all_shown: bool) -> str:
-    """Two digits a byte, two dots for one that is not shown."""
+    """Two digits per byte, or two dots for a byte that is not shown."""
     head = data[:MOST_BYTES]
     if all_shown:
         return head.hex()

@@ -19,9 +19,9 @@ def write(report: Report, path: str, title: str) -> None:
     """Writes the page.
 
     Args:
-        report: what was collected.
+        report: the collected content.
         path: the file to write.
-        title: of the page.
+        title: the title of the page.
     """
     text = page(report.to_json(), title)
     with open(path, "w", encoding="utf-8") as file:
@@ -29,7 +29,7 @@ def write(report: Report, path: str, title: str) -> None:
 
 
 def page(data: dict[str, Any], title: str) -> str:
-    """The page. Whatever the data holds stands in it as base64, and the script puts it into text nodes only."""
+    """The page as text. All data is base64 in the page, and the script puts it into text nodes only."""
     assets = files("wirekit.cli.report")
     style, script, frame = (assets.joinpath(f"page.{kind}").read_text("utf-8") for kind in ("css", "js", "html"))
     packed = base64.b64encode(zlib.compress(json.dumps(data, separators=(",", ":")).encode(), LEVEL)).decode()
@@ -46,5 +46,5 @@ def page(data: dict[str, Any], title: str) -> str:
 
 
 def _hash(text: str) -> str:
-    """The page's content security policy."""
+    """A hash for the page's content security policy."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -21,7 +21,7 @@ from wirekit.errors import Misuse
 
 
 def _slows_down(processors: str = "/proc/cpuinfo") -> bool:
-    """Whether a call of isal's CRC-32 slows down all that the process does behind it, as on Intel's AVX-512.
+    """Whether a call of isal's CRC-32 slows down the rest of the process, as on Intel processors with AVX-512.
 
     ``benchmarks/process_after_isal.py`` shows it.
     """
@@ -46,11 +46,11 @@ class Checksum:
     """One algorithm.
 
     Attributes:
-        name: what layouts call it.
+        name: its name in layouts.
         bits: its width; the stored field may be wider (JMQ4 stores a CRC-32 in 64 bits).
         function: takes the covered bytes, returns the checksum as an unsigned int of ``bits`` bits.
         description: polynomial and conventions in a few words.
-        form: what it computes, where columns can compute it too; None for any other function.
+        form: its parameters, if columns have compiled code for it; otherwise None.
     """
 
     name: str
@@ -64,18 +64,18 @@ class Checksum:
         return self.function(data)
 
     def digest(self, data: Buffer) -> bytes:
-        """The checksum of ``data`` as a field of bytes has it: the most significant first."""
+        """The checksum of ``data`` as bytes, the most significant first."""
         return self.function(data).to_bytes((self.bits + 7) // 8, "big")
 
 
 @dataclass(frozen=True, slots=True)
 class TwoSums:
-    """A sum of words and a sum of these sums, as Adler and Fletcher have it.
+    """A sum of words and a sum of these sums, as in Adler and Fletcher.
 
     Attributes:
-        size: bytes of a word, the least significant first; a last one that is cut is filled with zeros.
-        modulus: what both sums are taken modulo.
-        first: what the first sum begins with.
+        size: bytes of a word, the least significant first; an incomplete last word is padded with zeros.
+        modulus: the modulus of both sums.
+        first: the initial value of the first sum.
     """
 
     size: int
@@ -119,7 +119,7 @@ def _crc32c(data: Buffer) -> int:
 
 
 def crc32c_plain(data: Buffer) -> int:
-    """CRC-32C in Python alone: slow, and there at once."""
+    """CRC-32C in pure Python: slow, but available without an import."""
     table, crc = _table(), 0xFFFFFFFF
     for byte in bytes(data):
         crc = table[(crc ^ byte) & 0xFF] ^ crc >> 8
@@ -128,7 +128,7 @@ def crc32c_plain(data: Buffer) -> int:
 
 @cache
 def _table() -> list[int]:
-    """The table of changes, one for each value of a byte."""
+    """The table of register changes, one for each value of a byte."""
     table = list(range(256))
     for _ in range(8):
         table = [crc >> 1 ^ (0x82F63B78 if crc & 1 else 0) for crc in table]
@@ -210,10 +210,10 @@ def names() -> tuple[str, ...]:
 
 
 def checksum(name: str) -> Checksum:
-    """The algorithm called ``name``.
+    """The algorithm with a name.
 
     Raises:
-        Misuse: there is none; the text lists those there are.
+        Misuse: there is no such algorithm; the text lists the known ones.
 
     Example:
         >>> hex(checksum("crc32")(b"123456789")), hex(checksum("crc-16/modbus")(b"123456789"))
@@ -228,7 +228,7 @@ def checksum(name: str) -> Checksum:
 
 
 def crc(name: str, parameters: Crc) -> Checksum:
-    """A CRC by its parameters, of any width; ``register`` makes it known to layouts.
+    """A CRC with given parameters, of any width; ``register`` makes it available to layouts.
 
     >>> from wirekit.crc import Crc
     >>> hex(crc("crc-16/notes", Crc(16, 0x1021, init=0x1234))(b"123456789"))
@@ -241,7 +241,7 @@ def crc(name: str, parameters: Crc) -> Checksum:
 
 
 def register(algorithm: Checksum) -> None:
-    """Make an algorithm of another protocol known under its name.
+    """Registers an algorithm, so that layouts can use its name.
 
     Raises:
         Misuse: the name is taken.

@@ -1,4 +1,4 @@
-"""Values encoded in bytes other than UTF-8: text in other encodings, and values of custom functions.
+"""Encodings of values other than UTF-8 text: text in other encodings, and values of custom functions.
 
 A coding converts whole byte strings to values and back; the layout declares their place and their size.
 """
@@ -16,17 +16,17 @@ LEAST = {"utf-16-le": 2, "utf-16-be": 2}  # bytes of a character
 
 
 class CodingError(ValueError):
-    """Bytes that stand for nothing, or a value that has no bytes; the text says why."""
+    """Bytes that have no value, or a value that has no bytes; the text gives the reason."""
 
 
 @dataclass(frozen=True)
 class TextCoding:
-    """Text in an encoding, and what fills it up to a fixed size.
+    """Text in an encoding, with the padding to a fixed size.
 
     Attributes:
         name: the encoding.
-        size: bytes, where the text is filled up; else None.
-        pad: the character that fills.
+        size: size in bytes if the text is padded, otherwise None.
+        pad: the padding character.
 
     >>> TextCoding("utf-16-le", 6, "\\0").encode("ab").hex(), TextCoding("latin-1").decode(b"\\xe4")
     ('610062000000', 'ä')
@@ -39,10 +39,10 @@ class TextCoding:
     text = True
 
     def decode(self, data: bytes) -> str:
-        """The text that bytes stand for, without what fills them.
+        """Decodes bytes to a text without its padding.
 
         Raises:
-            CodingError: for bytes that are none in this encoding.
+            CodingError: the bytes are invalid in this encoding.
         """
         try:
             return self._bare(data.decode(self.name))
@@ -74,7 +74,7 @@ class TextCoding:
         return data + filler * ((self.size - len(data)) // len(filler))
 
     def nearest(self, data: bytes) -> bytes:
-        """Bytes of the same number that stand for a text, for test data."""
+        """A similar byte string of the same size that is valid text, for test data."""
         if self.name in LEAST:
             characters = bytes(32 + byte % 95 for byte in data[: len(data) // 2])
             return characters.decode("ascii").encode(self.name)
@@ -87,9 +87,9 @@ class CustomCoding:
 
     Attributes:
         parse: bytes to a value that JSON has: a boolean, number or text, or lists and mappings of these.
-        build: the inverse.
-        name: what the values are, for errors.
-        examples: bytes that stand for something, for test data.
+        build: the inverse function.
+        name: a name of the values, for errors.
+        examples: valid bytes, for test data.
     """
 
     parse: Callable[[bytes], Any]
@@ -100,10 +100,10 @@ class CustomCoding:
     text = False
 
     def decode(self, data: bytes) -> Any:
-        """The value that bytes stand for.
+        """Decodes bytes with ``parse``.
 
         Raises:
-            CodingError: when the function raises anything, or gives no value that JSON has.
+            CodingError: the function raises an exception, or returns a value that JSON cannot express.
         """
         try:
             value = self.parse(data)
@@ -114,10 +114,10 @@ class CustomCoding:
         return value
 
     def encode(self, value: Any) -> bytes:
-        """The bytes of a value.
+        """Encodes a value with ``build``.
 
         Raises:
-            CodingError: when the function raises anything, or gives no bytes.
+            CodingError: the function raises an exception, or does not return bytes.
         """
         try:
             data = self.build(value)
@@ -132,7 +132,7 @@ class CustomCoding:
         return data.hex()
 
     def nearest(self, data: bytes) -> bytes:
-        """Some bytes that stand for a value, if there are any, for test data."""
+        """Valid bytes from the examples, if there are any, for test data."""
         same = [each for each in self.examples if len(each) == len(data)] or [*self.examples, data]
         return same[len(data) % len(same)]
 
@@ -151,10 +151,10 @@ def _is_plain(value: Any, depth: int) -> bool:
 
 
 def text_coding(encoding: str, pad: str | None, size: Any) -> TextCoding | None:
-    """The coding of a text; None for UTF-8 that nothing fills up.
+    """The coding of a text; None for UTF-8 without padding.
 
     Raises:
-        Misuse: for an unknown encoding, or padding that is not one ASCII character.
+        Misuse: the encoding is unknown, or the padding is not one ASCII character.
     """
     if encoding not in ENCODINGS:
         raise Misuse(f"encoding must be one of {', '.join(ENCODINGS)}, not {encoding!r}")
@@ -168,7 +168,7 @@ def text_coding(encoding: str, pad: str | None, size: Any) -> TextCoding | None:
 
 
 def stands(coding: Coding, data: bytes) -> bool:
-    """Whether bytes stand for something, which has bytes again."""
+    """Whether bytes have a value that can be encoded again."""
     try:
         coding.encode(coding.decode(data))
     except CodingError:
@@ -177,7 +177,7 @@ def stands(coding: Coding, data: bytes) -> bool:
 
 
 def raw_of(data: bytes) -> int:
-    """Bytes as the integer that ``$raw`` keeps: they stand behind a 1, so that zeros in front are not lost."""
+    """Bytes as the integer in ``$raw``: a byte 1 precedes them, so that leading zeros are not lost."""
     return int.from_bytes(b"\x01" + data, "big")
 
 
@@ -190,10 +190,10 @@ def bytes_of(raw: Any) -> bytes | None:
 
 
 def read_plainly(coding: Coding, data: bytes) -> Any:
-    """The value of bytes that are written as the coding writes them.
+    """The value of bytes, if encoding it gives the same bytes.
 
     Raises:
-        CodingError: for others.
+        CodingError: encoding gives other bytes.
     """
     value = coding.decode(data)
     if coding.encode(value) != data:

@@ -1,10 +1,10 @@
-"""A fast path for many small compressed pieces: one library call for each usual piece, without an object for any.
+"""A fast path for many small compressed pieces: one library call per usual piece, without creating objects.
 
-For a usual piece the result is the same as that of ``wirekit.compression``. For all others it is None, and the caller
-uses ``compression.decompress`` to decode or explain them: damage, exceeded limits, several gzip members, LZ4 frames
-that announce a size, zstd.
+For a usual piece the result equals that of ``wirekit.compression``. For all others it is None, and the caller
+calls ``compression.decompress`` to decode or explain them: damage, exceeded limits, several gzip members, LZ4 frames
+with a content size, zstd.
 
-The calls of the libraries have no limit of their own. They are used only where the format cannot yield more than the
+The library calls take no limit. They are used only if the format cannot yield more than the
 limit allows (for deflate: not much more).
 """
 
@@ -36,16 +36,16 @@ Quick = Callable[[bytes, int], bytes | None]
 def pieces(
     codec: str, data: memoryview, begins: list[int], ends: list[int], allowance: Allowance
 ) -> Iterator[bytes | None]:
-    """Decompress many pieces, each when it is asked for.
+    """Decompresses many pieces, each when the caller requests it.
 
     Args:
         codec: a name that ``wirekit.compression.names()`` lists.
         data: the bytes with all pieces.
-        begins, ends: where each piece stands in ``data``.
-        allowance: how many bytes may come out; what does is taken from it.
+        begins, ends: the range of each piece in ``data``.
+        allowance: the number of bytes that may be decompressed; it is reduced by each piece.
 
     Returns:
-        What each piece holds; None for one that ``allowance.decompress`` must see, as something is unusual.
+        The content of each piece; None for an unusual piece, which ``allowance.decompress`` must handle.
 
     >>> from wirekit.compression import compress
     >>> from wirekit.wire.stream import Allowance, Limits
@@ -60,7 +60,7 @@ def pieces(
 
 
 def opener(codec: str, limits: Limits) -> Callable[[bytes, Allowance], bytes | None]:
-    """The function that decompresses one piece, like ``pieces``; its allowances are of the same limits."""
+    """The function that decompresses one piece, like ``pieces``; every allowance must have the same limits."""
     maker = _QUICK.get(codec)
     if maker is None:
         return lambda data, allowance: None

@@ -20,9 +20,9 @@ class Crc:
     Attributes:
         width: bits.
         poly: the polynomial without its highest term, the most significant bit first.
-        init: what the register holds in the beginning.
+        init: the initial value of the register.
         refin, refout: whether the bits of each byte, and of the result, are reversed.
-        xorout: what the result is combined with.
+        xorout: the value that the result is XORed with.
 
     >>> hex(Crc(16, 0x1021, 0xFFFF)(b"123456789"))
     '0x29b1'
@@ -47,7 +47,7 @@ class Crc:
 
     @cached_property
     def table(self) -> list[int]:
-        """The table of the register's changes, one for each value of a byte."""
+        """The table of register changes, one for each value of a byte."""
         if self.refin:
             poly = reverse(self.poly, self.width)
             table = list(range(256))

@@ -66,7 +66,7 @@ def decode(
 
 
 def header(data: bytes) -> tuple[str, int | None] | None:
-    """A header that stands in front of a stream's own bytes: its key, and its size or None while it is cut.
+    """Finds a header before the first bytes of a stream: its key, and its size or None if it is incomplete.
 
     >>> header(b"PROXY UNKNOWN\\r\\n" b"GET /"), header(b"PRO")
     (('net.proxy_v1', 15), ('net.proxy_v1', None))
@@ -99,7 +99,7 @@ def _raise(decoded: Decoded) -> None:
 
 
 def _ordered(key: Buffer | str, data: Buffer | str) -> tuple[str, bytes]:
-    """(key, bytes), whichever of the two came first."""
+    """(key, bytes), for arguments in either order."""
     if isinstance(data, str) and not isinstance(key, str):
         key, data = data, key
     if not isinstance(key, str):
@@ -116,9 +116,9 @@ def _as_bytes(data: Any) -> bytes:
 
 
 def clean_contexts(data: bytes, key: str, context: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-    """The context under which a frame decodes cleanly and takes all bytes, of all that its layout knows.
+    """The contexts under which a frame decodes cleanly to its last byte, among all that its layout knows.
 
-    A Kafka response says neither its API nor its version; of most bytes few fit.
+    A Kafka response has neither its API nor its version; usually only a few of them fit.
 
     >>> import wirekit
     >>> clean_contexts(bytes.fromhex("0000000600000007000f"), "kafka.response")[-2:]
@@ -139,11 +139,11 @@ def clean_contexts(data: bytes, key: str, context: Mapping[str, Any] | None = No
 
 
 def stream_key(name: str, data: bytes, context: Mapping[str, Any]) -> str:
-    """The key of the first frame in bytes of a protocol: the client's layout, or the server's when it fits better.
+    """The key of the first frame in bytes of a protocol: the client's layout, or the server's if it fits better.
 
-    A frame that another layout proves to be the client's has that layout's key. One whose header alone proves it has
-    the client's, even where its body is not known; so has one of the client's, as its dialogue tells, with bytes left
-    over, unless it is a clean frame of the server under some context.
+    A frame that another layout identifies as the client's has the key of that layout. A frame that only its header
+    identifies has the client's key, even if its body is unknown. So has one that its dialogue identifies, with bytes
+    left over, unless it is a clean frame of the server under some context.
     """
     protocol = registry.protocol(name)
     client, server = protocol.stream("client"), protocol.stream("server")
@@ -170,11 +170,11 @@ def stream_key(name: str, data: bytes, context: Mapping[str, Any]) -> str:
 
 
 def frame_size(data: bytes, key: str, *, limits: Limits | None = None, start: int = 0) -> int | None:
-    """Bytes of the frame at ``start`` as its own length tells; None when too few bytes are there to know.
+    """Size of the frame at ``start`` according to its own length; None if there are too few bytes to know.
 
     Raises:
-        Wrong, Limit: when the length makes no sense.
-        Misuse: when the layout has no length that covers all fields after it.
+        Wrong, Limit: the length is invalid.
+        Misuse: the layout has no length that covers all fields after it.
     """
     schema = registry[key]
     if not isinstance(schema.node, Struct):
@@ -251,16 +251,16 @@ def _walk(
 
 
 def shortness(short: int, size: int, least: int) -> int:
-    """The count of frames that are too short, behind another one of ``size`` bytes, where ``least`` can be one.
+    """The updated count of frames that are too short, after a frame of ``size`` bytes; ``least`` is the minimum.
 
-    Such a frame counts ``PER_SHORT``. Other frames make up for it by their bytes, so that short ones between them do
-    not take longer than their bytes allow.
+    A frame that is too short adds ``PER_SHORT``; another frame subtracts its size, so that the time for short frames
+    between others stays linear in the bytes.
     """
     return short + PER_SHORT if size < least else max(short - size, 0)
 
 
 def _least(name: str) -> int:
-    """Bytes of the smallest frame of a protocol, or of a key."""
+    """Size of the smallest frame of a protocol, or of a key."""
     from wirekit.compiler.heading import heading
 
     streams = map(registry.protocol(name).stream, ("client", "server")) if "." not in name else (name,)
@@ -268,13 +268,13 @@ def _least(name: str) -> int:
 
 
 def _key_here(name: str, data: bytes, context: Mapping[str, Any], limits: Limits | None, start: int) -> str:
-    """``stream_key`` of the frame at ``start``; what follows the frame is not looked at."""
+    """``stream_key`` of the frame at ``start``; bytes after the frame are ignored."""
     size = _size_here(data, registry.protocol(name).stream("client"), limits, start)
     return stream_key(name, data[start:] if size is None else data[start : start + size], context)
 
 
 def _size_here(data: bytes, key: str, limits: Limits | None, start: int) -> int | None:
-    """The size of the frame at ``start``; None when the layout has no length, or one that makes no sense."""
+    """The size of the frame at ``start``; None if the layout has no length, or the length is invalid."""
     try:
         return frame_size(data, key, limits=limits, start=start) or None
     except (WireError, Misuse):

@@ -1,7 +1,7 @@
 """encode and from_json: values to bytes by schema key, and their JSON forms to values.
 
-Two engines, as in ``wirekit.engine``: ``reference`` runs each node's own ``_build`` and ``load``, ``rows`` code that is
-generated once a key has been encoded a few times.
+Two engines, as in ``wirekit.engine``: ``reference`` runs ``_build`` and ``load`` of each node, ``rows`` runs code
+that is generated once a key has been encoded a few times.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _encoded(schema: Schema, value: Any, params: Params, bounds: Limits, generat
 
 
 def _loaded(schema: Schema, obj: Any, params: Params, generated: bool) -> Any:
-    """The value for its JSON form; generated code loads what is plain, the nodes the rest."""
+    """The value of a JSON form; generated code loads plain parts, the nodes load the others."""
     if generated:
         from wirekit.compiler.rows import load as rows_load
 
@@ -137,7 +137,7 @@ def _loaded(schema: Schema, obj: Any, params: Params, generated: bool) -> Any:
 
 
 def _built(schema: Schema, value: Any, writer: Writer, scope: Scope) -> bytes:
-    """The bytes that the nodes build."""
+    """The bytes that the nodes' own methods build."""
     try:
         schema.node._build(value, writer, scope, "")
     except WireError as error:

@@ -131,12 +131,12 @@ class Decoded:
         return self._checks
 
     def add(self, check: Check) -> None:
-        """Adds a verdict that a reader of the value computed."""
+        """Adds a verdict that a caller computed from the value."""
         self._checks, self._gaps, self._state = self.checks, self.gaps, None
         self._checks.append(check)
 
     def put(self, number: int, check: Check) -> None:
-        """Replaces the verdict with a number in ``checks`` by a verdict of such a reader."""
+        """Replaces a verdict, by its number in ``checks``, with one that a caller computed."""
         if self._checks is None or self._state is not None:
             self._checks, self._gaps, self._state = self.checks, self.gaps, None
         self._checks[number] = check
@@ -233,7 +233,7 @@ def by_reference(
 
 
 def _forget_origin(error: WireError) -> None:
-    """Drops the traceback of an error: it would hold all readers and scopes for as long as the result is kept."""
+    """Drops the traceback of an error, which would keep all readers and scopes alive as long as the result."""
     error.__context__ = error.__traceback__ = None
 
 
@@ -262,7 +262,7 @@ def by_rows(
 
 @cache
 def rows_module() -> ModuleType:
-    """``wirekit.compiler.rows``, imported when first used: few programs decode so much that they need it."""
+    """``wirekit.compiler.rows``, imported at first use, because few programs decode enough to need it."""
     from wirekit.compiler import rows
 
     return rows
@@ -278,7 +278,7 @@ def _traced(
     generated: bool = True,
     decrypt: Decrypt | None = None,
 ) -> Decoded:
-    """A value and its spans, by generated code if that is asked for and the bytes are in order."""
+    """A value and its spans: by generated code if requested and the bytes are valid, else by the reference engine."""
     schema = registry[key]
     decoded = None
     if generated and decrypt is None:
@@ -292,7 +292,7 @@ _traced_times: Counter[str] = Counter()
 
 
 def is_generated(engine: str | None, key: str, times: Counter[str], engines: tuple[str, ...]) -> bool:
-    """Whether generated code is asked for, or the key was used often enough to have it generated."""
+    """Whether to use generated code: it is requested, or the key was used often enough."""
     if engine is not None:
         if engine not in engines:
             raise Misuse(f"no engine {engine!r}; choose from {', '.join(engines)}")
@@ -310,7 +310,7 @@ def decode_bytes(
     engine: str | None = None,
     decrypt: Decrypt | None = None,
 ) -> Decoded:
-    """``decode`` for callers that have looked up the schema, and that pass limits and an own copy of the context."""
+    """``decode`` for callers that pass the schema, the limits and a context of their own."""
     generated = is_generated(engine, schema.key, decoded_times, DECODERS)
     decoded = None
     if engine == "trace":
@@ -332,18 +332,18 @@ def decode_bytes(
 
 
 def _is_worth_a_try(key: str, data: bytes) -> bool:
-    """Whether generated code may read a value; not where it gave up on those before, and this one is small."""
+    """Whether to try generated code on a value: not if it failed on values of this key, and this one is small."""
     times = _given_up[key]
     return times < TIMES_BEFORE_REFERENCE or times % TIMES_BEFORE_RETRY == 0 or len(data) > SMALL
 
 
 def is_stream(schema: Schema) -> bool:
-    """Whether a schema is that of the frames of a byte stream."""
+    """Whether a schema is the layout of the frames of a byte stream."""
     protocol = registry.protocol(schema.protocol)
     return bool(protocol.client) and schema.key in (protocol.stream("client"), protocol.stream("server"))
 
 
 def foreign(data: bytes) -> str:
-    """The known format that the first bytes of a stream have, in words; "" if none is known."""
+    """A description of the known format of a stream's first bytes; "" if none is known."""
     found = registry.beginning(data)
     return "" if found is None else str(found)

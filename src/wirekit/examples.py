@@ -1,4 +1,4 @@
-"""A small valid value of any layout as a starting point: the same value in every call, without random choices."""
+"""A small valid value of any layout as a starting point; every call returns the same value, without random choices."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DEEPEST = 4  # layouts that hold themselves
 
 @dataclass(frozen=True, slots=True)
 class _Omitted:
-    """Left out of the value, as building computes it; what expressions read of it, if that is known."""
+    """A field that is omitted because building computes it, with the value that expressions read, if known."""
 
     read: Any = Unknown
 
@@ -152,7 +152,7 @@ class _Maker:
     def _chosen(
         self, on: tuple[Expression, ...], cases: dict[tuple[Any, ...], ir.Node], default: ir.Node | None
     ) -> ir.Node:
-        """The alternative that the fields in front tell; where they follow from it, the first one."""
+        """The alternative that earlier fields select; if these are not fixed yet, the first one."""
         try:
             node = cases.get(tuple(map(self._of, on)))
         except Unknown:
@@ -166,13 +166,13 @@ class _Maker:
         return node
 
     def _unexplained(self, default: ir.Node, on: tuple[Expression, ...]) -> bool:
-        """Whether another alternative shows more, and fields in front can tell it."""
+        """Whether another alternative has more content, and earlier fields can select it."""
         return (
             isinstance(default, ir.Blob) and not default.explained and all(isinstance(each, FieldRead) for each in on)
         )
 
     def _settle(self, expression: Expression, number: Any) -> None:
-        """Has a field in front hold what the alternative behind it needs."""
+        """Sets an earlier field to the value that the alternative after it needs."""
         match expression:
             case FieldRead(up=up, names=(name,)):
                 self._scopes[-1 - up][name] = number

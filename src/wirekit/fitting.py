@@ -1,6 +1,6 @@
-"""Questions about bytes that are cheaper than decoding them: whether they fit a layout, and single values of them.
+"""Answers that are cheaper than decoding: whether bytes fit a layout, and single values of them.
 
-Recognition, searching and dialogues ask these for every frame.
+Recognition, search and dialogues need them for every frame.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ WORTH_COMPILING = 1 << 16
 
 
 def value_of(data: bytes, key: str) -> Any:
-    """``decode(data, key).value``, for what is asked of every frame: nothing else is kept of the decoding."""
+    """``decode(data, key).value``, for every frame: nothing else of the decoding is stored."""
     value = lead_of(data, key) if is_generated(None, key, decoded_times, DECODERS) else None
     if value is None:  # the reference engine says how far the bytes go
         schema = registry[key]
@@ -44,7 +44,7 @@ def value_of(data: bytes, key: str) -> Any:
 
 
 def numbers_of(data: bytes, key: str) -> Any:
-    """The fields of a schema that are all numbers at fixed places, by name; None for those that are cut.
+    """The fields, by name, of a schema whose fields are all numbers at fixed places; None for missing bytes.
 
     Nothing is verified, and fields with symbols are plain numbers.
 
@@ -66,7 +66,7 @@ def _numbers(names: tuple[str, ...]) -> Any:
 
 
 def lead_of(data: bytes, key: str) -> Any:
-    """The value that bytes begin with; None where they are not in order, whichever way."""
+    """The value at the start of some bytes; None if they are not valid."""
     rows, size = rows_module(), len(data)
     try:
         return rows.unit(key)(rows.State(key, NO_PARAMS, registry[key].limits, size), data, 0, size, "")[0]
@@ -75,7 +75,7 @@ def lead_of(data: bytes, key: str) -> Any:
 
 
 class _Beginning(bytes):
-    """The first bytes of something longer: a slice that leads beyond them is an error, not a shorter slice."""
+    """The first bytes of longer data: a slice beyond them raises an error instead of being shorter."""
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice) and key.stop is not None and key.stop > len(self):
@@ -84,15 +84,15 @@ class _Beginning(bytes):
 
 
 def begins(data: bytes, key: str, size: int, *, context: Mapping[str, Any] | None = None) -> bool:
-    """Whether bytes may be a value of ``size`` bytes without a complaint, or the first ones of such a value.
+    """Whether bytes may be a clean value of ``size`` bytes, or the first bytes of such a value.
 
-    For searching, where most bytes are none: it takes a tenth of the time in which ``decode`` says what is wrong.
+    It is used for searching, where most bytes do not fit: it takes a tenth of the time of ``decode`` with its error.
     """
     return _begins(rows_module().State, data, key, size, context)
 
 
 def begins_unverified(data: bytes, key: str, size: int) -> bool | None:
-    """``begins`` where no checksum is compared and nothing opened that is compressed.
+    """Like ``begins``, without verifying checksums and decompressing data.
 
     None where text is not in order, so that only ``decode`` can tell how the rest fits.
     """

@@ -109,7 +109,7 @@ class Schema:
         """The layout as IR, which all compiled engines are generated from.
 
         Raises:
-            Misuse: when the compiler cannot see through it.
+            Misuse: the compiler does not support the layout.
         """
         from wirekit.compiler.lower import lower
 
@@ -120,7 +120,7 @@ class Schema:
 
     @cached_property
     def cost(self) -> int:
-        """Bytes of memory that a value takes, without what its bytes decide (see ``wirekit.compiler.costs``)."""
+        """Memory of a value in bytes, except for parts that depend on its bytes (see ``wirekit.compiler.costs``)."""
         from wirekit.compiler.costs import cost
 
         return cost(self.layout)
@@ -236,7 +236,7 @@ class Protocol:
 
     @property
     def declared(self) -> Tables:
-        """The declaration of its tables."""
+        """The declaration of the tables."""
         from wirekit.tables import Tables
 
         if not isinstance(self.tables, str):
@@ -265,13 +265,13 @@ class Protocol:
 
     @cached_property
     def _followed_by(self) -> type[Dialogue]:
-        """The class of what follows connections."""
+        """The class of the dialogue."""
         found: type[Dialogue] = _named(self.dialogue) if isinstance(self.dialogue, str) else self.dialogue()
         return found
 
     @cached_property
     def variants(self) -> dict[str, list[str]]:
-        """{key of a layout: keys of those that are declared as variants of it}."""
+        """{key of a layout: keys of its declared variants}."""
         found: dict[str, list[str]] = {}
         for name, layout in self.layouts.items():
             if layout.variant_of:
@@ -280,7 +280,7 @@ class Protocol:
 
     @cached_property
     def _streams(self) -> tuple[str, str]:
-        """The keys of the frames of client and server, "" where there are none."""
+        """The keys of the frames of client and server, "" for none."""
         return self.client and self.key(self.client), self.server and self.key(self.server)
 
     def key(self, name: str) -> str:
@@ -311,8 +311,8 @@ class Registry:
         """Adds a protocol; all its keys can be used from then on.
 
         Raises:
-            Misuse: when another protocol has the name, when the name, a layout or what refers to one is not valid, when
-                the compiler cannot see through a layout, or when the declaration of its tables names what is not there.
+            Misuse: another protocol has the name; the name, a layout or a reference to a layout is invalid; the
+                compiler does not support a layout; or its tables refer to something that does not exist.
         """
         with self._lock:
             known = self._protocols.get(protocol.name)
@@ -334,7 +334,7 @@ class Registry:
         """Removes a protocol and all code generated from its layouts; another protocol may then have its name.
 
         Raises:
-            Misuse: when there is none of that name.
+            Misuse: there is no protocol of that name.
         """
         with self._lock:
             protocol = self.protocol(name)
@@ -361,7 +361,7 @@ class Registry:
                 self._add(protocol, _schemas(protocol))  # that they can be compiled is tested
 
     def _search(self) -> None:
-        """Registers what other packages name as entry points."""
+        """Registers the protocols that other packages declare as entry points."""
         with self._lock:
             if self._searched:
                 return
@@ -378,14 +378,14 @@ class Registry:
                     self._give_up(entry, error)
 
     def _give_up(self, entry: EntryPoint, error: Exception) -> None:
-        """Goes on without what an entry point names."""
+        """Continues without the protocol of an entry point."""
         package = f" of {entry.dist.name} {entry.dist.version}" if entry.dist is not None else ""
         what = f"the entry point {entry.name} = {entry.value}{package}"
         self._broken[entry.name] = f"{what} does not give a protocol: {type(error).__name__}: {error}"
         warnings.warn(self._broken[entry.name], RuntimeWarning, stacklevel=2)
 
     def _refuse(self, key: str) -> None:
-        """Says why the protocol of a key is not there, where an entry point would have brought it."""
+        """Raises the error of the entry point that should have provided the protocol of a key."""
         why = self._broken.get(key.partition(".")[0])
         if why is not None:
             raise Misuse(f"{key}: {why}")
@@ -394,7 +394,7 @@ class Registry:
         """The schema of a key.
 
         Raises:
-            Misuse: when there is none; the text lists keys that come close.
+            Misuse: there is no such key; the text lists similar keys.
         """
         schema = self._schemas.get(key)
         if schema is None:
@@ -483,7 +483,7 @@ class Registry:
         """The protocol of a name, or of the first part of a key.
 
         Raises:
-            Misuse: when there is none; the text lists the names.
+            Misuse: there is no such protocol; the text lists the names.
         """
         name = name.partition(".")[0]
         known = self._protocols.get(name)
@@ -506,14 +506,14 @@ def _named(place: str) -> Any:
 
 
 def _packages_may_add() -> bool:
-    """Whether ``importlib.metadata``, which takes long to import, can find entry points of ours; a no is certain."""
+    """Whether ``importlib.metadata``, which is slow to import, can find our entry points; False is certain."""
     if any(hasattr(finder, "find_distributions") for finder in sys.meta_path if finder is not PathFinder):
         return True
     return any(_may_add(place or os.curdir) for place in sys.path)
 
 
 def _may_add(place: str) -> bool:
-    """Whether an entry of ``sys.path`` may have such entry points."""
+    """Whether an entry of ``sys.path`` may contain such entry points."""
     try:
         names = os.listdir(place)
     except OSError:
@@ -550,7 +550,7 @@ def check_declaration(protocol: Protocol, schemas: Mapping[str, Schema]) -> None
 
 
 def _check_names(protocol: Protocol) -> None:
-    """Refuses a protocol whose name cannot begin a key, or that names layouts or objects in a way that cannot work."""
+    """Refuses a protocol whose name cannot begin a key, or with invalid names of layouts or objects."""
     name = protocol.name
     if not re.fullmatch(r"[\w-]+", name):
         raise Misuse(f"the name of a protocol is letters, digits, _ and -, not {name!r}")
@@ -602,7 +602,7 @@ answer_by(registry.__getitem__, _cost)
 
 
 def variants(key: str) -> list[str]:
-    """The keys of the layouts that are declared as variants of one, in the order of their declaration.
+    """The keys of the declared variants of a layout, in the order of their declaration.
 
     >>> variants("kafka.offset_commit.request.v0")
     ['kafka.offset_commit.request.v0.beta']
@@ -611,7 +611,7 @@ def variants(key: str) -> list[str]:
 
 
 def register(protocol: Protocol) -> Protocol:
-    """Adds a protocol to the registry that all of wirekit uses.
+    """Adds a protocol to the global registry.
 
     >>> from wirekit.registry import Layout, Protocol, register
     >>> from wirekit.wire import String, Struct, int16

@@ -70,7 +70,7 @@ class SymbolTable:
         return Symbol(value, None, "") if member is None else member
 
     def __getitem__(self, name: str) -> Symbol:
-        """The member with that name; Misuse lists the names if there is none."""
+        """The member with a name; if there is none, Misuse lists the names."""
         try:
             return self._by_name[name]
         except KeyError:
@@ -178,7 +178,7 @@ class Record(metaclass=_RecordType):
         return self._beside()
 
     def _beside(self) -> dict[str, Any]:
-        """``extra``; safe when a field is called so."""
+        """``extra``; works even if a field has the name ``extra``."""
         if self._extra is None:
             self._extra = {}
         return self._extra
@@ -192,7 +192,7 @@ class Record(metaclass=_RecordType):
         kept.extend(name for name in names if name not in kept)
 
     def _pairs(self) -> Iterator[tuple[str, Any]]:
-        """(name, value) of the fields that are set, in wire order; safe when a field is called ``items``."""
+        """(name, value) of the fields that are set, in wire order; works even if a field has the name ``items``."""
         for name in self._fields:
             try:
                 yield name, getattr(self, name)
@@ -279,7 +279,7 @@ def record_type(name: str, fields: tuple[str, ...], *, sparse: bool = False) -> 
     """The record class with these fields; the same arguments give the same class.
 
     Args:
-        name: what the class is called.
+        name: the name of the class.
         fields: names in wire order.
         sparse: whether the format has presence: fields that are not set are None, and JSON leaves out those that are
             None or an empty list. Such a record takes time and memory for the fields that are set, not for all.
@@ -310,7 +310,7 @@ def plain_mapping(value: object) -> TypeGuard[Mapping[str, Any]]:
 
 
 def field_of(value: Record | Mapping[str, Any], name: str, default: Any = None) -> Any:
-    """A field of a record or a mapping, or the default when it is not there."""
+    """A field of a record or a mapping, or the default if it is absent."""
     return value._get(name, default) if isinstance(value, Record) else value.get(name, default)
 
 
@@ -347,7 +347,7 @@ class Check(NamedTuple):
     note: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """path, kind, stored, computed, status; ``note`` where there is one."""
+        """path, kind, stored, computed, status; ``note`` if there is one."""
         shown = {
             "path": self.path,
             "kind": self.kind,
@@ -370,7 +370,7 @@ class Gap:
     source: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """offset and length; ``source`` too where it is decompressed data."""
+        """offset and length; ``source`` as well in decompressed data."""
         shown: dict[str, Any] = {"offset": self.offset, "length": self.length}
         if self.source:
             shown["source"] = self.source
@@ -417,7 +417,7 @@ class Span(NamedTuple):
 
 
 def printable(text: str) -> str:
-    """The text without what a terminal would obey: parts of it come from the wire.
+    """The text without control characters that a terminal would obey, because parts of it come from the wire.
 
     >>> printable("a\\x1b[31mb")
     'a�[31mb'
@@ -439,9 +439,9 @@ def readable(data: bytes) -> str | None:
 
 
 def json_text(obj: Any) -> str:
-    """One line of JSON; text as it is, but for what must not reach a terminal or an output encoding.
+    """One line of JSON, with escapes only for characters that could harm a terminal or that an encoding lacks.
 
-    All control characters are escaped, those of C1 and for the direction of text included, and lone surrogates.
+    All control characters are escaped, including those of C1 and of text direction, and so are lone surrogates.
 
     >>> print(json_text("caf\xe9 \x9b31m \u202e"))
     "café \\u009b31m \\u202e"
@@ -450,16 +450,16 @@ def json_text(obj: Any) -> str:
 
 
 def escaped(text: str) -> str:
-    """JSON text with escapes for what ``json_text`` must not leave as it is."""
+    """JSON text with escapes for the characters that ``json_text`` must not leave unchanged."""
     if text.isascii() and "\x7f" not in text:
         return text
     return _ESCAPED.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 
 def shown(value: Any) -> str:
-    """A value that does not fit, in an error: as it stands in JSON, and not more of it than one cares to read.
+    """The beginning of an invalid value in its JSON form, for an error.
 
-    It takes little time and no depth of the stack, whatever the value is.
+    It takes little time and no stack depth, even for large and deep values.
 
     >>> shown(None), shown([True]), shown("a")
     ('null', '[true]', "'a'")
@@ -475,10 +475,10 @@ def shown(value: Any) -> str:
 
 
 def _beginning(value: Any, left: list[int]) -> Any:
-    """As much of a value as its first ``SHOWN`` characters need, however large and however deep it is.
+    """The part of a value that its first ``SHOWN`` characters need, even if the value is large and deep.
 
     Args:
-        left: how many values more may be shown; each takes at least one character.
+        left: number of values that may still be shown; each takes at least one character.
     """
     left[0] -= 1
     if left[0] < 0:

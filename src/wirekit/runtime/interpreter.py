@@ -285,25 +285,26 @@ def _run(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
 @inlined
 def _prefixed(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     """Reads bytes with their length in front; gives (where to go on, position)."""
-    size, limit = np.int64(word(code, pc + TWO)), get(reg, word(code, pc + THREE))
+    how, limit = word(code, pc + ONE), get(reg, word(code, pc + TWO))
+    size = np.int64((U(64) - (how & U(op.BIG - 1))) >> THREE)
     if limit - p < size:
-        return _fail(reg, word(code, pc + SIX)), p
-    length = number(get(t, op.DATA), get(t, op.SIZE), get(t, op.TAIL), p, word(code, pc + ONE))
+        return _fail(reg, word(code, pc + FIVE)), p
+    length = number(get(t, op.DATA), get(t, op.SIZE), get(t, op.TAIL), p, how)
     p += size
     present = np.int64(1)
-    if word(code, pc + FOUR) != U(0) and length <= np.int64(word(code, pc + FIVE)):
+    if word(code, pc + THREE) != U(0) and length <= np.int64(word(code, pc + FOUR)):
         length, present = np.int64(0), np.int64(0)
     if length < 0 or length > limit - p:
-        fault = word(code, pc + SEVEN)
-        return _fail(reg, fault if length < 0 and fault != NONE else word(code, pc + EIGHT)), p
-    put(reg, word(code, pc + NINE), p)
-    put(reg, word(code, pc + TEN), length)
-    if word(code, pc + ELEVEN) != NONE:
-        put(reg, word(code, pc + ELEVEN), present)
-    column = word(code, pc + U(12))
+        fault = word(code, pc + SIX)
+        return _fail(reg, fault if length < 0 and fault != NONE else word(code, pc + SEVEN)), p
+    put(reg, word(code, pc + EIGHT), p)
+    put(reg, word(code, pc + NINE), length)
+    if word(code, pc + TEN) != NONE:
+        put(reg, word(code, pc + TEN), present)
+    column = word(code, pc + ELEVEN)
     if column != NONE:
         emit_bytes(t, reg, column, p, length, present)
-    return pc + U(13), p + length
+    return pc + U(12), p + length
 
 
 @inlined
@@ -327,11 +328,11 @@ def _bound(code: Any, reg: Any, p: Any, pc: Any) -> Any:
 @inner
 def _verify(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     """Verifies a checksum; gives where to go on."""
-    hole = np.int64(-1) if word(code, pc + FIVE) == NONE else get(reg, word(code, pc + FIVE))
-    start, end = get(reg, word(code, pc + THREE)), get(reg, word(code, pc + FOUR))
-    which = word(code, pc + TWO)
+    hole = np.int64(-1) if word(code, pc + FOUR) == NONE else get(reg, word(code, pc + FOUR))
+    start, end = get(reg, word(code, pc + TWO)), get(reg, word(code, pc + THREE))
+    which = word(code, pc + SEVEN)
     value = checksum_of(get(t, op.DATA), get(t, op.SIZE), which, start, end, hole, code, pc + NINE)
-    stored = get(reg, word(code, pc + SIX)) & np.int64(word(code, pc + SEVEN))
+    stored = get(reg, word(code, pc + FIVE)) & np.int64(word(code, pc + SIX))
     put(reg, word(code, pc + ONE), np.int64(stored == value))
     return pc + NINE + word(code, pc + EIGHT)
 
@@ -579,12 +580,6 @@ def read_record(code: Any, reg: Any, t: Any, p: Any) -> Any:
             pc += THREE
         elif step == op.FAIL:
             pc = _fail(reg, word(code, pc + ONE))
-        elif step == op.IN_RANGE:
-            value = get(reg, word(code, pc + ONE))
-            if value < np.int64(word(code, pc + THREE)) or value > np.int64(word(code, pc + FOUR)):
-                pc = _fail(reg, word(code, pc + TWO))
-            else:
-                pc += FIVE
         elif step == op.CLEAR:
             last = pc + TWO + TWO * word(code, pc + ONE)
             pc += TWO

@@ -27,15 +27,21 @@ if TYPE_CHECKING:
 
 NONE = -1
 Table = dict[type[Step], tuple[int, str]]
-"""Steps whose words are an opcode and some of their fields, in the order of the interpreter."""
+"""Steps whose words are an opcode and some of their fields, in the order of the interpreter.
+
+``name?`` are two words: whether there is a number, and the number.
+"""
 
 _PLAIN: Table = {
     steps.Let: (op.LET, "symbol to left right"),
+    steps.Clear: (op.CLEAR, "values"),
     steps.Mark: (op.MARK, "to"),
     steps.Seek: (op.SEEK, "at by"),
+    steps.OneOf: (op.ONE_OF, "source fault ranges"),
     steps.Fit: (op.FIT, "count least limit fault"),
     steps.Bound: (op.BOUND, "limit outer size less fault rest record"),
     steps.Close: (op.CLOSE, "limit unless"),
+    steps.Prefixed: (op.PREFIXED, "number limit null? need negative short start length present column"),
     steps.Slice: (op.SLICE, "start length limit"),
     steps.Find: (op.FIND, "decimal limit start length value short line wrong end"),
     steps.Peek: (op.PEEK, "to limit magic"),
@@ -43,8 +49,11 @@ _PLAIN: Table = {
     steps.Gap: (op.GAP, "size"),
     steps.Copy: (op.COPY, "column start length present"),
     steps.IsText: (op.IS_TEXT, "to start length encoding"),
+    steps.Checksum: (op.CHECKSUM, "to start end hole stored mask form"),
+    steps.Call: (op.CALL, "to function start end at"),
     steps.Walk: (op.WALK, "message limit there good first"),
     steps.Pick: (op.PICK, "message slot to present"),
+    steps.Keep: (op.KEEP, "messages"),
 }
 _NUMBERS = {name: at for names in (op.SYMBOLS, ENCODINGS, ASPECTS) for at, name in enumerate(names)}
 
@@ -77,14 +86,9 @@ def words(program: Program, body: Body, entries: list[Column | Repeated]) -> Wor
     """
     places = {id(entry): place_of(at) for at, entry in enumerate(entries)}
     encoder = Encoder(program.reasons, program.constants, places)
-    encoder.code.append(op.FAILED)
-    encoder.body(body)
-    encoder.code.append(op.END)
-    registers = np.zeros(program.registers, np.int64)
-    for value, register in program.constants.items():
-        registers[register] = value
+    code, registers = encoder.encoded(body, program.registers)
     direct = np.array(encoder.direct, np.int64).reshape(-1, 2).T.copy()
-    return Words(unsigned(encoder.code), registers, (direct[0], direct[1]), entries, encoder.functions)
+    return Words(code, registers, (direct[0], direct[1]), entries, encoder.functions)
 
 
 def is_direct(entry: Column | Repeated) -> bool:
@@ -115,6 +119,16 @@ class Encoder:
         self.direct: list[tuple[int, int]] = []
         self.functions: list[Function] = []
         self.handlers: list[list[int]] = []  # words that name the place of each handler around, to be filled in
+
+    def encoded(self, body: Body, registers: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The words of a whole program, and what its registers hold in the beginning."""
+        self.put(op.FAILED)
+        self.body(body)
+        self.put(op.END)
+        values = np.zeros(registers, np.int64)
+        values[[*self.constants]] = [*self.constants.values()]
+        # Without sign, as an index that has none need not be looked at.
+        return np.array([word & 0xFFFFFFFFFFFFFFFF for word in self.code], np.uint64), values
 
     def body(self, body: Body) -> None:
         for step in folded(body, self.constants):
@@ -150,24 +164,45 @@ class Encoder:
             self.put(self.column(column), 0)
 
     def operands(self, step: Step, names: str) -> None:
-        """The words of some fields of a step; None where there is nothing."""
+        """The words of some fields of a step."""
         for name in names.split():
-            value = getattr(step, name)
-            match value:
-                case int():
-                    self.put(int(value))
-                case None:
-                    self.put(0 if name == "number" else NONE)  # a number that is not written
-                case str():
-                    self.put(_NUMBERS[value])
-                case bytes():
-                    self.put(len(value), *value)
-                case Fault():
-                    self.put(self.fault(value))
-                case ir.Number():
-                    self.put(self.how(value))
-                case _:
-                    self.put(self.column(value))
+            value = getattr(step, name.removesuffix("?"))
+            if name == "form":
+                which, parameters = checksum_words(value)
+                self.put(which, len(parameters), *parameters)
+            elif name[-1] == "?":
+                self.put(int(value is not None), value or 0)
+            elif value is None and name == "number":  # one that is not written
+                self.put(0)
+            else:
+                self.operand(value)
+
+    def operand(self, value: Any) -> None:
+        """The words of a field of a step; of several things, how many there are, and their words."""
+        match value:
+            case int():
+                self.put(int(value))
+            case None:
+                self.put(NONE)
+            case str():
+                self.put(_NUMBERS[value])
+            case bytes():
+                self.put(len(value), *value)
+            case tuple():
+                for each in value:
+                    self.operand(each)
+            case list() | dict():
+                self.put(len(value))
+                self.operand(tuple(value.items() if isinstance(value, dict) else value))
+            case Fault():
+                self.put(self.fault(value))
+            case ir.Number():
+                self.put(self.how(value))
+            case Column() | Repeated():
+                self.put(self.column(value))
+            case _:
+                self.put(len(self.functions))
+                self.functions.append(value)
 
     def how(self, number: ir.Number) -> int:
         return how(number)
@@ -179,10 +214,6 @@ class Encoder:
             self.operands(step, plain[1])
             return
         match step:
-            case steps.Clear():
-                self.put(op.CLEAR, len(step.values))
-                for register, value in step.values.items():
-                    self.put(register, value)
             case steps.Test():
                 self.test(step)
             case steps.Switch():
@@ -192,24 +223,11 @@ class Encoder:
                 behind = self.hole()
                 self.put(op.FAIL, self.fault(step.fault))
                 self.code[behind] = self.here()
-            case steps.OneOf(ranges=[(low, high)]):
-                self.put(op.IN_RANGE, step.source, self.fault(step.fault), low, high)
-            case steps.OneOf():
-                self.put(op.ONE_OF, step.source, self.fault(step.fault), len(step.ranges))
-                for low, high in step.ranges:
-                    self.put(low, high)
-            case steps.Call():
-                self.put(op.CALL, step.to, len(self.functions), step.start, step.end, step.at)
-                self.functions.append(step.function)
             case _:
                 self.more(step)
 
     def more(self, step: Step) -> None:
         match step:
-            case steps.Prefixed():
-                self.put(op.PREFIXED, how(step.number), step.number.size, step.limit)
-                self.put(int(step.null is not None), step.null or 0)
-                self.operands(step, "need negative short start length present column")
             case steps.Varint(number=ir.Number(form=VarintForm() as form)):
                 self.put(op.VARINT, step.to, step.limit, form.groups, form.bits, op.FORMS.index(form.kind))
                 self.operands(step, "column short wrong")
@@ -220,19 +238,10 @@ class Encoder:
             case steps.Emit():
                 self.put(op.EMIT_ABSENT)
                 self.operands(step, "column value present")
-            case steps.Checksum():
-                which, parameters = checksum_words(step.form)
-                self.put(op.CHECKSUM, step.to, which)
-                self.operands(step, "start end hole stored mask")
-                self.put(len(parameters), *parameters)
             case steps.Loop():
                 self.loop(step)
             case steps.Try():
                 self.attempt(step)
-            case steps.Keep():
-                self.put(op.KEEP, len(step.messages))
-                for message, there in step.messages:
-                    self.put(message, there)
             case _:
                 raise NotImplementedError(type(step).__name__)
 
@@ -332,7 +341,7 @@ class Encoder:
             self.handled(self.handlers.pop())
             self.put(op.CUT, step.start, step.gap)
             self.outer_handler()
-            self.undo(step.undo)
+            self.operand(step.undo)
             self.code[end] = self.here()
             self.put(op.HANDLER)
             self.outer_handler()
@@ -352,13 +361,9 @@ class Encoder:
         self.handled(holes)
         self.put(op.CAUGHT, step.start, step.gap)
         self.outer_handler()
-        self.undo(step.undo)
+        self.operand(step.undo)
         self.body(step.otherwise)
         self.code[end] = self.here()
-
-    def undo(self, entries: list[Repeated | Column]) -> None:
-        """The entries that take back what they have."""
-        self.put(len(entries), *(self.column(entry) for entry in entries))
 
 
 def fault_word(fault: Fault, reasons: list[Reason]) -> int:
@@ -382,8 +387,3 @@ def checksum_words(form: Form) -> tuple[int, list[int]]:
             flags = int(form.refin), form.first, 64 - form.width, int(form.refin != form.refout)
             return op.CRC, [*flags, form.width, form.xorout, *form.table]
     return op.TWO_SUMS, [form.size, form.modulus, form.first, form.bits]
-
-
-def unsigned(code: list[int]) -> NDArray[Any]:
-    """Words without sign, as an index that has none need not be looked at."""
-    return np.array([word & 0xFFFFFFFFFFFFFFFF for word in code], np.uint64)

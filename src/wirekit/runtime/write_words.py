@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from wirekit.compiler import ir
 from wirekit.program import write_steps as steps
 from wirekit.program.calls import Function
@@ -24,10 +22,19 @@ _PLAIN: words.Table = words.Encoder.plain | {
     steps.Take: (op.TAKE, "column index to default absent null low high wrong number"),
     steps.Look: (op.LOOK, "column index to there"),
     steps.Was: (op.WAS, "to verdict column index low high wrong"),
+    steps.AnyOf: (op.ANY_OF, "to index given columns"),
+    steps.Bytes: (
+        op.BYTES,
+        "column index start length absent null outside verdict lost number nothing? most over copy",
+    ),
     steps.CopyBytes: (op.COPY_BYTES, "column start length"),
+    steps.OneLine: (op.ONE_LINE, "column start length fault lines end"),
     steps.Text: (op.TEXT, "value"),
     steps.Digits: (op.DIGITS, "source"),
     steps.Store: (op.STORE, "number source at"),
+    steps.Insert: (op.INSERT, "number source at marks"),
+    steps.Join: (op.JOIN, "number parts"),
+    steps.Sum: (op.SUM, "to start end form"),
     steps.Reserve: (op.RESERVE, "size"),
     steps.Begins: (op.BEGINS, "to start value"),
     steps.Elements: (op.ELEMENTS, "column index at end there absent null"),
@@ -56,14 +63,9 @@ def place_of(slot: int) -> int:
 def write_words(program: WriteProgram) -> WriteWords:
     """The words of a write program."""
     encoder = _Encoder(program)
-    encoder.code.append(opcodes.FAILED)
-    encoder.body(program.steps)
-    encoder.code.append(opcodes.END)
-    registers = np.zeros(max(program.registers, FIRST_FREE), np.int64)
-    for value, register in program.constants.items():
-        registers[register] = value
+    code, registers = encoder.encoded(program.steps, max(program.registers, FIRST_FREE))
     registers[program.stamps] = -1
-    return WriteWords(words.unsigned(encoder.code), registers, encoder.functions)
+    return WriteWords(code, registers, encoder.functions)
 
 
 class _Encoder(words.Encoder):
@@ -84,30 +86,6 @@ class _Encoder(words.Encoder):
 
     def more(self, step: Step) -> None:
         match step:
-            case steps.AnyOf():
-                self.put(op.ANY_OF, step.to, step.index, int(step.given), len(step.columns))
-                self.put(*(self.column(column) for column in step.columns))
-            case steps.Bytes():
-                self.put(op.BYTES)
-                self.operands(step, "column index start length absent null outside verdict lost number")
-                self.put(int(step.nothing is not None), step.nothing or 0)
-                self.operands(step, "most over copy")
-            case steps.OneLine():
-                self.put(op.ONE_LINE)
-                self.operands(step, "column start length fault")
-                self.put(0x0A if step.lines else NONE)
-                self.operands(step, "end")
-            case steps.Insert():
-                self.put(op.INSERT)
-                self.operands(step, "number source at")
-                self.put(len(step.marks), *step.marks)
-            case steps.Join():
-                self.put(op.JOIN, how(step.number), len(step.parts))
-                for register, shift in step.parts:
-                    self.put(register, shift)
-            case steps.Sum():
-                which, parameters = words.checksum_words(step.form)
-                self.put(op.SUM, step.to, which, step.start, step.end, len(parameters), *parameters)
             case steps.Each():
                 top = self.here()
                 self.put(opcodes.TEST + opcodes.SYMBOLS.index("<"), step.at, step.end)

@@ -314,11 +314,11 @@ def _was(code: Any, reg: Any, t: Any, pc: Any) -> Any:
 @inner
 def _has_line(code: Any, pc: Any, data: Any, start: Any, length: Any) -> bool:
     """Whether text holds a byte that it must not, or with the delimiter behind it, that delimiter earlier."""
-    wrong = word(code, pc)
+    lines = word(code, pc) != U(0)
     pc += ONE
     size = np.int64(word(code, pc))
     for at in range(length):
-        if U(data[start + at]) == wrong:
+        if lines and data[start + at] == 0x0A:
             return True
         same = True
         for index in range(size):
@@ -542,9 +542,9 @@ def _record(code: Any, reg: Any, t: Any, p: Any) -> Any:
         elif step == op.WAS:
             pc = _was(code, reg, t, pc)
         elif step == op.SUM:
-            start, end = get(reg, word(code, pc + THREE)), get(reg, word(code, pc + FOUR))
+            start, end = get(reg, word(code, pc + TWO)), get(reg, word(code, pc + THREE))
             out, size = get(t, op.OUT), get(t, op.OUT_SIZE)
-            value = checksum_of(out, size, word(code, pc + TWO), start, end, -1, code, pc + SIX)
+            value = checksum_of(out, size, word(code, pc + FOUR), start, end, -1, code, pc + SIX)
             put(reg, word(code, pc + ONE), value)
             pc += SIX + word(code, pc + FIVE)
         elif step == op.UNREAD:
@@ -570,12 +570,6 @@ def _record(code: Any, reg: Any, t: Any, p: Any) -> Any:
         elif step == op.EACH:
             put(reg, word(code, pc + ONE), get(reg, word(code, pc + ONE)) + 1)
             pc = word(code, pc + TWO)
-        elif step == opcodes.IN_RANGE:
-            value = get(reg, word(code, pc + ONE))
-            if value < np.int64(word(code, pc + THREE)) or value > np.int64(word(code, pc + FOUR)):
-                pc = _fail(reg, word(code, pc + TWO))
-            else:
-                pc += FIVE
         elif step == opcodes.SEEK:
             p = get(reg, word(code, pc + ONE)) + np.int64(word(code, pc + TWO))
             pc += THREE

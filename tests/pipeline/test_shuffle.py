@@ -79,7 +79,7 @@ def test_each_row_is_in_one_window(size: int, most: int | None, tmp_path: Path) 
 
 
 def test_long_flows_come_first_and_those_of_one_place_are_followed_together(tmp_path: Path) -> None:
-    sizes = {5: 3, 6: 40, 7: 20, 8: 2}
+    sizes = {5: 3, 6: 40, 7: 20, 8: 2, 9: 1}
     rows = [packet(flow, 0, 0, 0, b"x" * 100) for flow, count in sizes.items() for _ in range(count)]
     files = written([(Input(0, "", "", 0, 0), rows)], tmp_path, 1)
     own = 100 + HEADER
@@ -87,10 +87,18 @@ def test_long_flows_come_first_and_those_of_one_place_are_followed_together(tmp_
         Share(0, 6),
         Share(1, 7),
         Share(0, None, (6,)),
-        Share(1, None, (7,)),
         Share(2),
     ]
     assert shares(files, PLACES, None) == [Share(0), Share(1), Share(2)]
+
+
+def test_places_without_packets_have_no_share(tmp_path: Path) -> None:
+    rows = [packet(flow, 0, 0, 0, b"x" * 100) for flow in (2, 2, 5, 7)]
+    file = Input(0, "", "", 0, 0)
+    shared = written([(file, rows)], tmp_path / "shared", 1 << 20)
+    own = written([(file, rows)], tmp_path / "own", 1)
+    assert shares(shared, PLACES, None) == shares(own, PLACES, None) == [Share(1), Share(2)]
+    assert shares(own, PLACES, 1) == [Share(2, 2), Share(2, 5), Share(1, 7)]
 
 
 def test_files_have_so_many_bytes_at_most(tmp_path: Path) -> None:

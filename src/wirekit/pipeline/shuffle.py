@@ -39,6 +39,7 @@ class ShuffleFile(NamedTuple):
         first, last: times in microseconds since the epoch; without a segment, the latest and the earliest possible.
         size: number of bytes passed on.
         large: (flow, bytes) of each flow with a batch of its own; other flows share batches by their number.
+        places: the places with packets of other flows.
     """
 
     name: str
@@ -49,6 +50,7 @@ class ShuffleFile(NamedTuple):
     last: int
     size: int
     large: Sequence[Sequence[int]]
+    places: Sequence[int]
 
 
 class Share(NamedTuple):
@@ -124,8 +126,9 @@ def _write(file: Input, batches: list[pa.RecordBatch], store: Folder, name: str,
     times = rows["ts_us"].filter(rows["note"].is_null())
     first, last = (pc.min(times).as_py(), pc.max(times).as_py()) if len(times) else (_EVER, -_EVER)
     own = [(int(flows[each]), int(sizes[each])) for each in large]
+    shared = np.unique(place[place < places]).tolist()
     return ShuffleFile(
-        name, file.capture, file.number, rows["position"][0].as_py(), first, last, written, own
+        name, file.capture, file.number, rows["position"][0].as_py(), first, last, written, own, shared
     )  # fmt: skip
 
 
@@ -134,8 +137,8 @@ def _sizes(rows: pa.Table) -> np.ndarray:
     return pc.fill_null(pc.binary_length(rows["payload"]), 0).to_numpy() + HEADER
 
 
-def shares(files: Iterable[ShuffleFile], places: int, most: int | None) -> list[Share]:
-    """The shares of all tasks; the largest shares come first.
+def shares(files: Sequence[ShuffleFile], places: int, most: int | None) -> list[Share]:
+    """The shares of all tasks; the largest shares come first. A place without packets has no share.
 
     Args:
         files: all files.
@@ -148,10 +151,11 @@ def shares(files: Iterable[ShuffleFile], places: int, most: int | None) -> list[
             sizes[flow] = sizes.get(flow, 0) + size
     long = [flow for flow, size in sizes.items() if most is not None and size >= most]
     long.sort(key=lambda flow: -sizes[flow])
+    used = {flow % places for flow in sizes.keys() - long}.union(*(file.places for file in files))
     apart = [tuple(flow for flow in long if flow % places == place) for place in range(places)]
     return [
         *(Share(flow % places, flow) for flow in long),
-        *(Share(place, None, apart[place]) for place in range(places)),
+        *(Share(place, None, apart[place]) for place in sorted(used)),
     ]
 
 

@@ -219,19 +219,20 @@ def _splits(spark: SparkSession, file: Input, on_spark: Callable[[Task], OnSpark
 
     def walks(ranges: Sequence[Range]) -> list[Walked | None]:
         walk = on_spark(functools.partial(walk_ranges, file, ranges))
-        return [loads(json.loads(row)) for row in _by_number(spark, len(ranges), walk)]
+        most = spark.sparkContext.defaultParallelism * WAVES
+        return [loads(json.loads(row)) for row in _by_number(spark, len(ranges), walk, most)]
 
     return splits(file, PARTITION_BYTES, walks)
 
 
-def _by_number(spark: SparkSession, count: int, function: OnSpark) -> list[str]:
-    """What tasks say of which each gets its number.
+def _by_number(spark: SparkSession, count: int, function: OnSpark, most: int | None = None) -> list[str]:
+    """The results of a function for the numbers below a count, in a task each or in ``most`` tasks.
 
-    As an RDD: with a DataFrame each task takes twice the processor time besides what it does, 70 ms.
+    As an RDD: with a DataFrame each task takes twice the processor time besides its work, 70 ms.
     """
     if not count:
         return []
-    return spark.sparkContext.parallelize(range(count), count).mapPartitions(function).collect()
+    return spark.sparkContext.parallelize(range(count), min(count, most or count)).mapPartitions(function).collect()
 
 
 def _task(task: Task, job: Job, attempts: str, around: Callable[[Task], Task] | None) -> OnSpark:

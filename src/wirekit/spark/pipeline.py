@@ -1,12 +1,11 @@
-"""The driver on Spark: a task reads whole captures, as the serial driver does; one that dominates is shuffled by flow.
+"""The driver on Spark: tasks read whole captures, as the serial driver does; a dominating capture is shuffled by flow.
 
-A capture is shuffled if one task would read it while the others have nothing left to do. Its packets are read in
-parallel then, and each task follows its flows, on the road that the capture would take as a whole.
+A capture is shuffled if one task would still read it when all other tasks have ended. Several tasks then read its
+packets in parallel, and each further task follows some of its flows, on the road that the whole capture would take.
 
-Neither Spark's shuffle nor its writer is used, so that no packet and no row goes through the JVM. Each task writes its
-files itself, those of packets (``wirekit.pipeline.shuffle``) and Parquet, into a directory of its attempt, and gives
-Spark one row that lists them; the driver publishes the Parquet files of the manifests that came back. This needs a
-directory that all workers see.
+Spark's own shuffle and writer are not used, so that no packet and no row passes through the JVM. Each task writes its
+files of packets (``wirekit.pipeline.shuffle``) and Parquet files into a directory of its attempt, and returns one row
+that lists them. The driver publishes the Parquet files of the returned manifests. All workers must see the directory.
 """
 
 from __future__ import annotations
@@ -54,19 +53,18 @@ WAVES = 4
 LEAST_SPLIT = 4 << 20
 """Bytes of a capture below which the shuffle takes longer than the capture."""
 FILE_BYTES = 1 << 14
-"""As how many bytes opening a file counts."""
+"""The number of bytes that opening a file counts as."""
 POLL_SECONDS = 0.2
 SHUFFLING, FOLLOWING = "reading packets", "following connections"
 DECODING = "decoding long connections"
 """Stages of captures that are shuffled. The first counts as half of their bytes, the others as the other half."""
 WINDOW = 32 << 20
-"""Bytes of shuffled packets that a task writes together, and that one follows at once."""
+"""Bytes of shuffled packets in a file, and in a window of the task that follows them."""
 AT_ONCE = 64 << 20
-"""Bytes of a long connection that are decoded by the task that follows it; the others are left to other tasks, of
-which each decodes as many at least."""
+"""Bytes of a long connection that the task that follows it decodes; each further task decodes at least as many."""
 
 LEAD = 1.5
-"""How many times as much processor time a capture takes by columns if it is shuffled, about."""
+"""The processor time of a shuffled capture by columns, in relation to that of the same capture in one task."""
 
 Item = TypeVar("Item")
 
@@ -74,17 +72,17 @@ Group = tuple[Input, ...]
 """The files of a capture, or a stored file."""
 
 Task = Callable[[Job, str, Iterable[int]], Iterable[str]]
-"""What a task of Spark does: job, folder of attempts, and its number; it gives the manifest of what it wrote, or
-another text that says what it found."""
+"""A task of Spark: takes a job, the folder of attempts, and the numbers of tasks; returns a text for each number, such
+as the manifest of the files it wrote."""
 
 OnSpark = Callable[[Iterable[int]], Iterable[str]]
-"""The same, as Spark calls it."""
+"""A task as Spark calls it, with the numbers alone."""
 
 Part = tuple[Group, Split | None]
-"""What a task reads to shuffle it: some files, or a part of one."""
+"""The files, or the part of a file, whose packets a task reads."""
 
 Run = tuple[int, list[Unit]]
-"""A flow, and units of it that one task decodes."""
+"""A flow, and the units of it that one task decodes."""
 
 
 def run(
@@ -101,22 +99,22 @@ def run(
     rotating: bool = False,
     idle_us: int = IDLE_US,
 ) -> Result:
-    """Makes the tables of the captures; the same as ``wirekit.pipeline.serial.run`` makes.
+    """Writes the tables of the captures, the same tables as ``wirekit.pipeline.serial.run``.
 
     Args:
-        job: what to do.
+        job: the inputs, and how protocols are chosen.
         output: the lake: a directory that all workers see, or the URI of a prefix.
-        spark: a session as ``wirekit.spark.session.session`` gives it.
-        progress: is told how far the run is: as tasks report it, or in object stores as they end.
-        around: gives what each task does instead, from what it would do.
-        shuffled: whether captures are shuffled by flow; None for those that would keep one task busy alone.
-        bundle: bytes of captures that are committed together, about; by default what keeps all cores busy, and then no
-            capture is cut: one task reads what a bundle has of a capture that other bundles have, too.
-        replace: whether what the lake has is replaced, when all is complete.
-        form, rotating, idle_us: of the tables, see ``publish``.
+        spark: a session of ``wirekit.spark.session.session``.
+        progress: receives the progress, as tasks report it; in object stores, as tasks end.
+        around: wraps each task, for tests.
+        shuffled: whether captures are shuffled by flow; None for the captures that would keep one task busy alone.
+        bundle: bytes of captures that are committed together, about. By default a bundle keeps all cores busy, and no
+            capture is cut: one task reads the files of a bundle that belong to a capture of several bundles.
+        replace: whether the new tables replace those of the lake once they are complete.
+        form, rotating, idle_us: see ``publish``.
 
     Raises:
-        Misuse: ``output`` has files that wirekit did not write, or was written with other options.
+        Misuse: ``output`` contains files that wirekit did not write, or was written with other options.
     """
     cores = spark.sparkContext.defaultParallelism
 
@@ -131,13 +129,13 @@ def run(
         size = sum(map(_size, split))
 
         def watched(stage: str, total: int, begin: int, end: int) -> AbstractContextManager[None]:
-            """Tells how far a stage is whose tasks do so many bytes; begin and end are bytes of the bundle."""
+            """Reports the progress of a stage of ``total`` bytes, from ``begin`` to ``end`` of the bundle's bytes."""
 
-            def told(share: float) -> None:
+            def show(share: float) -> None:
                 reached(stage, begin + int((end - begin) * share))
 
             share = lambda: min(reported(attempts, stage) / max(total, 1), 1)  # noqa: E731
-            return _watched(spark, None if progress is None else told, share)
+            return _watched(spark, None if progress is None else show, share)
 
         if tasks:
             with watched(READING, part.size - size, 0, part.size - size):
@@ -148,7 +146,7 @@ def run(
             reached(READING, part.size - size)
         if split:
             count = max(cores, -(-size // PARTITION_BYTES))
-            # The packets have the numbers that these captures have without the others.
+            # In the packets, captures are numbered without those that are not shuffled.
             alone = dataclasses.replace(part, inputs=renumbered(split), continuations={})
             on_spark = functools.partial(_task, job=alone, attempts=attempts, around=around)
             parts = _parts(spark, alone, on_spark)
@@ -201,18 +199,18 @@ def run(
 
 
 def _parts(spark: SparkSession, job: Job, on_spark: Callable[[Task], OnSpark]) -> list[Part]:
-    """What each task reads of the captures: a part of a large file, or small files together."""
+    """The part of each task that reads packets: a part of a large file, or several small files."""
     parts: list[Part] = []
     others: list[Group] = []
     for file in job.inputs:
-        found = _splits(spark, file, on_spark) if by_columns(file.size, job.road) else []
-        parts += (((file,), each) for each in found)
-        others += [] if found else [(file,)]
+        splits = _splits(spark, file, on_spark) if by_columns(file.size, job.road) else []
+        parts += (((file,), each) for each in splits)
+        others += [] if splits else [(file,)]
     return [*parts, *((files, None) for files in bundles(others))]
 
 
 def _splits(spark: SparkSession, file: Input, on_spark: Callable[[Task], OnSpark]) -> list[Split]:
-    """The parts of a large file; none of one that a task reads as a whole."""
+    """The parts of a large file; empty if one task reads the whole file."""
     if file.size < 2 * PARTITION_BYTES:
         return []
     from wirekit.road.splits import loads, splits
@@ -240,14 +238,14 @@ def _task(task: Task, job: Job, attempts: str, around: Callable[[Task], Task] | 
 
 
 def _settled(task: Task, job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:
-    """Runs a task. Spark collects garbage behind each, which takes 0.1 s if it has to look at all modules."""
+    """Runs a task, then freezes its objects: Spark collects garbage after each task, 0.1 s for all modules."""
     yield from task(job, attempts, numbers)
     gc.collect()
     gc.freeze()
 
 
 def bundle_bytes(groups: Sequence[Group], cores: int) -> int:
-    """Bytes of a bundle that keeps all cores busy: of ``WAVES`` tasks a core, which read one capture at least.
+    """Bytes of a bundle that keeps all cores busy: ``WAVES`` tasks for each core, with at least one capture each.
 
     >>> bundle_bytes([], 800) >> 30
     200
@@ -257,33 +255,33 @@ def bundle_bytes(groups: Sequence[Group], cores: int) -> int:
 
 
 def dominating(groups: Sequence[Group], road: str, cores: int) -> list[Group]:
-    """The captures that one task would still read when all others are done.
+    """The captures that one task would still read when all other tasks have ended.
 
     Args:
-        groups: all of a bundle.
-        road: as in ``Job``.
-        cores: tasks that run at once.
+        groups: the captures and stored files of a bundle.
+        road: the road of the job.
+        cores: the number of tasks that run at once.
     """
     share = sum(_size(each) for each in groups) / cores
-    found = []
+    large = []
     for group in groups:
         size = _size(group)
         # By objects a task holds all packets of a capture in memory.
         most = max(LEAD * share, PARTITION_BYTES) if by_columns(size, road) else min(share, PARTITION_BYTES)
         if group[0].kind == CAPTURE and size > max(most, LEAST_SPLIT):
-            found.append(group)
-    return found
+            large.append(group)
+    return large
 
 
 def packed(groups: Sequence[Group], count: int) -> list[list[Group]]:
-    """The groups of so many tasks at most, of about the same size; large ones come first."""
+    """Distributes groups to at most ``count`` tasks of about the same size; the largest task comes first."""
     if not groups:
         return []
     tasks: list[tuple[int, int, list[Group]]] = [(0, number, []) for number in range(min(count, len(groups)))]
     for group in sorted(groups, key=_size, reverse=True):
         size, number, files = tasks[0]
         files.append(group)
-        # An empty file takes time, too.
+        # Opening a file takes time, even an empty one.
         heapq.heapreplace(tasks, (size + _size(group) + FILE_BYTES, number, files))
     return [files for _, _, files in sorted(tasks, reverse=True)]
 
@@ -293,13 +291,13 @@ def _size(group: Group) -> int:
 
 
 def read_whole(tasks: Sequence[Sequence[Group]], job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:
-    """Reads the captures and stored files of the tasks whose numbers come in; gives their manifests.
+    """Reads the captures and stored files of some tasks; returns their manifests.
 
     Args:
-        tasks: of each task, what it reads.
+        tasks: the captures and stored files of all tasks.
         job: the job of the bundle.
         attempts: the folder of attempts.
-        numbers: the numbers.
+        numbers: the numbers of the tasks.
     """
     for number in numbers:
         with Sink(attempts, number, _attempt("whole", number)) as sink:
@@ -307,33 +305,32 @@ def read_whole(tasks: Sequence[Sequence[Group]], job: Job, attempts: str, number
 
 
 def walk_ranges(file: Input, ranges: Sequence[Range], job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:
-    """Walks over the ranges of a large file whose numbers come in.
+    """Walks over some ranges of a large file.
 
     Args:
         file: the file.
         ranges: all of its ranges.
-        job: not looked at.
-        attempts: not looked at.
-        numbers: the numbers.
+        job, attempts: ignored.
+        numbers: the numbers of the ranges.
     """
     from wirekit.road.splits import walk
 
     for number in numbers:
-        found = walk(file.path, file.size, ranges[number])
-        yield json.dumps(None if found is None else found.dumps())
+        walked = walk(file.path, file.size, ranges[number])
+        yield json.dumps(None if walked is None else walked.dumps())
 
 
 def read_parts(
     parts: Sequence[Part], places: int, size: int, job: Job, attempts: str, numbers: Iterable[int]
 ) -> Iterator[str]:
-    """Reads the parts whose numbers come in, and writes their packets for those that follow flows.
+    """Reads the packets of some parts, and writes them for the tasks that follow flows.
 
     Args:
-        parts: of each task, what it reads.
-        places, size: as of ``write_files``.
-        job: with the captures that are shuffled, and no others.
+        parts: the parts of all tasks.
+        places, size: see ``write_files``.
+        job: a job of the shuffled captures alone.
         attempts: the folder of attempts.
-        numbers: the numbers.
+        numbers: the numbers of the parts.
     """
     for number in numbers:
         files, split = parts[number]
@@ -348,7 +345,7 @@ def read_parts(
 
 
 def _attempt(what: str, number: int) -> str:
-    """A name that no other attempt has."""
+    """A unique name for an attempt."""
     context = TaskContext.get()
     return f"{what}-{number:05}-{context.attemptNumber() if context else 0}-{uuid.uuid4().hex}"
 
@@ -359,26 +356,26 @@ def follow_share(
     columns: bool,
     window: int,
     before: int | None,
-    found: Sequence[Share],
+    of_tasks: Sequence[Share],
     job: Job,
     attempts: str,
     numbers: Iterable[int],
 ) -> Iterator[str]:
-    """Follows the shares whose numbers come in; gives their manifests, and what is left of long flows.
+    """Follows the flows of some shares; returns their manifests, and the outstanding units of long flows.
 
     Args:
-        files: the packets.
-        places: as of ``write_files``.
-        columns: whether they are followed by columns.
-        window: bytes that are followed at once.
-        before: those of a long flow that are decoded here; None for all.
-        found: the shares.
-        job: with the captures that are shuffled, and no others.
+        files: the files of packets.
+        places: see ``write_files``.
+        columns: whether columns follow the flows.
+        window: bytes of a window.
+        before: bytes of a long flow that are decoded here; None for all.
+        of_tasks: the shares of all tasks.
+        job: a job of the shuffled captures alone.
         attempts: the folder of attempts.
-        numbers: the numbers.
+        numbers: the numbers of the shares.
     """
     for number in numbers:
-        share = found[number]
+        share = of_tasks[number]
         packets = _reporting(
             windows(files, share, attempts, places, window),
             lambda each: each.rows.nbytes,
@@ -404,13 +401,13 @@ def follow_share(
 
 
 def decode_units(runs: Sequence[Run], job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:
-    """Decodes the units of the runs whose numbers come in.
+    """Decodes the units of some runs.
 
     Args:
-        runs: of each task, its units.
-        job: with the captures that are shuffled, and no others.
+        runs: the units of all tasks.
+        job: a job of the shuffled captures alone.
         attempts: the folder of attempts.
-        numbers: the numbers.
+        numbers: the numbers of the runs.
     """
     from wirekit.road import deferred
 
@@ -421,7 +418,7 @@ def decode_units(runs: Sequence[Run], job: Job, attempts: str, numbers: Iterable
 
 
 def _reporting(each_of: Iterable[Item], size: Callable[[Item], int], done: Callable[[int], None]) -> Iterator[Item]:
-    """The same items, each reported when the next one is asked for."""
+    """Passes items on; reports the size of the items so far when the next one is requested."""
     total = 0
     for each in each_of:
         yield each
@@ -444,15 +441,15 @@ def _runs(long: Sequence[Outstanding]) -> list[Run]:
 
 
 @contextmanager
-def _watched(spark: SparkSession, told: Callable[[float], None] | None, share: Callable[[], float]) -> Iterator[None]:
-    """Tells again and again which share is done of the job that the block runs.
+def _watched(spark: SparkSession, show: Callable[[float], None] | None, share: Callable[[], float]) -> Iterator[None]:
+    """Reports the progress of the Spark job that the block runs, as a share from 0 to 1.
 
     Args:
         spark: the session.
-        told: is told the share; nothing is looked at without it.
-        share: what the tasks say; counts where it is more than the share of those that have ended.
+        show: receives the share; nothing is watched without it.
+        share: the share that tasks have reported; the share of ended tasks counts if it is larger.
     """
-    if told is None:
+    if show is None:
         yield
         return
     context = spark.sparkContext
@@ -467,8 +464,8 @@ def _watched(spark: SparkSession, told: Callable[[float], None] | None, share: C
             jobs = [job for job in map(tracker.getJobInfo, tracker.getJobIdsForGroup(group)) if job is not None]
             stages = [tracker.getStageInfo(stage) for job in jobs for stage in job.stageIds]
             shares = (stage.numCompletedTasks / stage.numTasks for stage in stages if stage is not None)
-            most = max(most, share(), *shares)  # a task that is run again begins anew
-            told(most)
+            most = max(most, share(), *shares)  # a task that is run again begins at 0
+            show(most)
 
     thread = threading.Thread(target=watch, name="wirekit-progress", daemon=True)
     thread.start()

@@ -77,7 +77,7 @@ def test_a_followed_stream_that_lacks_bytes_is_refused_at_its_line() -> None:
         read_input("".join(lines[:6] + lines[7:]).encode())
     with pytest.raises(Misuse, match="bytes are missing in the capture"):
         read_input("".join([*lines[:8], "[16 bytes missing in capture file]\n", *lines[8:]]).encode())
-    with pytest.raises(Misuse, match="no line of a followed stream"):
+    with pytest.raises(Misuse, match="not a line of a followed stream"):
         read_input("".join([*lines[:8], "something else\n", *lines[8:]]).encode())
 
 

@@ -351,7 +351,11 @@ def _of_section(
     for row in np.flatnonzero(~good):
         errors.append(_refused(rows, int(row), begin, "block_total_length_again", "disagrees with block_total_length"))
     for row in places[numbers >= known]:
-        errors.append(_refused(rows, int(row), begin, "body.interface_id", "is of no interface described before it"))
+        errors.append(
+            _refused(
+                rows, int(row), begin, "body.interface_id", "belongs to an interface that is not described before it"
+            )
+        )
     places, numbers = places[numbers < known], numbers[numbers < known]
     content = rows["body.data"].take(pa.array(places)).cast(pa.large_binary())
     high, low = (_numbers(rows, f"body.timestamp_{half}")[places].astype(np.uint64) for half in ("high", "low"))

@@ -147,11 +147,11 @@ def plan_bundles(
             fresh.append(Part(capture, behind, continues=True, goes_on=rotating))
         elif _are_present(numbers, commits, present):
             again |= numbers
-            plan.notes.append(f"{files[0].name}: read again with all of its bundle, as it has more or changed files")
+            plan.notes.append(f"{files[0].name}: read again with its whole bundle, because it has new or changed files")
         else:
             fresh.append(_part(_added(files, known), goes_on=rotating))
             plan.notes.append(
-                f"{fresh[-1].capture}: a capture of its own, as files before it are not among the inputs any more"
+                f"{fresh[-1].capture}: read as a separate capture, because earlier files are no longer among the inputs"
             )
     again = _connected(again, groups, known)
     if not _are_present(again, commits, present):

@@ -85,7 +85,7 @@ def cut(line: Line, step: int, layout: Layout) -> bytes:
     if fit and (step == count or is_column(line.text[fit[1] :], count)):
         return fit[0]
     have, end = ends[-1]
-    raise damaged(line, end, f"{have} bytes of hex where the offsets tell {count if have != count else step}")
+    raise damaged(line, end, f"{have} bytes of hex, but by the offsets {count if have != count else step}")
 
 
 def cut_last(line: Line, layout: Layout) -> bytes:

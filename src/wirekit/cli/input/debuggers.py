@@ -40,14 +40,14 @@ def read_gdb(text: str) -> Input | None:
             continue
         match = _GDB.fullmatch(line)
         if match is None:
-            raise wrong_in_line(number, line, 0, "no line of gdb's x command with hexadecimal or decimal numbers")
+            raise wrong_in_line(number, line, 0, "not a line of gdb's x command with hexadecimal or decimal numbers")
         address, words = int(match["address"], 16), _CHARACTER.sub("", match["words"]).split()
         width = len(words[0]) - 2 if words[0].startswith("0x") else 0
         if not data:
             begin, size = address, width
         same = width == size and all(word.startswith("0x") and len(word) == size + 2 for word in words if size)
         if not same or size not in (0, 2, 4, 8, 16):
-            raise wrong_in_line(number, line, match.start("words"), "words that are not of one size (x/xb gives bytes)")
+            raise wrong_in_line(number, line, match.start("words"), "words of different sizes (x/xb prints bytes)")
         if address != begin + len(data):
             raise wrong_in_line(number, line, 0, f"the address should be {begin + len(data):#x}")
         for word in words:
@@ -80,7 +80,7 @@ def read_windbg(text: str) -> Input | None:
         if match is None:
             if not data and _PROMPT.fullmatch(line):
                 continue
-            raise wrong_in_line(number, line, 0, "no line of WinDbg's db, dw, dd or dq")
+            raise wrong_in_line(number, line, 0, "not a line of WinDbg's db, dw, dd or dq")
         words = re.split("[ -]", match["words"].replace("`", ""))
         address = int(match["address"].replace("`", ""), 16)
         if not data:
@@ -88,7 +88,7 @@ def read_windbg(text: str) -> Input | None:
         if any("?" in word for word in words):
             raise wrong_in_line(number, line, match.start("words"), "memory that the debugger could not read (??)")
         if any(len(word) != size for word in words):
-            raise wrong_in_line(number, line, match.start("words"), "words that are not of one size")
+            raise wrong_in_line(number, line, match.start("words"), "words of different sizes")
         if address != begin + len(data):
             raise wrong_in_line(number, line, 0, f"the address should be {begin + len(data):#x}")
         row = b"".join(bytes.fromhex(word)[::-1] for word in words)

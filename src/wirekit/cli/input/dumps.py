@@ -40,7 +40,7 @@ def read_dump(text: str, layout: Layout, limit: int) -> Input:
         elif line.kind == "other" and (before or dumps[-1] or _starts_at_zero(text, layout)):
             notes.skipped.append(line.number)
         elif line.kind != "offset" or after is not None:
-            raise damaged(line, 0, "no line of a dump")
+            raise damaged(line, 0, "not a line of a dump")
     if len(dumps) > 1 and notes.gap:
         raise damaged(notes.gap, 0, "bytes are missing after the line, which is allowed in a single dump only,")
     several = tuple(map(bytes, dumps)) if len(dumps) > 1 else ()
@@ -54,22 +54,22 @@ def _step(line: Line, here: int, after: Line | None, layout: Layout) -> int | No
     if after.kind == "star":
         return layout.width or None
     if after.kind == "other":
-        raise damaged(after, 0, "no line of a dump")
+        raise damaged(after, 0, "not a line of a dump")
     step = offset_of(after, layout) - here
     if step <= 0:
-        raise damaged(after, 0, "the offset goes back, and not to 0 as where another dump begins,")
+        raise damaged(after, 0, "the offset goes back, but not to 0, where another dump would begin,")
     return step
 
 
 def _span(line: Line, after: Line | None, at: int, unit: bytes, layout: Layout) -> int:
     """Bytes that a star stands for: up to the next offset, in whole lines."""
     if after is None or after.kind == "star":
-        raise damaged(line, 0, "no offset follows that tells how often the line before is repeated")
+        raise damaged(line, 0, "no offset follows to show how often the previous line is repeated")
     if after.kind == "other":
-        raise damaged(after, 0, "no line of a dump")
+        raise damaged(after, 0, "not a line of a dump")
     span = offset_of(after, layout) - at
     if span <= 0 or span % len(unit):
-        raise damaged(after, 0, f"after a star the offset must be a multiple of {len(unit)} bytes further")
+        raise damaged(after, 0, f"after a star, the offset must be higher by a multiple of {len(unit)} bytes")
     return span
 
 
@@ -93,7 +93,7 @@ class _Notes:
         if offset:
             self.notes.append(f"the offsets start at 0x{offset:x}")
         if layout.swapped:
-            self.notes.append(f"words of {layout.group} bytes were read as little-endian (hexdump -C leaves no doubt)")
+            self.notes.append(f"words of {layout.group} bytes were read as little-endian (hexdump -C is unambiguous)")
             if layout.doubt:
                 self.notes.append("offsets were read as hexadecimal (hexdump); those of od -x would be octal")
         elif contradicts(line, data, layout):

@@ -47,9 +47,11 @@ def read_follow(text: str, limit: int) -> Input | None:
         return None
     for number, line in lines:
         if _MISSING.match(line):
-            raise wrong_in_line(number, line, 0, "bytes are missing in the capture; give the turns before or behind it")
+            raise wrong_in_line(
+                number, line, 0, "bytes are missing in the capture; paste only the turns before or after the gap"
+            )
         if not _ROW.match(line) and not _HEAD.fullmatch(line):
-            raise wrong_in_line(number, line, 0, "no line of a followed stream")
+            raise wrong_in_line(number, line, 0, "not a line of a followed stream")
     sides = [_of_side(text, rows, side, limit) for side in (0, 1)]
     turns: list[tuple[int, int]] = []  # where each begins in its side
     for row, before in zip(rows, [None, *rows], strict=False):
@@ -103,5 +105,5 @@ def _read_raw(lines: list[tuple[int, str]]) -> Input:
             dumps.append(bytes.fromhex(match["digits"]))
             sides.append(int(bool(match["indent"])))
         elif not _HEAD.fullmatch(line):
-            raise wrong_in_line(number, line, 0, "no line of a followed stream")
+            raise wrong_in_line(number, line, 0, "not a line of a followed stream")
     return Input(b"".join(dumps), "hex", None, tuple(dumps), tuple(sides))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-LONGEST_LINE = 1 << 16  # characters; a longer line is no line of a dump
+LONGEST_LINE = 1 << 16  # characters; a longer line is not a line of a dump
 _LINE = re.compile(
     r"[ \t]*(?:(?P<star>\*)$"
     r"|(?P<prefix>0[xX])?(?P<offset>[0-9A-Fa-f]{4,16})(?P<colon>:?)(?:(?P<gap>[ \t]+)(?=[0-9A-Fa-f]{2,}(?!\S))|$))"

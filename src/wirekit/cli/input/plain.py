@@ -78,7 +78,7 @@ def _unprefixed(text: str, prefix: str) -> Misuse:
     at = 0
     while match := token.match(text, at):
         at = match.end()
-    return wrong(text, at, f"not one byte with the prefix {prefix}")
+    return wrong(text, at, f"not a byte with the prefix {prefix}")
 
 
 def _doubt_plain(text: str) -> str | None:

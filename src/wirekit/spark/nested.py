@@ -1,7 +1,7 @@
-"""Columns as nested values of Spark's types: a struct a record, with structs and lists inside, and back. No pyspark.
+"""Converts columns to nested values of Spark's types, a struct for each record, and back; without pyspark.
 
-``columns`` calls ``body.topics.name`` what is the field ``name`` of each element of the list ``topics``. Here it is
-that field: ``struct<body: struct<topics: list<struct<name>>>>``. Names follow from the columns' paths:
+``columns`` has a column ``body.topics.name`` for the field ``name`` of each element of the list ``topics``. Here it is
+that field: ``struct<body: struct<topics: list<struct<name>>>>``. Names are derived from the columns' paths:
 
 - ``crc.ok``, the verdict on ``crc``, is ``crc_ok`` beside it;
 - a column that has others inside, such as the bytes of an ``OrBytes``, is called ``<name>_bytes``;
@@ -45,10 +45,10 @@ class Leaf:
 
     Attributes:
         path: its name.
-        type: of a value, without the lists.
+        type: the type of a value, without the lists around it.
         nullable: whether a value may be null.
-        lists: paths of the lists that it is in, outer first; its own path for a list of plain values.
-        unit: of a time since the epoch.
+        lists: the paths of the lists around it, outer first; its own path for a list of plain values.
+        unit: the unit of a time since the epoch.
     """
 
     path: str
@@ -60,14 +60,14 @@ class Leaf:
 
 @dataclass(slots=True)
 class Shape:
-    """A field of the nested value: a struct, or a leaf; in as many lists as it says.
+    """A field of the nested value: a struct or a leaf, in a number of lists.
 
     Attributes:
-        name: as its struct has it.
-        lists: how many lists it is in, counted from the struct around it.
+        name: the name in its struct.
+        lists: the number of lists around it, counted from the struct around it.
         maybe: whether it, or an element of its lists, may be null.
         leaf: its column; None for a struct.
-        fields: of a struct.
+        fields: the fields of a struct.
         type: what it is in Arrow.
     """
 
@@ -79,7 +79,7 @@ class Shape:
     type: pa.DataType = field(default_factory=pa.null)
 
     def leaves(self) -> Iterator[Leaf]:
-        """All columns in it."""
+        """All columns in the field."""
         if self.leaf is not None:
             yield self.leaf
         for each in self.fields:
@@ -98,10 +98,10 @@ def shape(
 
     Args:
         key: the key of a schema that gives columns.
-        fields: paths of the columns that are wanted, each with all inside it.
-        context: as for ``wirekit.columns``.
-        opened: whether what records hold stands in their place.
-        times: ``timestamp``, or ``int`` as the wire has them.
+        fields: paths of the requested columns, each with all its inner columns.
+        context: the same as for ``wirekit.columns``.
+        opened: whether nested records replace the record that holds them.
+        times: ``timestamp``, or ``int`` for the numbers on the wire.
 
     Raises:
         Misuse: for a schema that gives no columns, ``fields`` that it does not have, other ``times``.
@@ -123,17 +123,17 @@ def shape(
 
 
 def nested(shape: Shape, batch: pa.RecordBatch) -> pa.Array:
-    """The rows of a batch as structs. Columns that it does not have are null."""
+    """The rows of a batch as structs; missing columns are null."""
     names = set(batch.schema.names)
     columns = {leaf.path: batch.column(leaf.path) for leaf in shape.leaves() if leaf.path in names}
     return _array(shape, columns, batch.num_rows)
 
 
 def flat(shape: Shape, structs: pa.Array) -> dict[str, pa.Array]:
-    """Structs as columns, by path; those of fields that they do not have are left out.
+    """The columns of structs, by path, without columns of missing fields.
 
     Raises:
-        Misuse: for a field that the shape does not have, or of another kind.
+        Misuse: the structs have a field that the shape does not have, or a field of another kind.
     """
     found: dict[str, pa.Array] = {}
     _columns(shape, structs, found, "")
@@ -142,14 +142,14 @@ def flat(shape: Shape, structs: pa.Array) -> dict[str, pa.Array]:
 
 @dataclass(slots=True)
 class _Branch:
-    """A part of a path, while the tree is made."""
+    """A part of a path, while the tree is built."""
 
     path: str
     inside: dict[str, _Branch] = field(default_factory=dict)
     leaves: list[Leaf] = field(default_factory=list)
 
     def add(self, leaf: Leaf) -> None:
-        """Puts a column where its path leads."""
+        """Adds a column at its path."""
         at = self
         parts = leaf.path.split(".") if leaf.path and leaf.path not in SCANNED else [leaf.path]
         for part in parts[:-1] if len(parts) > 1 and _is_verdict(leaf) else parts:
@@ -158,7 +158,7 @@ class _Branch:
         at.leaves.append(leaf)
 
     def shape(self, dated: bool, name: str = "", outer: int = 0) -> Shape:
-        """The struct of what is inside."""
+        """The struct of the fields of this branch."""
         made = Shape(name)
         for part, branch in self.inside.items():
             made.fields += branch._fields(part, dated, outer)

@@ -51,22 +51,22 @@ if TYPE_CHECKING:
 BUNDLE_BYTES = 64 << 20
 OPTIONS = ("table", "path", "paths", "columns", "where", "protocol", "ports", "separate")
 STREAM_OPTIONS = ("maxfilespertrigger", "maxbytespertrigger", "settle", "ignoremissing", "state", "closeafter")
-"""Those that only streams have, in small letters."""
+"""Options of streams alone, in lower case."""
 OF_STORED_FILES = ("messages", "offsets", "group_events", "quarantine")
-"""Tables that files which brokers store have rows of."""
+"""Tables with rows of files that brokers store."""
 
 
 def register(spark: SparkSession) -> None:
-    """Makes ``spark.read.format("wirekit")`` known to a session.
+    """Registers ``spark.read.format("wirekit")`` in a session.
 
-    Spark finds an installed package by itself, by its name, but not one that is installed as editable.
+    Spark finds an installed package by its name, but not a package that is installed as editable.
     """
     spark.dataSource.register(import_module("pyspark_wirekit").DefaultSource)
 
 
 @dataclass
 class CapturePartition(InputPartition):
-    """What one task reads: the files of one capture, or of several small ones, or a part of one large file."""
+    """The input of one task: the files of one capture or of several small ones, or a part of one large file."""
 
     captures: tuple[Input, ...]
     split: Split | None = None
@@ -94,11 +94,11 @@ class CaptureReader(DataSourceReader):
     """Reads a table of captures.
 
     Args:
-        schema: the columns to give.
-        options: of the data source, see the module header.
+        schema: the requested columns.
+        options: options of the data source, see the module header.
 
     Raises:
-        Misuse: for options that make no sense, or a column that the table does not have.
+        Misuse: an option is invalid, or the table does not have a column.
     """
 
     def __init__(self, schema: StructType, options: Mapping[str, str]) -> None:
@@ -118,9 +118,9 @@ class CaptureReader(DataSourceReader):
             registry.protocol(each).stream("client")
 
     def partitions(self) -> Sequence[InputPartition]:
-        """One partition a capture; small ones share one, up to 64 MiB, as each task costs 30 ms.
+        """One partition for each capture. Small captures share one, up to 64 MiB, because each task costs 30 ms.
 
-        Of ``packets`` a large file has several.
+        For ``packets`` a large file has several partitions.
         """
         found = captures(self._inputs())
         if self._table != PACKETS.name:
@@ -134,7 +134,7 @@ class CaptureReader(DataSourceReader):
         return [*parts, *(CapturePartition(files) for files in bundles(others))]
 
     def _inputs(self) -> tuple[Input, ...]:
-        """The files that have rows of the table; there is one at least."""
+        """The files with rows of the table, at least one."""
         found = self.found()
         inputs = self.of_table(found)
         if not inputs:
@@ -146,8 +146,8 @@ class CaptureReader(DataSourceReader):
         """All files that the paths name.
 
         Raises:
-            NothingToReadError: there are none.
-            Misuse: one that is named itself is neither a capture nor a stored file.
+            NothingToReadError: the paths name no file.
+            Misuse: a path names a file that is neither a capture nor a stored file.
         """
         plain = [path for path in self._paths if isinstance(path, str)]
         if plain:
@@ -158,7 +158,7 @@ class CaptureReader(DataSourceReader):
         return joined_inputs(path for path in self._paths if not isinstance(path, str))
 
     def of_table(self, inputs: tuple[Input, ...]) -> tuple[Input, ...]:
-        """Those of some files that have rows of the table."""
+        """The files that have rows of the table."""
         return inputs if self._table in OF_STORED_FILES else tuple(each for each in inputs if each.kind == CAPTURE)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -60,12 +60,12 @@ if TYPE_CHECKING:
 
 DIGEST_BYTES = 8
 CLOSE_SECONDS = 86_400.0
-"""A rotation that has got no file for so long has ended."""
+"""A rotation without a new file for this time has ended."""
 
 
 @dataclass
 class OpenPartition(InputPartition):
-    """What one task reads of captures that other micro-batches have files of, too."""
+    """The input of one task, for captures with files in several micro-batches."""
 
     query: str
     batch: int
@@ -74,13 +74,13 @@ class OpenPartition(InputPartition):
 
 @dataclass(slots=True)
 class _Line:
-    """What can be read of a capture now.
+    """The files of a capture that can be read now.
 
     Attributes:
         open: the capture, if earlier micro-batches have files of it.
         files: its next files, all complete.
-        grows: whether a file behind these is still being written.
-        is_over: whether no other file can come.
+        grows: whether a file after these is still being written.
+        is_over: whether no further file can come.
     """
 
     open: Open | None
@@ -93,11 +93,11 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads a table of captures, micro-batch by micro-batch.
 
     Args:
-        schema: the columns to give.
-        options: of the data source.
+        schema: the requested columns.
+        options: options of the data source.
 
     Raises:
-        Misuse: for options that make no sense, or a column that the table does not have.
+        Misuse: an option is invalid, or the table does not have a column.
     """
 
     def __init__(self, schema: StructType, options: Mapping[str, str]) -> None:
@@ -125,22 +125,22 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._spans: dict[Input, Span | None] = {}
 
     def initialOffset(self) -> dict[str, Any]:
-        """No file has been read."""
+        """The offset before the first micro-batch."""
         offset = {"batch": 0, "parts": "[]", "seen": ""}
         if self._place:
             offset |= {"query": uuid.uuid4().hex, "configuration": self._configuration, "open": "[]"}
         return offset
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """The limit of a micro-batch by the options."""
+        """The limit of a micro-batch that the options set."""
         return self._limit
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """The query reads what is complete now."""
+        """Restricts the query to the files that are complete now."""
         self._available = self._complete()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """The end of the next micro-batch: files that are complete and new, the oldest first."""
+        """The end of the next micro-batch, which reads complete new files, the oldest first."""
         self._check(start)
         complete = self._complete() if self._available is None else self._available
         seen = _unpacked(start["seen"])
@@ -159,7 +159,7 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return end
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """One partition a capture; small ones share one."""
+        """One partition for each capture; small captures share one."""
         self._check(end)
         if end["batch"] == start["batch"]:
             return []
@@ -196,15 +196,15 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 yield from self._read_part(folder, partition.batch, number, part)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Removes the states that no micro-batch can need again."""
+        """Removes states that no later micro-batch needs."""
         if self._place:
             states = [each.state for each in open_from(end["open"]) if each.state is not None]
             StateFolder(self._place, end["query"]).keep(end["batch"], states)
 
     def _read_part(self, folder: StateFolder, batch: int, number: int, part: Part) -> Iterator[pa.RecordBatch]:
-        """The rows of a part; writes the state of its capture if that goes on."""
+        """The rows of a part; writes the state of its capture if the capture continues."""
         if part.since:
-            # Nobody has read these to their end, so nobody wrote their state.
+            # No task has read these files to the end, so that their state is missing.
             before: list[State] = []
             files, about = self._there(each.as_input() for each in part.since), replace(part, ends=False).about()
             if files:

@@ -1,11 +1,11 @@
-"""The state of captures between the micro-batches of a stream: of each, the connections that are open at its end.
+"""The state of captures between the micro-batches of a stream: the open connections of each capture.
 
-A task reads the next files of a capture, writes what is open behind them into a file of the state folder, and the task
-of the next micro-batch begins with that file. Attempts of a task write files of their own with the same content. The
-name of such a file says all that the driver needs of it, so that nothing has to come back from the task.
+A task reads the next files of a capture, and writes the connections that are open at their end into a file of the state
+folder. The task of the next micro-batch begins with that file. Attempts of a task write separate files of the same
+content. The name of a file contains everything that the driver needs, so that tasks return nothing.
 
-The files are never the only place of what they say while the captures are there: if Spark did not read a micro-batch to
-its end, as ``limit`` does, the files of captures that it has are read again with those of the next one.
+The state can always be computed from the captures: if Spark does not read a micro-batch to its end, as with ``limit``,
+the next micro-batch reads the files of its captures again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ REMEDY = "start the query with a new checkpoint, and its output anew, to read al
 
 
 class File(NamedTuple):
-    """A file of a stream as an offset has it; ``kind`` is "" in offsets of versions that told it by the name."""
+    """A file of a stream in an offset; ``kind`` is "" in offsets of versions that derived it from the name."""
 
     path: str
     size: int
@@ -40,7 +40,7 @@ class File(NamedTuple):
     kind: str = ""
 
     def as_input(self) -> Input:
-        """As an input, which has no number yet."""
+        """The file as an input, without a number."""
         return Input(0, self.path, self.path, self.size, self.mtime_ns, self.kind or stored_kind(self.path))
 
 
@@ -55,13 +55,13 @@ class State(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a micro-batch has of a capture.
+    """The part of a capture in a micro-batch.
 
     Attributes:
-        capture: the name of the capture, that of its first file.
-        files: the next files; none if only its end is to be told.
-        state: of the files before them.
-        since: files between ``state`` and these, whose rows other micro-batches have.
+        capture: the name of the capture, which is that of its first file.
+        files: the next files; none if the micro-batch only ends the capture.
+        state: the state after the files in front of these.
+        since: files between ``state`` and ``files``, whose rows are in other micro-batches.
         ends: whether no more files will come.
     """
 
@@ -73,34 +73,34 @@ class Part:
 
     @property
     def size(self) -> int:
-        """Bytes that are read."""
+        """The number of bytes to read."""
         return sum(each.size for each in (*self.since, *self.files))
 
     @property
     def is_alone(self) -> bool:
-        """Whether no other micro-batch has anything of the capture."""
+        """Whether all of the capture is in this micro-batch."""
         return self.ends and self.state is None and not self.since
 
     @property
     def kind(self) -> str:
-        """The kind of its files."""
+        """The kind of the files."""
         return stored_kind(self.files[0].path) if self.files else CAPTURE
 
     def about(self) -> Continuation:
-        """The capture for those that read the files."""
+        """The continuation of the capture, for reading the files."""
         files = () if self.state is None else (StateFile(*self.state[:3]),)
         return Continuation(self.capture, files, goes_on=not self.ends, remedy=REMEDY)
 
 
 class Open(NamedTuple):
-    """A capture that goes on.
+    """A capture that continues.
 
     Attributes:
         capture: its name.
         last: its last file so far.
-        number: which part of the latest micro-batch it was; None if none.
-        state: of its files up to ``since``.
-        since: files behind that.
+        number: its part in the latest micro-batch; None if it had none.
+        state: the state after the files in front of ``since``.
+        since: the files after that state.
     """
 
     capture: str
@@ -111,30 +111,30 @@ class Open(NamedTuple):
 
 
 class StateFolder:
-    """The folder of one query.
+    """The state folder of one query.
 
     Args:
-        place: the state folder, a path or URI that all workers see.
-        query: what the query is called.
+        place: the folder of all queries, a path or URI that all workers see.
+        query: the name of the query.
     """
 
     def __init__(self, place: str, query: str) -> None:
         self._folder = folder(f"{place.rstrip('/')}/{query}")
 
     def write(self, batch: int, number: int, carried: Carried) -> State:
-        """Writes the state of a capture behind a part of a micro-batch."""
+        """Writes the state of a capture after a part of a micro-batch."""
         buffer = io.BytesIO()
         pq.write_table(pa.Table.from_batches([carried.batch()]), buffer, compression="zstd")
         content = buffer.getvalue()
         digest = hashlib.sha256(content).hexdigest()
-        told = f"{batch:08}-{number:05}-{carried.clock_us}-{len(content)}-{digest}"
-        name = f"{told}-{uuid.uuid4().hex}.parquet"
+        about = f"{batch:08}-{number:05}-{carried.clock_us}-{len(content)}-{digest}"
+        name = f"{about}-{uuid.uuid4().hex}.parquet"
         self._folder.make("")
         self._folder.write(name, content)
         return State(f"{self._folder.name}/{name}", len(content), digest, carried.clock_us)
 
     def written(self, batch: int) -> dict[int, State]:
-        """The states behind the parts of a micro-batch, as far as tasks have written them."""
+        """The states after the parts of a micro-batch, by part, for the parts whose tasks have written one."""
         found: dict[int, State] = {}
         for name in self._folder.names():
             match = _NAME.fullmatch(name)
@@ -144,7 +144,7 @@ class StateFolder:
         return found
 
     def keep(self, batch: int, states: Iterable[State]) -> None:
-        """Removes files of earlier micro-batches than this one but for some states."""
+        """Removes the files of micro-batches before this one, except some states."""
         kept = {each.name for each in states}
         for name in self._folder.names():
             number = name.partition("-")[0]

@@ -14,6 +14,7 @@ from wirekit.wire import (
     Array,
     Bytes,
     Checked,
+    Const,
     Custom,
     Flag,
     If,
@@ -45,6 +46,10 @@ from wirekit.wire import (
 )
 
 FOUND: dict[str, tuple[Node, str]] = {
+    "a constant that follows from a number in front of it": (
+        Struct("size" / uint8, "more" / uint8, "same" / Const(uint8, this.size)),
+        "03 21 03",
+    ),
     "a list of records or a number, with a count announced": (
         Struct(
             "n" / uint8,

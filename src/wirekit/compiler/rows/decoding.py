@@ -91,7 +91,8 @@ class Writer(Structures, Lists, Blobs):
                     code.put(f"{start} = p")
                 return self._constant_of(code, node, self._node(code, node.node, path), path, start)
             case _:
-                return self._fixed_run(code, [("", node)], path)[0]
+                (value,) = self._fixed_run(code, [("", node)], path)
+                return value
 
     def _branch(self, code: Decoding, value: str, node: ir.Node, path: Place) -> None:
         if is_large(node):

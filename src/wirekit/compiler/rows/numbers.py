@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 
 from wirekit.compiler import ir
 from wirekit.compiler.ir import bare, fixed
@@ -23,11 +24,15 @@ class Numbers(Writing):
         members: list[tuple[str, ir.Node]],
         path: Place,
         kind: str = "number",
-    ) -> list[str]:
-        """Members of fixed size, read by one struct call; ``kind`` is that of their spans, "" for none."""
+    ) -> Iterator[str]:
+        """Members of fixed size, read by one struct call; ``kind`` is that of their spans, "" for none.
+
+        The variables come one by one: a constant can read the members that the caller added to its scope before.
+        """
         numbers = [number for _, node in members for number in fixed(node)]
         if not numbers:
-            return [self._varint(code, node, path.to(name) if name else path, kind) for name, node in members]
+            yield from (self._varint(code, node, path.to(name) if name else path, kind) for name, node in members)
+            return
         size = sum(number.size for number in numbers)
         variables = [code.fresh("n") for _ in numbers]
         end = self._unpacked(code, numbers, variables, path.limit)
@@ -36,7 +41,7 @@ class Numbers(Writing):
             start = code.fresh("s")
             code.put(f"{start} = p")
         code.move(f"p = {end}" if end else f"p += {size}")
-        values, offset, index = [], 0, 0
+        offset, index = 0, 0
         for name, node in members:
             numbers_here = fixed(node)
             place = f"{start} + {offset}" if start != "p" else "p"
@@ -44,10 +49,9 @@ class Numbers(Writing):
             width = sum(number.size for number in numbers_here)
             if kind:
                 self._lies(code, node, where, size - offset, size - offset - width, kind)
-            values.append(self._meaning(code, node, variables[index], where, place))
+            yield self._meaning(code, node, variables[index], where, place)
             offset += width
             index += len(numbers_here)
-        return values
 
     @staticmethod
     def _lies(code: Decoding, node: ir.Node, path: Place, start: int, end: int, kind: str) -> None:

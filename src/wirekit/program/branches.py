@@ -24,7 +24,7 @@ Work = Callable[[], Value]
 
 @dataclass(slots=True)
 class Branches(Choices):
-    """The nodes that are there or not, or one of several.
+    """Reads optional nodes, and choices between nodes.
 
     Attributes:
         loose: parts behind which nothing was read yet, see ``program.shared``.
@@ -33,7 +33,7 @@ class Branches(Choices):
     loose: list[Deferred] = field(default_factory=list)
 
     def arms(self, works: list[Work], join: Join) -> list[tuple[int, Value]]:
-        """One of several pieces of work; gives (register for whether it was done, value) of each."""
+        """Emits alternative pieces of work; returns (register for whether it was done, value) of each."""
         outer, merging = self.maybe, self.merging
         defaults, self.defaults = self.defaults, []
         known = len(self.columns)
@@ -61,12 +61,12 @@ class Branches(Choices):
         return results
 
     def if_true(self, condition: int, work: Work, symbol: str = "!=", than: int = 0) -> tuple[int, Value]:
-        """Work that is done where a register is not 0, or compares so with a number."""
+        """Emits work that is done if a register is not 0, or compares so with a number."""
         bound = self.constant(than)
         return self.arms([work], lambda bodies: steps.Test(symbol, condition, bound, bodies[0]))[0]
 
     def when(self, condition: int, node: ir.Node, path: str, scope: Scope) -> Value:
-        """A node that a condition makes there."""
+        """Reads a node whose presence a condition decides."""
         present, value = self.if_true(condition, lambda: self.node(node, path, scope))
         return maybe(value, present)
 
@@ -84,7 +84,7 @@ class Branches(Choices):
         return self.when(self.let("<", at, self.limit), node.node, path, scope)
 
     def choice(self, node: ir.Alternatives, path: str, scope: Scope) -> Value:
-        """One of several nodes."""
+        """Reads one of several nodes."""
 
         def work(inner: ir.Node | None) -> Work:
             return partial(self.wrong, node, path) if inner is None else partial(self.node, inner, path, scope)
@@ -96,7 +96,7 @@ class Branches(Choices):
         return Value(unfit="one of several fields")
 
     def wrong(self, node: ir.Alternatives, path: str) -> Value:
-        """Another value than those of the cases is wrong."""
+        """Refuses a value that no case has."""
         zero = self.constant(0)
         self.put(steps.Refuse("==", zero, zero, self.fault(path, "wrong", self.no_case(node))))
         return Value(unfit="nothing")
@@ -122,7 +122,7 @@ class Branches(Choices):
         return maybe(value, present)
 
     def within(self, node: ir.Bounded, size: int, path: str, scope: Scope) -> Value:
-        """A node that ends where its length says."""
+        """Reads a node inside the limit of a length."""
         self.not_negative(size, path)
         inner = self.fresh()
         fault = self.fault(path, "short", SHORT)
@@ -134,11 +134,11 @@ class Branches(Choices):
         return value
 
     def written(self) -> None:
-        """Reads what has been put off."""
+        """Reads the deferred parts."""
         raise NotImplementedError
 
     def visit_Fallback(self, node: ir.Fallback, path: str, scope: Scope) -> Value:
-        """``<path>.ok`` tells whether it is the node, or bytes that do not fit it."""
+        """Reads a node, or bytes that do not fit it; ``<path>.ok`` is true for the node."""
 
         def work() -> Value:
             begin, gap = self.fresh(), self.fresh()
@@ -171,7 +171,7 @@ class Branches(Choices):
         return self.arms([work], lambda bodies: None)[0][1]
 
     def undone(self, lists: list[Repeated], columns: list[Column] | None = None) -> list[Repeated | Column]:
-        """Lists with all inside them, outer ones first, and columns."""
+        """Lists with all lists inside them, outer ones first, and columns."""
         inside: list[Repeated] = []
         for group in self.lists:
             if any(group is each for each in lists) or any(group.outer is each for each in inside):
@@ -181,7 +181,7 @@ class Branches(Choices):
 
 
 def maybe(value: Value, present: Place) -> Value:
-    """A value that may not be there."""
+    """A value that may be absent."""
     if value.inside is not None:
         inside = {name: maybe(each, present) for name, each in value.inside.items()}
         return Value(inside=inside)

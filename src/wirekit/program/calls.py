@@ -1,4 +1,4 @@
-"""Python functions that the interpreters call: checksums without compiled code, and a user's own values.
+"""Python functions that the interpreters call: checksums without compiled code, and custom values.
 
 A function gets (address of the data, start, end, at): the range of its bytes, and the position of their checksum.
 """
@@ -20,7 +20,7 @@ _KIND = ctypes.CFUNCTYPE(*[ctypes.c_int64] * 6)
 
 @dataclass(frozen=True, slots=True)
 class Stands:
-    """Whether bytes stand for something in a coding."""
+    """Whether bytes are valid in a coding."""
 
     coding: Coding
 
@@ -32,10 +32,10 @@ class Stands:
 
 
 class Summed:
-    """Whether a checksum is that of a range; if it ``writes``, puts it there, and gives whether it fits.
+    """Whether a checksum of a range is right; with ``writes``, writes it and returns whether it fits.
 
     Args:
-        node: the number, or bytes, that hold it; among the bytes that they cover, they count as zeros.
+        node: the number, or bytes, of the checksum; if they are among the covered bytes, they count as zeros.
     """
 
     def __init__(self, algorithm: str, node: ir.Node, *, writes: bool = False) -> None:
@@ -60,10 +60,10 @@ class Summed:
 
 
 class Calls:
-    """What calls functions by their number.
+    """Calls functions by their number.
 
     Attributes:
-        address: of a C function that needs no GIL, with a number in front of the arguments; 0 for no function.
+        address: address of a C function that needs no GIL; its first argument is the number. 0 for none.
     """
 
     def __init__(self, functions: Sequence[Function]) -> None:
@@ -82,6 +82,6 @@ class Calls:
         return 0
 
     def done(self) -> None:
-        """Raises what a function raised."""
+        """Raises an exception that a function raised."""
         if self._raised:
             raise self._raised[0]

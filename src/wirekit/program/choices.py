@@ -1,4 +1,4 @@
-"""Selects the branch of a record, or the content of a field, by the fields before it."""
+"""Selects the branch of a record, or the content of a field, by earlier fields."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Join = Callable[[list[Body]], Step | None]
 
 @dataclass(slots=True)
 class Choices(Maker):
-    """Decides by the fields in front.
+    """Selects branches by earlier fields.
 
     Attributes:
         opaque: register for whether a field's bytes are not the plain content.
@@ -41,7 +41,7 @@ class Choices(Maker):
         return self.structure(node, path, scope)
 
     def mark(self) -> int:
-        """The register with the position."""
+        """Stores the position in a register."""
         register = self.fresh()
         self.put(Mark(register))
         return register
@@ -54,7 +54,7 @@ class Choices(Maker):
         return Maker.amount(self, tree, scope, path)
 
     def met(self, part: Part) -> Value:
-        """Notes that a part stands here."""
+        """Handles a part at this position."""
         raise NotImplementedError
 
     def visit_Choice(self, node: ir.Alternatives, path: str, scope: Scope) -> Value:
@@ -69,11 +69,11 @@ class Choices(Maker):
         raise NotImplementedError
 
     def choice(self, node: ir.Alternatives, path: str, scope: Scope) -> Value:
-        """One of several nodes."""
+        """Handles one of several nodes."""
         raise NotImplementedError
 
     def alternatives(self, node: ir.Alternatives, scope: Scope, path: str) -> tuple[list[ir.Node | None], Join]:
-        """The nodes of a choice, None where another value is wrong, and what makes a step of their bodies."""
+        """The nodes of a choice, None for an invalid value, and a function that builds the step from their bodies."""
         if isinstance(node, ir.Either):
             condition, zero = self.expression(node.condition, scope, path)[0], self.constant(0)
             return [node.then, node.otherwise], lambda bodies: Test("!=", condition, zero, *bodies)
@@ -92,7 +92,7 @@ class Choices(Maker):
         return [*nodes.values(), node.otherwise], join
 
     def no_case(self, node: ir.Alternatives) -> str:
-        """What is wrong with a value that no case of a choice is for."""
+        """The reason for a value without a case."""
         cases = node.cases if isinstance(node, ir.Choice) else ()
         return f"expected one of {', '.join(str(value) for values, _ in cases for value in values)}"
 
@@ -106,7 +106,7 @@ class Choices(Maker):
         return tuple(int(value) if isinstance(value, int) else None for value in values)
 
     def selector(self, tree: Expression, scope: Scope, path: str) -> tuple[int, int | None]:
-        """(register, register for whether it is there) of what a choice looks at."""
+        """(register, register for its presence) of the selecting value of a choice."""
         if isinstance(tree, Field):
             value = scope.value(self.key, tree, path)
             if value.present and not value.unfit:
@@ -114,7 +114,7 @@ class Choices(Maker):
         return self.expression(tree, scope, path)[0], None
 
     def branch(self, node: ir.Node, path: str, scope: Scope, contents: Contents) -> None:
-        """Finds out what the bytes are."""
+        """Determines the content of a field's bytes."""
         match node:
             case ir.Blob(length=None, part=part):
                 if part:
@@ -169,7 +169,7 @@ class Choices(Maker):
         return Switch(on, cases, [])
 
     def or_none(self, tree: Expression, scope: Scope, path: str) -> int:
-        """The register with a number, -1 where it is not there."""
+        """The register of a number, with -1 if the number is absent."""
         value = scope.value(self.key, tree, path)
         register = self.operand(value.place)
         if not value.present:
@@ -179,5 +179,5 @@ class Choices(Maker):
         return either
 
     def announced(self, tree: Expression, scope: Scope, path: str) -> int:
-        """The register with how many elements a list should have."""
+        """The register with the announced number of elements of a list."""
         return self.amount(tree, scope, path)[0]

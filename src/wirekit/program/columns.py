@@ -12,12 +12,12 @@ from wirekit.values import SymbolTable
 
 @dataclass(slots=True, eq=False)
 class Repeated:
-    """A list inside a record: its elements stand in arrays of their own.
+    """A list inside a record; its elements are in arrays of their own.
 
     Attributes:
-        number: the number in the names of its arrays: ``lo<number>`` has where the elements of each row end.
-        path: where it stands.
-        outer: the list around it: then ``lo<number>`` is by element of that.
+        number: the number in the names of its arrays: ``lo<number>`` has the end of the elements of each row.
+        path: the path of the list.
+        outer: the enclosing list; ``lo<number>`` then has an entry for each element of it.
         nullable: whether ``lv<number>`` says which rows have a list.
         sparse: whether a condition may leave out its entry of a row, which is null then.
     """
@@ -31,20 +31,20 @@ class Repeated:
 
 @dataclass(slots=True, eq=False)
 class Column:
-    """A column of the result, and the arrays that are filled for it.
+    """A column of the result, and the arrays that hold its values.
 
     Attributes:
         path: its name.
         kind: ``number``, ``flag``, ``bytes`` or ``text``.
-        dtype: of a number, as numpy has it.
+        dtype: the numpy type of a number.
         nullable: whether ``v<slot>`` says which rows have a value.
         table: names of its values, if there are any.
         slot: the number in the names of its arrays: ``c<slot>`` values; ``d<slot>`` data and ``o<slot>`` offsets of
             byte strings.
         unit: of a time since the epoch.
-        within: the list of which it has an element each, instead of one a row.
+        within: the list for whose elements it has one value each, instead of one per row.
         sparse: whether a condition may leave out its value of a row, which is null then.
-        coding: what its bytes stand for: text in another encoding, or values of a user's functions, which stay bytes.
+        coding: the meaning of its bytes: text in another encoding, or values of a user's functions, which stay bytes.
     """
 
     path: str
@@ -60,18 +60,18 @@ class Column:
 
     @property
     def is_bytes(self) -> bool:
-        """Whether it has byte strings, as text is too."""
+        """Whether its values are byte strings, including text."""
         return self.kind in ("bytes", "text")
 
     @property
     def is_verdict(self) -> bool:
-        """Whether it tells what was verified."""
+        """Whether its values are verdicts."""
         return self.kind == "flag" and self.path.rpartition(".")[2] == "ok"
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a record is not good: the field, ``short``, ``wrong`` or ``limit``, and in words."""
+    """Why a record is bad: the field, ``short``, ``wrong`` or ``limit``, and a text."""
 
     path: str
     kind: str
@@ -80,14 +80,14 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """The byte strings of a column hold more records of the same layout, compressed.
+    """The byte strings of a column that contain further records of the same layout, compressed.
 
-    Of each row ``codec`` tells the number of a codec plus one, 0 where there is nothing compressed.
+    For each row, ``codec`` is the number of a codec plus one, or 0 if nothing is compressed.
 
     Attributes:
         column: the index of the column.
-        codecs: names of codecs, as ``wirekit.compression`` knows them.
-        key: the schema of what is inside.
+        codecs: names of codecs in ``wirekit.compression``.
+        key: the schema of the content.
     """
 
     column: int
@@ -97,16 +97,16 @@ class Packing:
 
 @dataclass(slots=True)
 class Contents:
-    """The byte strings of a column may be, or hold compressed, more records of another layout.
+    """The byte strings of a column that are, or contain compressed, further records of another layout.
 
-    Of each row tell ``codec`` the number of a codec plus one, ``listed`` 1 where there are records and more where a
-    message of ``messages`` should be, ``count`` how many records are announced and ``size`` how many bytes there are
-    when decompressed, both -1 where nothing is said.
+    For each row, ``codec`` is the number of a codec plus one, ``listed`` is 1 for records and more if a
+    message of ``messages`` is expected, ``count`` is the announced number of records, and ``size`` that of bytes
+    after decompression; both are -1 if not announced.
 
     Attributes:
         column: the index of the column.
         codecs: names of codecs.
-        element: the layout of one record inside, None where there are only bytes.
+        element: the layout of one record inside, None if there are only bytes.
         messages: names of protobuf messages.
     """
 

@@ -10,7 +10,7 @@ NARROW = 32  # bits of a number with names, if it fits
 
 
 def named_dtype(bits: int) -> str:
-    """The type of the column of a number that has names, which may need one bit for the sign."""
+    """The column type of a number with names, which may need one more bit for the sign."""
     return "int32" if bits <= NARROW else "int64" if bits <= 2 * NARROW else "uint64"
 
 
@@ -24,13 +24,13 @@ def bit_column(bit: ir.BitField) -> tuple[str, str, SymbolTable | None]:
 
 
 def dtype_of(number: ir.Number) -> str:
-    """The type of the column of a number."""
+    """The column type of a number."""
     bits = next(size for size in (8, 16, 32, 64) if size >= 8 * number.size)
     return f"{'float' if number.real else 'int' if number.signed else 'uint'}{bits}"
 
 
 def is_wide(number: ir.Number) -> bool:
-    """Whether an int64 cannot hold it."""
+    """Whether an int64 cannot hold the number."""
     return number.size == 8 and not number.signed and not number.real
 
 
@@ -50,7 +50,7 @@ def ranges_of(values: list[int]) -> list[tuple[int, int]]:
 
 
 def names_of(table: SymbolTable) -> tuple[str, list[tuple[int, int]]]:
-    """What is wrong with a number that has no name, and the ranges of those that have one, as registers hold them."""
+    """The reason for a number without a name, and the ranges of the numbers with one, as in registers."""
     numbers = [int(symbol) for symbol in table]
     text = f"expected one of {table.name}: {', '.join(str(symbol) for symbol in table)}"
     return text, ranges_of([number - (1 << 64) if number >> 63 > 0 else number for number in numbers])
@@ -59,14 +59,14 @@ def names_of(table: SymbolTable) -> tuple[str, list[tuple[int, int]]]:
 def run_of(
     node: ir.Structure, index: int, closing: set[int], *, alone: bool = True, at_once: bool = False
 ) -> tuple[int, int]:
-    """How many members from ``index`` on are compared with the limit at once, and their bytes.
+    """The number of members from ``index`` on that are compared with the limit at once, and their size in bytes.
 
     The run ends where a limit begins or ends.
 
     Args:
-        closing: members at the end of a length's bytes.
-        alone: whether it ends behind a member that can be wrong by itself, which comes before the end of the bytes.
-        at_once: whether one struct call reads it: in one byte order, up to a length of what is in front of it.
+        closing: members after which a limit ends.
+        alone: whether the run ends after a member that can be wrong by itself, an error before a short record.
+        at_once: whether one struct call reads the run: in one byte order, up to a length of earlier members.
     """
     count = size = 0
     orders: set[bool] = set()
@@ -87,7 +87,7 @@ def run_of(
 
 
 def form_of(total: ir.Sum, node: ir.Node) -> Form | None:
-    """What the interpreters compute for a checksum in a node; None where they call its function."""
+    """The compiled form of a checksum in a node; None if the interpreters call its function."""
     form = checksum(total.algorithm).form
     within = total.first <= total.at <= total.last and form != "internet"
     return form if isinstance(node, ir.Number) and not within else None
@@ -107,7 +107,7 @@ def takes_all(node: ir.Node) -> bool:
 
 
 def holds_records(node: ir.Node) -> bool:
-    """Whether one of the alternatives of a node is compressed, with its layout beside it."""
+    """Whether one of the alternatives of a node is compressed, together with its layout uncompressed."""
     match node:
         case ir.Packed(node=inner):
             return not isinstance(inner, ir.Reference)

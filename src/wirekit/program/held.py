@@ -1,4 +1,4 @@
-"""Protobuf messages in a record, and fields with nested records, whose codec other fields select."""
+"""Protobuf messages in a record, and fields with nested records whose codec other fields select."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WIDTHS |= {"sint64": WIDTHS["int64"]}
 
 @dataclass(slots=True)
 class Held(Sharing):
-    """Messages, and the lists that a record holds."""
+    """Reads messages, and fields with nested records."""
 
     def visit_Protobuf(self, node: ir.Protobuf, path: str, scope: Scope) -> Value:
         if self.around is not None:
@@ -39,7 +39,7 @@ class Held(Sharing):
         return Value(inside=message_values(message, number, slot_at))
 
     def content(self, node: ir.Alternatives, path: str, scope: Scope) -> Value:
-        """A field that takes all bytes to the limit: bytes, records, or either of them compressed."""
+        """Reads a field up to the limit: bytes, records, or either of them compressed."""
         if self.contents is not None or self.packing is not None:
             raise unfit(self.key, path, node, "a second field that holds records")
         nothing = {"codec": 0, "listed": 0, "count": -1, "size": -1}
@@ -57,7 +57,7 @@ class Held(Sharing):
         return Value(unfit="a field that holds records", length=length)
 
     def verify_derived(self, state: OpenStructure, rule: Derived) -> None:
-        """The verdict on a size that a message holds of a member that is there as it stands."""
+        """Emits the verdict on a size in a message, for a member that is present and not compressed."""
         if rule.what != "size":
             return
         name, of = state.name(rule.at), state.name(rule.of)
@@ -78,11 +78,11 @@ class Held(Sharing):
 def message_values(
     message: Tables, number: int, at: Callable[[int], int], outer: int = 0, *, required: bool = False
 ) -> dict[str, Value]:
-    """The values that expressions read for a message, or for the one in the slot ``outer``.
+    """The values that expressions can read from a message, or from the message in the slot ``outer``.
 
     Args:
-        at: where a slot's value is picked from.
-        required: whether the fields that the message requires are always there.
+        at: the place from which a slot's value is read.
+        required: whether required fields of the message are always present.
     """
     inside = {}
     slot = outer + 1

@@ -23,7 +23,7 @@ EMPTY = "expected a record of at least one byte, found an empty one"
 
 @dataclass(slots=True)
 class Lists(Held):
-    """One column a field of a list's elements.
+    """Reads lists; each field of the elements has one column.
 
     Attributes:
         stop: whether the list at work leaves a record, or an element, alone that the limit ``cutting`` cuts.
@@ -53,7 +53,7 @@ class Lists(Held):
         return Value(unfit="a list", length=None if present is not None else turn, high=LONGEST)
 
     def counted(self, node: ir.Several, path: str, scope: Scope) -> tuple[int | None, int | None]:
-        """(register with how many elements there are, None for as many as fit; one for whether there is a list)."""
+        """(register with the number of elements, None for as many as fit; register for the presence of the list)."""
         if node.count is None:
             return None, None
         present, low = None, 0
@@ -74,7 +74,7 @@ class Lists(Held):
         return count, present
 
     def repeated(self, path: str, *, nullable: bool) -> Repeated:
-        """A new list, or that of an alternative, which stands at the same path."""
+        """A new list, or that of an alternative at the same path."""
         for column in self.merging:
             group = column.within
             while group is not None:
@@ -89,7 +89,7 @@ class Lists(Held):
         return group
 
     def element_of(self, node: ir.Several, group: Repeated, path: str, scope: Scope) -> Body:
-        """Reads one element and adds its fields to the columns."""
+        """Reads one element and appends its fields to the columns."""
         outer, entered, loose, leaving = self.around, self.entered, self.loose, (self.cutting, self.stop)
         defaults, self.defaults = self.defaults, []
         merging, self.merging = self.merging, [each for each in self.columns if _is_inside(each.within, group)]

@@ -26,27 +26,27 @@ TEXT = "a text"
 
 @dataclass(slots=True)
 class Maker:
-    """The program of one record, as it grows: a method for each kind of node, called by its name.
+    """Builds the program of one record: a method ``visit_<Node>`` for each kind of node.
 
     Attributes:
         DEFAULTED: kinds of nodes whose methods take a default.
         key: the schema, for errors.
-        body: where steps are put.
-        constants: register of each number that is known.
-        maybe: whether what is read now stands behind a condition.
+        body: the list that receives steps.
+        constants: {number: register} of constants.
+        maybe: whether the current node depends on a condition.
         defaults: (register, value) of registers that the condition may leave unset.
-        merging: columns that an alternative to what is read now has, and which it may share.
-        stored: columns that were written to, for who has to take them back.
+        merging: columns of another alternative that the current one may share.
+        stored: columns that received values, which a failed attempt must remove.
         loose: parts that are put off, see ``program.shared``.
-        lists: those of the record; ``around`` is the one that what is read now is an element of, and ``entered`` are
-            those that begin in it; ``indexes`` has the register of each with the number of its elements.
-        limit: register for how far what is read now may reach.
-        cutting: the limit that may cut the last record, or element, without an error.
-        checked: whether the bytes of the number at work were compared with the limit.
-        walked: (number, register for whether it is there) of the messages.
-        picked: the registers of fields of messages that were picked where what follows can use them.
+        lists: the lists of the record; ``around`` is the list whose element is read now, and ``entered`` are
+            the lists that begin in it; ``indexes`` has, for each list, the register with the number of its elements.
+        limit: register of the limit for the current node.
+        cutting: the limit at which the last record, or element, may be incomplete without an error.
+        checked: whether the bytes of the current number were already compared with the limit.
+        walked: (number, register for its presence) of each message.
+        picked: registers of fields of messages that later steps can reuse.
         gaps: whether bytes can be left over inside a record.
-        left_out: paths that get no column.
+        left_out: paths without a column.
     """
 
     key: str
@@ -80,13 +80,13 @@ class Maker:
     DEFAULTED: ClassVar[tuple[type[ir.Node], ...]] = ()
 
     def node(self, node: ir.Node, path: str, scope: Scope, default: Any = None) -> Value:
-        """Reads or writes a node; its columns are called ``path``.
+        """Emits the steps that read or write a node; its columns have the name ``path``.
 
         Args:
-            default: what is written where the columns are not given.
+            default: the default to write if the columns are missing.
 
         Raises:
-            Misuse: for what columns cannot hold.
+            Misuse: columns cannot hold the node.
         """
         visit = getattr(self, f"visit_{type(node).__name__}", None)
         if visit is None:
@@ -100,7 +100,7 @@ class Maker:
 
     @contextmanager
     def block(self) -> Iterator[steps.Body]:
-        """Steps put within go into a body of their own."""
+        """A context manager: steps emitted inside go into a body of their own."""
         outer, self.body = self.body, []
         picked, self.picked = self.picked, dict(self.picked)
         try:
@@ -109,19 +109,19 @@ class Maker:
             self.body, self.picked = outer, picked
 
     def register(self) -> int:
-        """A register that nothing sets but steps."""
+        """A new register that only steps set."""
         self.registers += 1
         return self.registers - 1
 
     @contextmanager
     def before(self, limit: int) -> Iterator[None]:
-        """What is read within ends at another limit."""
+        """A context manager: nodes inside have another limit."""
         outer, self.limit = self.limit, limit
         yield
         self.limit = outer
 
     def fresh(self, default: int = 0) -> int:
-        """A register; one that a condition may leave unset gets the default first."""
+        """A new register; if a condition may leave it unset, it is first set to the default."""
         register = self.register()
         if self.maybe:
             self.defaults.append((register, default))
@@ -134,7 +134,7 @@ class Maker:
         return self.constants[value]
 
     def let(self, symbol: str, left: int, right: int = 0) -> int:
-        """A fresh register with what is computed."""
+        """A new register with the result of a computation."""
         to = self.fresh()
         self.put(steps.Let(to, symbol, left, right))
         return to
@@ -145,7 +145,7 @@ class Maker:
             self.put(steps.Clear(dict(defaults)))
 
     def fault(self, path: str, kind: str, text: str) -> steps.Fault:
-        """The fault for a reason; a short record may be the last one of a list, which the list's limit cuts."""
+        """The fault for a reason; a short record may be the incomplete last record of a list."""
         reason = Reason(path, kind, text)
         if reason not in self.numbers:
             self.reasons.append(reason)
@@ -153,15 +153,15 @@ class Maker:
         return steps.Fault(self.numbers[reason], kind == "short" and self.limit == self.cutting)
 
     def bound(self, size: int, path: str) -> None:
-        """So many bytes are needed."""
+        """Requires a number of bytes."""
         self.put(steps.Need(size, self.limit, self.needs(size, path)))
 
     def needs(self, size: int, path: str) -> steps.Fault:
-        """The fault for fewer bytes than that."""
+        """The fault if fewer bytes are left."""
         return self.fault(path, "short", f"needs {size} byte{'' if size == 1 else 's'}, more than there are")
 
     def load(self, number: ir.Number, path: str) -> steps.Load | steps.Varint:
-        """Reads a number; the step has its register, and takes a column."""
+        """Emits the reading of a number; the returned step has its register, and can take a column."""
         step: steps.Load | steps.Varint
         if number.groups:
             short = self.fault(path, "short", SHORT)
@@ -175,17 +175,17 @@ class Maker:
         return step
 
     def integer(self, node: ir.Interpreted, path: str) -> ir.Number:
-        """The number that means something."""
+        """The number inside a node that gives it a meaning."""
         if not isinstance(node.number, ir.Number) or node.number.real:
             raise unfit(self.key, path, node)
         return node.number
 
     def fits(self, size: int, path: str, least: int = 1) -> None:
-        """So many bytes, or elements of ``least`` bytes, are left."""
+        """Requires that a number of bytes, or of elements of ``least`` bytes, is left."""
         self.put(steps.Fit(size, least, self.limit, self.fault(path, "short", SHORT)))
 
     def not_negative(self, register: int, path: str, noun: str = "length") -> None:
-        """A length or count is at least 0."""
+        """Requires that a length or count is at least 0."""
         fault = self.fault(path, "wrong", f"expected a {noun} of at least 0")
         self.put(steps.Refuse("<", register, self.constant(0), fault))
 
@@ -198,7 +198,7 @@ class Maker:
         unit: str | None = None,
         coding: Coding | None = None,
     ) -> Column:
-        """A new column, or that of an alternative, which has the same path and holds the same."""
+        """A new column, or that of an alternative with the same path and content."""
         for column in self.merging:
             if column.path != path:
                 continue
@@ -222,7 +222,7 @@ class Maker:
         return self.column(inside(path, "ok"), "flag", "uint8")
 
     def emit(self, column: Column, value: int, present: int | None = None) -> None:
-        """Adds a value to a column, or null where ``present`` is 0."""
+        """Appends a value to a column, or null if ``present`` is 0."""
         if present is not None:
             column.nullable = True
         self.put(steps.Emit(column, value, present))
@@ -230,7 +230,7 @@ class Maker:
     # Expressions.
 
     def operand(self, place: Place) -> int:
-        """The register of something that can be read."""
+        """The register of a value."""
         if isinstance(place, int):
             return place
         field = place.message, place.slot
@@ -250,13 +250,13 @@ class Maker:
         return register
 
     def expression(self, tree: Expression, scope: Scope, path: str) -> tuple[int, int, int]:
-        """The register with an expression, and its bounds.
+        """The register with the value of an expression, and its bounds.
 
         Args:
             path: the field that needs it, for the error.
 
         Raises:
-            Misuse: for what may not be there, for arithmetic that can fail or exceed 64 bits.
+            Misuse: a field may be absent, or the arithmetic can fail or exceed 64 bits.
         """
         match tree:
             case Literal(value=int(value)) if LOWEST <= value <= HIGHEST:
@@ -303,7 +303,7 @@ class Maker:
             raise unfit(self.key, path, f"an expression, {tree}, that can exceed 64 bits")
 
     def amount(self, tree: Expression, scope: Scope, path: str) -> tuple[int, int, int]:
-        """The same for a size or a number of elements; a field that is not there is wrong."""
+        """Like ``expression``, for a size or a number of elements; an absent field is wrong."""
         if isinstance(tree, Field):
             value = scope.value(self.key, tree, path)
             if value.present and not value.unfit:
@@ -313,7 +313,7 @@ class Maker:
         return self.expression(tree, scope, path)
 
     def bytes_of(self, node: ir.Constant, path: str) -> bytes:
-        """The bytes that a constant byte string or text has."""
+        """The bytes of a constant byte string or text."""
         expected = node.value.value if isinstance(node.value, Literal) else None
         expected = expected.encode() if isinstance(expected, str) else expected
         if not isinstance(expected, bytes):
@@ -321,17 +321,17 @@ class Maker:
         return expected
 
     def narrow(self, number: ir.Number, path: str, node: ir.Node, noun: str) -> None:
-        """A length or count must be in the range of registers."""
+        """Checks that a length or count is in the range of registers."""
         if is_wide(number):
             raise unfit(self.key, path, node, f"a {noun} of 64 bits without sign")
 
     def structure(self, node: ir.Structure, path: str, scope: Scope) -> Value:
-        """Reads or writes a structure."""
+        """Emits the steps for a structure."""
         raise NotImplementedError
 
 
 def _widened(column: Column, dtype: str) -> bool:
-    """Makes a column of numbers wide enough for others of a type; False where no type is."""
+    """Widens a column of numbers for the values of another type; False if no type holds both."""
     if column.dtype == dtype:
         return True
     one, other = (name.rstrip("0123456789") for name in (column.dtype, dtype))

@@ -59,10 +59,10 @@ class Place:
     """A slot: a field at a path of a record.
 
     Attributes:
-        field: None for the message itself.
-        message: the slot of the message that it stands in.
-        owner: of a field inside a list of messages, the slot of that list, else -1.
-        end: the slot behind the last one inside.
+        field: the field; None for the message itself.
+        message: the slot of the enclosing message.
+        owner: for a field inside a list of messages, the slot of that list, otherwise -1.
+        end: the slot after the last one inside.
         unit: of a time since the epoch.
     """
 
@@ -79,12 +79,12 @@ class Tables:
     """A message type as tables.
 
     Attributes:
-        path: where the message stands.
-        at: before which of the kernel's columns its columns stand.
+        path: the path of the message.
+        at: the index among the kernel's columns before which its columns are inserted.
         places: by slot.
-        left_out: paths that have no column.
+        left_out: paths without a column.
         rows: (path, numbers) of the table of messages.
-        sets: of each required enum its lowest number, how many follow, and of each of these whether it has a name.
+        sets: for each required enum: its lowest number, the count of numbers from there, and whether each has a name.
     """
 
     key: str
@@ -101,12 +101,12 @@ class Tables:
     templates: dict[tuple[str, ...] | None, tuple[NDArray[Any], list[int]]] = field(default_factory=dict)
 
     def reasons(self) -> Iterator[Reason]:
-        """By message, by what ``walk`` gives less one."""
+        """The reasons of messages, by the result of ``walk`` less one."""
         for path, _ in self.rows:
             yield from (Reason(path, kind, text) for kind, text in _WRONG)
 
     def reads(self, names: tuple[str, ...]) -> Place | None:
-        """The field of the message that an expression names; None where there is none, or it is in a list."""
+        """The field of the message that an expression reads; None if there is none, or it is in a list."""
         slot = self.slots.get(".".join((self.path, *names)) if self.path else ".".join(names))
         return None if slot is None or self.places[slot].owner >= 0 else self.places[slot]
 
@@ -115,7 +115,7 @@ def tables(key: str, node: ir.Protobuf, path: str, at: int) -> Tables:
     """The tables of a message type.
 
     Raises:
-        Misuse: for one that tables cannot hold, or a time that is no integer of 64 bits in it.
+        Misuse: tables cannot hold the type, or a declared time is not a 64-bit integer.
     """
     made = Tables(key, path, at)
     message = Message._known[node.message]
@@ -132,7 +132,7 @@ def tables(key: str, node: ir.Protobuf, path: str, at: int) -> Tables:
 
 
 def _message(made: Tables, message: Message, path: str, slot: int, owner: int, outer: tuple[str, ...]) -> int:
-    """Adds a message's rows, those inside it too; gives its number. A slot of -1: nothing inside has a column."""
+    """Adds the rows of a message and of those inside it; returns its number. A slot of -1: no columns inside."""
     highest = max(message.fields, default=0)
     required = [each for each in message.fields.values() if each.required]
     if highest > LARGEST_NUMBER or len(required) > MOST_REQUIRED:
@@ -198,12 +198,12 @@ def _set(made: Tables, each: Field, path: str) -> list[int]:
 
 
 def slot_at(slot: int) -> int:
-    """Where a slot's value stands in a tray."""
+    """The index of a slot's value in a tray."""
     return VALUES + SLOT_WIDTH * slot
 
 
 def memory(made: Tables, where: list[int]) -> NDArray[Any]:
-    """One array of all that a message type needs, as ``kernels.protobuf`` has it: several would cost more to pass on.
+    """One array with the whole state of a message type, for ``kernels.protobuf``; passing several would cost more.
 
     State, slots (value, length, stamp, column), slots touched, stack, fields, messages, sets, index, in this order.
     """
@@ -235,13 +235,13 @@ def memory(made: Tables, where: list[int]) -> NDArray[Any]:
 
 
 def is_leaf(place: Place, slot: int) -> bool:
-    """Whether a field has a column: it is no message, or in a list and without fields."""
+    """Whether a field has a column: it is no message, or a message in a list without fields."""
     each = place.field
     return each is not None and (each.message is None or (each.repeated and place.end == slot + 1))
 
 
 def chosen(path: str, fields: tuple[str, ...] | None) -> bool:
-    """Whether a path is one of those, or lies inside one.
+    """Whether a path is one of some paths, or inside one.
 
     >>> chosen("a.b.c", ("a.b",)), chosen("a.bc", ("a.b",)), chosen("a", None)
     (True, False, True)

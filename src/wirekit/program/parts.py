@@ -17,10 +17,10 @@ from wirekit.program.facts import takes_all
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A structure that is written once.
+    """A structure that is read or written once.
 
     Attributes:
-        order: parts that lead to others come first.
+        order: parts that contain paths to others come first.
         greedy: whether it takes all bytes to the limit.
     """
 
@@ -32,7 +32,7 @@ class Part:
 
 @dataclass(slots=True)
 class Behind:
-    """Bytes behind a part that one of the ways leads to: read after the part, if ``mark`` says that it was this way."""
+    """Bytes after a part that one of its paths has: read after the part, if ``mark`` says that this path was taken."""
 
     mark: int
     node: ir.Node
@@ -43,7 +43,7 @@ class Behind:
 
 @dataclass(slots=True)
 class Deferred:
-    """A part that was met: the registers for whether it is there, where it begins, and its limit."""
+    """A part that was reached: the registers for its presence, its start, and its limit."""
 
     part: Part
     flag: int
@@ -74,7 +74,7 @@ def parts(root: ir.Node) -> dict[int, Part]:
 
 
 class _Search:
-    """Which structures lead to which, and which of them stand where something else may follow."""
+    """Finds which structures lead to which others, and which of them may be followed by other fields."""
 
     def __init__(self) -> None:
         self.outer: dict[int, set[int]] = {}
@@ -107,7 +107,7 @@ class _Search:
                     self.visit(inner, outer, tail=False, tight=tight)
 
     def sorted(self, node: ir.Node, order: dict[int, ir.Structure]) -> None:
-        """Adds structures behind those inside of them."""
+        """Adds structures after the structures inside them."""
         if id(node) in order:
             return
         for _, inner in ir.parts(node):

@@ -19,10 +19,10 @@ def _always(column: Column) -> bool:
 
 
 def shortened(program: Program, wanted: Callable[[Column], bool] = _always) -> steps.Body:
-    """The steps of a program in fewer; the program stays as it is.
+    """The shortened steps of a program; the program itself is not changed.
 
     Args:
-        wanted: whether a column is filled; by default all are.
+        wanted: returns whether a column is requested; by default all are.
     """
     fewer = without_needless(_selected(program.steps, wanted), program.constants.get(0))
     unset = _unset(fewer)
@@ -30,7 +30,7 @@ def shortened(program: Program, wanted: Callable[[Column], bool] = _always) -> s
 
 
 def without_needless(body: steps.Body, zero: int | None) -> steps.Body:
-    """Steps without those whose result nobody reads; ``zero`` is the register of 0."""
+    """The steps without those whose result is never read; ``zero`` is the register of 0."""
     body = _compared(body, zero)
     left, before = [*every(body)], 0
     while len(left) != before:
@@ -41,7 +41,7 @@ def without_needless(body: steps.Body, zero: int | None) -> steps.Body:
 
 
 def every(body: steps.Body) -> Iterator[steps.Step]:
-    """All steps, those inside others too."""
+    """All steps, including those inside others."""
     for step in body:
         yield step
         for inner in step.bodies():
@@ -49,7 +49,7 @@ def every(body: steps.Body) -> Iterator[steps.Step]:
 
 
 def _mapped(body: steps.Body, work: Callable[[steps.Step], steps.Step | None]) -> steps.Body:
-    """Steps with what a function makes of each, without those of which it makes nothing; inner ones first."""
+    """Steps replaced by the results of a function, without those for which it returns None; inner steps first."""
 
     def mapped(inner: steps.Body) -> steps.Body:
         return _mapped(inner, work)
@@ -59,7 +59,7 @@ def _mapped(body: steps.Body, work: Callable[[steps.Step], steps.Step | None]) -
 
 
 def _selected(body: steps.Body, wanted: Callable[[Column], bool]) -> steps.Body:
-    """Steps that fill no other columns than those."""
+    """The steps that fill no columns except the requested ones."""
 
     def selected(step: steps.Step) -> steps.Step | None:
         match step:
@@ -98,7 +98,7 @@ def _useful(step: steps.Step, needed: set[int]) -> steps.Step | None:
 
 
 def _compared(body: steps.Body, zero: int | None) -> steps.Body:
-    """Steps in which a branch compares by itself, instead of looking at a comparison in front of it."""
+    """Steps in which a branch compares by itself, instead of reading the result of a previous comparison."""
     times = Counter(register for step in every(body) for register in step.reads())
     comparisons = {
         step.to: step
@@ -123,7 +123,7 @@ def _cleared(step: steps.Step, unset: set[int]) -> steps.Step | None:
 
 
 def _unset(body: steps.Body) -> set[int]:
-    """Registers that are read where nothing may have set them but a ``Clear``."""
+    """Registers that are read although only a ``Clear`` may have set them."""
     unset: set[int] = set()
 
     def visit(inside: steps.Body, known: set[int]) -> None:

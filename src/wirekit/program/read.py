@@ -28,21 +28,21 @@ from wirekit.program.values import LONGEST, OpenStructure, Scope, Value, inside,
 
 @dataclass(slots=True)
 class Program:
-    """How records of a layout are read, and what their columns are.
+    """The steps that read a record of a layout, and its columns.
 
     Attributes:
-        steps: what reads a record.
-        columns: in the order of the fields.
+        steps: the steps that read a record.
+        columns: the columns, in the order of the fields.
         reasons: by the number of a fault, less one; the last one is that of an empty record.
-        packing: where more records of the layout lie inside, or None.
-        contents: what column may hold other records, or None.
+        packing: the column with further records of the layout, or None.
+        contents: the column with records of another layout, or None.
         gaps: whether bytes can be left over inside a record.
         messages: the protobuf messages of a record.
-        lists: the lists inside a record, outer first; ``indexes`` has a register of each.
-        left_out: paths that have no column.
+        lists: the lists inside a record, outer first; ``indexes`` has the register of each.
+        left_out: paths without a column.
         hidden: columns of the scan itself, by name.
-        registers: how many there are; ``constants`` has those of numbers.
-        may_be_empty: whether a record can take no bytes at all, which is wrong.
+        registers: number of registers; ``constants`` has those of constants.
+        may_be_empty: whether a record can have no bytes, which is an error.
     """
 
     steps: steps.Body
@@ -63,12 +63,12 @@ class Program:
 
 @dataclass(slots=True)
 class _Reader(Lists):
-    """One method a kind of node."""
+    """Emits read steps: a method for each kind of node."""
 
     closed: bool = False
 
     def record(self, node: ir.Node, whole: ir.Node) -> dict[str, Column]:
-        """Reads a record; gives the columns of the scan."""
+        """Reads a record; returns the columns of the scan."""
         self.once = parts(whole)
         self.node(node, "", Scope({}, None))
         self.written()
@@ -163,7 +163,7 @@ class _Reader(Lists):
     def string(
         self, node: ir.Blob, path: str, scope: Scope, coding: Coding | None = None
     ) -> tuple[Value, int, int | None]:
-        """(value, register with where the bytes begin, register for whether they are there if they may be null)."""
+        """(value, register with the start of the bytes, register for their presence if they may be null)."""
         start, length = self.fresh(), self.fresh()
         present: int | None = None
         prefixed: steps.Prefixed | None = None
@@ -212,7 +212,7 @@ class _Reader(Lists):
         return steps.Prefixed(number, self.limit, node.null, need, negative, short, start, length, present)
 
     def measured_by_varint(self, node: ir.Blob, number: ir.Number, path: str, start: int, length: int) -> int | None:
-        """Bytes with a varint in front; gives the register for whether they are there if they may be null."""
+        """Reads bytes after a varint length; returns the register for their presence if they may be null."""
         self.narrow(number, path, node, "length")
         present, size = None, self.load(number, path).to
         self.put(steps.Let(length, "=", size))
@@ -227,7 +227,7 @@ class _Reader(Lists):
         return present
 
     def text(self, path: str, start: int, length: int, present: int | None, encoding: str = "utf-8") -> None:
-        """The verdict on a text: null where the text is."""
+        """Emits the verdict on a text; null for a null text."""
         column = self.verdict(path)
         good = self.fresh()
         self.put(steps.IsText(good, start, length, encoding))
@@ -248,7 +248,7 @@ class _Reader(Lists):
         return Value(length, 0, LONGEST, length=length, unfit=TEXT)
 
     def visit_Packed(self, node: ir.Packed, path: str, scope: Scope) -> Value:
-        """Compressed bytes: opened later, or left as they stand."""
+        """Reads compressed bytes, which are decompressed later or stay as stored."""
         numbers = all(isinstance(each, int) for values, _ in node.codecs for each in values)
         alone = self.around is None and not self.maybe and self.packing is None and self.contents is None
         if self.closed or not (alone and numbers and isinstance(node.node, ir.Reference) and node.size is None):
@@ -319,7 +319,7 @@ class _Reader(Lists):
         return name, value, self.operand(value.place)
 
     def measured(self, state: OpenStructure, at: int) -> None:
-        """Verifies a length as soon as it is read."""
+        """Verifies a length as soon as it was read."""
         for measure in state.node.measures:
             if measure.at != at or not measure.bounds:
                 continue
@@ -338,7 +338,7 @@ class _Reader(Lists):
             self.body += found
 
     def bounding(self, state: OpenStructure, measure: ir.Measure, top: bool) -> tuple[int, int, int | None]:
-        """A length begins to bound: (member at its end, registers of the limit around it and of the length).
+        """Begins the limit of a length: (last member inside, registers of the enclosing limit and of the length).
 
         Args:
             top: whether the structure is the record, and no other length of it bounds this one's bytes.
@@ -374,13 +374,13 @@ class _Reader(Lists):
         return measure.last, outer, unless
 
     def closing(self, entry: tuple[int, int, int | None]) -> None:
-        """A length's bytes are over."""
+        """Ends the limit of a length."""
         self.gaps = True
         self.put(steps.Close(self.limit, entry[2]))
         self.limit = entry[1]
 
     def agreed(self, state: OpenStructure, measure: ir.Measure) -> None:
-        """A length that is only verified."""
+        """Verifies a length that sets no limit."""
         name, value, register = self.length(state, measure.at)
 
         def verify() -> Value:
@@ -394,7 +394,7 @@ class _Reader(Lists):
         self.verify(value, verify)
 
     def sum(self, state: OpenStructure, total: ir.Sum) -> None:
-        """A checksum."""
+        """Verifies a checksum."""
         name = state.name(total.at)
         number = ir.bare(state.node.members[total.at].node)
         form = form_of(total, number)
@@ -421,7 +421,7 @@ class _Reader(Lists):
         self.verify(stored, verify)
 
     def verify(self, value: Value, work: Callable[[], Value]) -> None:
-        """Adds a verdict on a number, where that is there."""
+        """Adds the verdict on a number, if the number is present."""
         if value.present:
             self.if_true(self.all_of(value.present), work)
         else:
@@ -435,16 +435,16 @@ def _hidden(name: str, dtype: str) -> Column:
 def read(
     key: str, element: ir.Node, whole: ir.Node | None = None, *, closed: bool = False, stop: bool = False
 ) -> Program:
-    """The program for records of one layout.
+    """Generates the program for records of one layout.
 
     Args:
         key: the schema, for errors.
-        whole: the layout with all choices, of which some are made in ``element``; it decides what is read once.
-        closed: whether compressed records of the same layout stay as they stand, too.
-        stop: whether a last record that is cut is left alone.
+        whole: the layout with all choices, some of which are decided in ``element``; it shows the parts to read once.
+        closed: whether compressed records of the same layout also stay as stored bytes.
+        stop: whether an incomplete last record is not read, without an error.
 
     Raises:
-        Misuse: when something inside has no column; the text names the node and its path.
+        Misuse: a node cannot have a column; the text names the node and its path.
 
     >>> from wirekit.compiler.lower import lower
     >>> from wirekit.wire import Bytes, Struct, int16, int32

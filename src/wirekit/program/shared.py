@@ -14,7 +14,7 @@ from wirekit.program.values import Scope, Value
 
 @dataclass(slots=True)
 class Sharing(Branches):
-    """Structures that are read once.
+    """Reads structures that a record reaches by several paths once.
 
     Attributes:
         deferred: those met and not read yet. Behind those in ``loose`` nothing was read yet, where they do not take
@@ -24,7 +24,7 @@ class Sharing(Branches):
     deferred: dict[int, Deferred] = field(default_factory=dict)
 
     def met(self, part: Part) -> Value:
-        """Notes where a part begins."""
+        """Stores where a part begins."""
         entry = self.deferred.get(id(part.node))
         if entry is None:
             entry = Deferred(part, self.fresh(), self.fresh(), self.fresh())
@@ -39,7 +39,7 @@ class Sharing(Branches):
         return Value(unfit="a structure that is reached by several ways")
 
     def behind(self, node: ir.Node, path: str, scope: Scope) -> Value:
-        """Bytes that stand behind parts, or behind nothing."""
+        """Reads bytes after a part, or after no part."""
         known = len(self.columns)
         loose, self.loose = self.loose, []
         flags = loose[0].flag
@@ -54,7 +54,7 @@ class Sharing(Branches):
         return Value(unfit="bytes behind a structure")
 
     def written(self) -> None:
-        """Reads all parts that were met."""
+        """Reads all deferred parts."""
         while self.deferred:
             entry = min(self.deferred.values(), key=lambda each: each.part.order)
             del self.deferred[id(entry.part.node)]
@@ -64,7 +64,7 @@ class Sharing(Branches):
             self.loose = others + self.loose
 
     def part(self, entry: Deferred) -> Value:
-        """Reads a part, and the bytes behind it."""
+        """Reads a part, and the bytes after it."""
         back = self.fresh()
         self.put(Mark(back))
         self.put(Seek(entry.start))

@@ -1,7 +1,7 @@
 """A program as text, one step a line: what ``wirekit explain KEY --engine columns`` prints (see docs/program.md).
 
-A step's ``TEXT`` is a pattern. ``{name}`` stands for a field. Text in brackets is left out if a field in it is None;
-``{name?}`` in it stands for nothing, and says that the field must be true; ``{name!}``, that it must not be.
+A step's ``TEXT`` is a pattern. ``{name}`` is replaced by a field. Text in brackets is omitted if a field in it is None;
+``{name?}`` in it is replaced by nothing, and requires that the field is true; ``{name!}``, that it is false.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class _Show:
         return (message.path if isinstance(message, Tables) else message.tables.path) or "(value)"
 
     def value(self, value: Any) -> str:
-        """A field of a step that is no register."""
+        """The text of a field that is no register."""
         match value:
             case Column() | Repeated():
                 return value.path or "(value)"

@@ -1,14 +1,14 @@
 """The steps of a read program.
 
-A program reads one record. It works on a position in the buffer and on registers, which are integers of 64 bits named
-by their number: constants, limits (positions), sizes, values of fields, flags. Floats and unsigned numbers of 64 bits
-are in a register as their bits are. The first registers have a meaning of their own, see ``RANGE`` and the others.
+A program reads one record. It works on a position in the buffer and on registers, which are 64-bit integers named
+by their number: constants, limits (positions), sizes, values of fields, flags. Floats and unsigned 64-bit numbers are
+stored as their bits. The first registers have fixed meanings, see ``RANGE`` and the others.
 
 The class of a step is its only description: the types of its fields give the registers that it reads and writes and
 the steps inside it, and ``TEXT`` its printed form. Passes, ``show`` and the encoders of ``runtime`` use these.
 
-A step that detects an error ends the record with the number of a reason, unless it is in a ``Try``, or its ``Fault`` is
-a cut in a ``Loop`` that tolerates a cut element.
+A step that detects an error ends the record with the number of a reason, unless it is in a ``Try``, or its ``Fault``
+is ``cut`` in a ``Loop`` that tolerates an incomplete element.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ S = TypeVar("S", bound="Step")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The number of a reason; ``cut`` where the list's own limit comes too early."""
+    """The number of a reason; ``cut`` if the limit of the list itself ends the bytes."""
 
     reason: int
     cut: bool = False
@@ -68,37 +68,37 @@ class Step:
     """One step.
 
     Attributes:
-        PURE: whether it does nothing but write to registers: without a reader of them it is not needed.
-        TEXT: the step in words, see ``program.show``.
+        PURE: whether it only writes registers, so that it can be removed if nothing reads them.
+        TEXT: the pattern of its printed form, see ``program.show``.
     """
 
     PURE: ClassVar[bool] = False
     TEXT: ClassVar[str] = ""
 
     def reads(self) -> Iterable[int]:
-        """Registers that the step itself reads."""
+        """The registers that the step itself reads."""
         names = fields_of(type(self), "read")
         return [register for name in names if (register := getattr(self, name)) is not None]
 
     def writes(self) -> Iterable[int]:
-        """Registers that it always writes to."""
+        """The registers that the step always writes."""
         names = fields_of(type(self), "written")
         return [register for name in names if (register := getattr(self, name)) is not None]
 
     def bodies(self) -> Iterable[Body]:
-        """Steps inside."""
+        """The lists of steps inside the step."""
         names = fields_of(type(self), "steps")
         return [getattr(self, name) for name in names] if names else ()
 
     def with_bodies(self: S, work: Callable[[Body], Body]) -> S:
-        """The step with what a function makes of the steps inside."""
+        """The step with its inner lists of steps replaced by the results of a function."""
         names = fields_of(type(self), "steps")
         return replace(self, **{name: work(getattr(self, name)) for name in names}) if names else self
 
 
 @dataclass(slots=True)
 class Need(Step):
-    """So many bytes are left before a limit."""
+    """Requires a number of bytes before a limit."""
 
     TEXT = "need {size} before {limit} else {fault}"
 
@@ -109,7 +109,7 @@ class Need(Step):
 
 @dataclass(slots=True)
 class Load(Step):
-    """Reads a number, moves on, and adds it to a column if there is one."""
+    """Reads a number, moves past it, and appends it to a column if there is one."""
 
     TEXT = "load {to} = {number}[ -> {column}]"
 
@@ -120,10 +120,10 @@ class Load(Step):
 
 @dataclass(slots=True)
 class Varint(Step):
-    """Reads a varint before a limit, moves on, and adds it to a column if there is one.
+    """Reads a varint before a limit, moves past it, and appends it to a column if there is one.
 
     Attributes:
-        short, wrong: faults for one that the limit cuts, and for one of too many bytes or bits.
+        short, wrong: faults for a varint that the limit cuts, and for one with too many bytes or bits.
     """
 
     TEXT = "load {to} = {number} before {limit}[ -> {column}] else {short}"
@@ -138,7 +138,7 @@ class Varint(Step):
 
 @dataclass(slots=True)
 class Split(Step):
-    """Takes bit fields out of a number: (shift, mask, register, column) of each."""
+    """Extracts bit fields from a number: (shift, mask, register, column) of each."""
 
     source: In
     parts: list[tuple[int, int, int, Column | None]]
@@ -149,7 +149,7 @@ class Split(Step):
 
 @dataclass(slots=True)
 class Let(Step):
-    """Computes: an operator of Python, ``min``, ``and``, ``or``, or ``=`` for a copy, and its operands."""
+    """Computes with an operator of Python, ``min``, ``and``, ``or``, or ``=`` for a copy, and its operands."""
 
     PURE = True
     TEXT = "let {to} = {left} {symbol} {right}"
@@ -162,14 +162,14 @@ class Let(Step):
 
 @dataclass(slots=True)
 class Clear(Step):
-    """Sets registers to 0, or to what is given: those that a condition may leave unset."""
+    """Sets registers that a condition may leave unset, to 0 or to given values."""
 
     values: dict[int, int]
 
 
 @dataclass(slots=True)
 class Mark(Step):
-    """Notes the position."""
+    """Stores the position in a register."""
 
     PURE = True
     TEXT = "mark {to}"
@@ -179,7 +179,7 @@ class Mark(Step):
 
 @dataclass(slots=True)
 class Seek(Step):
-    """Goes to a position that was noted, or ``by`` bytes on from there."""
+    """Moves to a stored position, or to ``by`` bytes after it."""
 
     TEXT = "seek {at}[{by?} + {by}]"
 
@@ -202,11 +202,11 @@ class Test(Step):
 
 @dataclass(slots=True)
 class Switch(Step):
-    """Branches on the values of registers; a value of None is that of a field that is not there.
+    """Branches on the values of registers; the value None means that a field is absent.
 
     Attributes:
-        on: (value, whether it is there; None for always).
-        cases: rows of values, and what to do for any of them.
+        on: (value, register for its presence; None if it is always present).
+        cases: rows of values, and the steps for any of the rows.
     """
 
     on: list[tuple[int, int | None]]
@@ -242,7 +242,7 @@ class Refuse(Step):
 
 @dataclass(slots=True)
 class OneOf(Step):
-    """Ends the record unless a number lies in one of some ranges."""
+    """Ends the record unless a number is in one of several ranges."""
 
     TEXT = "one of {source}: {ranges} else {fault}"
 
@@ -253,7 +253,7 @@ class OneOf(Step):
 
 @dataclass(slots=True)
 class Fit(Step):
-    """Ends the record unless so many elements of ``least`` bytes fit before a limit."""
+    """Ends the record unless a number of elements of ``least`` bytes fits before a limit."""
 
     TEXT = "fit {count} * {least} before {limit} else {fault}"
 
@@ -265,15 +265,15 @@ class Fit(Step):
 
 @dataclass(slots=True)
 class Bound(Step):
-    """A length begins to bound what follows.
+    """Begins a limit that a length sets.
 
     Attributes:
-        limit: register for where that ends.
-        outer: the limit around it.
-        size: register of the length; ``less`` of it do not count.
-        fault: for a length that goes beyond the limit around it; None where it is cut to that.
-        rest: whether 0 means all that is left.
-        record: whether the record ends there.
+        limit: register for the new limit.
+        outer: the enclosing limit.
+        size: register of the length; ``less`` is subtracted from it.
+        fault: for a length beyond the enclosing limit; None if the length is reduced to that limit.
+        rest: whether 0 means all remaining bytes.
+        record: whether the record ends at the limit.
     """
 
     TEXT = (
@@ -292,7 +292,7 @@ class Bound(Step):
 
 @dataclass(slots=True)
 class Close(Step):
-    """Ends a bounded part: bytes left before its limit are a gap. ``unless`` is a length that may be 0 for none."""
+    """Ends a limit: bytes left before it are a gap. ``unless`` is a length whose value 0 means that no limit began."""
 
     TEXT = "pop {limit}[ if {unless}]"
 
@@ -302,12 +302,12 @@ class Close(Step):
 
 @dataclass(slots=True)
 class Prefixed(Step):
-    """Bytes with their length in front.
+    """Reads bytes after a length prefix.
 
     Attributes:
-        need, negative, short: faults; ``negative`` is None for a length that can't be or may be below 0.
+        need, negative, short: faults; ``negative`` is None for a length that cannot be negative, or may be.
         null: the length that means null, or None.
-        present: register for whether they are there, or None.
+        present: register for whether they are present, or None.
     """
 
     TEXT = "slice {start}, {length} before {limit}: length {number}[, {null} is null][ -> {column}] else {short}"
@@ -326,7 +326,7 @@ class Prefixed(Step):
 
 @dataclass(slots=True)
 class Slice(Step):
-    """Notes where bytes begin, and passes them: a number of them, or all up to a limit (which gives the number)."""
+    """Stores the start of bytes and skips them: a number of bytes, or all up to a limit (which sets the number)."""
 
     TEXT = "slice {start}[{limit!}: length {length}][, {length}: up to {limit}]"
 
@@ -345,10 +345,10 @@ class Slice(Step):
 
 @dataclass(slots=True)
 class Find(Step):
-    """Text up to a delimiter, which is passed; an integer if it is ``decimal``.
+    """Reads text up to and with a delimiter; an integer if it is ``decimal``.
 
     Attributes:
-        short, line, wrong: faults for no delimiter, one in another line (None if it may be), and what is no integer.
+        short, line, wrong: faults for a missing delimiter, one in another line (None if allowed), a wrong integer.
         value: register for the integer.
     """
 
@@ -367,7 +367,7 @@ class Find(Step):
 
 @dataclass(slots=True)
 class Peek(Step):
-    """Whether these bytes are next."""
+    """Whether the next bytes are these."""
 
     PURE = True
     TEXT = "peek {to} = {magic}"
@@ -379,7 +379,7 @@ class Peek(Step):
 
 @dataclass(slots=True)
 class Same(Step):
-    """Whether bytes are these."""
+    """Whether some bytes are equal to these."""
 
     PURE = True
     TEXT = "verify {to} = bytes {start}, {length} are {value}"
@@ -392,7 +392,7 @@ class Same(Step):
 
 @dataclass(slots=True)
 class Gap(Step):
-    """So many bytes are explained by no field."""
+    """Counts bytes that no field explains."""
 
     TEXT = "gap {size}"
 
@@ -401,7 +401,7 @@ class Gap(Step):
 
 @dataclass(slots=True)
 class Emit(Step):
-    """Adds a value to a column, or null where ``present`` is 0."""
+    """Appends a value to a column, or null if ``present`` is 0."""
 
     TEXT = "emit {value}[ if {present}] -> {column}"
 
@@ -412,7 +412,7 @@ class Emit(Step):
 
 @dataclass(slots=True)
 class Copy(Step):
-    """Adds bytes to a column, or null."""
+    """Appends bytes to a column, or null."""
 
     TEXT = "copy {start}, {length}[ if {present}] -> {column}"
 
@@ -424,7 +424,7 @@ class Copy(Step):
 
 @dataclass(slots=True)
 class IsText(Step):
-    """Whether bytes are text in an encoding."""
+    """Whether bytes are valid text in an encoding."""
 
     PURE = True
     TEXT = "verify {to} = {encoding} {start}, {length}"
@@ -437,11 +437,11 @@ class IsText(Step):
 
 @dataclass(slots=True)
 class Checksum(Step):
-    """Whether a checksum of the bytes between two positions is the one stored.
+    """Whether a checksum of the bytes between two positions equals the stored one.
 
     Attributes:
         hole: position of two bytes that count as zeros, or None.
-        mask: of the bits that are stored.
+        mask: the mask of the stored bits.
     """
 
     PURE = True
@@ -459,7 +459,7 @@ class Checksum(Step):
 
 @dataclass(slots=True)
 class Call(Step):
-    """Has a Python function look at the bytes between two positions, and at their checksum at another one."""
+    """Calls a Python function with the bytes between two positions, and the position of their checksum."""
 
     PURE = True
     TEXT = "call {to} = {function} {start} to {end}, {at}"
@@ -473,18 +473,18 @@ class Call(Step):
 
 @dataclass(slots=True)
 class Loop(Step):
-    """A list: its elements, and its entry in the arrays of the list.
+    """Reads a list: its elements, and its entry in the arrays of the list.
 
     Attributes:
         group: the list.
-        index: register with the number of elements that all records have so far.
-        turn: register with the number of those of this list.
-        count: register with how many there should be, or None for as many as fit before the limit.
-        present: register for whether there is a list, or None for always.
-        until: bytes that end it, or none.
+        index: register with the number of elements in all records so far.
+        turn: register with the number of elements in this list so far.
+        count: register with the required number of elements, or None for as many as fit before the limit.
+        present: register for whether the list is present, or None if it always is.
+        until: bytes that end the list, or none.
         empty: fault for an element without bytes, or None.
-        start, gap: registers, for a list that leaves a cut element alone; else None.
-        undo: lists and columns of which a cut element takes back what it added.
+        start, gap: registers, for a list that does not read an incomplete last element; otherwise None.
+        undo: lists and columns from which the values of an incomplete element are removed.
     """
 
     TEXT = (
@@ -508,11 +508,11 @@ class Loop(Step):
 
 @dataclass(slots=True)
 class Try(Step):
-    """Something, or something else from the same position where it does not fit, unless for a limit.
+    """Runs steps, and others from the same position if these fail, except for an exceeded limit.
 
     Attributes:
-        start, gap: registers for what is to be restored.
-        undo: lists and columns that get back what they were.
+        start, gap: registers with the state to restore.
+        undo: lists and columns to restore.
     """
 
     TEXT = "try:"
@@ -529,10 +529,10 @@ class Walk(Step):
     """Reads a protobuf message up to a limit by the tables of its type; bytes without a column are a gap.
 
     Attributes:
-        message: number of the tables.
-        there: register that becomes 1.
-        good: register for whether the message is as its type wants it.
-        first: the reasons before those of the message.
+        message: number of the message's tables.
+        there: register that is set to 1.
+        good: register for whether the message has all required fields and valid text.
+        first: number of the reasons before those of the message.
     """
 
     TEXT = "walk message {message} before {limit}: {good}"
@@ -546,7 +546,7 @@ class Walk(Step):
 
 @dataclass(slots=True)
 class Pick(Step):
-    """A field of a message that was walked, and whether it is there; of a list the number of elements."""
+    """Gets a field of a message that was read, and whether it is present; of a list, the number of elements."""
 
     PURE = True
     TEXT = "pick {to}, {present} = field {slot} of {message}"
@@ -559,7 +559,7 @@ class Pick(Step):
 
 @dataclass(slots=True)
 class Keep(Step):
-    """Adds messages to their columns, now that the record is good: (number, whether it is there)."""
+    """Appends messages to their columns, after the record was found good: (number, register for their presence)."""
 
     messages: list[tuple[int, int]]
 

@@ -7,10 +7,10 @@ from wirekit.errors import Misuse
 
 
 class Unfit(Misuse):
-    """A layout gives no columns.
+    """A layout has no columns.
 
     Attributes:
-        path, kind, why: the field, what it is, and why that is in the way.
+        path, kind, why: the field, its kind, and the reason.
     """
 
     def __init__(self, key: str, path: str, kind: str, why: str) -> None:
@@ -20,5 +20,5 @@ class Unfit(Misuse):
 
 
 def unfit(key: str, path: str, node: ir.Node | str, why: str = "") -> Unfit:
-    """The error for a layout that gives no columns."""
+    """The error for a layout that has no columns."""
     return Unfit(key, path, node if isinstance(node, str) else node.WORDS, why)

@@ -15,7 +15,7 @@ LONGEST = 1 << 40  # bytes of a byte string, more than any buffer has
 
 @dataclass(frozen=True, slots=True)
 class Picked:
-    """Something of a field of a message that was walked: ``value``, ``there`` or, of a list, ``count``."""
+    """A fact of a field of a message that was read: ``value``, ``there`` or, for a list, ``count``."""
 
     message: int
     slot: int
@@ -23,7 +23,7 @@ class Picked:
 
 
 Place = int | Picked
-"""A register, or something of a message."""
+"""A register, or a fact of a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +31,12 @@ class Value:
     """The value that expressions read for a field.
 
     Attributes:
-        place: of an integer: where it is.
+        place: for an integer, its place.
         low, high: its bounds.
-        length: of a byte string, or a list: where its length is.
-        inside: of a structure or bit fields: what is in it, by name.
+        length: for a byte string or a list, the place of its length.
+        inside: for a structure or bit fields, the values in it, by name.
         unfit: why expressions cannot read it, or "".
-        present: what must be true for it to be there; nothing for what always is.
+        present: the conditions for its presence; empty if it is always present.
     """
 
     place: Place = 0
@@ -57,16 +57,16 @@ def value_of(number: ir.Number, register: int) -> Value:
 
 @dataclass(slots=True)
 class Scope:
-    """A structure whose fields expressions can read, and the one around it."""
+    """A structure whose fields expressions can read, and its enclosing structure."""
 
     fields: dict[str, Value]
     outer: Scope | None
 
     def value(self, key: str, tree: Expression, path: str) -> Value:
-        """The value that the name of a field refers to.
+        """The value of a field name.
 
         Raises:
-            Misuse: for what is no field, or is not read before.
+            Misuse: there is no such field, or it is not read before.
         """
         if not isinstance(tree, Field):
             raise unfit(key, path, f"an expression, {tree}, that columns cannot compute")
@@ -87,7 +87,7 @@ class OpenStructure:
 
     Attributes:
         scope: takes the values of its members.
-        begins, ends: registers with where members begin and end, of those in ``wanted``.
+        begins, ends: registers with the start and end of the members in ``wanted``.
     """
 
     node: ir.Structure
@@ -107,7 +107,7 @@ class OpenStructure:
 
 
 def inside(path: str, name: str) -> str:
-    """The path of something inside of a structure."""
+    """The path of a part of a structure."""
     return f"{path}.{name}" if path else name
 
 

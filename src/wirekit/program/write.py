@@ -43,7 +43,7 @@ HELD = ("rows", "plain")
 
 @dataclass(slots=True)
 class Built:
-    """A message that is written: its fields, its type, and the slots of fields that follow from what is behind it."""
+    """A message that is written: its fields, its type, and the slots of fields that are computed from later members."""
 
     tables: Tables
     message: Type
@@ -52,18 +52,18 @@ class Built:
 
 @dataclass(slots=True)
 class WriteProgram:
-    """How records of a layout are written.
+    """The steps that write a record of a layout, and its columns.
 
     Attributes:
-        steps: what writes a record.
-        columns: those that are read; ``lists`` those of lists, outer ones first; ``hidden`` those of the run, by name.
+        steps: the steps that write a record.
+        columns: the columns to read; ``lists`` those of lists, outer ones first; ``hidden`` those of the run, by name.
         refusals: by the number of a fault, less one.
         messages: the protobuf messages of a record.
         element: by the number of a list, the register with the index of its element.
-        watched: by the number of a list, -1 for the record: (slot of a column, register, number of a fault) of what
-            nothing may have read; the register has the index of the value that was read last.
-        fixed: bytes that all numbers outside of lists take, for a first guess of the room.
-        registers: how many there are; ``constants`` has those of numbers, ``stamps`` those that begin with -1.
+        watched: by the number of a list, -1 for the record: (slot of a column, register, number of a fault) of columns
+            that no step may have read; the register has the index of the last value that was read.
+        fixed: size in bytes of all numbers outside of lists, for a first estimate of the output size.
+        registers: number of registers; ``constants`` has those of constants, ``stamps`` those that are initially -1.
     """
 
     steps: Body
@@ -85,7 +85,7 @@ class _Open(OpenStructure):
     """A structure that is being written.
 
     Attributes:
-        places: registers with where numbers that are computed stand; ``present`` with whether they are there.
+        places: registers with the positions of computed numbers; ``present`` with their presence.
     """
 
     places: dict[int, int] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class _Open(OpenStructure):
 
 @dataclass(slots=True)
 class _Writer(Branches):
-    """One method a kind of node."""
+    """Emits write steps: a method for each kind of node."""
 
     built: list[Built] = field(default_factory=list)
     hidden: dict[str, Column] = field(default_factory=dict)
@@ -108,7 +108,7 @@ class _Writer(Branches):
     # Messages, and what stands behind them.
 
     def visit_Protobuf(self, node: ir.Protobuf, path: str, scope: Scope) -> Value:
-        """A message: a field that its column has is written; null, or no column, leaves it out."""
+        """Writes a message. A field with a value in its column is written; a null or a missing column omits it."""
         number = self.message(node, path)
         self.written_messages.append((number, path))
         if self.maybe:
@@ -130,7 +130,7 @@ class _Writer(Branches):
         return len(self.built) - 1
 
     def ask(self, number: int, slot: int, aspect: str) -> int:
-        """The register with something of a message."""
+        """The register with a fact of a message."""
         to = self.register()
         self.put(steps.Ask(to, number, slot, aspect))
         return to
@@ -143,7 +143,7 @@ class _Writer(Branches):
     # A field that holds records: what of it is to be written is found out by a first run.
 
     def content(self, node: ir.Alternatives, path: str, scope: Scope) -> Value:
-        """The bytes of a field that holds records."""
+        """Writes the bytes of a field that contains records."""
         self.opened = path
         self.content_registers = {name: self.register() for name in ("codec", "listed", "count", "size")}
         self.opaque = self.register()
@@ -159,15 +159,15 @@ class _Writer(Branches):
         return self.visit_Blob(plain, path, scope, null=True)
 
     def announced(self, tree: Expression, scope: Scope, path: str) -> int:
-        """That a list has as many elements as a field says, is all that matters: the field follows."""
+        """Needs no step: the announced number of elements is computed from the list."""
         return self.constant(1)
 
     def or_none(self, tree: Expression, scope: Scope, path: str) -> int:
-        """The size of what is inside follows as well."""
+        """Needs no step: the size of the content is computed as well."""
         return self.constant(-1)
 
     def derive(self, state: _Open, derived: Derived) -> None:
-        """A field of a message that follows from what stands behind the message."""
+        """Computes a field of a message from members after the message."""
         name, of = state.name(derived.at), state.name(derived.of)
         holder, covered = state.node.members[derived.at].node, state.node.members[derived.of].node
         if not isinstance(holder, ir.Protobuf):
@@ -209,7 +209,7 @@ class _Writer(Branches):
         return Value(inside=state.scope.fields)
 
     def members(self, state: _Open, first: int) -> None:
-        """Writes the members of a structure from one on, and what is computed of them."""
+        """Writes the members of a structure from one on, and the numbers computed from them."""
         node, inner = state.node, state.scope
         for index, member in enumerate(node.members[first:], first):
             name = state.name(index)
@@ -235,12 +235,12 @@ class _Writer(Branches):
             self.patching(state, total.at, partial(self.sum, state, total))
 
     def behind(self, state: _Open, index: int) -> None:
-        """Goes on behind a member that is written now."""
+        """Continues after a member that is written now."""
         self.ended(state, index)
         self.members(state, index + 1)
 
     def ended(self, state: _Open, index: int) -> None:
-        """A member is written; so lengths that end with it are known, to the expressions of those behind it."""
+        """Handles the end of a member: lengths that end with it are now known to later expressions."""
         if index in state.wanted:
             state.ends[index] = self.mark()
         for measure in state.node.measures:
@@ -248,7 +248,7 @@ class _Writer(Branches):
                 self.patching(state, measure.at, partial(self.measure, state, measure))
 
     def reserve(self, state: _Open, index: int) -> None:
-        """Leaves room for a length or checksum."""
+        """Reserves space for a length or checksum."""
         state.places[index] = self.mark()
         member = state.node.members[index].node
         step = steps.Reserve(self.constant(ir.minimum(self.derived(state, index))))
@@ -261,7 +261,7 @@ class _Writer(Branches):
             self.put(step)
 
     def patching(self, state: _Open, at: int, work: Callable[[], None]) -> None:
-        """Writes a length or checksum, if it is there."""
+        """Writes a length or checksum into its reserved space, if it is present."""
         with self.block() as body:
             work()
         if at in state.present:
@@ -270,7 +270,7 @@ class _Writer(Branches):
             self.body += body
 
     def derived(self, state: _Open, at: int) -> ir.Number | ir.Blob:
-        """The number, or bytes, of a length or checksum."""
+        """The number or bytes of a length or checksum."""
         member = state.node.members[at].node
         number = member.node if isinstance(member, ir.Optional) else member
         number = number.node if isinstance(number, ir.When) else number
@@ -333,7 +333,7 @@ class _Writer(Branches):
         self.if_true(kept, body)
 
     def follows(self, name: str) -> None:
-        """Notes that a number is computed, so that its column tells nothing."""
+        """Marks a number as computed, so that its column is ignored."""
         for path, column in self.paths.items():
             if column.within is self.around and (path == name or path.startswith(f"{name}:")):
                 self.computed.add(column.slot)
@@ -341,7 +341,7 @@ class _Writer(Branches):
     # The record.
 
     def gap(self) -> None:
-        """Bytes that no field explains are in no column, but for those that are a field of their own."""
+        """Refuses a row with unexplained bytes, unless they are a field of their own: no column has them."""
         value, there = self.look(self.column(GAPS))
         text = "it held bytes that no column has; without this column they are left out"
         self.if_true(there, [Refuse("!=", value, EXTRA, self.refusal(GAPS, text))])
@@ -373,14 +373,14 @@ class _Writer(Branches):
 
 
 def levels(group: Repeated | None) -> Iterator[Repeated]:
-    """A list and those around it, the outermost first."""
+    """A list and its enclosing lists, the outermost first."""
     if group is not None:
         yield from levels(group.outer)
         yield group
 
 
 def _moved(group: Repeated | None, within: str, groups: dict[int, Repeated]) -> Repeated | None:
-    """A list, and those around it, in records that stand in others."""
+    """A list and its enclosing lists, for records inside other records."""
     if group is not None and group.number not in groups:
         outer = _moved(group.outer, within, groups)
         groups[group.number] = replace(group, path=f"{within}.{group.path}", outer=outer)
@@ -397,17 +397,17 @@ def write(
     whole: ir.Node | None = None,
     some: bool = False,
 ) -> WriteProgram:
-    """The program that writes records of one layout.
+    """Generates the program that writes records of one layout.
 
     Args:
-        columns: those of the read program.
-        gaps: whether that one counts bytes that no field explains.
-        within: where the records stand in others, or "".
-        some: whether a record must take some bytes, as nothing counts them.
-        whole: the layout with all choices, of which some are made in ``element``; it decides what is written once.
+        columns: the columns of the read program.
+        gaps: whether the read program counts bytes that no field explains.
+        within: the path of the records inside others, or "".
+        some: whether a record must have bytes, because no field counts the records.
+        whole: the layout with all choices, some of which are decided in ``element``; it shows the parts to write once.
 
     Raises:
-        Misuse: when something inside cannot be built; the text names the node and its path.
+        Misuse: a node cannot be built; the text names the node and its path.
 
     >>> from wirekit.compiler.lower import lower
     >>> from wirekit.program.read import read
@@ -468,7 +468,7 @@ def write(
 
 
 def _fixed(body: Body) -> int:
-    """Bytes that numbers take, those of lists left out."""
+    """Size in bytes of all numbers outside of lists."""
     size = 0
     for step in body:
         match step:

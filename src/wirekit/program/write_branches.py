@@ -1,6 +1,6 @@
 """Conditions, branches and lists in a write program.
 
-Columns of fields that a record does not have must have no value. Structures that a record reaches by several paths are
+Columns of fields that a record lacks must have no value. Structures that a record reaches by several paths are
 written once, as ``program.parts`` reads them once: a path that reaches one sets a flag, and the structure is written
 after all of these paths. The bytes behind it, and the numbers computed from it, are written after that.
 """
@@ -30,7 +30,7 @@ Work = Callable[[], None]
 
 @dataclass(slots=True)
 class Presence:
-    """Columns, messages and the records of a field: the part is present if one of them has a value."""
+    """The columns, messages and records that show the presence of a node: it is present if one has a value."""
 
     columns: list[Column]
     messages: list[int]
@@ -39,18 +39,18 @@ class Presence:
 
 @dataclass(slots=True)
 class Branches(Fields):
-    """The nodes that are there or not, one of several, or repeated.
+    """Writes optional nodes, choices, and lists.
 
     Attributes:
-        met_parts: those that were met and are not written yet: the part, and the register that tells.
-        loose: whether something was put off that stands before what would be written now.
-        later: what comes when it is written: a register that tells whether, and the work.
+        met_parts: parts that were reached and are not written yet: the part, and the register for its presence.
+        loose: whether a deferred part precedes the current position.
+        later: deferred work for the end of a part: a register for whether it is needed, and the work.
         flags: registers that are 0 until a record, or element, sets them; ``marks`` those with positions.
-        some: messages that only some records have, with the register of the row that had it last.
-        written_messages: (number, path) of those that are written.
-        opened: the path of the field that holds records, or ""; ``record_count`` is the column of their number.
-        or_bytes: slots of the verdicts on fields where bytes could stand.
-        groups: the lists of the read program; ``own`` has a column of each, which says where its elements are.
+        some: messages that only some records have, with the register of the last row that had it.
+        written_messages: (number, path) of the messages that are written.
+        opened: the path of the field that contains records, or ""; ``record_count`` is the column of their number.
+        or_bytes: slots of the verdicts on fields that may be plain bytes.
+        groups: the lists of the read program; ``own`` has a column for each, with the ranges of its elements.
     """
 
     met_parts: dict[int, tuple[Part, int]] = field(default_factory=dict)
@@ -69,10 +69,10 @@ class Branches(Fields):
     or_bytes: set[int] = field(default_factory=set)
 
     def apart(self, work: Callable[[], Value], *, constants: bool = False) -> tuple[Value, Body, Presence]:
-        """Runs ``work`` in a body of its own; gives its value, the body, and the presence of what it read.
+        """Runs ``work`` with a body of its own; returns its value, the body, and the presence of the nodes it read.
 
         Args:
-            constants: whether a constant is such.
+            constants: whether constants count for the presence.
         """
         read, self.read = self.read, {}
         messages, self.written_messages = self.written_messages, []
@@ -88,15 +88,15 @@ class Branches(Fields):
         return value, body, presence
 
     def is_value(self, column: Column) -> bool:
-        """Whether a value of a column is one of the layout: a verdict is none, but that bytes could stand there."""
+        """Whether a column counts as a value of the layout: a verdict does not, except that of possible plain bytes."""
         return not column.is_verdict or column.slot in self.or_bytes
 
     def decides(self, slot: int, *, constants: bool) -> bool:
-        """Whether a value says that a node is there; of nodes with nothing else in them, any value does."""
+        """Whether a value shows that a node is present; in nodes without other values, any value does."""
         return slot not in self.computed and (constants or slot not in self.constant_slots)
 
     def any_of(self, presence: Presence) -> int:
-        """The register for whether something has a value."""
+        """The register for whether one of several columns has a value."""
         found = self.there(*presence.columns)
         for number in presence.messages:
             found = self.let("or", found, self.filled(number))
@@ -105,24 +105,24 @@ class Branches(Fields):
         return found
 
     def filled(self, number: int) -> int:
-        """The register for whether a message has a field."""
+        """The register for whether a message has any field."""
         to = self.register()
         self.put(Ask(to, number, 0, "filled"))
         return to
 
     def holds_records(self) -> int:
-        """The register for whether rows tell of records inside."""
+        """The register for whether rows have values of nested records."""
         assert self.record_count is not None
         return self.let(">=", self.look(self.record_count)[0], self.constant(0))
 
     def if_true(self, condition: int, body: Body, otherwise: Body | None = None) -> None:
-        """A body that is done where a register is not 0."""
+        """Begins a body that runs if a register is not 0."""
         self.put(Test("!=", condition, self.constant(0), body, otherwise or []))
 
     def when(
         self, condition: int | None, node: ir.Node, path: str, scope: Scope, default: Any, *, constants: bool = False
     ) -> Value:
-        """A node that is there only if the condition holds, or without one, if there is a value."""
+        """Writes a node if its condition is true, or, without a condition, if it has a value."""
         value, body, presence = self.apart(partial(self.node, node, path, scope, default), constants=constants)
         present = self.any_of(presence) if condition is None else condition
         self.if_true(present, body)
@@ -140,7 +140,7 @@ class Branches(Fields):
         return self.when(None, node.node, path, scope, default, constants=True)
 
     def alone(self, node: ir.Constant, path: str, scope: Scope, default: Any) -> Value:
-        """A constant that may not be there: its column tells; without one, it is there if it has a default."""
+        """Writes an optional constant if its column is set; without a column, if it has a default."""
         column = self.column(path)
         present = self.there(column)
         if default is not None:
@@ -154,7 +154,7 @@ class Branches(Fields):
     # One of several.
 
     def choice(self, node: ir.Alternatives, path: str, scope: Scope) -> Value:
-        """One of several nodes; those that are not chosen have no values."""
+        """Writes one of several nodes; the others must have no values."""
         nodes, join = self.alternatives(node, scope, path)
         loose, left = self.loose, False
         values, bodies = [], []
@@ -171,14 +171,14 @@ class Branches(Fields):
         return values[0] if len(values) == 1 else Value(unfit="one of several fields")
 
     def arm(self, node: ir.Alternatives, inner: ir.Node | None, path: str, scope: Scope) -> Value:
-        """One of the alternatives; None where another value is wrong."""
+        """Writes one of the alternatives; None refuses other values."""
         if inner is not None:
             return self.node(inner, path, scope)
         self.fail("==", self.constant(0), 0, path, f"no such case; {self.no_case(node)}")
         return Value(unfit="nothing")
 
     def visit_Ahead(self, node: ir.Ahead, path: str, scope: Scope) -> Value:
-        """A node that stands ahead is read, and written where it stands."""
+        """Writes nothing: the value of a lookahead is written at its own place."""
         back = self.mark()
         self.put(Reserve(self.constant(node.at)))
         value = self.node(node.node, path, scope)
@@ -186,18 +186,18 @@ class Branches(Fields):
         return value
 
     def mark(self) -> int:
-        """The register with the position."""
+        """Stores the position in a register."""
         to = self.register()
         self.marks.append(to)
         self.put(Mark(to))
         return to
 
     def patch(self, number: ir.Number, source: int, place: int) -> None:
-        """Writes a number where its least bytes were left for it."""
+        """Writes a number into reserved space of its minimal size."""
         self.put(Insert(number, source, place, self.marks) if number.groups else Store(number, source, place))
 
     def visit_Bounded(self, node: ir.Bounded, path: str, scope: Scope) -> Value:
-        """A node behind a length of its own; null, if that may be, when nothing of it has a value."""
+        """Writes a node after its own length; as null, if that is allowed, when the node has no value."""
         number = node.length
         value, body, presence = self.apart(lambda: self.node(node.node, path, scope))
         place = self.mark()
@@ -215,7 +215,7 @@ class Branches(Fields):
         return maybe(value, present)
 
     def visit_Fallback(self, node: ir.Fallback, path: str, scope: Scope) -> Value:
-        """A node, or bytes where they did not fit it, which ``<path>.ok`` tells; without it, the bytes' column."""
+        """Writes a node, or plain bytes if ``<path>.ok`` is false or, without it, their column has a value."""
 
         def fitting() -> Value:
             value = self.node(node.node, path, scope)
@@ -237,7 +237,7 @@ class Branches(Fields):
     # Structures that are written once.
 
     def met(self, part: Part) -> Value:
-        """Notes that a part stands here."""
+        """Handles a part at this position."""
         if id(part.node) not in self.met_parts:
             self.met_parts[id(part.node)] = (part, self.flag())
         self.put(Let(self.met_parts[id(part.node)][1], "=", self.constant(1)))
@@ -245,18 +245,18 @@ class Branches(Fields):
         return Value(unfit="a structure that is reached by several ways")
 
     def flag(self) -> int:
-        """A register that is 0 until it is set."""
+        """A register that is 0 until a step sets it."""
         self.flags.append(self.register())
         return self.flags[-1]
 
     def put_off(self, work: Work) -> None:
-        """Leaves for later what stands behind a part, if the record comes here."""
+        """Defers the work after a part, if the record reaches it."""
         mark = self.flag()
         self.put(Let(mark, "=", self.constant(1)))
         self.later.append((mark, work))
 
     def written(self) -> None:
-        """Writes all parts that were met, then what stands behind them: the innermost first."""
+        """Writes all parts that were reached, and then the deferred work after them: the innermost first."""
         groups: list[list[tuple[int, Work]]] = []
         while self.met_parts:
             part, flag = min(self.met_parts.values(), key=lambda each: each[0].order)
@@ -295,11 +295,11 @@ class Branches(Fields):
         return Value(unfit="a list", length=None if nullable else count, high=LONGEST)
 
     def group(self, path: str) -> Repeated | None:
-        """The list that stands at a path."""
+        """The list at a path."""
         return next((each for each in self.groups if each.path == path and each.outer is self.around), None)
 
     def counts_ahead(self, node: ir.Structure, at: int, path: str, scope: Scope) -> None:
-        """How many elements a list has whose number is what a member in front of it has by default."""
+        """The number of elements of a list, if an earlier member has it by default."""
         member = node.members[at].node
         default = member.default if isinstance(member, ir.Optional) else None
         if not isinstance(default, LengthOf) or not isinstance(default.of, Field) or default.of.up:
@@ -314,7 +314,7 @@ class Branches(Fields):
                 scope.fields[behind.name] = Value(unfit="a list", length=count, high=LONGEST)
 
     def counted(self, node: ir.Several, path: str, count: int, there: int | None, scope: Scope) -> None:
-        """Writes how many elements there are, or compares that with what the layout says."""
+        """Writes the number of elements, or compares it with the layout."""
         if isinstance(node.count, ir.Number):
             if node.count.high < LONGEST:
                 self.fail(">", count, node.count.high, path, f"expected at most {node.count.high} elements")
@@ -350,7 +350,7 @@ class Branches(Fields):
         return body
 
     def ending(self, node: ir.Several, group: Repeated, path: str, start: int) -> None:
-        """Of a list to the end: an element that would be taken for the end of it."""
+        """Refuses an element that would end the list on reading."""
         if not ir.minimum(node.element):
             text = "it takes no bytes; an element of a list to the end needs at least one"
             size = self.let("-", self.mark(), start)

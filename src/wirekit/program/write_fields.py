@@ -1,4 +1,4 @@
-"""The fields of a record that is written: numbers, bit fields, constants, byte strings, text.
+"""Writes the fields of a record: numbers, bit fields, constants, byte strings, text.
 
 Their columns are those that the read program of the same layout fills.
 """
@@ -32,7 +32,7 @@ SIGN = 1 << 63
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a row is not written: the column, in words, and the list of which it was an element."""
+    """Why a row is refused: the column, a text, and the list if the value is in an element."""
 
     path: str
     text: str
@@ -41,14 +41,14 @@ class Refusal:
 
 @dataclass(slots=True)
 class Fields(Choices):
-    """One method a kind of field; a default is an integer, a float, a mapping of bit fields, or a ``Computed``.
+    """A method for each kind of field; a default is an integer, a float, a mapping of bit fields, or a ``Computed``.
 
     Attributes:
         paths: the columns of the read program.
-        refusals: by the number of a fault, less one.
-        read: columns that are read, by slot; always: slots of those that every record reads.
-        watched: (slot, path) of what only some records read: the others must not have a value.
-        stamps: by slot, a register with the index of the value that was read last.
+        refusals: the refusals by the number of a fault, less one.
+        read: columns that are read, by slot; always: slots of the columns that every record reads.
+        watched: (slot, path) of columns that only some records read; other records must have no value there.
+        stamps: by slot, a register with the index of the last value that was read.
         computed: slots of the columns of lengths and checksums; ``constant_slots`` those of constants.
         element: by the number of a list, the register with the index of its element.
     """
@@ -65,14 +65,14 @@ class Fields(Choices):
     DEFAULTED = (ir.Number, ir.Interpreted, ir.Delimited, ir.Conditional, ir.Several)
 
     def fresh(self, default: int = 0) -> int:
-        """A register; who reads one that a condition may leave unset looks at the condition first."""
+        """A new register; if a condition may leave it unset, its readers check that condition first."""
         return self.register()
 
     def fault(self, path: str, kind: str, text: str) -> Fault:
         return self.refusal(path, text)
 
     def refusal(self, path: str, text: str) -> Fault:
-        """The fault for why a row is not written."""
+        """The fault for a refused row."""
         refusal = Refusal(path, text, self.around)
         if refusal not in self.refusals:
             self.refusals.append(refusal)
@@ -93,23 +93,23 @@ class Fields(Choices):
         unit: str | None = None,
         coding: Coding | None = None,
     ) -> Column:
-        """The column of that path; from here on it is read.
+        """The column at a path; it counts as read from now on.
 
         Args:
-            kind and those behind it: what it holds, where alternatives may have columns of one path: it may be wider.
+            kind and the following: the values it must hold, if alternatives have columns at one path; it may be wider.
         """
         column = self.known(path, kind, dtype, table, unit, coding)
         assert column is not None, path
         return self.reading(column)
 
     def known(self, path: str, kind: str = "", dtype: str = "", *more: Any) -> Column | None:
-        """The column of that path, as ``column``, or None; nothing is read of it."""
+        """The column at a path, as for ``column``, or None; it does not count as read."""
         several = (each for name, each in self.paths.items() if name == path or _is_other(name, path))
         fitting = (each for each in several if each.within is self.around)
         return next((each for each in fitting if not kind or _holds(each, kind, dtype, more)), None)
 
     def reading(self, column: Column) -> Column:
-        """Notes that a column is read."""
+        """Marks a column as read."""
         self.read[column.slot] = column
         if not self.maybe:
             self.always.add(column.slot)
@@ -119,13 +119,13 @@ class Fields(Choices):
         return column
 
     def stamp(self, slot: int) -> int:
-        """The register with the index of the value of a column that was read last."""
+        """The register with the index of the last value that was read of a column."""
         if slot not in self.stamps:
             self.stamps[slot] = self.register()
         return self.stamps[slot]
 
     def index(self, column: Column) -> int:
-        """The register for which value of a column is written now."""
+        """The register with the index of a column's current value."""
         return ROW if column.within is None else self.element[column.within.number]
 
     def look(self, column: Column) -> tuple[int, int]:
@@ -135,13 +135,13 @@ class Fields(Choices):
         return value, there
 
     def there(self, *columns: Column, given: bool = False) -> int:
-        """The register for whether one of some columns has a value, or is given at all."""
+        """The register for whether one of several columns has a value, or is in the batch at all."""
         to = self.register()
         self.put(steps.AnyOf(to, list(columns), self.index(columns[0]) if columns else ROW, given))
         return to
 
     def bad(self, verdict: Column) -> int:
-        """The register for whether a verdict says so."""
+        """The register for whether a verdict is false."""
         value, there = self.look(verdict)
         return self.let("and", there, self.let("==", value, self.constant(0)))
 
@@ -158,7 +158,7 @@ class Fields(Choices):
         return Computed(self.expression(node.default, scope, path)[0])
 
     def take(self, column: Column, default: Any, **more: Any) -> int:
-        """The register with the number of a column, or with the default where it is not given."""
+        """The register with a number of a column, or with the default if the column is missing."""
         to, register = self.register(), None
         if isinstance(default, Computed):
             register = default.register
@@ -222,7 +222,7 @@ class Fields(Choices):
         return Value(inside=values)
 
     def visit_Constant(self, node: ir.Constant, path: str, scope: Scope) -> Value:
-        """Writes a constant, unless the batch has another value for it."""
+        """Writes a constant; the batch may have no other value for it."""
         number = node.node
         while isinstance(number, (ir.Named, ir.Boolean, ir.Optional)):
             number = number.node if isinstance(number, ir.Optional) else number.number
@@ -259,7 +259,7 @@ class Fields(Choices):
         return Value(length, 0, LONGEST, length=length, unfit="a byte string")
 
     def was(self, path: str, value: int, number: ir.Number | None = None) -> None:
-        """A number that was read and found bad stays as it was.
+        """Keeps a number that was found wrong on reading.
 
         Args:
             number: of a length or checksum, as alternatives may have several of one path.
@@ -278,7 +278,7 @@ class Fields(Choices):
     def visit_Blob(
         self, node: ir.Blob, path: str, scope: Scope, *, null: bool = False, coding: Coding | None = None
     ) -> Value:
-        """Bytes or text; ``null`` when that means none, too."""
+        """Writes bytes or text; ``null`` if a null is allowed as well."""
         column = self.column(path, "text" if node.text else "bytes", coding=coding)
         prefix = node.length if isinstance(node.length, ir.Number) else None
         step = self.bytes(column)
@@ -311,7 +311,7 @@ class Fields(Choices):
         return step
 
     def sized(self, node: ir.Blob, column: Column, step: steps.Bytes, scope: Scope) -> int:
-        """A byte string whose length an expression tells: zeros where there is no such column."""
+        """Writes a byte string whose length is an expression; zeros without a column."""
         assert node.length is not None
         assert not isinstance(node.length, ir.Number)
         wanted, low, _ = self.amount(node.length, scope, column.path)
@@ -351,12 +351,12 @@ class Computed:
 
 
 def _is_other(name: str, path: str) -> bool:
-    """Whether a column is that of an alternative that holds another type than the one of that path."""
+    """Whether a column belongs to an alternative with another type at the same path."""
     return name.startswith(f"{path}:") and "." not in name[len(path) :]
 
 
 def _holds(column: Column, kind: str, dtype: str, more: tuple[Any, ...]) -> bool:
-    """Whether a column holds such values, or wider ones; ``more`` are its table, unit and coding."""
+    """Whether a column can hold such values, or wider ones; ``more`` has their table, unit and coding."""
     if (column.kind, (column.table, column.unit, column.coding)) != (kind, more):
         return False
     if column.dtype == dtype or kind != "number":

@@ -1,4 +1,4 @@
-"""The steps of a write program, beside those that it shares with read programs (see ``program.steps``).
+"""The steps of a write program, in addition to those that it shares with read programs (see ``program.steps``).
 
 A write program writes one row of columns as a record. Its position is in the output. If a step has no space, its caller
 enlarges the output and runs the record again. A register with an index selects a value of a column: that of a row, or
@@ -21,13 +21,13 @@ CHOOSING = 1
 
 @dataclass(slots=True)
 class Take(Step):
-    """Takes the number of a column, looks whether it fits, and writes it if ``number`` says how.
+    """Takes a number from a column, checks its range, and writes it if ``number`` says how.
 
     Attributes:
         index: register for which value of the column.
-        default: register with what stands for a column that is not given, or None.
-        absent, null: faults for a column that is not given and has no default, and for a null.
-        low, high, wrong: what the number must lie between, and the fault for another one; None where any will do.
+        default: register with the default for a missing column, or None.
+        absent, null: faults for a missing column without a default, and for a null.
+        low, high, wrong: the range of the number, and the fault for a number outside; None if any number is valid.
     """
 
     TEXT = "take {to} = {column}[{wrong?} in {low}..{high}][, by default {default}][ as {number}]"
@@ -46,7 +46,7 @@ class Take(Step):
 
 @dataclass(slots=True)
 class Look(Step):
-    """The value that a column has, 0 for none, and whether there is one."""
+    """Gets the value of a column, 0 for none, and whether there is one."""
 
     PURE = True
     TEXT = "look {to}, {there} = {column}"
@@ -59,7 +59,7 @@ class Look(Step):
 
 @dataclass(slots=True)
 class AnyOf(Step):
-    """Whether one of some columns has a value; with ``given``, whether one of them is given at all."""
+    """Whether one of several columns has a value; with ``given``, whether one of them is in the batch."""
 
     PURE = True
     TEXT = "look {to} = [{given?}given][{given!}any of] {columns}"
@@ -72,7 +72,7 @@ class AnyOf(Step):
 
 @dataclass(slots=True)
 class Was(Step):
-    """Replaces a number by the one that was read, where a verdict says that it was wrong."""
+    """Replaces a number by the one that was read, if a verdict says that it was wrong."""
 
     TEXT = "let {to} = {column} if not {verdict}"
 
@@ -87,14 +87,14 @@ class Was(Step):
 
 @dataclass(slots=True)
 class Bytes(Step):
-    """Takes the bytes of a column, and writes them if ``copy``; their length first, if ``number`` says how.
+    """Takes the bytes of a column, and writes them if ``copy``; before them their length, if ``number`` says how.
 
     Attributes:
-        start, length: registers for where they are in the column's data.
-        absent, null: faults for a column that is not given, and for a null; None where that is no bytes.
-        outside: the fault for offsets that point outside of the data.
-        verdict, lost: a verdict, and the fault where it says that the bytes are not known any more.
-        nothing: the length that stands for null, or None.
+        start, length: registers for their place in the column's data.
+        absent, null: faults for a missing column, and for a null; None if that means no bytes.
+        outside: the fault for offsets outside of the data.
+        verdict, lost: a verdict, and the fault if it says that the original bytes are lost.
+        nothing: the length that means null, or None.
         most, over: the greatest length, and the fault for a greater one.
     """
 
@@ -118,7 +118,7 @@ class Bytes(Step):
 
 @dataclass(slots=True)
 class CopyBytes(Step):
-    """Writes bytes that were taken."""
+    """Writes bytes that an earlier step took."""
 
     TEXT = "copy {start}, {length} of {column}"
 
@@ -129,7 +129,7 @@ class CopyBytes(Step):
 
 @dataclass(slots=True)
 class OneLine(Step):
-    """Refuses bytes of a column that hold a delimiter, a part of it at their end, or if ``lines`` another line."""
+    """Refuses bytes of a column that contain a delimiter, end in a part of it, or with ``lines`` have another line."""
 
     TEXT = "fail if {start}, {length} of {column} have {end}"
 
@@ -143,7 +143,7 @@ class OneLine(Step):
 
 @dataclass(slots=True)
 class Text(Step):
-    """Writes these bytes."""
+    """Writes constant bytes."""
 
     TEXT = "store {value}"
 
@@ -161,7 +161,7 @@ class Digits(Step):
 
 @dataclass(slots=True)
 class Store(Step):
-    """Writes a number that fits: at the position, or ``at`` where room was left for it."""
+    """Writes a number without a range check: at the position, or ``at`` reserved space."""
 
     TEXT = "[{at!}store][patch {at} =] {number} {source}"
 
@@ -172,10 +172,10 @@ class Store(Step):
 
 @dataclass(slots=True)
 class Insert(Step):
-    """Writes a varint where one byte was left for it; what stands behind it moves on by those that it takes beyond.
+    """Writes a varint into one reserved byte; if it needs more, the bytes after it are moved.
 
     Attributes:
-        marks: registers with positions, which move along.
+        marks: registers with positions that must move with the bytes.
     """
 
     TEXT = "insert {at} = {number} {source}"
@@ -199,7 +199,7 @@ class Join(Step):
 
 @dataclass(slots=True)
 class Reserve(Step):
-    """Writes zeros: room for a number, or so many bytes that only fill up."""
+    """Writes zeros: space for a number, or padding."""
 
     TEXT = "reserve {size}"
 
@@ -208,7 +208,7 @@ class Reserve(Step):
 
 @dataclass(slots=True)
 class Sum(Step):
-    """The checksum of the bytes between two positions."""
+    """Computes the checksum of the bytes between two positions."""
 
     PURE = True
     TEXT = "let {to} = {algorithm} {start} to {end}"
@@ -222,7 +222,7 @@ class Sum(Step):
 
 @dataclass(slots=True)
 class Begins(Step):
-    """Whether what was written from a position on begins with these bytes."""
+    """Whether the output from a position on begins with these bytes."""
 
     PURE = True
     TEXT = "look {to} = {value} at {start}"
@@ -234,11 +234,11 @@ class Begins(Step):
 
 @dataclass(slots=True)
 class Elements(Step):
-    """Where the elements of a list begin and end, and whether there is a list.
+    """Gets the range of the elements of a list, and whether there is a list.
 
     Attributes:
-        column: of the list itself.
-        absent, null: faults for a list that is not given, and for a null; None where that has no elements.
+        column: the column of the list itself.
+        absent, null: faults for a missing list, and for a null; None if a null has no elements.
     """
 
     TEXT = "look {at} to {end}, {there} = elements of {column}"
@@ -254,7 +254,7 @@ class Elements(Step):
 
 @dataclass(slots=True)
 class Each(Step):
-    """For each element of a list: ``at`` is its index."""
+    """Runs steps for each element of a list; ``at`` is its index."""
 
     TEXT = "each {at} to {end}:"
 
@@ -265,11 +265,11 @@ class Each(Step):
 
 @dataclass(slots=True)
 class Unread(Step):
-    """Refuses a value that nothing has read: in the record, or in the element of a list.
+    """Refuses a value that no step has read: in the record, or in the element of a list.
 
     Attributes:
         group: the number of the list, -1 for the record.
-        stamps: registers with the index of the value of a column that was read last.
+        stamps: registers with the index of the last value that was read of a column.
     """
 
     TEXT = "fail if a value was not read"
@@ -283,7 +283,7 @@ class Unread(Step):
 
 @dataclass(slots=True)
 class Note(Step):
-    """Records a fact of a row: fills a column of the run itself."""
+    """Records a fact of a row in a column of the run itself."""
 
     TEXT = "note {source} -> {column}"
 
@@ -309,7 +309,7 @@ class Message(Step):
 
 @dataclass(slots=True)
 class Tell(Step):
-    """A field of a message follows from others: if ``known``, it has this number where it is there, or ``always``."""
+    """Sets a field of a message that is computed from others: if ``known``, when it is present, or ``always``."""
 
     TEXT = "let field {slot} of message {message} = {value} if {known}"
 
@@ -322,7 +322,7 @@ class Tell(Step):
 
 @dataclass(slots=True)
 class Ask(Step):
-    """Something of a message: ``value``, ``there`` or ``count`` of a field, ``stored`` (in its column), ``filled``."""
+    """Gets a fact of a message: ``value``, ``there`` or ``count`` of a field, ``stored`` in its column, ``filled``."""
 
     PURE = True
     TEXT = "pick {to} = {aspect} of field {slot} of message {message}"

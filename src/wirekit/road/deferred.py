@@ -55,7 +55,7 @@ class LongFlow:
     Args:
         attempts: the folder of all attempts, a path or a URI.
         task: number of the task.
-        attempt: a name that no other attempt has.
+        attempt: a unique name of the attempt.
         flow: its number in the table ``packets``.
         before: bytes of the flow that are decoded at once, in front of the first unit.
     """
@@ -132,9 +132,9 @@ def decode_units(attempts: str, task: int, attempt: str, flow: int, units: Itera
     """Decodes units of a flow into files of an attempt.
 
     Args:
-        attempts, task, attempt, flow: as of ``LongFlow``.
+        attempts, task, attempt, flow: as for ``LongFlow``.
         units: the units.
-        job: how protocols are chosen.
+        job: the choice of protocols.
     """
     summary, decoded = Summary(), list[Decoded]()
     with Sink(attempts, task, attempt) as sink:

@@ -36,10 +36,10 @@ def flow_batches(
 
     Args:
         windows: rows of the table ``packets``, capture by capture.
-        job: the captures by number, and how protocols are chosen.
-        summary: is counted up.
-        tables: those that are wanted, with the columns that are.
-        long: takes what is left to decode, if all rows are of one flow.
+        job: the numbered captures, and the choice of protocols.
+        summary: receives the counts.
+        tables: the tables to return, with their requested columns.
+        long: stores frames for other tasks to decode, if all rows are of one flow.
     """
     writer = Writer(job, summary, tables)
     made: CaptureTables | None = None

@@ -39,8 +39,8 @@ def packet_batches(
 
     Args:
         file: the file.
-        ports: if there are any, only segments from or to one of these; the others are counted in a note.
-        window: bytes of the file that are read at once, about.
+        ports: if not empty, only segments from or to one of these ports; a note counts the others.
+        window: approximate number of bytes read at once.
         table: the table, with the requested columns.
         split: the requested part of the file, None for all of it.
         size: bytes of a batch at most, about; no batch has packets of two windows.
@@ -101,7 +101,7 @@ def segment_batches(
         packets: its segments.
         rows: the numbers of the segments.
         table: the table, with the requested columns.
-        size: bytes of a batch at most, about.
+        size: approximate maximum of bytes in a batch.
     """
     buffer = np.frombuffer(packets.data, np.uint8)
     hashes = _hashes(file, packets) if "flow" in table.names else np.zeros(0, np.int64)

@@ -59,15 +59,15 @@ def captured(
 
     Args:
         files: its files, in order.
-        job: how protocols are chosen.
-        summary: is counted up.
-        tables: those that are wanted, with the columns that are.
-        progress: is told how many bytes have been read.
-        window: bytes that are treated at once, about.
-        ordered: whether a capture whose packets are not in the order of time is left to objects, too.
-        writer: what takes the items that objects read; by default they become rows of the same tables.
+        job: the choice of protocols.
+        summary: receives the counts.
+        tables: the tables to return, with their requested columns.
+        progress: called with the number of bytes read so far.
+        window: approximate number of bytes processed at once.
+        ordered: whether objects must also read a capture whose packets are not in the order of time.
+        writer: receives the items that objects read; by default they become rows of the same tables.
         carried: the state of the capture, if other bundles have files of it.
-        assembly: makes the batches of what columns have read; by default those of the tables.
+        assembly: creates the batches from the frames that columns read; by default those of the tables.
     """
     with ExitStack() as stack:
         try:
@@ -128,15 +128,15 @@ class CaptureTables:
         writer: takes the items that objects read.
 
     Args:
-        name: what the capture is called.
+        name: the name of the capture.
         files: the number of each of its files.
-        endpoints: what the numbers of endpoints stand for.
-        job: how protocols are chosen.
+        endpoints: the addresses behind the numbers of endpoints.
+        job: the choice of protocols.
         writer: as above.
-        tables: those that are wanted, with the columns that are.
+        tables: the tables to return, with their requested columns.
         carried: the state of the capture, if other bundles have files of it.
-        long: takes what other tasks decode of a flow, if the windows have one flow.
-        assembly: makes the batches of what columns have read.
+        long: stores frames of a flow for other tasks to decode, if the windows have one flow.
+        assembly: creates the batches from the frames that columns read.
     """
 
     def __init__(

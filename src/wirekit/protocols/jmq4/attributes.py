@@ -78,9 +78,9 @@ def _units(text: str) -> list[int]:
 
 
 def _lines(text: str) -> list[str]:
-    """The logical lines: continued ones joined, comments and those of nothing left out.
+    """The logical lines: continued lines joined, comments and empty lines omitted.
 
-    A line of nothing counts when the text ends behind its backslash, or behind one more character that ends the line.
+    An empty line counts if the text ends after its backslash, or after one more character that ends the line.
     """
     lines: list[str] = []
     line, continues = "", False

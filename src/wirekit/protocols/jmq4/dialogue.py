@@ -56,7 +56,7 @@ class JmqDialogue(Dialogue):
             self.opening = (("frame", ADD_CONNECTION),)
 
     def schema(self, side: str, data: bytes) -> tuple[str, Mapping[str, Any], str | None]:
-        """The frame's key, and for answers with several layouts the version that the request asked for."""
+        """The key of a frame; for answers with several layouts, with the version of the request."""
         key = self.protocol.key("frame")
         if self.protocol.name != "joyqueue":
             return key, {}, None
@@ -68,7 +68,7 @@ class JmqDialogue(Dialogue):
         return key, {"layout_version": version} if version else {}, None
 
     def describe(self, side: str, decoded: Decoded) -> Description:
-        """Command, header version and request id; direction and quality of service tell who waits for whom."""
+        """Command, header version and request id; direction and quality of service give the role."""
         value = decoded.value
         if value is None or value.get("type") is None:
             return Description()
@@ -85,7 +85,7 @@ class JmqDialogue(Dialogue):
         )
 
     def observe(self, frame: Frame) -> None:
-        """Takes note of the apps, and of which topics they use by which commands."""
+        """Stores the apps, and the topics that each uses by command."""
         payload = frame.value.get("payload") if frame.value is not None else None
         if frame.description.role != "request" or payload is None or isinstance(payload, bytes):
             return
@@ -100,11 +100,11 @@ class JmqDialogue(Dialogue):
 
     @property
     def usual(self) -> bool:
-        """Always: a frame's header says all of it."""
+        """Always true: the header of a frame has all facts."""
         return True
 
     def summary(self) -> dict[str, Any]:
-        """The apps, and the topics that each named by command."""
+        """The apps, and the topics that each used by command."""
         return {
             "apps": [
                 {"app": app, "command": command, "topics": sorted(topics)}
@@ -114,7 +114,7 @@ class JmqDialogue(Dialogue):
         }
 
     def sender(self, decoded: Decoded) -> str:
-        """Requests are the client's, on the client port."""
+        """The client for requests and the server for answers."""
         return "server" if decoded.value.identity.direction == 1 else "client"
 
     def messages(self, frame: Frame) -> Iterator[Message]:
@@ -157,7 +157,7 @@ def _records(kind: int, payload: Any) -> Iterator[tuple[str | None, str, int, An
 def _opened(
     frame: Frame, topic: str | None, message: Any, check: str, allowance: Allowance, number: int
 ) -> Iterator[Message]:
-    """The application messages of one record; its body as it stands when it can't be opened."""
+    """The application messages of one record; if its body cannot be decompressed, the stored body."""
     codec, body = _decompressed(frame.protocol, message, allowance)
     inner = _batch(frame.protocol, message.system_code, body) if body is not None else None
     for index, item in enumerate([message] if inner is None else inner):
@@ -214,7 +214,7 @@ def _decompressed(protocol: str, message: Any, allowance: Allowance) -> tuple[st
 
 
 def _batch(protocol: str, code: Any, body: bytes) -> Any:
-    """The messages of a batch, or None if it is none: bits 13 to 15 must be 0, and the source JoyQueue itself."""
+    """The messages of a batch, or None if it is no batch: bits 13 to 15 must be 0, and the source JoyQueue itself."""
     if not code.batch or code.reserved or (protocol == "joyqueue" and code.source != JOYQUEUE_SOURCE):
         return None
     decoded = decode(body, f"{protocol}.batch")

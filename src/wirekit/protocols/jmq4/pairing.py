@@ -14,7 +14,7 @@ NUMBER = "request_id"
 
 
 def _kinds(versioned: frozenset[int]) -> Iterator[tuple[tuple[int, int], Kind]]:
-    """The commands, in each direction: whether a frame is an answer is said apart from its command."""
+    """The commands of each direction; the direction is a field of its own, besides the command."""
     known = frozenset(int(symbol) for symbol in COMMANDS)
     for symbol in COMMANDS:
         name = symbol.symbol or str(int(symbol))

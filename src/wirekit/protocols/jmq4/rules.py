@@ -28,7 +28,7 @@ ENDS = ("PRODUCE_MESSAGE_COMMIT", "PRODUCE_MESSAGE_ROLLBACK")
 
 
 def events(frame: Frame) -> Iterator[Event]:
-    """The command, and what it says of each topic, partition and transaction."""
+    """The events of a command, with those of each topic, partition and transaction."""
     what = frame.description
     if what.api is None:
         yield Event(LOST)
@@ -118,7 +118,7 @@ def _payload(frame: Frame) -> Any:
 
 
 def _topics(payload: Any) -> Iterator[str | None]:
-    """The names of the topics that a request is about."""
+    """The names of the topics that a request refers to."""
     for topic in payload.get("topics") or ([payload.get("topic")] if payload.get("topic") else ()):
         yield topic if topic is None or isinstance(topic, str) else topic.get("topic")
 

@@ -28,13 +28,13 @@ def _error(path: str) -> dict[str, Value]:
 
 
 def _topics(kinds: str | tuple[str, ...], each: str, topic: str = ".topic", **columns: Value) -> Rows:
-    """A row a topic."""
+    """One row per topic."""
     kinds = (kinds,) if isinstance(kinds, str) else kinds
     return Rows("call_topics", FRAME, {"topic": f"{each}{topic}", **columns}, each, kinds)
 
 
 def _partitions(kinds: str | tuple[str, ...], topics: str, partitions: str, **columns: Value) -> Rows:
-    """A row a partition, of lists of partitions inside lists of topics."""
+    """One row per partition, for lists of partitions inside lists of topics."""
     kinds = (kinds,) if isinstance(kinds, str) else kinds
     each = f"{topics}.{partitions}"
     place = {"topic": f"{topics}.topic", "partition": f"{each}.partition"}

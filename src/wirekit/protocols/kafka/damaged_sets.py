@@ -41,8 +41,8 @@ class Part(NamedTuple):
     """An entry in the bytes of a set.
 
     Attributes:
-        start, stop: where it stands.
-        named: whether its size names these bytes.
+        start, stop: its range.
+        named: whether its size agrees with this range.
     """
 
     start: int
@@ -51,11 +51,11 @@ class Part(NamedTuple):
 
 
 class Sets:
-    """Gives the messages of the sets in a frame.
+    """Returns the messages of the sets in a frame, including those after damage.
 
     Args:
-        decoded: the frame, or a set alone, whose path is "".
-        ordered: whether offsets ascend, as they do in what a broker sends; without that, messages have no offset yet.
+        decoded: the frame, or a single set with the path "".
+        ordered: whether offsets ascend, as in sets from a broker; otherwise messages have no offset yet.
     """
 
     def __init__(self, decoded: Decoded, *, ordered: bool) -> None:
@@ -99,7 +99,7 @@ class Sets:
             number += len(batch)
 
     def verify(self, message_set: Any, path: str) -> None:
-        """Puts the verdicts over all that sizes name in place of those over the fields alone, inside wrappers too."""
+        """Replaces verdicts on CRCs over the fields alone by those over all bytes of the size, also in wrappers."""
         decoded = self._decoded
         if not decoded.gaps:
             return
@@ -120,7 +120,7 @@ class Sets:
         return {check.path: number for number, check in enumerate(self._decoded.checks) if check.kind == "crc32"}
 
     def _damage(self, message_set: Any, entries: list[Record], path: str) -> tuple[int | None, bytes, int]:
-        """The number of the first entry that is not as its size says, the set's bytes, and where in them it begins."""
+        """The number of the first entry that disagrees with its size, the set, and the entry's start in them."""
         decoded = self._decoded
         stopped = self._stopped.get(path)
         for number, entry in enumerate(entries if stopped or decoded.gaps else ()):
@@ -165,10 +165,10 @@ class Sets:
         return stopped is not None and stopped.error.path.startswith(f"{path}.messages[{number}].message.")
 
     def _parts(self, data: bytes, at: int, before: int | None, *, undecodable: bool) -> Iterator[Part]:
-        """The entries from one on that is not as its size says: those in order, and those that are told to be bad.
+        """The entries from the first one that disagrees with its size: valid ones, and those with a bad verdict.
 
         Args:
-            undecodable: whether the fields of the first one are known not to end.
+            undecodable: whether the fields of the first entry are known to be incomplete.
         """
         first = at
         search = Search("", io.BytesIO(data), ALLOWANCE)
@@ -193,7 +193,7 @@ class Sets:
             at = limit if found is None else found
 
     def _verdict(self, partial: bytes, part: Part, path: str) -> Check:
-        """The verdict on a size that leads beyond its set; where no message is cut, the bytes are a gap already."""
+        """The verdict on a size beyond the end of its set; if no message is cut, the bytes are already a gap."""
         place, number = lead(ENTRY, "message_size"), record_set.length
         stored = number.unpack(partial[place : place + number.length])
         begin = self._begin(path)
@@ -203,7 +203,7 @@ class Sets:
         return Check(join_path([path, "partial"]), "length", stored, part.stop - ENTRY_HEAD, "bad", offset, note=note)
 
     def _bytes(self, data: bytes, part: Part) -> bytes:
-        """An entry, with the size that it has."""
+        """An entry with its actual size."""
         if part.named:
             return data[part.start : part.stop]
         size = record_set.length.pack(part.stop - part.start - ENTRY_HEAD)
@@ -211,7 +211,7 @@ class Sets:
         return head + size + data[part.start + ENTRY_HEAD : part.stop]
 
     def _limits(self, data: bytes) -> Limits:
-        """The bytes' share of a quarter of what the frame may ask for, as the frame's own value is there already."""
+        """The bytes' share of a quarter of the frame's limits, because the frame's own value exists already."""
         limits, share = self._decoded.limits, len(data) / len(self._decoded.data) / 4
         memory = LEAST_MEMORY + round(limits.memory * share)
         ratio = SMALLEST * limits.memory_ratio
@@ -219,7 +219,7 @@ class Sets:
 
 
 def _batches(parts: list[Part]) -> Iterator[list[Part]]:
-    """The entries in order, so many at once that what they decode to takes little memory beside the frame's value."""
+    """The entries in order, in groups whose decoded values take little memory compared with the frame's value."""
     batch: list[Part] = []
     size = 0
     for part in parts:
@@ -233,12 +233,12 @@ def _batches(parts: list[Part]) -> Iterator[list[Part]]:
 
 
 def is_oversized(partial: bytes, key: str = SET) -> bool:
-    """Whether the size alone of an entry at the end of a set leads beyond it: all its fields are there."""
+    """Whether only the size of the last entry of a set exceeds the set: all its fields are present."""
     return len(partial) > ENTRY_HEAD and fields_end(partial, 0, len(partial), key) is not None
 
 
 def fields_end(data: bytes, at: int, limit: int, key: str = SET) -> int | None:
-    """The end of the fields of the entry at an offset; None if they do not end, or are not those of a message."""
+    """The end of the fields of the entry at an offset; None if they are incomplete, or no message."""
     reader = Reader(Session(key, _LIMITS), data, at + ENTRY_HEAD, limit)
     scope = Scope.root({}).inner()
     try:
@@ -251,7 +251,7 @@ def fields_end(data: bytes, at: int, limit: int, key: str = SET) -> int | None:
 
 @by_key
 def _fields(key: str) -> list[tuple[str, Any]]:
-    """The fields of a message in a set, those that may be compressed as they stand."""
+    """The fields of a message in a set; compressed values stay as stored."""
     entry: Any = dict(registry[key].node.members)["messages"].element
     message: Struct = dict(entry.members)["message"]
     return [(name, node.inner if isinstance(node, Compressed) else node) for name, node in message.members]

@@ -1,13 +1,13 @@
 """The dialogue of a Kafka connection: it pairs requests and responses, and recognises SASL tokens.
 
-- A response is decoded by the request with its correlation id. Brokers answer in order, so a response also tells that
-  older requests will not be answered any more. Of several requests with the id it answers the oldest that it fits.
+- A response is decoded by the request with its correlation id. Brokers answer in order, so a response also shows that
+  older requests will not be answered. If several requests have the id, the response answers the oldest that it fits.
 - Produce with acks 0 has no response.
-- ApiVersions of a version that the broker does not know is answered in v0, with error 35; one that knows it answers in
-  that version. Brokers of 0.8 never look at the version and answer all in v0.
-- A frame of an API or version that is not declared is named by its header, and paired with its answer. Its body is a
+- A broker answers an ApiVersions version that it does not know in v0, with error 35, and a known version in
+  that version. Brokers of 0.8 ignore the version and always answer in v0.
+- A frame of an undeclared API or version is described by its header, and paired with its answer. Its body is a
   gap.
-- After SaslHandshake come raw tokens, both ways, until the client plainly sends a request. A connection whose first
+- After SaslHandshake, both sides send raw tokens, until the client clearly sends a request. A connection whose first
   frame has no request header begins with tokens (0.9's GSSAPI).
 
 Source: specification page; Kafka 0.10.2 ``KafkaApis.scala``, ``SaslServerAuthenticator.java``; Kafka 0.8
@@ -71,12 +71,12 @@ class KafkaDialogue(Dialogue):
     """One connection of a client, or of one broker to another.
 
     Attributes:
-        expects: what a side sends next: ``start`` (nothing was seen yet), ``frames`` or ``tokens``.
-        client_ids: those that requests had so far.
-        layouts: {(API, version asked for): version of the layout that the broker answers in}.
-        passed: the last requests that the answer to a later one has passed, by correlation id.
-        calls: requests by (API, version).
-        copies: how many requests had a correlation id that another one waited with.
+        expects: the kind of bytes that a side sends next: ``start`` (nothing was seen yet), ``frames`` or ``tokens``.
+        client_ids: the client ids of the requests so far.
+        layouts: {(API, version of the request): version of the layout of the broker's answers}.
+        passed: the last requests that were overtaken by the answer to a later one, by correlation id.
+        calls: number of requests by (API, version).
+        copies: number of requests that had the correlation id of a waiting request.
     """
 
     resumable = True
@@ -91,7 +91,7 @@ class KafkaDialogue(Dialogue):
         self.copies = 0
 
     def schema(self, side: str, data: bytes) -> Choice:
-        """The key of a frame's API and version; for a response, of those that the request named."""
+        """The key of a frame's API and version; for a response, those of its request."""
         return self._request(data) if side == "client" else self._response(data)
 
     def _request(self, data: bytes) -> Choice:
@@ -136,7 +136,7 @@ class KafkaDialogue(Dialogue):
         return keys[0], {}, "out of order: a later request was answered before" if late else None
 
     def _answer(self, what: Description, data: bytes) -> str | None:
-        """The key of the response to a request, or None when nobody knows it."""
+        """The key of the response to a request, or None if it is unknown."""
         api, version = BY_NAME.get(what.api or ""), what.version
         if api is None or version is None:
             return None
@@ -153,20 +153,20 @@ class KafkaDialogue(Dialogue):
         return f"kafka.{api.name}.response.v{layout}"
 
     def _clean(self, data: bytes, key: str) -> Decoded | None:
-        """Bytes that are exactly one frame of a layout, decoded; None for others."""
+        """The decoded frame if the bytes are exactly one frame of a layout; otherwise None."""
         found = fitting_value(data, key)
         if found is not None and found.engine == "rows":  # what the other engine found is bound to the offset
             self.whole = found
         return found
 
     def _refusal(self, data: bytes) -> str | None:
-        """The key of an ApiVersions response by a broker that does not know the version asked for; None if it does."""
+        """The key of an ApiVersions response of a broker that does not know the requested version; otherwise None."""
         key = f"kafka.{API_VERSIONS.name}.response.v0"
         found = self._clean(data, key)
         return key if found is not None and found.value.body.error_code == UNSUPPORTED_VERSION else None
 
     def describe(self, side: str, decoded: Decoded) -> Description:
-        """API, version, correlation id; ``sasl_token`` is the API of tokens."""
+        """API, version, correlation id; the API of a token is ``sasl_token``."""
         if decoded.schema == TOKEN:
             return Description(api="sasl_token")
         value = decoded.value if decoded.value is not None else {}
@@ -193,9 +193,9 @@ class KafkaDialogue(Dialogue):
         return Description(name, version, number, "response", pair=pair)
 
     def sender(self, decoded: Decoded) -> str:
-        """The client, where a request of a known API and version was decoded.
+        """The client, if a request of a known API and version was decoded.
 
-        Produce, whose key is 0, needs the name of a client and a topic: responses begin with two such bytes.
+        Produce has key 0, and responses can begin with two zero bytes: it needs a client name and a topic.
         """
         value = decoded.value
         api = BY_KEY.get(value.get("api_key")) if decoded.schema == ANY_REQUEST and value is not None else None
@@ -205,11 +205,11 @@ class KafkaDialogue(Dialogue):
         return "client" if proven else ""
 
     def plausible(self, side: str, data: bytes, size: int) -> bool:
-        """Whether it is a whole request, with a client id seen before if any was, or the answer to a known request.
+        """Whether it is a whole request, with a known client id if there is any, or the answer to a known request.
 
-        A wrong CRC ends nothing: all else of the frame has to fit. Of a request that is not declared the header has to.
-        A capture that starts while a consumer or follower waits begins, on the server's side, with the answer to a
-        fetch that nobody saw: that too is taken for one; so is the first answer to a request that is not declared.
+        A wrong CRC is accepted: the rest of the frame must fit. Of an undeclared request, only the header must fit.
+        If a capture starts while a consumer or follower waits, the server's side begins with the answer to a
+        fetch that was not captured: it is accepted, too; so is the first answer to an undeclared request.
         """
         self.effort += CALL
         if side == "server":
@@ -226,12 +226,12 @@ class KafkaDialogue(Dialogue):
         return "client_id" not in value or value.client_id in self.client_ids
 
     def _fits(self, data: bytes, key: str, size: int) -> bool:
-        """Whether bytes may be a frame, or begin one; messages in it may have a wrong CRC."""
+        """Whether bytes may be a frame, or the start of one; messages in it may have a wrong CRC."""
         of_messages = key.split(".")[1] in MESSAGE_SETS
         return self.fits_unverified(data, key, size) if of_messages else self.fits(data, key, size)
 
     def _may_answer(self, number: int | None, data: bytes, size: int) -> bool:
-        """Whether bytes may be, or begin, the answer to one of the requests that wait with a correlation id."""
+        """Whether bytes may be, or begin, the answer to a waiting request with a correlation id."""
         if any(self._fits(data, key, size) for key in self._answers(number)):
             return True
         if self.expects["server"] != "start":
@@ -242,7 +242,7 @@ class KafkaDialogue(Dialogue):
         return not asked and self._answers_a_fetch(data, size)
 
     def _answers(self, number: int | None) -> list[str]:
-        """The keys of what may answer a request with a correlation id."""
+        """The keys of possible answers to a request with a correlation id."""
         keys = []
         for _, request in self.requests.with_number(number, MOST_OF_ONE_ID):
             name, version = request.description.api or "", request.description.version or 0
@@ -252,7 +252,7 @@ class KafkaDialogue(Dialogue):
         return list(dict.fromkeys(keys))
 
     def _answers_a_fetch(self, data: bytes, size: int) -> bool:
-        """Whether bytes can be, or begin, the answer to a fetch of any version, with some topic in it."""
+        """Whether bytes may be, or begin, the answer to a fetch of any version, with at least one topic."""
         if len(data) < size:
             return any(self._fits(data, key, size) for key in FETCHED)
         fitting = [key for key in FETCHED if self._fits(data, key, size)]
@@ -260,15 +260,15 @@ class KafkaDialogue(Dialogue):
         return any(value.body.responses and value.body.responses[0].topic for value in values)
 
     def headed(self, side: str, data: bytes, *, side_known: bool) -> bool:
-        """Whether a request of an API or version that is not declared, or ApiVersions with more behind it, is one.
+        """Whether it is a request of an undeclared API or version, or an ApiVersions request with excess bytes.
 
-        Its client has a name in printable ASCII. librdkafka 0.9 to 1.3 sends ApiVersions v0 with four bytes too many.
-        API key 0 proves nothing of the side: responses begin with two such bytes, and some go on with a string.
+        Its client name must be printable ASCII. librdkafka 0.9 to 1.3 sends ApiVersions v0 with four bytes too many.
+        API key 0 does not identify the side: responses can begin with two zero bytes, followed by a string.
         """
         return side == "client" and _is_headed(numbers_of(data, REQUEST_HEADER), data, 0 if side_known else 1)
 
     def observe(self, frame: Frame) -> None:
-        """Follows SASL, and forgets the requests that in-order answers have passed."""
+        """Follows SASL, and removes the requests that in-order answers have overtaken."""
         if frame.schema == TOKEN:
             self.expects["server"] = "tokens"
             if frame.side == "client":
@@ -295,19 +295,19 @@ class KafkaDialogue(Dialogue):
 
     @property
     def usual(self) -> bool:
-        """Whether requests and responses follow whose layouts are those of the versions asked for."""
+        """Whether only requests and responses follow whose layouts are those of the requested versions."""
         plain = all(layout == version for (_, version), layout in self.layouts.items())
         return plain and "tokens" not in self.expects.values()
 
     def skipped(self, frames: Skipped) -> None:
-        """Takes note of client ids, and that the broker answers in the versions asked for."""
+        """Stores client ids, and that the broker answers in the requested versions."""
         self.expects.update(dict.fromkeys(frames.sides, "frames"))
         self.client_ids.update(frames.clients)
         for api, version in frames.calls:
             self.layouts.setdefault((api, version), version)
 
     def _pass(self, request: Description) -> None:
-        """Notes that a request will not be answered any more, if the broker keeps to the order."""
+        """Marks a request as one that will not be answered if the broker answers in order."""
         self.passed.pop(request.correlation_id, None)
         self.passed[request.correlation_id] = request
         if len(self.passed) > MOST_CALLS:
@@ -319,7 +319,7 @@ class KafkaDialogue(Dialogue):
         return {"client_ids": sorted(each for each in self.client_ids if each), "calls": calls}
 
     def messages(self, frame: Frame) -> Iterator[Message]:
-        """The messages of produce requests and fetch responses; what is being produced has no offset yet."""
+        """The messages of produce requests and fetch responses; a produced message has no offset yet."""
         api, role = frame.description.api, frame.description.role
         if frame.value is None or api not in MESSAGE_SETS or MESSAGE_SETS[api][0] != role:
             return
@@ -342,13 +342,13 @@ def sets_in(api: str | None, body: Any) -> Iterator[tuple[str, Any, str | None, 
 
 
 def examine(decoded: Decoded) -> None:
-    """Adds what a search in a set tells to what is decoded alone, as the conversation does with frames.
+    """Adds verdicts that need a search in a message set to a decoded value, as a conversation does with frames.
 
-    That is the verdict on a size that leads beyond its set, if intact messages are behind it, and on each CRC where
-    the size names more than the fields.
+    These are the verdict on a message size beyond the end of its set, if intact messages follow, and on each CRC if
+    the size covers more than the fields.
 
     Args:
-        decoded: a message set or log segment, a produce request or the response to a fetch.
+        decoded: a message set or log segment, a produce request or a fetch response.
     """
     from wirekit.protocols.kafka.damaged_sets import SET, Sets
     from wirekit.protocols.kafka.reading import SEGMENT
@@ -376,7 +376,7 @@ def examine(decoded: Decoded) -> None:
 
 @cache
 def _api_of(key: str) -> tuple[str, int]:
-    """The API and version of a response's key."""
+    """The API and version in the key of a response."""
     _, name, _, version, *_ = key.split(".")
     return name, int(version[1:])
 
@@ -388,12 +388,12 @@ def _gssapi(data: bytes) -> bool:
 
 
 def _speaks(api: Api, version: int | None) -> bool:
-    """Whether the layout of an API's version is known."""
+    """Whether an API's version has a layout."""
     return version is not None and 0 <= version < len(api.versions)
 
 
 def _is_headed(header: Any, data: bytes, lowest: int) -> bool:
-    """Whether the header, with the client id behind it, is one of a request that no layout here is known to fit."""
+    """Whether the header, with the client id after it, belongs to a request for which no layout fits."""
     size, key, version = header.size, header.api_key, header.api_version
     if size is None or key is None or version is None:
         return False
@@ -409,12 +409,12 @@ def _is_headed(header: Any, data: bytes, lowest: int) -> bool:
 
 
 def _is_name(client_id: str | None) -> bool:
-    """Whether a client has a name in printable ASCII."""
+    """Whether a client name is printable ASCII."""
     return client_id is not None and client_id != "" and client_id.isascii() and client_id.isprintable()
 
 
 def _requests(header: Any) -> list[str]:
-    """The keys of the requests that a header may begin."""
+    """The keys of the requests that a header may belong to."""
     api, version = BY_KEY.get(header.api_key), header.api_version
     if api is None or not _speaks(api, version):
         return []
@@ -428,7 +428,7 @@ def _acks(body: Any) -> int | None:
 
 
 def _headed(data: bytes, number: int | None, version: int | None) -> bool:
-    """Whether a whole frame begins with the header of a request, known or not."""
+    """Whether a whole frame begins with the header of a request, declared or not."""
     if number is None or version is None or not (0 <= number <= HIGHEST and 0 <= version <= HIGHEST):
         return False
     decoded = decode(data, CLIENT_HEADER)

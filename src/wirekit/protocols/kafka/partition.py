@@ -45,17 +45,17 @@ EARLIEST = -(1 << 63)
 
 @dataclass(slots=True)
 class Segment:
-    """The state of one segment while it is walked.
+    """The state of the walk over one segment.
 
     Attributes:
         base: the offset in the file's name.
-        messages: how many, those in compressed sets included.
-        first, last: offsets of the first and last of them; None while there is none.
-        end: where the last whole message ends, bytes; ``zeros`` behind it.
+        messages: number of messages, including those in compressed sets.
+        first, last: offsets of the first and last message; None without one.
+        end: byte offset of the end of the last whole message; ``zeros`` is the number of zeros after it.
         latest: the latest timestamp so far; ``before``, the offset of the last message set so far.
-        doubtful: whether a message so far may have had a later one, as its checksum is wrong or it is lost.
-        compacted: whether offsets are missing; ``resumed``, whether the next ones may be, as what is before is damaged.
-        unread: whether the file cannot be read, or not to its end.
+        doubtful: whether a lost message, or one with a wrong checksum, may have had a later timestamp.
+        compacted: whether offsets are missing; ``resumed``, whether the next ones may be missing because of damage.
+        unread: whether the file could not be read, or not to its end.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Segment:
     entries: dict[str, int] = field(default_factory=dict)
 
     def facts(self) -> dict[str, Any]:
-        """For the report."""
+        """The facts for the report."""
         return {
             "file": self.name,
             "bytes": None if self.unread else self.size,
@@ -90,7 +90,7 @@ class Segment:
 
 @dataclass(slots=True)
 class _Index:
-    """The entries of an index, and which of them the walk has not come to yet."""
+    """The entries of an index, and the numbers of those that the walk has not reached."""
 
     name: str
     width: int
@@ -100,16 +100,16 @@ class _Index:
 
 
 def check_partition(folder: str | os.PathLike[str]) -> Report:
-    """The files of a partition's directory, and the contradictions between them.
+    """Checks the files of a partition's directory, and reports the contradictions between them.
 
     Args:
-        folder: ``<topic>-<partition>``, or any that holds segments.
+        folder: ``<topic>-<partition>``, or any directory with segments.
     """
     return _Partition(Path(folder)).report
 
 
 def unreadable(path: Path, error: OSError) -> Problem:
-    """A file that is named in its directory and cannot be read: a dead link, a directory, deleted meanwhile."""
+    """The report on a file that its directory lists and that cannot be read: a dead link, a directory, or deleted."""
     return Problem(str(path), f"cannot be read: {error.strerror}")
 
 
@@ -170,7 +170,7 @@ class _Partition:
     # The indexes alone
 
     def _index(self, segment: Segment, path: Path, kind: str) -> _Index | None:
-        """An index that is there; what is wrong with it alone is said."""
+        """Checks an existing index by itself."""
         if not path.exists():
             self._say(path.name, "the index does not exist")
             return None
@@ -206,7 +206,7 @@ class _Partition:
         self._say(index.name, text, number * index.width, number)
 
     def _behind(self, segment: Segment, index: _Index, number: int) -> None:
-        """An entry that the walk never came to."""
+        """Reports an entry that the walk never reached."""
         what = self._entry(segment, index, number)
         if index.name.endswith(".index"):
             self._about(index, number, f"{what} is beyond the log's last message, which ends at byte {segment.end}")
@@ -260,7 +260,7 @@ class _Partition:
         return None if found is None else found[1]
 
     def _goes_on(self, segment: Segment, file: SegmentFile, indexes: dict[str, _Index], *, damaged: bool) -> bool:
-        """Goes to the next message behind what is none, if there is one; what cannot be known then is not compared."""
+        """Moves to the next message after undecodable bytes, if any; unknown facts are not compared."""
         if segment.before != EARLIEST:
             file.search.before = segment.before
         if not damaged and file.search.beyond_zeros(segment.end) is None:
@@ -332,7 +332,7 @@ class _Partition:
     def _positions(
         self, segment: Segment, index: _Index | None, offsets: NDArray[Any], places: NDArray[Any], known: NDArray[Any]
     ) -> None:
-        """The offset index against the message sets of a window."""
+        """Compares the offset index with the message sets of a window."""
         before = np.concatenate([[segment.before], offsets[:-1]])
         segment.before = int(offsets[-1])
         if index is None:
@@ -361,7 +361,7 @@ class _Partition:
         times: NDArray[Any],
         lost: NDArray[Any],
     ) -> None:
-        """The time index against the good messages of a window; ``lost`` says how many others are in front of each."""
+        """Compares the time index with the good messages of a window; ``lost`` counts other messages before each."""
         if not offsets.size:
             return
         times = np.where(times == NO_TIMESTAMP, EARLIEST, times)

@@ -3,8 +3,8 @@
 Sources: ``PAGE`` is the specification page (the guide to the protocol of 0.8 and its successors), with its sections;
 ``KAFKA`` Kafka 0.10.2, where the page is silent.
 
-A client may fetch metadata over any of its connections: a new answer on one of them, from the same host, counts for
-all. That a client has heard of an answer is taken from the order in the capture.
+A client may fetch metadata over any of its connections: a new answer on one of them, to the same host, counts for
+all. The order in the capture decides if a client had received an answer.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PARTITION_LIMIT_UNTIL = 2
 
 
 def events(frame: Frame) -> Iterator[Event]:
-    """The request or response, and what it says of partitions, groups and API versions."""
+    """The events of a request or response, with those of partitions, groups and API versions."""
     what = frame.description
     if what.role == "request":
         yield from _request(frame)
@@ -92,7 +92,7 @@ def _response(frame: Frame) -> Iterator[Event]:
 
 
 def _answered_partitions(frame: Frame, asked: Frame) -> Iterator[Event]:
-    """One event a partition of a Produce or Fetch response: its error, and whether and how much of it was asked for."""
+    """One event per partition of a Produce or Fetch response: its error, and whether and how much was requested."""
     api, version = asked.description.api, asked.description.version or 0
     most = {(topic, partition): content.get("max_bytes") for topic, partition, content in _partitions(asked, "request")}
     for topic, partition, content in _partitions(frame, "response"):
@@ -141,13 +141,13 @@ def _partitions(frame: Frame, role: str) -> Iterator[tuple[str, int, Any]]:
 
 
 def _entries(content: Any) -> list[Any]:
-    """The whole messages of a partition; their sizes add up to a little less than the message set's."""
+    """The whole messages of a partition; the sum of their sizes is slightly less than the size of the message set."""
     messages = content.get("record_set")
     return [entry for entry in (messages.get("messages") or ()) if entry.get("message")] if messages is not None else []
 
 
 def _replica(body: Any) -> int:
-    """Who fetches; producers count as consumers."""
+    """The fetching replica; producers count as consumers."""
     replica = body.get("replica_id") if body is not None else None
     return CONSUMER if replica is None else int(replica)
 

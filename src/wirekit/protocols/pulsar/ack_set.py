@@ -1,10 +1,10 @@
 """``ack_set`` of MESSAGE, ACK and message ids: which messages of a batch are still unacknowledged.
 
-64-bit words, the little one first, as java.util.BitSet writes them: a bit that is **set** stands for a message that is
-not acknowledged yet; words of zero at the end are left out. In MESSAGE only the messages whose bit is set are for the
-application; without any word all of them are.
+A bit set in 64-bit words, the lowest word first, as java.util.BitSet writes them. A bit that is **set** marks a message
+that is not acknowledged yet; zero words at the end are omitted. In MESSAGE, only messages with a set bit are for the
+application; without any word, all of them are.
 
-Source: PIP-54; client-cpp ``BitSet.h`` and the runs of its 4.2.0.
+Source: PIP-54; client-cpp ``BitSet.h`` and observations of its version 4.2.0.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ WORD = 64
 
 
 def unacknowledged(words: Sequence[int]) -> list[int]:
-    """The batch indexes whose bit is set.
+    """The batch indexes with a set bit.
 
     Args:
-        words: as the field holds them, signed or not.
+        words: the words of the field, signed or unsigned.
 
     >>> unacknowledged([-2, 63])[:3], len(unacknowledged([-2, 63]))
     ([1, 2, 3], 69)
@@ -34,11 +34,11 @@ def unacknowledged(words: Sequence[int]) -> list[int]:
 
 
 def acknowledged(words: Sequence[int], size: int) -> list[int]:
-    """The batch indexes whose bit is not set.
+    """The batch indexes without a set bit.
 
     Args:
-        words: as the field holds them.
-        size: messages in the batch, which the words do not tell.
+        words: the words of the field.
+        size: number of messages in the batch, which the words do not contain.
 
     >>> acknowledged([-2, 63], 70)
     [0]
@@ -48,10 +48,10 @@ def acknowledged(words: Sequence[int], size: int) -> list[int]:
 
 
 def ack_set(indexes: Iterable[int]) -> list[int]:
-    """The words in which the bits of these unacknowledged batch indexes are set, signed as the field has them.
+    """The signed words in which the bits of these unacknowledged batch indexes are set.
 
     Raises:
-        Misuse: for an index below 0.
+        Misuse: an index is below 0.
 
     >>> ack_set(range(1, 70))
     [-2, 63]

@@ -46,7 +46,7 @@ class _Entries:
 
     Args:
         frames: the frames.
-        command: path of the command that says where an entry is stored; "" where none does.
+        command: path of the command with the place where an entry is stored; "" without one.
     """
 
     def __init__(self, frames: Frames, command: str) -> None:
@@ -118,7 +118,7 @@ class _Entries:
         return np.zeros(self.size, np.int64) if pa.types.is_null(array.type) else _whole(array)
 
     def _unusual(self) -> NDArray[Any]:
-        """The frames that only the dialogue can read; they are left to it."""
+        """The frames that only the dialogue can read."""
         found = np.asarray(self._metadata("marker_type").is_valid()) | (self._numbers("num_chunks_from_msg") > 1)
         found = found | ~np.isin(self._numbers("compression"), list(COMPRESSIONS))
         lists = ["entry.metadata.compacted_batch_indexes"]
@@ -134,7 +134,7 @@ class _Entries:
     def _opened(
         self, payloads: pa.Array, packed: NDArray[Any], compression: NDArray[Any]
     ) -> tuple[pa.Array, NDArray[Any]]:
-        """The payloads with what compressed ones hold, and which are good; the others are left to the dialogue."""
+        """The payloads, compressed ones decompressed, and a mask of the good ones; the dialogue reads the others."""
         good = np.ones(self.size, bool)
         rows = np.flatnonzero(packed)
         if not rows.size:
@@ -160,7 +160,7 @@ class _Entries:
         return pa.concat_arrays([payloads, pa.array(pieces, pa.binary())]).take(pa.array(places)), good
 
     def _batches(self, payloads: pa.Array, rows: NDArray[Any]) -> tuple[dict[str, pa.Array], NDArray[Any]]:
-        """The messages in batches, and how many each has; those of a batch that is not whole are none."""
+        """The messages in batches, and the number in each; an incomplete batch has none."""
         if not rows.size:
             return {}, np.zeros(0, np.int64)
         data = payloads.take(pa.array(rows))
@@ -179,7 +179,7 @@ class _Entries:
         return {name: batch.column(name) for name in INNER if name in batch.schema.names}, counts
 
     def _places(self, rows: NDArray[Any], index: NDArray[Any]) -> dict[str, pa.Array]:
-        """The columns that say where a message is stored."""
+        """The columns with the place where a message is stored."""
         of_row = pa.array(rows)
         last = self._column("broker_entry_metadata.metadata.index")
         if pa.types.is_null(last.type):
@@ -197,7 +197,7 @@ class _Entries:
 
 
 def _joined(alone: pa.Array, rows: NDArray[Any], inner: pa.Array | None, order: pa.Array) -> pa.Array:
-    """Values of entries that hold one message, and of messages in batches, in the order of all."""
+    """Values of entries with a single message and of messages in batches, in the order of all messages."""
     first = alone.take(pa.array(rows))
     if inner is None:
         return first.take(order)
@@ -206,7 +206,7 @@ def _joined(alone: pa.Array, rows: NDArray[Any], inner: pa.Array | None, order: 
 
 
 def _whole(array: pa.Array) -> NDArray[Any]:
-    """Numbers as signed ones of 64 bits, 0 for null."""
+    """Numbers as signed 64-bit numbers, 0 for null."""
     array = array.view(pa.int64()) if array.type == pa.uint64() else array.cast(pa.int64())
     return np.asarray(array.fill_null(0))
 
@@ -222,14 +222,14 @@ def _fitted(array: pa.Array, column: str) -> pa.Array:
 
 
 def _event_times(array: pa.Array) -> dict[str, pa.Array]:
-    """The application's time; 0 is none."""
+    """The application's time; 0 means none."""
     columns = {name: _fitted(array, name) for name in ("event_time", "event_time_ms")}
     none = pc.equal(columns["event_time_ms"], 0)
     return {name: pc.if_else(none, pa.scalar(None, found.type), found) for name, found in columns.items()}
 
 
 def _keys_of(names: pa.Array, encrypted: NDArray[Any], rows: NDArray[Any]) -> pa.Array:
-    """The names of the keys of cipher text."""
+    """The names of the keys that encrypt the payload."""
     kind = arrow_type(MESSAGES.types["encryption_keys"])
     if pa.types.is_null(names.type):
         return pa.nulls(rows.size, kind)
@@ -260,7 +260,7 @@ def _decoded(key: bytes) -> bytes:
 
 
 def _properties(names: pa.Array, values: pa.Array) -> pa.Array:
-    """Lists of names and values; empty where there are none."""
+    """Lists of names and values; empty if there are none."""
     kind = arrow_type(MESSAGES.types["properties"])
     if pa.types.is_null(names.type):
         nothing = np.zeros(len(names) + 1, np.int32)

@@ -147,7 +147,7 @@ class PulsarDialogue(Dialogue):
         self._sends: OrderedDict[Hashable, tuple[int, int]] = OrderedDict()
 
     def describe(self, side: str, decoded: Decoded) -> Description:
-        """Command and request id; commands without one are linked by what they are about."""
+        """The command and request id; a command without an id is linked by its producer, consumer or topic."""
         command = command_of(decoded.value)
         if command is None:
             return Description()
@@ -190,7 +190,7 @@ class PulsarDialogue(Dialogue):
         return "client" if command[0] in ASKED else "server" if command[0] in ANSWERED else ""
 
     def observe(self, frame: Frame) -> None:
-        """Takes note of topics, of what SEND waits for, and of the size that CONNECTED allows."""
+        """Updates topics, the SENDs that wait, and the frame size after CONNECTED."""
         command = command_of(frame.value)
         if command is None or command[1] is None:
             return
@@ -209,7 +209,7 @@ class PulsarDialogue(Dialogue):
             self._topics["consumer", content.consumer_id] = content.topic
 
     def _agree(self, size: int) -> None:
-        """Takes note of the messages that CONNECTED allows."""
+        """Stores the maximal message size from CONNECTED."""
         self.frame_limit = min(size, LARGEST_FRAME_LIMIT) + FRAME_PADDING - 4
 
     @property
@@ -218,7 +218,7 @@ class PulsarDialogue(Dialogue):
         return not self._chunks and not self._sends
 
     def skipped(self, frames: Skipped) -> None:
-        """Takes note of the topics of producers and consumers, and of the size of frames."""
+        """Updates the topics of producers and consumers, and the frame size."""
         if frames.most > 0:
             self._agree(frames.most)
         for kind in ("producer", "consumer"):
@@ -227,11 +227,11 @@ class PulsarDialogue(Dialogue):
                     self._topics[kind, number] = columns["topic"]
 
     def lost(self) -> None:
-        """Forgets the number of remaining permits."""
+        """Marks the number of remaining permits as unknown."""
         self.ends.forget_permits()
 
     def state(self) -> dict[str, Any]:
-        """All but what the summary is made of: no table has it."""
+        """All attributes except those only for the summary, which no table contains."""
         return {name: value for name, value in super().state().items() if name != "ends"}
 
     def summary(self) -> dict[str, Any]:
@@ -272,7 +272,7 @@ class PulsarDialogue(Dialogue):
         yield from _entry_messages(frame, topic, content, entry, payload)
 
     def _whole(self, side: str, metadata: Any, chunk: _Payload) -> _Payload | None:
-        """The message when its last chunk is there, else None."""
+        """The complete message with its last chunk, otherwise None."""
         key = (side, metadata.uuid or "")
         pieces = self._chunks.pop(key, [])
         if metadata.chunk_id != len(pieces):
@@ -312,7 +312,7 @@ class _Payload:
 
     @classmethod
     def of(cls, frame: Frame, entry: Any) -> _Payload:
-        """The payload of an entry, decrypted and decompressed as far as that went."""
+        """The payload of an entry, decrypted and decompressed as far as possible."""
         verdicts = {check.path: check.status for check in frame.decoded.checks}
         check = verdicts.get("entry.checksum", "absent")
         content = entry.payload
@@ -328,7 +328,7 @@ class _Payload:
 
 
 def _signed(request_id: int | None) -> int | None:
-    """A request id as brokers and Java clients hold it: a signed number of 64 bits, -1 where nobody asked."""
+    """A request id as brokers and Java clients store it: a signed 64-bit number, -1 without a request."""
     return request_id - (1 << 64) if request_id is not None and request_id >= 1 << 63 else request_id
 
 
@@ -374,13 +374,13 @@ def _entry_messages(frame: Frame, topic: str | None, command: Any, entry: Any, p
 
 
 def _index(metadata: Any, place: int, number: int) -> int:
-    """The batch index of the message at a place; of a compacted batch the indexes that were left are listed."""
+    """The batch index of the message at a place; a compacted batch lists the indexes of the remaining messages."""
     left = metadata.compacted_batch_indexes
     return int(left[place]) if len(left) == number else place
 
 
 def _facts(entry: Any, single: Any, command: Any, item: Any, index: int, payload: _Payload) -> dict[str, Any]:
-    """Columns of a message besides those of all protocols; ``item`` is the message in its batch, None without one."""
+    """Columns of a message that only Pulsar has; ``item`` is the message in its batch, None without a batch."""
     metadata = entry.metadata
     words = command.get("ack_set")
     keys = [key.key for key in metadata.encryption_keys] if payload.encrypted else None
@@ -401,7 +401,7 @@ def _facts(entry: Any, single: Any, command: Any, item: Any, index: int, payload
 
 
 def _broker_index(entry: Any, index: int) -> int | None:
-    """The index that the broker gave the message; the one in the entry is that of its last message."""
+    """The broker's index of the message; the index in the entry is that of its last message."""
     broker = entry.get("broker_entry_metadata")
     last = broker.metadata.index if broker is not None and broker.get("metadata") is not None else None
     if last is None:

@@ -15,7 +15,7 @@ MOST_ENDS = 10_000
 
 @dataclass(slots=True)
 class Producer:
-    """A producer; ``messages`` counts those in batches, ``receipts`` what the broker has stored."""
+    """A producer; ``messages`` counts messages, also in batches, and ``receipts`` the confirmed ones."""
 
     producer_id: int
     topic: str | None = None
@@ -27,7 +27,7 @@ class Producer:
 
 @dataclass(slots=True)
 class Consumer:
-    """A consumer; ``permits`` are what FLOW gave since SUBSCRIBE, less the messages that came."""
+    """A consumer; ``permits`` are those that FLOW granted since SUBSCRIBE, less the messages delivered."""
 
     consumer_id: int
     topic: str | None = None
@@ -52,8 +52,8 @@ class Ends:
     """The state of one connection.
 
     Attributes:
-        protocol_version: the lower of the two that client and broker announced.
-        max_message_size: bytes, as CONNECTED says.
+        protocol_version: the lower of the versions that client and broker announced.
+        max_message_size: size in bytes from CONNECTED.
     """
 
     client_version: str | None = None
@@ -66,26 +66,26 @@ class Ends:
     _permitted: dict[int, Consumer] = field(default_factory=dict)  # consumers whose permits are known
 
     def observe(self, api: str, content: Any, entry: Any, asked: Any) -> None:
-        """Takes note of a command.
+        """Updates the state after a command.
 
         Args:
             api: its name.
             content: its sub-message.
-            entry: what stands behind it, or None.
-            asked: the sub-message of the request that it answers, or None.
+            entry: the entry after it, or None.
+            asked: the sub-message of its request, or None.
         """
         note = _NOTES.get(api)
         if note is not None:
             note(self, content, entry, asked)
 
     def forget_permits(self) -> None:
-        """Says that commands are missing; permits are known again once a consumer subscribes again."""
+        """Reports missing commands; permits are unknown until a consumer subscribes again."""
         for consumer in self._permitted.values():
             consumer.permits = None
         self._permitted.clear()
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data, with lists in the order in which things were seen."""
+        """Plain data; lists are in the order of appearance."""
         return {
             "client_version": self.client_version,
             "server_version": self.server_version,
@@ -95,7 +95,7 @@ class Ends:
         }
 
     def _of(self, kind: str, number: Any) -> Any:
-        """The producer, consumer or topic of a number or name, made when it is new."""
+        """The producer, consumer or topic with a number or name; created if it is new."""
         known = getattr(self, kind)
         if number not in known and len(known) < MOST_ENDS:
             known[number] = KINDS[kind](number)

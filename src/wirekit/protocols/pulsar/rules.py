@@ -4,9 +4,9 @@ Sources: ``SPECIFICATION`` is the binary protocol specification (pulsar.apache.o
 sections; ``EARLIER`` its edition of protocol version 6, which describes every field; ``PROTO`` PulsarApi.proto with its
 comments; ``BROKER`` apache/pulsar, where the documents are silent.
 
-A broker may close a producer or consumer at any moment, and what the client sends until it hears of that is no breach:
-its state is unknown then. Lookups may go over HTTP or another connection: those rules ask only topics that were looked
-up on this very connection, and are warnings.
+A broker may close a producer or consumer at any moment. Commands that the client sends before it learns of that are no
+breach: the state is unknown then. Lookups may use HTTP or another connection: their rules check only topics that were
+looked up on the same connection, and are warnings.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ OF_CONSUMERS = (
 
 
 def events(frame: Frame) -> Iterator[Event]:
-    """The command, what it grants or refuses, and the messages that an ACK names."""
+    """The events of a command: the command, its grants or refusals, and the messages that an ACK names."""
     error = frame.decoded.error
     if isinstance(error, Limit) and error.limit == "frame":
         yield Event("frame too large", {"size": error.actual})
@@ -113,7 +113,7 @@ def _named(frame: Frame, api: str, fields: dict[str, Any]) -> Iterator[Event]:
 
 
 def _completed(frame: Frame, api: str, fields: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a command with its defaults, and with what its entry says."""
+    """The fields of a command with defaults filled in, and with facts of its entry."""
     if api in ("CONNECT", "CONNECTED"):
         fields["protocol_version"] = fields.get("protocol_version") or 0
         fields["max_message_size"] = fields.get("max_message_size") or MAX_MESSAGE_SIZE
@@ -157,7 +157,7 @@ def _outcome(frame: Frame, api: str, fields: dict[str, Any]) -> Iterator[Event]:
 
 
 def _life(table: str, key: Any, make: str, close: str) -> tuple[Step, ...]:
-    """The states of producers and of consumers: asked, then open or refused, then closed."""
+    """The states of producers and consumers: requested, then open or refused, then closed."""
     asked = ("asked", UNKNOWN)
     return (
         Step(f"client {make}", table, key, "asked"),

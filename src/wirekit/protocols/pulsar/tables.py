@@ -78,7 +78,7 @@ def _consumer(field: str, column: str) -> Named:
 
 
 def _about(kind: str, topic: Value, **columns: Value) -> tuple[Rows, Rows]:
-    """A command that is about one topic."""
+    """A command that refers to one topic."""
     return (
         Rows("calls", FRAME, {"topic": topic, **columns}, kinds=(kind,)),
         Rows("call_topics", FRAME, {"topic": topic, "partition": Extract(topic, PARTITION)}, kinds=(kind,)),

@@ -20,21 +20,21 @@ Numbers
 Bytes and text
     Bytes, String                           of a fixed size, after a length prefix, or sized by another field
     Delimited                               text up to a delimiter
-    Address, Padding                        a network address; bytes that only fill up
+    Address, Padding                        a network address; filler bytes
     Custom                                  bytes that two functions of your own decode and encode
     rest, unexplained                       all bytes before the limit, known or unknown
 
 Structure
     Struct                                  named fields one after the other
     Array, Repeat, RecordsToEnd             a list after its count, of a computed count, or up to the limit
-    Sized                                   a layout after the length of its bytes
+    Sized                                   a length prefix and a layout inside that length
     Ref                                     another registered layout, by key
-    Lookahead                               a number further on, read without moving
+    Lookahead                               a number further ahead, read without consuming it
 
 Conditions and choices
-    If, IfThenElse, Switch                  by an expression on fields that were read before
-    IfNext, IfMore                          by the bytes that follow
-    OrBytes                                 a layout, or plain bytes where it does not fit
+    If, IfThenElse, Switch                  selected by an expression on earlier fields
+    IfNext, IfMore                          selected by the bytes that follow
+    OrBytes                                 a layout, or plain bytes if they do not fit it
 
 Fields that depend on other fields
     Length                                  the size of other fields; checked when parsed, computed when built
@@ -48,11 +48,11 @@ Compressed, encrypted, protobuf
     SizeOf, CountOf                         members of a protobuf message that count other fields
 
 Expressions and base
-    this, context, len_                     earlier fields, what the caller passes as context, and a length
+    this, context, len_                     earlier fields, the context of the caller, the length of a field
     Limits                                  bounds on memory and depth for hostile bytes
     Node                                    the base class of all nodes
 
-Nodes read from (buffer, position, limit): no node reads past the length that encloses it.
+Nodes read from (buffer, position, limit): no node reads past the enclosing limit.
 """
 
 from __future__ import annotations

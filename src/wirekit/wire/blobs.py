@@ -38,7 +38,8 @@ class Bytes(Node):
     """A byte string.
 
     Args:
-        length: an integer node (a length prefix), a number, a ``this`` expression, or None for the rest of the limit.
+        length: an integer node (a length prefix), a number, a ``this`` expression, or None for all bytes up to the
+            limit.
         null: the length that means null, -1 or 0; None if the field is never null.
         explained: False if the meaning of the bytes is unknown: they are kept, and reported as a gap.
         part: whether the bytes are a piece of a larger object, so that their size is not the size of the object.
@@ -192,8 +193,9 @@ class Padding(Bytes):
 
     Args:
         length: a number or a ``this`` expression.
-        to: instead, the multiple of bytes, counted from the first byte of the struct, at which the padding ends. Such
-            padding is a field of a struct; only ``If``, ``IfMore`` or ``Default`` may wrap it.
+        to: instead of ``length``: the padding ends at the next multiple of this number of bytes, counted from the
+            first byte of the struct. Such padding must be a field of a struct; only ``If``, ``IfMore`` or ``Default``
+            may wrap it.
 
     >>> from wirekit.wire import Struct, String, uint8, uint32
     >>> entry = Struct("name" / String(uint8), "padding" / Padding(to=4), "size" / uint32)
@@ -208,7 +210,7 @@ class Padding(Bytes):
         self.to = to
 
     def _placed(self, position: int, context: Scope) -> None:
-        """Has the expression know how far from the begin of the struct the padding is."""
+        """Sets the distance of the padding from the start of the struct, which the length expression reads."""
         if self.to is not None:
             context[POSITION] = position - context["_"][BEGIN]
 
@@ -285,14 +287,15 @@ class String(Bytes):
 class Custom(Bytes):
     """Bytes that two functions decode and encode.
 
-    The functions get and return only the bytes of the field. Its size is ``length``. If ``parse`` raises or returns
-    another type, the value is the bytes in hexadecimal, with a bad check called ``name`` that says why; the fields
-    after it are decoded. If ``build`` refuses a value, that is Wrong. If it returns other bytes than were parsed,
-    ``$raw`` keeps the parsed ones. Columns have the bytes and the verdict.
+    The functions get and return only the bytes of the field. Its size is ``length``. If ``parse`` raises, or returns
+    another type, the value is the bytes in hexadecimal, with a bad check called ``name`` that gives the reason; the
+    fields after it are decoded. If ``build`` raises, the error is Wrong. If ``build`` returns other bytes than the
+    parsed ones, ``$raw`` keeps the parsed ones. Columns contain the bytes and the verdict.
 
     Args:
-        length, null: as for ``Bytes``: an integer node, a number, an expression, or None for the rest of the limit.
-        parse: bytes to a value that JSON has: a boolean, number or text, or lists and mappings of these.
+        length, null: as for ``Bytes``: an integer node, a number, an expression, or None for all bytes up to the limit.
+        parse: converts bytes to a value that JSON can express: a boolean, number or text, or lists and mappings of
+            these.
         build: the inverse.
         name: the name of the check; by default the name of ``parse``.
         examples: valid bytes, from which test data is generated.
@@ -334,7 +337,7 @@ class Custom(Bytes):
 
 
 def _decoded(coding: Coding, data: bytes, stream: Reader, start: int) -> Any:
-    """The value of bytes; what would be lost of them is kept."""
+    """Decodes bytes to a value; ``$raw`` keeps bytes that the value would not reproduce."""
     try:
         value = coding.decode(data)
         again: bytes | None = coding.encode(value)
@@ -347,7 +350,7 @@ def _decoded(coding: Coding, data: bytes, stream: Reader, start: int) -> Any:
 
 
 def _encoded(coding: Coding, obj: Any, stream: Writer) -> bytes:
-    """The bytes of a value, or those that it was parsed from."""
+    """The bytes of a value, or the kept bytes that it was parsed from."""
     raw = bytes_of(stream.noted("raw"))
     try:
         if raw is not None and obj == (coding.decode(raw) if stands(coding, raw) else coding.damaged(raw)):
@@ -409,7 +412,7 @@ class Delimited(Node):
 
 
 def _find(buffer: Any, end: bytes, start: int, limit: int) -> int:
-    """The position of a delimiter, or -1; a memoryview has no search of its own, and is searched piece by piece."""
+    """The position of a delimiter, or -1; a memoryview, which has no search method, is searched piece by piece."""
     if isinstance(buffer, (bytes, bytearray)):
         return buffer.find(end, start, limit)
     for at in range(start, limit, PIECE):
@@ -430,7 +433,7 @@ def unexplained() -> Bytes:
 
 
 def decode_text(data: bytes, stream: Reader, start: int) -> str:
-    """UTF-8 to str; what is not UTF-8 becomes lone surrogates and a bad check."""
+    """UTF-8 to str; bytes that are not UTF-8 become lone surrogates and a bad check."""
     try:
         return data.decode()
     except UnicodeDecodeError as error:

@@ -20,7 +20,7 @@ Opened = record_type("Opened", ("compressed", "content"))
 
 
 def load_opened(given: Mapping[str, Any], content: Any) -> Record:
-    """The record of compressed data, of its JSON form and what was loaded of that as the content."""
+    """The record of compressed data, from its JSON form and the loaded content."""
     record = Opened(content=content)
     record.compressed = load_bytes(given.get("compressed"))
     record._extra = load_extras(given, Opened._fields)
@@ -40,7 +40,7 @@ class Compressed(Wrapping):
         codec: a ``this`` expression for the codec, or a tuple of them.
         codecs: {value of codec: name in ``wirekit.compression``}.
         content: the layout inside.
-        size: an expression for the size after decompression, if the format has it.
+        size: an expression for the size after decompression, if the format states it.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class Compressed(Wrapping):
             return None
 
     def _unopened(self, data: bytes, stream: Reader, start: int, why: str) -> None:
-        """Takes note that nothing explains the bytes."""
+        """Records that no field explains the bytes."""
         stream.check("decompression", None, None, False, start, why)
         stream.gap(stream.position - len(data), stream.position)
         if data:
@@ -185,7 +185,7 @@ class Compressed(Wrapping):
 
 
 def holds(codec: str, compressed: bytes, plain: bytes, limits: Limits) -> bool:
-    """Whether compressed data still stands for the content that is beside it."""
+    """Whether compressed data still decompresses to the content beside it."""
     from wirekit.compression import Decompression, decompress
 
     bounds = Decompression(size=limits.decompressed, ratio=limits.ratio)

@@ -1,6 +1,7 @@
-"""Memory of the parts of a decoded value in bytes: the largest that 64-bit CPython 3.11 to 3.13 takes, rounded up.
+"""Memory of the parts of a decoded value in bytes: the maximum of 64-bit CPython 3.11 to 3.13, rounded up.
 
-``wirekit.compiler.costs`` adds them up for a layout. They are apart so that decoding needs no compiler.
+``wirekit.compiler.costs`` adds them up for a layout. They are here so that
+decoding need not import the compiler.
 """
 
 from __future__ import annotations

@@ -89,7 +89,8 @@ class Checked(Wrapping):
         covers: the name of the covered field, (first, last), or None for all fields after this one.
         content: whether a covered byte string counts without its length prefix.
 
-    A checksum behind bytes of unknown size needs a length that leaves it out; ``add`` counts it in the number.
+    If bytes of unknown size precede the checksum, a length must end before it; ``add`` counts the checksum's bytes in
+    the stored number.
 
     >>> from wirekit.wire import Struct, rest, uint16, uint32
     >>> size = Length(uint16, "body", add=4)
@@ -117,11 +118,11 @@ class Checked(Wrapping):
 
     @property
     def blank(self) -> int | bytes:
-        """The placeholder that is written until the covered bytes are there."""
+        """The placeholder that is written until the covered bytes are written."""
         return bytes(self.inner.minimum()) if isinstance(self.inner, Bytes) else 0
 
     def compute(self, data: Any) -> int | bytes:
-        """The checksum of bytes, as the stored field has it."""
+        """The checksum of bytes, in the form of the stored field."""
         from wirekit.checksums import checksum
 
         algorithm = checksum(self.algorithm)
@@ -201,10 +202,10 @@ class Default(Wrapping):
 
 
 def innermost_first(sums: Iterable[Any]) -> list[Any]:
-    """Checksums in the order in which they are computed: one that covers another comes behind it.
+    """Sorts checksums in the order of computation: a checksum comes after those that it covers.
 
     Args:
-        sums: checksums with their place ``at`` and what they cover, ``first`` to ``last``.
+        sums: checksums with their index ``at`` and the members they cover, ``first`` to ``last``.
     """
     left, found = list(sums), []
     while left:

@@ -1,4 +1,4 @@
-"""A layout in words: one line a field, for ``wirekit schemas KEY`` and the documentation."""
+"""A layout in words: one line per field, for ``wirekit schemas KEY`` and the documentation."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class FieldLine:
     """One line of a layout.
 
     Attributes:
-        depth: how many fields it lies in.
-        name: the field's, or a case's value.
-        type: what its bytes are.
+        depth: the number of enclosing fields.
+        name: the name of the field, or the value that selects a case.
+        type: the form of its bytes.
         note: a remark.
-        presence: ``required`` or ``default 0`` for a value to be built; "" for what is computed or may be left out.
-        table: the names of its values.
-        node: of a field.
+        presence: ``required`` or ``default 0`` for a value to build; "" if it is computed or may be left out.
+        table: the symbols of its values.
+        node: the node of the field.
     """
 
     depth: int
@@ -90,7 +90,7 @@ def _lines(node: Node, depth: int) -> Iterator[FieldLine]:
 
 
 def _noted(line: FieldLine, node: Struct, names: list[str]) -> FieldLine:
-    """A line with what peers refuse of the field, beside what it says already."""
+    """A line with the values that peers refuse added to its note."""
     refused = [str(each) for each in node.refused if each.names == names]
     return replace(line, note="; ".join(filter(None, [line.note, *refused]))) if refused else line
 
@@ -124,7 +124,7 @@ def _inside(node: Node, depth: int) -> Iterator[FieldLine]:
 
 
 def _cases(node: Switch) -> list[tuple[str, Node]]:
-    """The cases in order, those that share a layout in one line."""
+    """The cases in order; cases that share a layout are on one line."""
     shared: dict[int, tuple[list[str], Node]] = {}
     for value, case in node.parts():
         shared.setdefault(id(case), ([], case))[0].append(value)
@@ -145,7 +145,7 @@ def _protobuf(message: Any, depth: int, derived: Mapping[str, DerivedFrom]) -> I
 
 
 def presence(node: Node) -> str:
-    """Whether a value to be built must have the field, or what stands for it: ``required``, ``default 0`` or "".
+    """Whether a value to build must have the field: ``required``, its default (``default 0``), or "" for neither.
 
     >>> from wirekit.wire import Default, Length, int32
     >>> presence(int32), presence(Default(int32, 64)), presence(Length(int32))
@@ -168,7 +168,7 @@ def presence(node: Node) -> str:
 
 
 def _table(node: Node) -> SymbolTable | None:
-    """The names of the values of a field, or of the elements of a list of them."""
+    """The symbols of a field, or of the elements of a list."""
     if isinstance(node, Symbols):
         return node.table
     if isinstance(node, Struct) or len(node.parts()) != 1:
@@ -177,13 +177,13 @@ def _table(node: Node) -> SymbolTable | None:
 
 
 def tables(lines: list[FieldLine]) -> list[SymbolTable]:
-    """The tables of names that fields of a layout have, each once."""
+    """The symbol tables of a layout's fields, each once."""
     return list({id(line.table): line.table for line in lines if line.table is not None}.values())
 
 
 @singledispatch
 def type_of(node: Any) -> str:
-    """A node's type in words, without what lies inside it."""
+    """A node's type in words, without the nodes inside it."""
     message = getattr(node, "message", None)
     return f"protobuf {message.name}" if message is not None else type(node).__name__
 

@@ -16,14 +16,14 @@ VARINT, LENGTH = 0, 2
 
 
 def load_extras(given: Mapping[str, Any], fields: Iterable[str], *, absent: bool = False) -> dict[str, Any] | None:
-    """``Record.extra`` of a mapping in the JSON form; None when nothing stands beside the fields.
+    """``Record.extra`` of a mapping in the JSON form; None if it has no ``$`` entries.
 
     Args:
-        fields: the record's.
+        fields: the fields of the record.
         absent: whether ``$keep`` may name a field that the mapping does not have.
 
     Raises:
-        Misfit: for an entry that does not say what it should, or about a field that there is not.
+        Misfit: for an entry with invalid content, or for a field that does not exist.
     """
     found = {}
     for name, value in given.items():
@@ -41,7 +41,7 @@ def load_extras(given: Mapping[str, Any], fields: Iterable[str], *, absent: bool
 
 
 def load_bytes(value: Any) -> Any:
-    """The bytes of hex; what is a value already passes through."""
+    """The bytes of hex text; bytes are returned unchanged."""
     if not isinstance(value, str):
         return value
     try:
@@ -111,7 +111,7 @@ def _unknown(value: Any) -> list[Any]:
 
 
 def _is_field(number: Any, wire_type: Any, entry: Mapping[str, Any]) -> bool:
-    """Whether an entry of ``$unknown`` can be written."""
+    """Whether an entry of ``$unknown`` is a field that can be written."""
     value = entry.get("value")
     if type(number) is not int or not 1 <= number <= LARGEST_FIELD or type(wire_type) is not int:
         return False

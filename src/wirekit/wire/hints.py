@@ -66,7 +66,7 @@ class Hints:
         self._display: dict[Nodes, Display] = {}
 
     def inside(self, nodes: Nodes, name: str) -> Nodes:
-        """The nodes of a field, or of an element where the name is an index in brackets."""
+        """The nodes of a field; a name that is an index in brackets selects an element."""
         key = nodes, "[]" if name.startswith("[") else name
         if key not in self._inside:
             self._inside[key] = tuple(dict.fromkeys(part for node in nodes for part in _named(node, key[1])))

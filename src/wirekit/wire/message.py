@@ -1,4 +1,4 @@
-"""A protobuf message as a node. Protobuf's runtime is heavier than all the rest, and loaded with the first message."""
+"""A protobuf message as a node. Protobuf's runtime takes long to import, so it is imported with the first message."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Protobuf(Node):
     required field of an enum counts as missing if its number has no symbol, because the enum is closed.
 
     Args:
-        descriptor: the message's descriptor, for example ``PulsarApi_pb2.BaseCommand.DESCRIPTOR``, or where to find it
-            when it is needed, ``module:Message``.
+        descriptor: the message's descriptor, such as ``PulsarApi_pb2.BaseCommand.DESCRIPTOR``, or ``module:Message``,
+            which is imported at first use.
         selector: a field that holds the number of the sub-message that must be present, or "".
         derived: {field: ``SizeOf`` or ``CountOf``} for fields that are derived from members after the message.
-        times: 64-bit integers that count time since the epoch: {path: unit}, a unit being ``s``, ``ms``, ``us`` or
-            ``ns``. Arrow columns have a type for them.
+        times: 64-bit integers that count time since the epoch: {path: unit}, where the unit is ``s``, ``ms``, ``us``
+            or ``ns``. They are timestamps in Arrow columns.
     """
 
     def __init__(

@@ -95,18 +95,18 @@ def elements(value: Any) -> int | None:
 
 
 def _opened(value: Any) -> bool:
-    """Whether it is compressed data that is opened."""
+    """Whether the value is compressed data with decoded content."""
     return "content" in (value._fields if isinstance(value, Record) else value if isinstance(value, Mapping) else ())
 
 
 def verify(derived: Derived, message: Any, value: Any, extent: int | None, stream: Reader, position: int) -> None:
-    """Verifies a number that was parsed; one that building would change is kept.
+    """Verifies a parsed number; ``$keep`` lists it if building would change it.
 
     Args:
-        message: the record that holds it, None if it is absent.
+        message: the record that holds the number, None if it is absent.
         value: the member that it is derived from.
-        extent: the bytes of that, None where they are not what is counted.
-        position: where the message begins.
+        extent: the size of the member in bytes, None if the number does not count them.
+        position: the start of the message.
     """
     if message is None:
         return
@@ -127,7 +127,7 @@ def verify(derived: Derived, message: Any, value: Any, extent: int | None, strea
 
 
 def derive(derived: Derived, message: Any, value: Any, node: Node, stream: Writer, scope: Scope) -> Any:
-    """The message with the number that the value has; the same message where nothing changes."""
+    """The message with the number computed from the value; the same message if nothing changes."""
     if not isinstance(message, (Record, Mapping)):
         return message
     kept = (message._extra or {}).get("keep", ()) if isinstance(message, Record) else message.get("$keep", ())
@@ -144,7 +144,7 @@ def derive(derived: Derived, message: Any, value: Any, node: Node, stream: Write
 
 
 def counted(field: str, message: Any, value: Any) -> Any:
-    """A message with the number of elements that it leaves out: the layout of the elements may depend on it."""
+    """The message with its omitted number of elements, because the layout of the elements may depend on it."""
     number = elements(value)
     if number is None or not isinstance(message, Record) or message._get(field) is not None:
         return message

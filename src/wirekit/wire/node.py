@@ -1,7 +1,7 @@
-"""The base of all nodes, and what they share: expressions, paths of errors in JSON data.
+"""The base class of all nodes, and shared functions: expressions, paths of errors in JSON data.
 
 Every node is a construct ``Construct`` whose parameters are plain attributes that a compiler can read. A node knows
-four things: parse (``_parse``), build (``_build``), the value of a JSON form (``load``), and the least bytes it takes
+four things: parse (``_parse``), build (``_build``), the value of a JSON form (``load``), and its minimal size in bytes
 (``minimum``), which bounds array counts.
 """
 
@@ -63,7 +63,7 @@ class Node(construct.Construct):
 
 
 class Wrapping(Node):
-    """A node that is another node with something added."""
+    """A node that extends another node, which it wraps."""
 
     def __init__(self, inner: Node) -> None:
         super().__init__()
@@ -80,10 +80,10 @@ class Wrapping(Node):
 
 
 class Missing(Wrong):
-    """An expression needs a field that is not there.
+    """An expression reads a field that does not exist.
 
     Attributes:
-        name: the field's.
+        name: the name of the field.
     """
 
     def __init__(self, name: str, expected: Any, actual: Any) -> None:
@@ -105,7 +105,7 @@ def load_part(part: str | int, node: Node, obj: Any, context: Scope) -> Any:
 
 
 def put_in_front(part: str | int, error: Misfit | Wrong) -> None:
-    """Has the path of an error that is on its way out begin with a part."""
+    """Adds an outer part to the start of the path of a propagating error."""
     name = f"[{part}]" if isinstance(part, int) else part
     dot = "" if not error.path or error.path.startswith("[") else "."
     error.path = f"{name}{dot}{error.path}"
@@ -115,7 +115,7 @@ def evaluate(expression: Any, context: Scope) -> Any:
     """The value of a constant or of a ``this`` expression.
 
     Raises:
-        Wrong: when the expression needs a value that is not there; the enclosing struct adds where.
+        Wrong: if the expression reads a value that does not exist; the enclosing struct adds the place.
     """
     if not callable(expression):
         return expression
@@ -129,7 +129,7 @@ def evaluate(expression: Any, context: Scope) -> Any:
 
 
 class Quick:
-    """A path of a ``this`` expression in one call, where construct makes one for each name of it."""
+    """Evaluates a path of a ``this`` expression in one call; construct needs one call per name."""
 
     __slots__ = ("names", "path")
 
@@ -151,7 +151,7 @@ class Quick:
 
 
 def evaluate_size(expression: Any, context: Scope) -> int:
-    """The value of an expression that counts; Wrong when it is no number or negative."""
+    """The value of an expression for a size or count; Wrong if it is not a number, or negative."""
     number = evaluate(expression, context)
     if not isinstance(number, int) or number < 0:
         raise Wrong("a length or count of at least 0", number)
@@ -179,7 +179,7 @@ class wrapping:
 
 
 def load_number(obj: Mapping[str, Any]) -> Any:
-    """The number of a symbol in the JSON form."""
+    """The number of a symbol that is given in the JSON form."""
     if "value" not in obj:
         raise Misfit(f'a symbol must be a number, a name or {{"value": number}}, not {shown(obj)}')
     return obj["value"]
@@ -207,7 +207,7 @@ def check_names(names: list[Any]) -> None:
 
 
 class _Context:
-    """``context.api``: what the caller says about the bytes, as a ``this`` expression; None when not given."""
+    """``context.api``: a fact that the caller passes, as a ``this`` expression; None if it is not given."""
 
     def __getattr__(self, name: str) -> Any:
         return this._params[name]

@@ -22,8 +22,7 @@ UNPACKED = "iI"
 class Integer(construct.FormatField, Node):
     """An integer of 1 to 8 bytes, or a float of 4 or 8.
 
-    For a NaN, ``$raw`` keeps the bytes: there are many NaNs, which Python and JSON do not tell
-    apart.
+    For a NaN, ``$raw`` keeps the bytes, because Python and JSON do not distinguish the many NaNs.
 
     Args:
         endian: ``>`` or ``<``.
@@ -56,7 +55,7 @@ class Integer(construct.FormatField, Node):
         return number
 
     def read(self, stream: Reader, *names: str) -> int:
-        """The number where it is a part of a field; a length, count or tag has a name in the trace."""
+        """Reads the number as a part of a field, such as its length, count or tag, which has its own span."""
         start = stream.position
         number: int = self._taken(stream)
         if names and stream.session.spans is not None:
@@ -64,7 +63,7 @@ class Integer(construct.FormatField, Node):
         return number
 
     def _taken(self, stream: Reader) -> Any:
-        """The number that stands at the position, which is passed."""
+        """Reads the number at the position, and moves past it."""
         start, size = stream.position, self.length
         if start + size > stream.limit:
             raise stream.short(size)
@@ -74,7 +73,7 @@ class Integer(construct.FormatField, Node):
         return struct.unpack_from(self.fmtstr, stream.buffer, start)[0]
 
     def unpack(self, data: bytes) -> Any:
-        """The number that as many bytes are."""
+        """The number in bytes of exactly its size."""
         if self.fmtstr[1] in UNPACKED:
             return int.from_bytes(data, self._order, signed=self.signed)
         return struct.unpack(self.fmtstr, data)[0]
@@ -91,11 +90,11 @@ class Integer(construct.FormatField, Node):
         return struct.pack(self.fmtstr, value)
 
     def write(self, value: Any, stream: Writer) -> bytes:
-        """The bytes of a number known to fit, as long as they were when the number at the path was parsed."""
+        """Writes a number known to fit, in as many bytes as it had when the number at the path was parsed."""
         return self.pack(value)
 
     def check(self, obj: Any, stream: Writer) -> Any:
-        """The number, if it is one and fits; Wrong if not."""
+        """The value, if it is a number that fits; else raises Wrong."""
         if self.real:
             if isinstance(obj, (int, float)):
                 return obj
@@ -143,12 +142,12 @@ float32le, float64le = Integer("<", "f"), Integer("<", "d")
 
 
 class Varint(Integer):
-    """An integer in groups of 7 bits, the least significant first, with the highest bit of a byte set if more follow.
+    """An integer in groups of 7 bits, the least significant first, with the highest bit set if more follow.
 
-    Without sign it is LEB128, as in protobuf and MQTT; with sign it is zigzag, as in Kafka: 0, -1, 1, -2 are written as
-    0, 1, 2, 3; or two's complement, signed LEB128, as in DWARF and WebAssembly: -2 is ``7e``. A varint in more bytes
-    than necessary is accepted, and ``$width`` stores their number; by default it is built in the fewest bytes. It may
-    be a length or count prefix, also as the integer of a ``Length`` before the fields that it covers.
+    An unsigned varint is LEB128, as in protobuf and MQTT. A signed one is zigzag, as in Kafka (0, -1, 1, -2 are written
+    as 0, 1, 2, 3), or signed LEB128 in two's complement, as in DWARF and WebAssembly (-2 is ``7e``). A varint with more
+    bytes than necessary is accepted, and ``$width`` stores the number of bytes; by default it is built in the fewest
+    bytes. It may be a length or count prefix, also as the integer of a ``Length`` before the fields that it covers.
 
     Args:
         bits: 32 or 64: the size of the largest number.
@@ -414,7 +413,7 @@ def _of_fixed_size(number: Integer, noun: str) -> Integer:
 
 
 def load_float(text: str) -> float:
-    """The float that stands in a string, where JSON has no number for it."""
+    """The float in a string: JSON has no numbers for NaN and infinity."""
     try:
         return float(text)
     except ValueError:
@@ -422,17 +421,17 @@ def load_float(text: str) -> float:
 
 
 def load_real(value: Any) -> Any:
-    """A float, of its JSON form or of that of a symbol; what is a value already passes through."""
+    """The float for its JSON form or that of a symbol; a value that is a float already is returned unchanged."""
     return load_float(value) if isinstance(value, str) else load_integer(value)
 
 
 def load_integer(value: Any) -> Any:
-    """An integer, of its JSON form or of that of a symbol; what is a value already passes through."""
+    """The integer for its JSON form or that of a symbol; an integer is returned unchanged."""
     return value["value"] if plain_mapping(value) and "value" in value else value
 
 
 def load_symbol(table: SymbolTable, value: Any) -> Any:
-    """The symbol of a number, a name or the JSON form; what is a value already passes through."""
+    """The symbol for a number, a name or its JSON form; a symbol is returned unchanged."""
     if isinstance(value, str):
         return table[value]
     if not isinstance(value, int) and plain_mapping(value):
@@ -441,7 +440,7 @@ def load_symbol(table: SymbolTable, value: Any) -> Any:
 
 
 def load_bit(width: int, table: SymbolTable | None, value: Any) -> Any:
-    """The value of a bit field, of a number, a name or the JSON form."""
+    """The value of a bit field, for a number, a name or the JSON form."""
     if table is not None:
         return load_symbol(table, value)
     if not isinstance(value, int) and plain_mapping(value):

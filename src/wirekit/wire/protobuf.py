@@ -1,10 +1,10 @@
 """Protobuf messages by descriptor, read byte by byte: presence, order and unknown fields are not lost.
 
 The value is a record of all fields of the descriptor: None where an optional field is absent (a default is never
-filled in), a list for a repeated field. Fields that the descriptor does not know stand in ``$unknown``; a group among
-them is Wrong, and one in the descriptor Misuse. When writing the value in the canonical way (fields by number, unknown
-ones last, shortest varints) would not give the same bytes, these are kept in ``$bytes`` and used as long as the value
-says the same.
+filled in), a list for a repeated field. ``$unknown`` has the fields that the descriptor lacks; a group among them is
+Wrong, and a group in the descriptor is Misuse. If the canonical form of the value (fields by number, unknown fields
+last, shortest varints) differs from the parsed bytes, ``$bytes`` keeps them, and they are written while the value is
+unchanged.
 
 Source: protobuf encoding guide, https://protobuf.dev/programming-guides/encoding/.
 """
@@ -97,7 +97,7 @@ class Field:
 class Message:
     """A message type: its fields by number, its record class.
 
-    All but the name is made when it is first asked for, as few of the messages inside of messages ever occur.
+    All properties but the name are computed at first use, because few of the nested messages ever occur.
     """
 
     _known: ClassVar[dict[str, Message]] = {}
@@ -135,17 +135,17 @@ class Message:
 
     @cached_property
     def cost(self) -> int:
-        """Bytes of memory that a record takes, without the values in it."""
+        """Memory of a record in bytes, without its values."""
         return costs.SPARSE + 3 * costs.SLOT * len(self.fields) + costs.LIST * len(self.lists)
 
     @cached_property
     def required(self) -> list[Field]:
-        """The fields that it must have."""
+        """The required fields."""
         return [field for field in self.fields.values() if field.required]
 
     @property
     def least(self) -> int:
-        """Bytes of the smallest message that readers take; a field has two at least."""
+        """The minimal size of a message that readers accept, in bytes; a field takes at least two."""
         table = self.by_name[self.selector].table if self.selector else None
         selects = table is not None and all(symbol in self.fields for symbol in table)
         return 2 * (len(self.required) + selects)
@@ -157,7 +157,7 @@ class Message:
 
 
 def refuse_groups(descriptor: Descriptor, seen: set[str]) -> None:
-    """Misuse for a message with a group in it, or in a message inside: no engine reads them."""
+    """Raises Misuse for a message that contains a group, also in a nested message: no engine reads groups."""
     if descriptor.full_name in seen:
         return
     seen.add(descriptor.full_name)
@@ -169,7 +169,7 @@ def refuse_groups(descriptor: Descriptor, seen: set[str]) -> None:
 
 
 def symbols_of(enum: Any) -> SymbolTable:
-    """The names of a protobuf enum."""
+    """The symbol table of a protobuf enum."""
     return SymbolTable(enum.full_name, {value.number: value.name for value in enum.values})
 
 
@@ -177,7 +177,7 @@ def parse_message(message: Message, stream: Reader) -> Record:
     """Reads fields up to the limit.
 
     Raises:
-        Limit: for messages inside of more than ``DEEPEST`` others.
+        Limit: for messages nested more than ``DEEPEST`` deep.
     """
     stream.charge(message.cost)
     record, held = blank(message)
@@ -252,9 +252,9 @@ def parse_message(message: Message, stream: Reader) -> Record:
 
 
 def blank(message: Message) -> tuple[Record, dict[str, Any]]:
-    """A record whose lists are empty, and the dict of its fields.
+    """An empty record, with empty lists, and the dict of its fields.
 
-    The dict is a new one: that which Python makes for the attributes of a class may have room for thirty.
+    The dict is created here, because the one that Python creates for attributes may reserve space for thirty.
     """
     record = message.record._blank()
     held: dict[str, Any] = {name: [] for name in message.lists}
@@ -282,7 +282,7 @@ def refused(message: Message, get: Callable[[str], Any]) -> Iterator[tuple[str, 
 
 
 def _packed(field: Field, wire_type: int) -> bool:
-    """Whether a field may have a wire type that is not its own: numbers in a list may be packed."""
+    """Whether a field has another wire type because the numbers of a list are packed."""
     return field.repeated and wire_type == BYTES and field.wire_type != BYTES
 
 
@@ -387,7 +387,7 @@ def _value(field: Field, stream: Reader) -> Any:
 
 
 def number_of(field: Field, raw: int) -> Any:
-    """The value that a varint stands for."""
+    """The value that a varint encodes."""
     if field.type == FieldDescriptor.TYPE_BOOL:
         return bool(raw)
     bits = field.bits
@@ -400,7 +400,7 @@ def number_of(field: Field, raw: int) -> Any:
 
 
 def encoded_number(field: Field, number: Any) -> int:
-    """The varint that a number is written as."""
+    """The varint that encodes a number."""
     if field.type in _ZIGZAG:
         return (number << 1 ^ number >> field.bits - 1) & LARGEST
     return int(number) & LARGEST
@@ -425,10 +425,10 @@ def _unknown(number: int, wire_type: int, stream: Reader, index: int) -> dict[st
 
 
 def build_message(message: Message, obj: Any, stream: Writer) -> bytes:
-    """The bytes of a record or mapping; those it was parsed from while they say the same.
+    """The bytes of a record or mapping; the parsed bytes if the value is unchanged.
 
     Raises:
-        Limit: for messages inside of more than ``DEEPEST`` others.
+        Limit: for messages nested more than ``DEEPEST`` deep.
     """
     values: Mapping[str, Any]
     if isinstance(obj, Record):
@@ -473,7 +473,7 @@ _number_of = operator.attrgetter("number")
 
 
 def _says(message: Message, data: bytes, values: Mapping[str, Any], stream: Writer) -> bool:
-    """Whether bytes hold just these values."""
+    """Whether bytes decode to exactly these values."""
     reader = Reader(Session("", stream.limits), data)
     reader.messages = stream.messages
     try:
@@ -558,10 +558,10 @@ def _write_unknown(out: bytearray, entry: Mapping[str, Any]) -> None:
 
 
 def load_message(message: Message, obj: Any, depth: int = 0) -> Any:
-    """The record for a JSON object, ``depth`` messages inside of others.
+    """The record for a JSON object, which ``depth`` messages enclose.
 
     Raises:
-        Misuse: for a field that the message does not have, and messages inside of more than ``DEEPEST`` others.
+        Misuse: for a field that the message lacks, and for messages nested more than ``DEEPEST`` deep.
     """
     if not plain_mapping(obj):
         return obj

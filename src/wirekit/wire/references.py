@@ -1,6 +1,6 @@
-"""Questions of layouts to the registry, so that neither the vocabulary nor an engine imports it.
+"""Access of layouts to the registry, so that neither the vocabulary nor an engine imports it.
 
-The registry says how it is asked (``answer_by``) when it is imported, which ``import wirekit`` does.
+The registry sets the functions that answer (``answer_by``) when it is imported, which ``import wirekit`` does.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Entry(Protocol):
 
     @property
     def cost(self) -> int:
-        """Bytes of memory that a value takes, without what its bytes decide."""
+        """Memory of a value in bytes, without parts that depend on its bytes."""
 
 
 def _nobody(asked: object) -> Entry:
@@ -44,11 +44,11 @@ _cost: Callable[[Node], int] = _no_cost
 
 
 def answer_by(entry: Callable[[str], Entry], cost: Callable[[Node], int]) -> None:
-    """Sets the functions that know the layouts.
+    """Sets the functions that look up layouts and costs.
 
     Args:
         entry: returns the layout of a key, or raises ``Misuse``.
-        cost: returns the bytes of memory that a value of a node takes, without parts that its bytes determine.
+        cost: returns the memory of a node's value in bytes, without parts that depend on its bytes.
     """
     global _entry, _cost  # there is one registry
     _entry, _cost = entry, cost
@@ -62,11 +62,11 @@ def referred(key: str) -> Entry:
     True
 
     Raises:
-        Misuse: when there is none.
+        Misuse: if there is no such key.
     """
     return _entry(key)
 
 
 def cost_of(node: Node) -> int:
-    """Bytes of memory that a value of a node takes, without what its bytes decide."""
+    """Memory of a node's value in bytes, without parts that depend on its bytes."""
     return _cost(node)

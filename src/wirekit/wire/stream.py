@@ -1,8 +1,8 @@
 """Readers and writers of bytes: (buffer, position, limit), never a file object.
 
-``Reader`` and ``Writer`` are the streams that construct's ``_parse`` and ``_build`` get. Both carry the path of
-the field at work, so that an error can name it, and the frame of the enclosing struct, where a node notes what a
-plain value would lose. A ``Session`` is shared by the readers of one decode: the input and each piece of decompressed
+``Reader`` and ``Writer`` are the streams that construct's ``_parse`` and ``_build`` get. Both have the path of the
+current field, for errors, and the frame of the enclosing struct, where a node stores details that a plain value
+lacks. A ``Session`` is shared by the readers of one decode: the input and each piece of decompressed
 data in it.
 """
 
@@ -66,17 +66,17 @@ class Limits:
 
 
 class Allowance:
-    """Opens the pieces of compressed data in one input; keeps count of what they grow to, and of memory.
+    """Decompresses the pieces of compressed data in one input, and counts their total size and the memory of values.
 
     Args:
-        limits: what the bytes may ask for.
-        size: bytes of the input.
+        limits: the limits.
+        size: size of the input in bytes.
 
     Attributes:
-        total: bytes that all pieces may grow to.
-        left: those that no piece has taken yet.
-        memory: bytes of memory that all values may take.
-        room: those that no value has taken yet.
+        total: the maximal size of all decompressed pieces together, bytes.
+        left: the part of ``total`` that is not used yet.
+        memory: the maximal memory of all values, bytes.
+        room: the part of ``memory`` that is not used yet.
 
     >>> from wirekit.compression import compress
     >>> data = compress("gzip", bytes(800))
@@ -102,12 +102,12 @@ class Allowance:
         return min(self.left, max(self.room, 0) // COPIES)
 
     def take(self, size: int) -> None:
-        """Counts bytes that were decompressed."""
+        """Counts decompressed bytes."""
         self.left -= size
         self.room -= COPIES * size
 
     def exceeded(self) -> Limit:
-        """The error for values that took more memory than there was room for."""
+        """The error for values that exceed the memory limit."""
         return Limit(MEMORY, self.memory, self.memory + max(1, -self.room))
 
     def decompress(self, codec: str, data: bytes | memoryview, size: int | None = None) -> bytes:
@@ -161,12 +161,12 @@ class Scope(dict[str, Any]):
 
 
 class Contained(NamedTuple):
-    """An error in a field whose own size says where the next field begins.
+    """An error in a field whose own size determines the start of the next field.
 
     Attributes:
-        error: the error; its place is inside the field.
+        error: the error, with its place inside the field.
         path: the field.
-        start, end: where the field's content lies in its source, bytes.
+        start, end: range of the field's content in its source, bytes.
     """
 
     error: WireError
@@ -183,11 +183,11 @@ class Session:
     """State that the readers of one decode share: path, verdicts, gaps, spans, decompressed sources, limits.
 
     Args:
-        size: bytes of the input.
-        contain: whether reading goes on behind a field that contains its errors.
+        size: size of the input in bytes.
+        contain: whether reading continues after a field that contains its errors.
 
     Attributes:
-        contained: the errors behind which reading went on, in order; None if it ends at the first one.
+        contained: the errors after which reading continued, in order; None if it ends at the first error.
     """
 
     __slots__ = (
@@ -218,18 +218,18 @@ class Session:
         self.frames: list[tuple[int, dict[str, Any]]] = []
 
     def mark(self) -> Mark:
-        """A point to come back to with ``rewind``."""
+        """The current state, for ``rewind``."""
         spans = len(self.spans) if self.spans is not None else 0
         recorded = len(self.path), len(self.checks), len(self.gaps), spans, len(self.sources), len(self.frames)
         return *recorded, len(self.contained or ()), self.allowance.room
 
     def fail(self, error: WireError) -> None:
-        """Records an error behind the first one as a verdict."""
+        """Records an error after the first one as a bad check."""
         place = error.path, "layout", None, None, "bad", error.offset or 0, error.source
         self.checks.append(Check(*place, error.reason))
 
     def rewind(self, mark: Mark) -> None:
-        """Forget all that was recorded since the mark."""
+        """Removes everything recorded since the mark."""
         path, checks, gaps, _, sources, frames, contained, self.allowance.room = mark
         if self.contained:
             del self.contained[contained:]
@@ -237,7 +237,7 @@ class Session:
         self.forget_spans(mark)
 
     def forget_spans(self, mark: Mark) -> None:
-        """Forget the spans recorded since the mark, and nothing else."""
+        """Removes only the spans recorded since the mark."""
         if self.spans is not None:
             del self.spans[mark[3] :]
 
@@ -248,13 +248,13 @@ class Reader:
     Attributes:
         origin: absolute offset of ``buffer[0]``, added to every offset that is reported.
         source: 0 for the input, n for the n-th piece of decompressed data.
-        depth: how many times the data was decompressed.
-        nested: how many layouts that refer to others enclose this position.
-        messages: how many protobuf messages enclose the one at work.
-        bounded: how many lengths that fit hold at this position; tells damage inside a record from a cut tail.
-        plain: whether the protobuf message at work is written in the canonical way so far.
-        leave: the value of ``bounded`` at which a length that does not fit ends a list of records, -1 if at none.
-        wrapped: how long the path is of each node around this position that may be absent or null, and is there.
+        depth: number of decompressions around this data.
+        nested: number of references to other layouts around this position.
+        messages: number of protobuf messages around the current one.
+        bounded: number of valid lengths around this position; distinguishes damage inside a record from a cut tail.
+        plain: whether the current protobuf message is in canonical form so far.
+        leave: the value of ``bounded`` at which a length that does not fit ends a list of records; -1 for none.
+        wrapped: the path length of each enclosing optional node that is present.
     """
 
     __slots__ = (
@@ -299,7 +299,7 @@ class Reader:
         self.plain = True
 
     def take(self, size: int) -> bytes:
-        """The next ``size`` bytes; Short when the limit comes first."""
+        """The next ``size`` bytes; Short if fewer are left before the limit."""
         start = self.position
         end = start + size
         if end > self.limit:
@@ -313,14 +313,14 @@ class Reader:
         return self.limit - self.position
 
     def charge(self, size: int) -> None:
-        """Counts memory that a value takes, in bytes; Limit when there is no room for it."""
+        """Counts the memory of a value, in bytes; raises Limit if it exceeds the limit."""
         allowance = self.session.allowance
         allowance.room -= size
         if allowance.room < 0:
             raise located(allowance.exceeded(), self)
 
     def where(self) -> dict[str, Any]:
-        """Protocol, path, absolute offset and source of the position, as an error takes them."""
+        """Protocol, path, absolute offset and source of the position: keyword arguments of an error."""
         session = self.session
         return {
             "protocol": session.protocol,
@@ -336,7 +336,7 @@ class Reader:
         return short_at(needed, left, session.protocol, join_path(session.path), offset, self.source, self.bounded)
 
     def wrong(self, expected: Any, actual: Any, position: int | None = None) -> Wrong:
-        """The error for bytes that say what they may not, at ``position`` (default: here)."""
+        """The error for an invalid value at ``position`` (default: here)."""
         where = self.where()
         if position is not None:
             where["offset"] = self.origin + position
@@ -354,7 +354,7 @@ class Reader:
             self.charge(VERDICT + len(path) + len(note))
 
     def gap(self, start: int, end: int) -> None:
-        """Records that no field explains [start, end), unless that is empty."""
+        """Records the range [start, end) as a gap, unless it is empty."""
         if start == end:
             return
         path = join_path(self.session.path)
@@ -362,7 +362,7 @@ class Reader:
         self.charge(VERDICT + len(path))
 
     def trailing(self, start: int, end: int) -> None:
-        """Records that what is left over inside the field at the path, [start, end), has no field of its own."""
+        """Records the bytes [start, end) that are left over inside the field at the path."""
         self.gap(start, end)
         position, self.position = self.position, end
         self.span(start, "gap", "$trailing")
@@ -372,8 +372,8 @@ class Reader:
         """Records an error in the content, [start, end), of the field whose path has ``depth`` parts.
 
         Returns:
-            Whether reading may go on behind the field: not behind a Limit, in decompressed data, or in bytes that may
-            still be something else.
+            Whether reading may continue after the field. It may not after a Limit, in decompressed data, or if another
+            layout may still be tried on the bytes.
         """
         session = self.session
         if session.contained is None or self.source or isinstance(error, Limit):
@@ -398,7 +398,7 @@ class Reader:
             self.session.allowance.room -= SPAN + len(path)
 
     def absent(self) -> None:
-        """Records that the field at the path is not there, or null."""
+        """Records that the field at the path is absent or null."""
         self.span(self.position, "absent")
 
     def bits(self, start: int, name: str, shift: int, width: int) -> None:
@@ -411,17 +411,17 @@ class Reader:
             self.session.allowance.room -= SPAN + len(path)
 
     def rename(self, kind: str, *names: str) -> None:
-        """Says anew what the last span is, of which more is known by now."""
+        """Changes the kind of the last span."""
         spans = self.session.spans
         if spans:
             path = join_path([*self.session.path, *names])
             spans[-1] = spans[-1]._replace(path=path, kind=kind)
 
     def note(self, kind: str, value: Any, *, wrapped: bool = False) -> None:
-        """Keeps in the enclosing record's ``extra[kind]`` what the plain value of this field would lose.
+        """Stores in the enclosing record's ``extra[kind]`` a detail that the plain value of this field lacks.
 
         Args:
-            wrapped: whether nodes inside each other, without a field between them, are told apart.
+            wrapped: whether nodes nested without a field between them get separate paths.
         """
         if self.session.frames:
             depth, extra = self.session.frames[-1]
@@ -429,7 +429,7 @@ class Reader:
             self.charge(EXTRAS)
 
     def keep(self, *, wrapped: bool = False) -> None:
-        """Has the field at the path written as it stands when the value is encoded; ``wrapped`` as for ``note``."""
+        """Adds the field at the path to ``$keep``, so that it is encoded unchanged; ``wrapped`` as for ``note``."""
         if self.session.frames:
             depth, extra = self.session.frames[-1]
             extra.setdefault("keep", []).append(join_path(self._place(depth, wrapped)))
@@ -449,11 +449,11 @@ class Reader:
 
 
 class Writer:
-    """Appends to a bytearray; places of lengths and checks are patched when what they cover is there.
+    """Appends to a bytearray; lengths and checksums are patched once the bytes that they cover are written.
 
     Attributes:
-        messages: how many protobuf messages enclose the one at work.
-        parsed: whether the value is as it was parsed, so that the bytes kept beside a message are its own.
+        messages: number of protobuf messages around the current one.
+        parsed: whether the value is unchanged since parsing, so that the bytes kept beside a message are valid.
     """
 
     __slots__ = ("buffer", "frames", "limits", "messages", "parsed", "path", "protocol", "wrapped")
@@ -492,7 +492,7 @@ class Writer:
         return kept.get(join_path(self._place(depth, wrapped))) if kept else None
 
     def kept(self, *, wrapped: bool = False) -> bool:
-        """Whether the field at the path is to be written as it stands."""
+        """Whether the field at the path is written unchanged."""
         if not self.frames:
             return False
         depth, extra = self.frames[-1]
@@ -503,7 +503,7 @@ class Writer:
 
 
 def located(error: WireError, reader: Reader) -> WireError:
-    """An error of a codec, which knows no place, with the place of the reader."""
+    """An error of a codec, with the place of the reader added."""
     where = reader.where()
     error.protocol, error.path = where["protocol"], where["path"]
     error.offset, error.source = where["offset"], where["source"]

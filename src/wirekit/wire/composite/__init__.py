@@ -1,4 +1,4 @@
-"""Nodes made of nodes: structs, lists, choices, layouts inside a length or behind a key."""
+"""Nodes composed of nodes: structs, lists, choices, layouts inside a length, references by key."""
 
 from __future__ import annotations
 

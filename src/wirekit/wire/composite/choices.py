@@ -14,9 +14,9 @@ from wirekit.wire.stream import Reader, Scope, Writer
 
 
 class _Optional(Wrapping):
-    """A field that is there or not; absent it is None and takes no bytes.
+    """An optional field; if absent, its value is None and it takes no bytes.
 
-    Where it is there and its value is null, ``$keep`` names it: a null that is written.
+    If the field is present and its value is null, ``$keep`` names it, so that the null is written.
     """
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
@@ -183,8 +183,8 @@ class IfMore(_Optional):
 class OrBytes(Wrapping):
     """A layout, or all bytes before the limit if they do not fit the layout.
 
-    The value of the layout must not be a string. Bytes that do not fit are a gap with a bad ``layout`` check, and its
-    note names the error. An exceeded limit (``Limit``) stays an error.
+    The value of the layout must not be a string. Bytes that do not fit are a gap with a bad ``layout`` check,
+    whose note names the error. An exceeded limit (``Limit``) is still an error.
     """
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
@@ -227,7 +227,7 @@ class OrBytes(Wrapping):
 
 
 class Lookahead(Wrapping):
-    """The number ``at`` bytes ahead, read without moving; building writes nothing for it."""
+    """The number ``at`` bytes ahead, read without consuming it; building writes nothing for it."""
 
     def __init__(self, inner: Node, at: int = 0) -> None:
         super().__init__(inner)
@@ -254,14 +254,14 @@ class Lookahead(Wrapping):
 
 
 def bare(node: Node) -> Node:
-    """The node under its conditions and its default."""
+    """The node without the conditions and the default around it."""
     while isinstance(node, (If, IfMore, Default)):
         node = node.inner
     return node
 
 
 def present(node: Node, scope: Scope, value: Any) -> bool:
-    """Whether a length or check under conditions is there at all."""
+    """Whether a conditional length or checksum is present."""
     while isinstance(node, (If, IfMore)):
         if isinstance(node, If):
             if not evaluate(node.condition, scope):

@@ -22,7 +22,7 @@ class _Elements(Node):
 
     @cached_property
     def cost(self) -> int:
-        """Bytes of memory that an element takes."""
+        """Memory of an element in bytes."""
         return cost_of(self.element)
 
     def parts(self) -> list[tuple[str, Node]]:
@@ -38,7 +38,7 @@ class _Elements(Node):
         return [load_part(index, self.element, item, context) for index, item in enumerate(obj)]
 
     def _read(self, number: int, stream: Reader, context: Scope) -> list[Any]:
-        """Reads a number of elements, after comparing their least size with the bytes left before the limit."""
+        """Reads a number of elements, after comparing their minimal size with the bytes left before the limit."""
         needed = number * max(self.element.minimum(), 1)
         if needed > stream.left:
             raise stream.short(needed)

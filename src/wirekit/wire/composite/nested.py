@@ -17,10 +17,10 @@ class Sized(Wrapping):
     Args:
         length: the integer that holds the number of bytes.
         inner: the layout.
-        null: the length that means null, or None. Where another one stands and the value inside is null, ``$keep``
+        null: the length that means null, or None. If the length is another and the value inside is null, ``$keep``
             names the field.
-        contain: whether decoding goes on behind the length where the layout ends in an error, which stays the error of
-            the whole. What the layout has not read is a gap. No expression may refer to what is inside.
+        contain: whether decoding continues after this field if the layout inside has an error. The error is still
+            reported, and the bytes that the layout did not read are a gap. No expression may refer to a field inside.
     """
 
     def __init__(self, length: Integer, inner: Node, *, null: int | None = None, contain: bool = False) -> None:
@@ -110,12 +110,12 @@ class Ref(Node):
 
     @property
     def target(self) -> Node:
-        """The node behind the key."""
+        """The node of the key."""
         return referred(self.key).node
 
     @property
     def cost(self) -> int:
-        """Bytes of memory that a value takes."""
+        """Memory of a value in bytes."""
         return referred(self.key).cost
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:

@@ -1,4 +1,4 @@
-"""A struct while it is read: where its members lie, the lengths that bound them, and the verdicts on both."""
+"""Reads a struct: the positions of its members, the lengths that bound them, and their verdicts."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class _Bound:
 
 
 class Reading:
-    """One struct that is read from where the reader stands.
+    """Reads one struct at the reader's position.
 
     Attributes:
-        record: its value, as far as it is read.
-        extra: what the record keeps beside its fields.
-        starts, ends: where each member lies.
-        pending: lengths whose covered members are still to come, with their numbers, by the index of the first one.
-        bounds: lengths that hold, the innermost last.
+        record: the value, as far as it is read.
+        extra: the ``$`` entries of the record.
+        starts, ends: the range of each member.
+        pending: lengths before their covered members, with their numbers, by the index of the first covered member.
+        bounds: the active lengths, innermost last.
     """
 
     __slots__ = ("bounds", "ends", "extra", "pending", "record", "scope", "starts", "stream", "struct")
@@ -58,7 +58,7 @@ class Reading:
         self.bounds: list[_Bound] = []
 
     def verify(self) -> None:
-        """Verifies what can be only when all members are there."""
+        """Verifies lengths and checksums that need all members."""
         for index, (length, first, last) in self.struct.lengths.items():
             name = self.struct.members[index][0]
             number = getattr(self.record, name)
@@ -74,7 +74,7 @@ class Reading:
                 self._refuse(refused)
 
     def explain(self, error: WireError, depth: int) -> None:
-        """Gives an error on its way out its place, what was read before it, and why a length cannot be right."""
+        """Adds to a propagating error its place, the members read before it, and a hint at an excessive length."""
         if error.offset is None:
             located(error, self.stream)
         reached = len(self.starts)
@@ -86,7 +86,7 @@ class Reading:
             self._blame(error, depth)
 
     def length(self, index: int, number: int) -> None:
-        """Opens a length, or verifies it if what it covers is in front of it."""
+        """Opens a length, or verifies it if the covered members precede it."""
         node, first, last = self.struct.lengths[index]
         if node.zero_is_rest and number == 0:
             return
@@ -109,7 +109,7 @@ class Reading:
             self._keep(name)
 
     def open(self, opening: list[tuple[int, int]]) -> None:
-        """Opens lengths that begin together: the one that ends last is around the others."""
+        """Opens lengths that begin at one member: the one that ends last encloses the others."""
         stream, struct = self.stream, self.struct
         if len(opening) > 1:
             opening = sorted(opening, key=lambda item: (-struct.lengths[item[0]][2], item[0]))
@@ -124,7 +124,7 @@ class Reading:
             stream.limit = bound.end
 
     def close(self, bound: _Bound) -> None:
-        """Ends a length behind the last member that it covers."""
+        """Closes a length after the last member that it covers."""
         stream = self.stream
         if stream.position < bound.end:
             self._trailing(bound)
@@ -135,7 +135,7 @@ class Reading:
             stream.bounded -= 1
 
     def _trailing(self, bound: _Bound) -> None:
-        """Keeps what is left over inside a length."""
+        """Keeps the bytes left over inside a length."""
         stream, names = self.stream, self.stream.session.path
         left = bytes(stream.buffer[stream.position : bound.end])
         names.append(bound.name)
@@ -145,7 +145,7 @@ class Reading:
         stream.position = bound.end
 
     def _cut(self, bound: _Bound, length: Length) -> None:
-        """The verdict on a length that leads beyond the limit, or Short."""
+        """Records the verdict on a length beyond the limit, or raises Short."""
         stream, names = self.stream, self.stream.session.path
         available = bound.end - bound.start
         names.append(bound.name)
@@ -162,7 +162,7 @@ class Reading:
         raise error
 
     def _blame(self, error: WireError, depth: int) -> None:
-        """Says of an error inside a length that cannot be right that it cannot: it passes one that fits."""
+        """Adds a hint to an error inside a length that exceeds an enclosing valid length."""
         if isinstance(error, (Short, Limit)) or error.hint or not self.stream.bounded:
             return
         beyond = next((bound for bound in self.bounds if bound.cut), None)
@@ -193,7 +193,7 @@ class Reading:
             self._keep(name)
 
     def _observe(self) -> None:
-        """Verifies what messages tell about the members behind them."""
+        """Verifies the fields of messages that are derived from later members."""
         for derived in self.struct.derived_fields:
             (name, _), (of, node) = self.struct.members[derived.at], self.struct.members[derived.of]
             extent = None if node.settled(self.scope).opaque else self.ends[derived.of] - self.starts[derived.of]
@@ -216,12 +216,12 @@ class Reading:
         self.stream.session.path.pop()
 
     def _keep(self, name: str) -> None:
-        """Has a member written as it stands."""
+        """Adds a member to ``$keep``, so that it is written unchanged."""
         self.extra.setdefault("keep", []).append(name)
 
 
 def read(struct: Struct, stream: Reader, context: Scope, path: str) -> Record:
-    """The record of a struct; an error carries what was read before it."""
+    """The record of a struct; an error carries the members read before it."""
     reading = Reading(struct, stream, context)
     record, scope, extra = reading.record, reading.scope, reading.extra
     session, buffer = stream.session, stream.buffer
@@ -268,7 +268,7 @@ def read(struct: Struct, stream: Reader, context: Scope, path: str) -> Record:
 
 
 def read_plain(struct: Struct, stream: Reader, context: Scope, path: str) -> Record:
-    """The record of a struct without lengths and verdicts; an error carries what was read before it."""
+    """The record of a struct without lengths and verdicts; an error carries the members read before it."""
     session, buffer, scope = stream.session, stream.buffer, context.inner()
     names, tracing = session.path, session.spans is not None
     begin, depth, name = stream.position, len(names), ""

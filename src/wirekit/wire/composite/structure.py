@@ -1,4 +1,4 @@
-"""Named members one after the other, with the lengths and checksums among them that cover others."""
+"""Structs: named members one after the other, with lengths and checksums that cover other members."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from wirekit.wire.stream import Reader, Scope, Writer
 
 
 class Checking(NamedTuple):
-    """A checksum among the members: where it is, what it is, the first and the last member that it covers."""
+    """A checksum among the members: its index, its node, the first and the last member that it covers."""
 
     at: int
     checked: Checked
@@ -79,7 +79,7 @@ def _step(name: str, node: Node) -> Step:
 
 
 def _is_gapless(table: SymbolTable) -> bool:
-    """Whether each number between the least and the most that have a symbol has one."""
+    """Whether every number between the smallest and the largest with a symbol has one."""
     return len(table) > 0 and max(table) - min(table) == len(table) - 1
 
 
@@ -130,7 +130,7 @@ class Struct(Node):
 
     @cached_property
     def derived_fields(self) -> list[Derived]:
-        """The members' fields that are derived from other members; listed late, as that loads protobuf."""
+        """Fields of members that are derived from other members; computed at first use, as that imports protobuf."""
         return list(derived_fields([name for name, _ in self.members], [bare(node) for _, node in self.members]))
 
     @cached_property
@@ -140,7 +140,7 @@ class Struct(Node):
 
     @cached_property
     def opens(self) -> frozenset[int]:
-        """The lengths behind which nothing else begins or ends than what they bound."""
+        """The lengths directly before their range, if no other range begins there and none ends at the length."""
         firsts = [first for _, first, _ in self.lengths.values()]
         lasts = {last for _, _, last in self.lengths.values()}
         return frozenset(
@@ -151,13 +151,13 @@ class Struct(Node):
 
     @cached_property
     def verified(self) -> bool:
-        """Whether anything is left to verify when all members are read."""
+        """Whether anything is left to verify after all members are read."""
         late = any(not length.bounds or length.zero_is_rest for length, _, _ in self.lengths.values())
         return bool(late or self.checked or self.refused or self.derived_fields)
 
     @cached_property
     def record(self) -> type[Record]:
-        """The class of its values; made when it is first asked for, as most structures of a protocol never occur."""
+        """The class of its values; created at first use, because most structures of a protocol never occur."""
         return record_type(self._name, tuple(name for name, _ in self.members))
 
     def parts(self) -> list[tuple[str, Node]]:
@@ -189,7 +189,7 @@ class Struct(Node):
         return obj
 
     def prefix(self, name: str) -> int:
-        """Bytes of the length in front of a byte string, compressed or not."""
+        """Size of the length prefix of a byte string, compressed or not."""
         node = bare(dict(self.members)[name])
         if isinstance(node, Wrapping):
             node = node.inner
@@ -237,11 +237,11 @@ class Struct(Node):
         return NOTHING
 
     def frame_size(self, reader: Reader, context: Scope) -> int | None:
-        """Bytes of the whole structure as its own length tells, or None when too few are there to know.
+        """Size of the whole structure according to its own length, or None if too few bytes are given.
 
         Raises:
-            Wrong, Limit: when the length is not a sensible one.
-            Misuse: when no length covers the rest of the structure, fields of a fixed size at its end aside.
+            Wrong, Limit: if the length is invalid.
+            Misuse: if no length covers the rest of the structure, except for fields of a fixed size at its end.
         """
         context[BEGIN] = begin = reader.position
         scope = context.inner()
@@ -261,7 +261,7 @@ class Struct(Node):
         raise Misuse(f"{self.record.__name__} has no length that covers all fields after it")
 
     def overruns(self, reader: Reader, context: Scope) -> bool:
-        """Whether one of the integers that the structure begins with is a length that leads beyond the limit."""
+        """Whether one of the integers at the start of the structure is a length that exceeds the limit."""
         for index, (_, node) in enumerate(self.members):
             core = node.inner if isinstance(node, Length) else node
             if not isinstance(core, Integer) or core.length > reader.left:
@@ -276,7 +276,7 @@ class Struct(Node):
 
 
 def _fixed_size(node: Node) -> int | None:
-    """Bytes of a number, or of bytes of a known number, whatever they mean; None for others."""
+    """Size of a number, or of a byte string of fixed length; None for other nodes."""
     while isinstance(node, (Const, Default, Checked, Length, Symbols, Flag, Bits)):
         node = node.inner
     if isinstance(node, Integer):
@@ -285,7 +285,7 @@ def _fixed_size(node: Node) -> int | None:
 
 
 def _assume(scope: Scope, name: str, node: Node) -> None:
-    """Puts the default of a field that was left out into the scope, for the expressions of the fields behind it."""
+    """Adds the default of an omitted field to the scope, for the expressions of later fields."""
     try:
         value = node.default(scope)
     except Wrong:

@@ -1,4 +1,4 @@
-"""A struct while it is written: members first, then the lengths and checksums that cover them are put in place."""
+"""Writes a struct: first the members, then the lengths and checksums that cover them."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 class Writing:
-    """One struct that is appended to what the writer has.
+    """Appends one struct to the writer's output.
 
     Attributes:
-        values: the members that were given.
-        extra: what the record keeps beside its fields.
-        starts, ends: where each member lies.
-        numbers: the lengths that end with a member that is written, by index.
+        values: the given members.
+        extra: the ``$`` entries of the record.
+        starts, ends: the range of each member.
+        numbers: the lengths of ranges that are completely written, by index.
     """
 
     __slots__ = ("ends", "extra", "keep", "numbers", "scope", "starts", "stream", "struct", "values")
@@ -57,7 +57,7 @@ class Writing:
         self.stream.frames.pop()
 
     def _tell(self) -> None:
-        """Gives the messages the numbers that they tell about members behind them."""
+        """Sets the fields of messages that are derived from later members."""
         for derived in self.struct.derived_fields:
             (name, _), (of, node) = self.struct.members[derived.at], self.struct.members[derived.of]
             if name in self.values and of in self.values:
@@ -87,7 +87,7 @@ class Writing:
         self.ends.append(len(self.stream.buffer))
 
     def _lacking(self, *, behind: str) -> Iterator[str]:
-        """The members behind one that were not given and may not be left out."""
+        """The required members after this one that were not given."""
         members = iter(self.struct.members)
         for name, _ in members:
             if name == behind:
@@ -100,7 +100,7 @@ class Writing:
                 continue
 
     def _end(self, index: int, left: Mapping[str, bytes]) -> None:
-        """The lengths that end with this member are known from here on, with what is left over in them."""
+        """Computes the lengths that end with this member, and appends their left-over bytes."""
         for place in self.struct.closing.get(index, ()):
             length, first, _ = self.struct.lengths[place]
             name = self.struct.members[place][0]
@@ -133,7 +133,7 @@ class Writing:
                 self._patch(index, checked.inner, number)
 
     def _patch(self, index: int, integer: Any, number: int | bytes) -> None:
-        """Puts a number, or a digest, in its place, unless it is absent or to be written as it stands."""
+        """Writes a number or a digest to its place, unless it is absent or written unchanged."""
         name = self.struct.members[index][0]
         start, end = self.starts[index], self.ends[index]
         if start == end or name in self.keep:
@@ -146,7 +146,7 @@ class Writing:
             self._move(index, len(data) - (end - start))
 
     def _move(self, index: int, by: int) -> None:
-        """Has all that stands behind the start of a member begin, and end, so many bytes further on."""
+        """Moves the ranges of all members after the start of a member by a number of bytes."""
         self.ends[index] += by
         for behind in range(index + 1, len(self.ends)):
             self.starts[behind] += by
@@ -158,7 +158,7 @@ class Writing:
 
 
 def _given(struct: Struct, obj: Any, stream: Writer) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The members of a record or a mapping, and what stands beside them."""
+    """The members of a record or a mapping, and its ``$`` entries."""
     if isinstance(obj, Record):
         values, extra = dict(obj._pairs()), obj._extra or {}
     elif isinstance(obj, Mapping):

@@ -4,7 +4,7 @@
 a case, ``corpus`` stores cases as files, ``running`` repeats this until the time or the number of cases is used up, and
 ``report`` writes the findings. ``worker`` runs in the process of a Python target and imports nothing of wirekit.
 
-The target is hostile: its time, its memory and what it prints are bounded, and it never runs in this process.
+The target is untrusted: its time, memory and output are bounded, and it never runs in this process.
 """
 
 from __future__ import annotations

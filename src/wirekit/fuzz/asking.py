@@ -71,7 +71,7 @@ class _Asking:
         self.state = OPEN
 
     def run(self) -> Outcome:
-        """Asks until it is done, the server hangs up, or something is wrong."""
+        """Sends requests until the script ends, the server closes the connection, or a fault occurs."""
         protocol, play = self._exchange.protocol, self._play
         skipped = play.kind == "opening left out"
         for name, value in self._exchange.conversation.dialogue.opening:
@@ -106,7 +106,7 @@ class _Asking:
         return data
 
     def _said(self, data: bytes, *, harmless: bool) -> Outcome | None:
-        """Sends a request and waits for its answer; what is wrong, if the client did nothing wrong."""
+        """Sends a request and waits for its answer; returns the fault of the server, if the request was valid."""
         request = self._exchange.frames[-1]
         pieces = [data[at : at + 1] for at in range(len(data))] if self._play.kind == PIECES else [data]
         try:
@@ -129,7 +129,7 @@ class _Asking:
         return Outcome("unanswered", f"no answer to {api} in {self._seconds:g} s", api)
 
     def _receive(self, request: Frame, seconds: float) -> bool:
-        """Reads until a request is answered, or the connection or the time has ended; whether it was answered."""
+        """Reads until a request is answered, or the connection or the time ends; returns whether it was answered."""
         end = time.monotonic() + seconds
         while self.state == OPEN and self._read < MOST_READ and (left := end - time.monotonic()) > 0:
             self._socket.settimeout(left)

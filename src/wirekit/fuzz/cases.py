@@ -22,14 +22,14 @@ LONGEST_NAME = 60
 
 @dataclass(frozen=True)
 class Expectation:
-    """wirekit's verdict on a case, and so the behaviour of a correct peer.
+    """wirekit's verdict on a case, which determines the behaviour of a correct peer.
 
     Attributes:
         verdict: ``sound`` for a value without a complaint; ``damaged`` for an error; ``doubtful`` for a value with a
-            failed check, unexplained bytes, or bytes behind it, which peers treat in different ways.
-        says: the complaint, with path and offset.
-        source: where the layout, or what peers refuse, is specified.
-        value: the value in the JSON form, of what is not damaged.
+            failed check, unexplained bytes, or bytes after it, which peers treat in different ways.
+        says: the error or failed check, with path and offset.
+        source: the specification of the layout, or of the refusal by peers.
+        value: the value in the JSON form, if the case is not damaged.
         fault: the kind of the error and its path without indexes, or "".
     """
 

@@ -20,9 +20,9 @@ class ClientTarget(Target):
     """A command that is run for each case, with a server that plays it.
 
     Args:
-        command: its words; ``{port}`` is where the server listens, on 127.0.0.1.
-        protocol: what it speaks.
-        bounds: as for a command. The client has to end by itself, within ``seconds``.
+        command: its words; ``{port}`` is the port of the server on 127.0.0.1.
+        protocol: the protocol that it speaks.
+        bounds: as for a command. The client must end by itself, within ``seconds``.
         fields, answer: as for ``ScriptedServer``.
 
     Raises:

@@ -27,14 +27,14 @@ class Corpus:
     """A directory of cases.
 
     Args:
-        path: the directory; it is made when something is written.
+        path: the directory; created at the first write.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
 
     def originals(self) -> list[bytes]:
-        """The inputs of others, in the order of their names: files in the directory and its queue, 1 MiB at most."""
+        """The inputs of other programs, by name: files in the directory and its queue, 1 MiB at most."""
         inputs: list[bytes] = []
         for folder in (self.path, self.path / QUEUE):
             for file in sorted(folder.iterdir()) if folder.is_dir() else ():
@@ -50,7 +50,7 @@ class Corpus:
             (self.path / QUEUE / f"{OWN}{number:03}.bin").write_bytes(data)
 
     def keep(self, finding: Finding) -> None:
-        """Writes a finding's bytes and what is known of it."""
+        """Writes the bytes and the description of a finding."""
         (self.path / FINDINGS).mkdir(parents=True, exist_ok=True)
         file = self.path / FINDINGS / f"{finding.name}.bin"
         finding.file = str(file)
@@ -59,7 +59,7 @@ class Corpus:
         file.with_suffix(".json").write_text(json.dumps(line, indent=1) + "\n")
 
     def signatures(self) -> set[str]:
-        """The findings that are kept already."""
+        """The signatures of the stored findings."""
         known = set()
         folder = self.path / FINDINGS
         for file in sorted(folder.glob("*.json")) if folder.is_dir() else ():
@@ -69,13 +69,13 @@ class Corpus:
         return known
 
     def state(self) -> dict[str, Any]:
-        """The state that the last run left: layout, seed, number of the next case; empty without such a run."""
+        """The state of the last run: layout, seed, number of the next case; empty without an earlier run."""
         file = self.path / STATE
         line = _loaded(file) if file.is_file() else {}
         return line if isinstance(line, dict) else {}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Writes it, whole or not at all."""
+        """Writes the state, as a whole or not at all."""
         self.path.mkdir(parents=True, exist_ok=True)
         file = self.path / f".{STATE}"
         file.write_text(json_text(state) + "\n")
@@ -83,14 +83,14 @@ class Corpus:
 
 
 def load(path: str, key: str | None, context: dict[str, Any]) -> Case:
-    """A case out of its ``.bin`` or ``.json`` file; of other bytes, one without a name.
+    """Reads a case from its ``.bin`` or ``.json`` file; from other bytes, a case without a name.
 
     Args:
-        key: the layout, where no ``.json`` says it.
-        context: the same.
+        key: the layout, if there is no ``.json``.
+        context: the context, if there is no ``.json``.
 
     Raises:
-        Misuse: when nothing says the layout.
+        Misuse: the layout is unknown.
     """
     file = Path(path)
     data = (file.with_suffix(".bin") if file.suffix == ".json" else file).read_bytes()

@@ -18,15 +18,15 @@ EXECUTED = re.compile(rb"stat::number_of_executed_units:\s+(\d+)")
 
 
 def explore(corpus: Corpus, module: str, function: str, seconds: float, bounds: Bounds) -> int:
-    """Looks for inputs for some time; gives how many were added to the queue.
+    """Searches for inputs for some time; returns the number of inputs added to the queue.
 
     Args:
-        corpus: its queue holds what the search begins with.
+        corpus: the search begins with the inputs in its queue.
         module, function: the target.
         bounds: time and memory of one input.
 
     Raises:
-        Misuse: when atheris is not installed, or the target cannot be imported.
+        Misuse: atheris is not installed, or the target cannot be imported.
     """
     queue = corpus.path / QUEUE
     queue.mkdir(parents=True, exist_ok=True)

@@ -36,7 +36,7 @@ class Finding:
 
     Attributes:
         kind: one of ``KINDS``.
-        says: the behaviour, in words.
+        says: the behaviour, as text.
         signature: findings with the same signature are equal.
         case: the smallest case that shows the finding.
         original: the first case that showed it.
@@ -101,7 +101,7 @@ def judge(case: Case, outcome: Outcome, *, compare: bool) -> Finding | None:
 
 
 def _compared(case: Case, outcome: Outcome) -> tuple[str, str, str] | None:
-    """(kind, what is wrong, place) where a target and wirekit disagree; doubtful cases may be taken either way."""
+    """(kind, difference, place) if a target and wirekit disagree; both verdicts on doubtful cases are accepted."""
     expected = case.expectation
     if expected.verdict == "sound" and outcome.kind == REFUSED:
         return "refuses", f"it refuses a valid value{': ' if outcome.says else ''}{outcome.says}", ""
@@ -120,7 +120,7 @@ def _compared(case: Case, outcome: Outcome) -> tuple[str, str, str] | None:
 
 
 def difference(expected: Any, given: Any, path: str = "") -> tuple[str, str] | None:
-    """(path, what differs) of the first place where a target's value is not wirekit's, or None.
+    """(path, difference) of the first place where a target's value differs from wirekit's, or None.
 
     Fields that the target leaves out are not compared. A symbol may be its number or its name, bytes are hex or their
     text, a number may be a text of digits or a truth value.

@@ -28,10 +28,10 @@ class TcpTarget(Target):
     """A server that listens.
 
     Args:
-        host, port: where.
+        host, port: the address of the server.
         protocol: the protocol that it speaks.
         bounds: ``seconds`` is the time for an answer.
-        opening: whether to send what the protocol's dialogue sends first.
+        opening: whether to send the opening frames of the protocol's dialogue.
         allow_remote: whether the host may be another machine.
 
     Raises:
@@ -179,7 +179,7 @@ class _Exchange:
 
 
 def _endless(key: str, data: bytes) -> str | None:
-    """Why nobody can know where a frame ends that begins with these bytes; None where its length makes sense."""
+    """Why the end of a frame with these first bytes cannot be known; None if its length is valid."""
     try:
         decoding.frame_size(data, key)
     except Wrong as error:

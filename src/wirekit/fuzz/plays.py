@@ -39,7 +39,7 @@ class Play(Case):
     """A play of a script against a client or server; ``data`` has the bytes that a scripted server sent.
 
     Attributes:
-        seed: decides what the answers are.
+        seed: determines the answers.
         at: the number of the answer, or request, that is damaged, from 0; answers on all connections are counted
             together.
     """
@@ -54,7 +54,7 @@ class Play(Case):
 
     @functools.cached_property
     def expectation(self) -> Expectation:
-        """A correct peer gets on with what is sound, and gives up, refuses or tries again on the rest."""
+        """A correct peer continues after valid frames, and gives up, refuses or retries after others."""
         if self.kind in HARMLESS:
             return Expectation(SOUND)
         return Expectation("damaged", f"{self.kind}, frame {self.at}", registry[self.key].source)

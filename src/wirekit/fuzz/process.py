@@ -32,7 +32,7 @@ class Child:
         stdin: as for ``subprocess.Popen``.
 
     Attributes:
-        output: the beginning of standard output; who reads it may take bytes away.
+        output: the beginning of standard output; a reader may remove bytes.
         complaint: the end of standard error.
         status: exit status once it has ended, negative for a signal.
     """
@@ -72,7 +72,7 @@ class Child:
         return DONE
 
     def _has_ended(self, end: float) -> bool:
-        """Whether the child is gone, once nobody holds its outputs or there is nothing in them."""
+        """Whether the child has ended, and its outputs are closed or empty."""
         if not self._selector.get_map():
             try:
                 self.process.wait(max(0.0, min(STEP, end - time.monotonic())))
@@ -82,7 +82,7 @@ class Child:
         return self.status is not None
 
     def _read(self, seconds: float) -> bool:
-        """Reads what is there; whether there may be more at once."""
+        """Reads the available output; returns whether more may be available at once."""
         if not self._selector.get_map():
             return False
         ready = self._selector.select(seconds)
@@ -98,7 +98,7 @@ class Child:
         return bool(ready) and bool(self._selector.get_map())
 
     def resident(self) -> int:
-        """Bytes that the child holds now; 0 where the system does not say."""
+        """Resident memory of the child in bytes; 0 if the system does not provide it."""
         try:
             with open(f"/proc/{self.process.pid}/statm", "rb") as file:
                 return int(file.read().split()[1]) * PAGE
@@ -106,7 +106,7 @@ class Child:
             return 0
 
     def kill(self) -> None:
-        """Ends the child and all that it started in its session, and gives back what it held."""
+        """Ends the child and all processes of its session, and releases its resources."""
         try:
             os.killpg(self.process.pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):

@@ -48,7 +48,7 @@ def junit(summary: Summary, key: str, target: str) -> ElementTree.Element:
 
 
 def write(path: str, summary: Summary, key: str, target: str, seed: int) -> None:
-    """Writes the report: JUnit's XML to a file that ends in ``.xml``, else JSON."""
+    """Writes the report: JUnit XML to a file that ends in ``.xml``, otherwise JSON."""
     file = Path(path)
     if file.suffix == ".xml":
         ElementTree.ElementTree(junit(summary, key, target)).write(file, encoding="utf-8", xml_declaration=True)

@@ -52,13 +52,13 @@ class Summary:
     """The result of a run.
 
     Attributes:
-        cases: how many were run.
-        first: the number of the first.
-        seconds: how long it took.
+        cases: number of cases run.
+        first: the number of the first case.
+        seconds: duration of the run.
         kinds: cases by kind of damage.
         outcomes: cases by outcome.
-        findings: the findings, those that earlier runs kept not among them.
-        known: cases by signature of the findings that earlier runs kept.
+        findings: the findings, without those that earlier runs stored.
+        known: number of cases by signature of the findings that earlier runs stored.
     """
 
     cases: int = 0
@@ -75,10 +75,10 @@ class Fuzzer:
 
     Args:
         inputs: the cases.
-        target: makes a target; called once for each job.
+        target: creates a target; called once for each job.
         options: how long and how.
-        corpus: where findings are kept, or None.
-        resume: whether to go on where the last run with this corpus and seed ended, and to keep where this one ends.
+        corpus: where findings are stored, or None.
+        resume: whether to continue after the last run with this corpus and seed, and to store where this one ends.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Fuzzer:
             progress: called a few times a second, in the thread of the caller.
 
         Raises:
-            Misuse: when the target cannot be used at all.
+            Misuse: the target cannot be used at all.
         """
         self._begin()
         started = time.monotonic()
@@ -201,7 +201,7 @@ class Fuzzer:
             self._stop.set()
 
     def _confirm(self, target: Target, finding: Finding) -> None:
-        """Asks a fresh target again, then for less; what earlier cases left behind shows in this one no more."""
+        """Tries the case again on a fresh target, free of effects of earlier cases, and then shrinks it."""
         if finding.kind in UNREPEATABLE:
             finding.reproduced = False
             return

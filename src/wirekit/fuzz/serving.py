@@ -35,15 +35,15 @@ class ScriptedServer:
 
     Args:
         protocol: its name.
-        play: what it does.
+        play: the script of the server.
         fields: {name: value} of fields that get this value in all answers; ``{port}`` in a text is the port.
         answer: makes an answer; by default it is drawn.
 
     Attributes:
-        port: where it listens, on 127.0.0.1.
-        sent: what it sent over all connections, up to 1 MiB.
-        answers: how many answers it has given.
-        damaged: what was asked for by the answer that the play is about, and what is wrong with it; "" before.
+        port: its port on 127.0.0.1.
+        sent: the bytes that it sent on all connections, up to 1 MiB.
+        answers: number of answers sent.
+        damaged: the request of the damaged answer, and the damage; "" before that answer.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class ScriptedServer:
         self._start(self._accept)
 
     def close(self) -> None:
-        """Hangs up."""
+        """Closes the connections."""
         for each in (self._listener, *self._connections):
             try:
                 each.shutdown(socket.SHUT_RDWR)
@@ -79,7 +79,7 @@ class ScriptedServer:
             thread.join(10)
 
     def faults(self) -> list[tuple[str, str]]:
-        """The faults of the clients' bytes, undecodable or against a rule: (in words, place)."""
+        """The faults in the clients' bytes, undecodable or against a rule: (text, place)."""
         faults = []
         for exchange in self._exchanges:
             for item in exchange.items:
@@ -122,7 +122,7 @@ class ScriptedServer:
         return self._answer(exchange, request, self.port)
 
     def note(self, data: bytes) -> None:
-        """Keeps what was sent."""
+        """Stores bytes that were sent."""
         with self._lock:
             self.sent += data[: MOST_SENT - len(self.sent)]
 
@@ -138,7 +138,7 @@ class _Serving:
         self._held = b""
 
     def serve(self) -> None:
-        """Answers until one side hangs up."""
+        """Answers until one side closes the connection."""
         with self._socket:
             while True:
                 try:
@@ -152,7 +152,7 @@ class _Serving:
                         return
 
     def _take(self, frame: Frame) -> bool:
-        """Answers a frame of the client; False where the connection ends."""
+        """Answers a frame of the client; returns False if the connection ends."""
         play, draft = self._server.play, None
         if self._server.answers == play.at and play.kind in ("answer to nobody", "answer of another kind"):
             other = play.kind == "answer of another kind"
@@ -167,11 +167,11 @@ class _Serving:
         return self._damaged(draft or data, self._exchange.frames[before:])
 
     def _damaged(self, data: bytes, frames: list[Frame]) -> bool:
-        """Sends the answer that the play is about.
+        """Sends the damaged answer of the play.
 
         Args:
-            data: the answer, or what stands in for it.
-            frames: what the exchange takes the server to have said.
+            data: the answer, or its replacement.
+            frames: the frames to record in the exchange.
         """
         kind = self._server.play.kind
         if kind == "answer left out":
@@ -192,7 +192,7 @@ class _Serving:
         return self._send(data)
 
     def _spoiled(self, frame: Frame) -> bytes:
-        """A frame with one thing wrong; lengths around it are right, but for one time in four."""
+        """A frame with one error; the lengths around it are right, except one time in four."""
         mutations: list[Mutation] = []
         if self._random.random() < 0.75:
             mutations = list(damage(frame.schema, frame.data, context=frame.decoded.context))
@@ -205,7 +205,7 @@ class _Serving:
         return mutation.data
 
     def _send(self, data: bytes | None) -> bool:
-        """Sends an answer, and behind it the one that was held back."""
+        """Sends an answer, and after it the one that was held back."""
         data = (data or b"") + (self._held if data else b"")
         self._held = b"" if data else self._held
         self._server.note(data)

@@ -38,7 +38,7 @@ class Outcome:
 
     Attributes:
         kind: ``accepted``, ``refused``, or a kind of finding (docs/fuzzing.md).
-        says: the error, in words.
+        says: the error, as text.
         place: the place in the target, if known; findings of one kind and place are equal.
         value: the target's value as JSON data; ``NO_VALUE`` without one.
         log: the end of standard error.
@@ -59,10 +59,10 @@ class Bounds:
 
     Attributes:
         seconds: time.
-        memory: bytes; of a Python target above what it held before the first case.
+        memory: bytes; for a Python target, in addition to its memory before the first case.
         allowed: names of the exceptions that refuse an input, their subclasses included.
-        statuses: exit statuses of a command that are no finding; 0 accepts the input.
-        want_values: whether what the target made of the bytes is asked for.
+        statuses: exit statuses of a command that are not a finding; 0 accepts the input.
+        want_values: whether the target must return the decoded value.
     """
 
     seconds: float = 5.0
@@ -77,13 +77,13 @@ class Target(ABC):
 
     @abstractmethod
     def run(self, case: Case) -> Outcome:
-        """Gives a case to the target and says what came of it."""
+        """Runs a case on the target; returns the outcome."""
 
     def restart(self) -> None:  # noqa: B027  # a target that keeps nothing has nothing to do
-        """Forgets what earlier cases left behind."""
+        """Resets the target to its initial state."""
 
     def close(self) -> None:  # noqa: B027
-        """Ends what still runs."""
+        """Ends running processes."""
 
 
 class PythonTarget(Target):
@@ -189,7 +189,7 @@ def outcome_of(child: Child, state: str, bounds: Bounds) -> Outcome:
     """The outcome of a command that was run for one case.
 
     Args:
-        state: what waiting for it gave.
+        state: the result of waiting for it.
     """
     if state in (HANG, MEMORY) or child.status is None or child.status < 0 or SANITIZER.search(child.complaint):
         return _broken(child, state, bounds)
@@ -206,7 +206,7 @@ def outcome_of(child: Child, state: str, bounds: Bounds) -> Outcome:
 
 
 def _broken(child: Child, state: str, bounds: Bounds, *, cases: bool = False) -> Outcome:
-    """The outcome of a process that did not end by itself, or not well.
+    """The outcome of a process that did not end by itself, or with an error.
 
     Args:
         cases: whether it serves many cases, so that it should not have ended at all.
@@ -254,7 +254,7 @@ def _number(answer: dict[str, Any], name: str) -> int:
 
 
 def _answer_size(output: bytearray) -> int:
-    """The size of the answer that an output begins with, or -1 while it is not all there."""
+    """The size of the answer at the start of an output, or -1 while it is incomplete."""
     if len(output) < 4:
         return -1
     size = int(struct.unpack_from(">I", output)[0])
@@ -262,7 +262,7 @@ def _answer_size(output: bytearray) -> int:
 
 
 def _answer(child: Child) -> dict[str, Any] | None:
-    """Takes the answer off an output; None for what is none, so that a target which writes there is restarted."""
+    """Removes the answer from an output; None if it is invalid, so that a target that prints there is restarted."""
     size = _answer_size(child.output)
     answer = _parsed(child.output[4 : 4 + size].decode(errors="replace"))
     del child.output[: 4 + size]
@@ -282,7 +282,7 @@ class Place:
 
     Attributes:
         form: ``python``, ``command``, ``client`` or ``tcp``.
-        text: all behind the first colon.
+        text: the text after the first colon.
         parts: module and function, or host and port.
     """
 

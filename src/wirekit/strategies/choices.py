@@ -30,11 +30,11 @@ FLOATS = {
 
 
 class Rejected(Exception):
-    """The choices so far lead to no value; another attempt may."""
+    """The choices so far lead to no value; another attempt may succeed."""
 
 
 class Choices(ABC):
-    """Draws what a value is made of."""
+    """Draws the parts of a value."""
 
     @abstractmethod
     def upto(self, most: int) -> int:
@@ -42,15 +42,15 @@ class Choices(ABC):
 
     @abstractmethod
     def integer(self, low: int, high: int) -> int:
-        """An integer of a range; its ends, 0, 1 and -1 are more likely than others."""
+        """An integer in a range; its ends, 0, 1 and -1 are more likely than others."""
 
     @abstractmethod
     def exactly(self, size: int) -> bytes:
-        """So many bytes."""
+        """A byte string of a given size."""
 
     @abstractmethod
     def data(self) -> bytes:
-        """A few bytes."""
+        """A short byte string."""
 
     @abstractmethod
     def text(self) -> str:
@@ -62,11 +62,11 @@ class Choices(ABC):
 
     @abstractmethod
     def given(self, source: Any) -> Any:
-        """A value out of what a caller gave for a field."""
+        """A value from the caller's strategy or constant for a field."""
 
 
 class DrawnChoices(Choices):
-    """Choices of hypothesis; a caller gives strategies for fields."""
+    """Choices of hypothesis; the caller passes strategies for fields."""
 
     def __init__(self, draw: Draw) -> None:
         self._draw = draw
@@ -94,7 +94,7 @@ class DrawnChoices(Choices):
 
 
 class SeededChoices(Choices):
-    """Choices of a seeded generator; a caller gives constants or functions of it for fields."""
+    """Choices of a seeded generator; the caller passes constants, or functions of the generator, for fields."""
 
     def __init__(self, random: Random) -> None:
         self._random = random

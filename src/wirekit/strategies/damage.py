@@ -38,7 +38,7 @@ def recipes_of(
 
 
 class Damage:
-    """Walks a decoded value along its layout and says at each field what can be made wrong."""
+    """Walks over a decoded value along its layout, and lists the possible damage to each field."""
 
     def __init__(self, key: str, data: bytes, decoded: engine.Decoded, context: dict[str, Any]) -> None:
         self.key = key
@@ -61,7 +61,7 @@ class Damage:
                     self.messages.setdefault(_outside(_outside(span.path)), []).append(span.start)
 
     def recipes(self) -> Iterator[Recipe]:
-        """(kind, path, function that makes the bytes)."""
+        """(kind, path, function that creates the bytes)."""
         yield from self._visit(registry[self.key].layout, self.value, (), Scope.root(engine.Params(self.context)))
         for end in sorted(self.ends | {len(self.data) - 1}):
             if 0 <= end < len(self.data):
@@ -194,7 +194,7 @@ class Damage:
         return self.data[:last] + bytes([self.data[last] ^ 1]) + self.data[last + 1 :]
 
     def _sizes(self, prefix: str, number: ir.Number, size: int, steps: tuple[str | int, ...]) -> Iterator[Recipe]:
-        """A length or count in front of something, which only the bytes have."""
+        """Damage to a length or count prefix, which is only in the bytes."""
         for name, wrong in wrong_sizes(number, size):
             yield self._replaced(f"{prefix} {name}", number, wrong, steps, f"${prefix}")
 
@@ -217,13 +217,13 @@ class Damage:
         return name, join_path(list(steps)), change
 
     def _unknown(self, number: ir.Number, unknown: int, steps: tuple[str | int, ...]) -> Recipe:
-        """A number without a name; in the bytes where it selects a layout, as no value with it can be encoded."""
+        """A number without a name; written into the bytes if it selects a layout, as no value can contain it."""
         name, path, by_value = self._set("unknown symbol", steps, unknown)
         in_bytes = self._replaced(name, number, unknown, steps)[2]
         return name, path, lambda: by_value() or in_bytes()
 
     def _repacked(self, path: str, data: bytes, steps: tuple[str | int, ...], codec: str) -> bytes | None:
-        """The bytes with others in the place of a number that lies in compressed data, which is compressed again."""
+        """The bytes with a number replaced inside compressed data, which is compressed again."""
         place = self.inner.get(path)
         if place is None:
             return None
@@ -234,7 +234,7 @@ class Damage:
         return name, join_path(list(steps)), lambda: self._encoded(lambda value: _put(value, steps, wrong))
 
     def _bombed(self, steps: tuple[str | int, ...], codec: str) -> bytes | None:
-        """The bytes with far more data in the place of compressed data."""
+        """The bytes with compressed data replaced by data that decompresses to far more."""
         return self._encoded(lambda value: _put(value, steps, _bomb(codec)))
 
     def _kept(self, name: str, steps: tuple[str | int, ...], member: str, wrong: Any) -> Recipe:
@@ -255,14 +255,14 @@ class Damage:
         return "trailing bytes", join_path([*steps, member]), lambda: self._encoded(change)
 
     def _encoded(self, change: Callable[[Any], Any]) -> bytes | None:
-        """The bytes of a changed copy of the value; None when the encoder refuses it."""
+        """The bytes of a changed copy of the value; None if the encoder refuses it."""
         try:
             return encoding.encode(self.key, change(copy.deepcopy(self.value)), context=self.context)
         except WirekitError:
             return None
 
     def _endless(self, steps: tuple[str | int, ...], groups: int) -> bytes | None:
-        """The bytes with a varint, and what follows it, that goes on beyond its most bytes."""
+        """The bytes with a varint extended beyond its maximal size."""
         place = self.places.get(join_path(list(steps)))
         return None if place is None else _over(self.data, place[0], b"\xff" * groups)[: max(len(self.data), place[1])]
 
@@ -281,7 +281,7 @@ def _upto_byte(data: bytes, end: int) -> bytes:
 
 
 def _over(data: bytes, start: int, piece: bytes) -> bytes:
-    """Bytes with others in their place."""
+    """Bytes with a part replaced."""
     return data[:start] + piece + data[start + len(piece) :]
 
 
@@ -291,7 +291,7 @@ def _bomb(codec: str) -> bytes:
 
 
 def _put(value: Any, steps: tuple[str | int, ...], item: Any) -> Any:
-    """A value with something else at a place in it."""
+    """A value with the value at a place replaced."""
     if not steps:
         return item
     _at(value, steps[:-1])[steps[-1]] = item

@@ -1,4 +1,4 @@
-"""The domain of a field: interesting values, and a test for all others."""
+"""The domain of a field: interesting values, and a test for all other values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LARGEST = 256
 
 @dataclass(slots=True)
 class Domain:
-    """Values of a field that are worth trying, and which others it can hold."""
+    """Interesting values of a field, and a test for the values that it can have."""
 
     values: list[Any]
     low: int = 0
@@ -40,7 +40,7 @@ class Domain:
 
 
 def edges_of(low: int, high: int) -> list[int]:
-    """Integers where things change: around 0, the ends."""
+    """Integers at boundaries: around 0, and at the ends of the range."""
     near = [*range(17), -1, -2, low, low + 1, high - 1, high]
     return sorted({value for value in near if low <= value <= high}, key=lambda value: (abs(value), value < 0))
 
@@ -53,7 +53,7 @@ def _domain_of_table(table: SymbolTable, low: int, high: int, *, closed: bool) -
 
 
 def domain_of(node: ir.Node, names: Names) -> Domain | None:
-    """The values that the field at ``names`` inside a node may have; None if it cannot be chosen."""
+    """The possible values of the field at ``names`` inside a node; None if it cannot be chosen."""
     if names == (LENGTH,) and isinstance(ir.core(node), ir.Blob | ir.Several):
         return Domain(list(range(ELEMENTS + 1)), 0, LARGEST)
     match node:

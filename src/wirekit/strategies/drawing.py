@@ -23,7 +23,7 @@ PIECES = 400
 
 @dataclass(slots=True)
 class Want:
-    """Bytes that must stand at a position of what is made: because they were seen ahead, or end what lies before."""
+    """Required bytes at a position of the value: they were read ahead, or mark the end of earlier data."""
 
     start: int
     data: bytes
@@ -47,7 +47,7 @@ class Wish:
 
 
 class Drawing:
-    """Draws, and knows what was asked for, where we are, and what has been made so far."""
+    """State of drawing a value: the options, the position, and the values drawn so far."""
 
     def __init__(self, layout: Layout, choices: Choices, context: Mapping[str, Any], wish: Wish) -> None:
         self.layout = layout
@@ -74,7 +74,7 @@ class Drawing:
 
     @abstractmethod
     def make(self, node: ir.Node, scope: Scope, forced: dict[Names, Any]) -> Any:
-        """A value for a node; see ``Maker.make``."""
+        """Draws a value for a node; see ``Maker.make``."""
 
     # Small choices
 
@@ -82,7 +82,7 @@ class Drawing:
         return self.choices.upto(most) if most else 0
 
     def chance(self, of: int) -> bool:
-        """One time out of ``of``; shrinks to False."""
+        """True one time out of ``of``; shrinks to False."""
         return self.upto(of - 1) == of - 1
 
     def one_of(self, items: list[Any]) -> Any:
@@ -92,29 +92,29 @@ class Drawing:
         self.taken.add(f"{self.layout.names[id(node)]}={branch}")
 
     def aims(self, node: ir.Node, branch: str) -> bool:
-        """Whether a branch of a node is what is asked for; then it is taken half of the time."""
+        """Whether a branch of a node is requested; then it is taken half of the time."""
         return bool(self.aim) and f"{self.layout.names[id(node)]}={branch}" in self.aim and self.upto(1) == 0
 
     def leads(self, node: ir.Node | None) -> bool:
-        """Whether a node or something inside it is asked for."""
+        """Whether a node or a part of it is requested."""
         return id(node) in self.leading
 
     def _null(self, node: ir.Node, of: int) -> bool:
-        """Whether a node that may be null is: one time out of ``of``, unless something is asked for."""
+        """Whether a nullable node is null: one time out of ``of``, unless a part of it is requested."""
         return self.aims(node, "null") or (self.upto(of - 1) == 0 and not self.leads(node))
 
     @property
     def shallow(self) -> bool:
-        """Whether nothing more may lie inside itself."""
+        """Whether no further recursion is allowed."""
         return self.depth >= (self.dive if self.diving else self.deepest) or self.pieces <= 0
 
     @property
     def diving(self) -> bool:
-        """Whether what is made has to lie deeper inside itself; what stands beside the first such path need not."""
+        """Whether the value needs more recursion; only the first recursive path must provide it."""
         return self.depth < self.dive and self.sunk < self.dive
 
     def _given(self, names: Iterable[str]) -> dict[str, Any]:
-        """Values of the members of a record for which the caller gave some, by the end of their path."""
+        """Values that the caller passed for members of a record, by the end of their path."""
         values = {}
         for name in names:
             path = (*self.path, name)
@@ -143,7 +143,7 @@ class Drawing:
         self.wants.append(Want(self.at + ahead, data, must))
 
     def overlaid(self, data: bytes, ahead: int = 0) -> bytes:
-        """Bytes that will stand here, with those that are wanted put over them."""
+        """The bytes to place here, with required bytes put over them."""
         if not self.wants or self.at is None:
             return data
         at = self.at + ahead
@@ -155,7 +155,7 @@ class Drawing:
         return bytes(result)
 
     def number(self, node: ir.Node, value: Any) -> Any:
-        """A number, changed to what is wanted here; moves on."""
+        """A number, replaced by a required one if necessary; moves the position."""
         size = ir.fixed_size(node)
         if size is None:  # a varint has no bytes that could be laid over
             data = pack(node, value)
@@ -182,7 +182,7 @@ class Drawing:
             return self.upto(1) == 1
 
     def _apart(self, node: ir.Node, scope: Scope) -> Any:
-        """A value that is not part of what is made: position and limit stay."""
+        """Draws a value that is not part of the result: position and limit are restored."""
         saved = self.at, self.wants, self.full, self.tail, self.dive
         self.at, self.wants, self.full, self.tail, self.dive = 0, [], False, None, 0
         value = self.make(node, scope, {})

@@ -159,7 +159,7 @@ class Exchange:
         return next((data for data in frames if data is not None), None)
 
     def kind_of(self, frame: Frame) -> Kind | None:
-        """The kind that the pairing gives a frame."""
+        """The kind of a frame, according to the pairing."""
         description = frame.description
         for kind in self.pairing.heads(frame.side).kinds.values():
             version = kind.version if isinstance(kind.version, int) else description.version
@@ -170,7 +170,7 @@ class Exchange:
     def _draws(
         self, request: Frame, *, other: bool = False
     ) -> tuple[Kind, str, dict[str, Any], dict[str, Any], dict[str, list[Any]]] | None:
-        """Kind, key, given fields, context and what may be repeated, for the answer to a request."""
+        """Kind, key, given fields, context and repeatable fields for the answer to a request."""
         asked, heads = self.kind_of(request), self.pairing.heads(OTHER[request.side])
         refusal = None
         if asked is None:
@@ -227,7 +227,7 @@ class Exchange:
         request: Frame | None = None,
         attempts: int = ATTEMPTS,
     ) -> Turn | None:
-        """Draws frames until one fits, and says it."""
+        """Draws frames until one fits, and adds it."""
         place = (request.side, request.offset) if request is not None else None
         for _ in range(attempts):
             data = self._frame(key, given, context, said)
@@ -258,7 +258,7 @@ class Exchange:
             return None
 
     def _fits(self, frame: Frame, kind: Kind, request: tuple[str, int] | None) -> bool:
-        """Whether a frame is what it was meant to be, and breaks no rule."""
+        """Whether a frame has the intended kind, and breaks no rule."""
         description, asked = frame.description, frame.request
         if frame.reason is not None or not frame.decoded.clean or description.role != kind.role:
             return False
@@ -285,7 +285,7 @@ class Exchange:
                     known.append(value)
 
     def _bound(self, value: Any, fixed: set[str], said: Mapping[str, list[Any]]) -> Any:
-        """A value with fields that the caller gives, that its request has too, or that name what was named before."""
+        """A value with fields from the caller, from its request, or with earlier names and ids."""
         if isinstance(value, list):
             return [self._bound(each, fixed, said) for each in value]
         if not isinstance(value, dict):
@@ -315,19 +315,19 @@ class Exchange:
 
 @by_key
 def _symbols_of_zero(key: str) -> frozenset[str]:
-    """Names of the fields that are symbols of which 0 is one: answers use it to say that nothing is wrong."""
+    """Names of the fields with a symbol for 0: answers use 0 to report success."""
     structures = [node for node in layout_of(key).nodes if isinstance(node, ir.Structure)]
     cores = [(member.name, ir.core(member.node)) for node in structures for member in node.members]
     return frozenset(name for name, node in cores if isinstance(node, ir.Named) and 0 in map(int, node.table))
 
 
 def _asks(kind: Kind) -> bool:
-    """Whether it is declared what answers such a request: of others nobody knows whether they are any."""
+    """Whether the answer to such a request is declared; otherwise it may not be a request."""
     return bool(kind.answers or kind.answer)
 
 
 def _identifiers(rules: RuleSet) -> frozenset[str]:
-    """Names of the fields by which the rules tell facts apart."""
+    """Names of the fields that are keys of facts in the rules."""
     keys: list[Any] = [step.key for step in rules.steps] + [rule.key for rule in rules.rules]
     names: set[str] = set()
     while keys:
@@ -340,14 +340,14 @@ def _identifiers(rules: RuleSet) -> frozenset[str]:
 
 
 def at_path(value: Any, path: str) -> Any:
-    """A field of a record by its path, or None where there is none."""
+    """A field of a record by its path, or None if it is absent."""
     for name in path.split("."):
         value = value.get(name) if isinstance(value, Record | dict) else None
     return value
 
 
 def _set(value: Any, path: tuple[str, ...], item: Any) -> None:
-    """Sets a field that lies in records that are there."""
+    """Sets a field inside existing records."""
     *outer, name = path
     for each in outer:
         value = value.get(each) if isinstance(value, dict) else None
@@ -356,7 +356,7 @@ def _set(value: Any, path: tuple[str, ...], item: Any) -> None:
 
 
 def _scalars(value: Any) -> Iterator[tuple[str, Any]]:
-    """(name, value) of the numbers, texts and bytes in a record, those in lists and records inside it included."""
+    """(name, value) of the numbers, texts and bytes in a record, including those in inner lists and records."""
     waiting: list[tuple[str, Any]] = [("", value)]
     while waiting:
         name, item = waiting.pop()

@@ -1,4 +1,4 @@
-"""Values of fields that hold no others: numbers, symbols, bits, bytes and text."""
+"""Draws fields without inner fields: numbers, symbols, bits, bytes and text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wirekit.wire.stream import Scope
 
 
 class Fields(Drawing):
-    """Makes fields."""
+    """Draws fields."""
 
     def _number(self, node: ir.Number, forced: dict[Names, Any]) -> Any:
         if () in forced and forced[()] is not None:
@@ -88,7 +88,7 @@ class Fields(Drawing):
         return self.choices.exactly(size)
 
     def _text_or_bytes(self, node: ir.Blob, most: int) -> Any:
-        """Drawn content of at most so many bytes."""
+        """Drawn content of at most a number of bytes."""
         if self.pieces <= 0:
             return "" if node.text else b""
         value: Any = self.choices.text() if node.text else self.choices.data()
@@ -136,7 +136,7 @@ class Fields(Drawing):
             raise Rejected from None
 
     def _delimited(self, node: ir.Delimited, forced: dict[Names, Any]) -> Any:
-        """A number, or a line's text without the delimiter in it."""
+        """A number, or the text of a line without the delimiter in it."""
         if () in forced:
             value = forced[()]
         elif node.decimal:
@@ -172,7 +172,7 @@ class Fields(Drawing):
         return value
 
     def _cut(self, node: ir.Several, items: list[Any], scope: Scope) -> bytes:
-        """The end of a list that stops before a cut element: empty, a cut element, or the end marker."""
+        """The bytes after a list that tolerates an incomplete element: none, such an element, or the end marker."""
         choice = self.upto(3)
         if choice == 3 and node.until and items:
             return node.until + self.choices.exactly(self.upto(3))

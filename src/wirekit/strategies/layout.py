@@ -1,4 +1,4 @@
-"""A schema's IR, with what is known about its nodes across the schemas that it refers to."""
+"""A schema's IR, with facts about its nodes and those of the schemas that it refers to."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from wirekit.wire.protobuf import Message
 
 
 class Layout:
-    """A schema's IR and what is known about its nodes, those of the schemas that it refers to included.
+    """A schema's IR, with facts about its nodes and those of the schemas that it refers to.
 
     Attributes:
         key: the schema's key.
         names: {id of a node: its first path}, for the names of branches.
         sources: {id of a node: the wire node that it was lowered from}, which can build single elements.
-        recursive: whether the schema refers to itself on some way.
-        closed: ids of the nodes inside constants and inside what is only looked at.
-        beyond: ids of conditions that hold only if something stands behind the value, which no value can say.
+        recursive: whether the schema refers to itself, directly or not.
+        closed: ids of the nodes inside constants and lookaheads.
+        beyond: ids of conditions that are true only if bytes follow the value, which a value cannot express.
     """
 
     def __init__(self, key: str) -> None:
@@ -68,7 +68,7 @@ class Layout:
         return referred
 
     def field_names(self) -> set[str]:
-        """Names of all fields that are not computed, those of protobuf messages included."""
+        """Names of all fields that are not computed, including those of protobuf messages."""
         if self._field_names is None:
             self._field_names = self._found_names()
         return self._field_names
@@ -92,7 +92,7 @@ class Layout:
         return names
 
     def refers(self, node: ir.Node) -> bool:
-        """Whether a node may hold another schema."""
+        """Whether a node can contain another schema."""
         known = self._refers.get(id(node))
         if known is None:
             known = any(isinstance(inner, ir.Reference) for _, inner in ir.walk(node))
@@ -113,7 +113,7 @@ class Layout:
         return self._inside[id(node)]
 
     def symbols(self, node: ir.Named) -> list[int]:
-        """The values with a name that fit the number."""
+        """The named values that fit into the number."""
         if id(node) not in self._symbols:
             assert isinstance(node.number, ir.Number)
             low, high = node.number.low, node.number.high
@@ -121,7 +121,7 @@ class Layout:
         return self._symbols[id(node)]
 
     def leading(self, aim: frozenset[str]) -> frozenset[int]:
-        """Ids of the nodes that have one of these branches, or from which one can be reached."""
+        """Ids of the nodes with one of these branches, and of the nodes that lead to them."""
         return self._leading(
             id(node)
             for node in self.nodes
@@ -129,7 +129,7 @@ class Layout:
         )
 
     def offering(self, kind: str) -> frozenset[int]:
-        """Ids of the nodes that can be damaged so, or from which such a one can be reached."""
+        """Ids of the nodes that allow a kind of damage, and of the nodes that lead to them."""
         if kind not in self._offering:
             own = (id(node) for node in self.nodes if id(node) not in self.closed and kind in kinds_of(node))
             self._offering[kind] = self._leading(own)
@@ -167,7 +167,7 @@ class Layout:
 
 
 def closed_in(nodes: Iterable[ir.Node]) -> frozenset[int]:
-    """Ids of the nodes inside constants among these, and inside what is only looked at."""
+    """Ids of the nodes, among these, that are inside constants and lookaheads."""
     inert = [node.node for node in nodes if isinstance(node, ir.Constant | ir.Ahead)]
     return frozenset(id(inner) for node in inert for _, inner in ir.walk(node))
 
@@ -193,7 +193,7 @@ def layout_of(key: str) -> Layout:
 
 
 def _pair(lowered: ir.Node, source: Any, sources: dict[int, Any]) -> None:
-    """Goes through a layout and its IR side by side."""
+    """Walks over a layout and its IR side by side."""
     while isinstance(source, derived.Length | derived.Checked):
         source = source.inner
     if id(lowered) in sources:

@@ -27,10 +27,10 @@ TRIES = 20
 
 
 class Maker(Fields, Settling, Messages):
-    """Makes one value."""
+    """Draws one value."""
 
     def whole(self) -> Any:
-        """A value of the schema."""
+        """Draws a value of the schema."""
         try:
             value = self.make(self.layout.root, Scope.root(engine.Params(self.context)), {})
         except Unknown:
@@ -40,11 +40,11 @@ class Maker(Fields, Settling, Messages):
         return value
 
     def make(self, node: ir.Node, scope: Scope, forced: dict[Names, Any]) -> Any:
-        """A value for a node.
+        """Draws a value for a node.
 
         Args:
             node: the node.
-            scope: the fields made before.
+            scope: the fields drawn before.
             forced: values of fields inside the node; ``()`` is the node itself.
         """
         self.pieces -= 1
@@ -106,7 +106,7 @@ class Maker(Fields, Settling, Messages):
     # Structures
 
     def _structure(self, node: ir.Structure, scope: Scope, forced: dict[Names, Any]) -> dict[str, Any]:
-        """A record; of a clean one no peer refuses anything."""
+        """A record; with ``clean``, one without values that peers refuse."""
         place = self.at, self.wants, self.full, self.tail
         for _ in range(TRIES if self.clean and node.refusals else 1):
             self.at, self.wants, self.full, self.tail = place[0], list(place[1]), *place[2:]
@@ -152,7 +152,7 @@ class Maker(Fields, Settling, Messages):
 
     @staticmethod
     def _derive(derived: Derived, message: Any, value: Any) -> None:
-        """Makes a message tell the truth about what stands behind it; what only the encoder knows is left to it."""
+        """Sets the fields of a message that are derived from later members, except those that only encoding gives."""
         if not isinstance(message, dict) or derived.field in message.get("$keep", ()):
             return
         number = elements(value) if derived.what == "count" else len(value) if isinstance(value, bytes) else None
@@ -173,7 +173,7 @@ class Maker(Fields, Settling, Messages):
         self.advance(ir.fixed_size(node))
 
     def _member(self, name: str, node: ir.Node, scope: Scope, forced: dict[Names, Any]) -> Any:
-        """A value for a member, or a sign that it is left out, with its default in the scope."""
+        """A value for a member, or a marker that it is omitted, with its default in the scope."""
         leaves = not forced and not self.full and not self.wants and not self.leads(node)
         if leaves and isinstance(node, ir.Optional) and isinstance(node.default, Literal) and self.chance(4):
             self.advance(ir.fixed_size(node.node))
@@ -355,7 +355,7 @@ class Maker(Fields, Settling, Messages):
         return max(least, (1, 0, 2, ELEMENTS)[self.upto(3)])
 
     def _end(self, node: ir.Several, items: list[Any], scope: Scope) -> None:
-        """Decides which bytes may follow a list that goes up to the limit."""
+        """Chooses the bytes that may follow a list up to the limit."""
         if self.full:
             return
         if node.stop:
@@ -394,7 +394,7 @@ class Maker(Fields, Settling, Messages):
         return {"content": content}
 
     def _tell_size(self, node: ir.Packed, content: Any, scope: Scope) -> None:
-        """Has the field that tells the size after decompression tell it."""
+        """Sets the field with the size after decompression."""
         if not isinstance(node.size, Field):
             return
         size = len(self._written(node.node, content, scope))

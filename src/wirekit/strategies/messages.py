@@ -1,4 +1,4 @@
-"""Protobuf messages: presence, lists, nesting, fields that the descriptor does not have."""
+"""Draws protobuf messages: presence, lists, nesting, unknown fields."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MESSAGES = 3
 
 
 class Messages(Drawing):
-    """Makes messages."""
+    """Draws messages."""
 
     def _message(self, message: Message, forced: dict[Names, Any]) -> dict[str, Any]:
         value: dict[str, Any] = {}
@@ -81,7 +81,7 @@ class Messages(Drawing):
         return self.choices.integer(*limits_of(field))
 
     def _unknown(self, message: Message) -> dict[str, Any]:
-        """A field that the descriptor does not have."""
+        """A field that the descriptor lacks."""
         number = 1 + max(message.fields, default=0) + self.upto(1000)
         wire_type = self.one_of([0, 2, 1, 5])
         if wire_type == VARINT:

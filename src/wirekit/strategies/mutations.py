@@ -79,7 +79,7 @@ def mutations(
 
 @st.composite
 def _mutations(draw: Draw, layout: Layout, context: dict[str, Any], wanted: tuple[str, ...], depth: int) -> Mutation:
-    """The kind is drawn first, and a value that has it is aimed at; one that has only others gets one of these."""
+    """Draws the kind first, and then a value that allows it; a value that allows only other kinds gets one of these."""
     kind = wanted[draw(upto(len(wanted) - 1))]
     if kind == "too deep":
         return _too_deep(draw, layout, context)
@@ -102,7 +102,7 @@ def _mutations(draw: Draw, layout: Layout, context: dict[str, Any], wanted: tupl
 
 
 def _too_deep(draw: Draw, layout: Layout, context: dict[str, Any]) -> Mutation:
-    """A value that lies in itself more often than the limits grant, and one that does not."""
+    """A value nested more deeply than the limits allow, and one that is not."""
     original = encoding.encode(layout.key, draw(drawn(layout, context, Wish(0))), context=context)
     deep = draw(drawn(layout, context, Wish(0, dive=registry[layout.key].limits.depth + 1)))
     try:
@@ -130,7 +130,7 @@ def kinds(key: str, *, context: Mapping[str, Any] | None = None) -> list[str]:
 
 
 def _offered(layout: Layout, context: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """The kinds that values offer in a context; None for any."""
+    """The kinds that values allow in a context; None for any context."""
     if context is None or not contexts_of(layout.root):
         return _of_nodes(layout)
     try:

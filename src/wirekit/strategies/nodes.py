@@ -55,7 +55,7 @@ def branch_names(node: ir.Node) -> list[str]:
 
 
 def kinds_of(node: ir.Node) -> set[str]:
-    """The ways in which a node itself can be damaged."""
+    """The kinds of damage that a node itself allows."""
     match node:
         case ir.Coded(blob=blob):
             return kinds_of(blob)
@@ -93,7 +93,7 @@ def _size_kinds(prefix: str, number: ir.Number) -> set[str]:
 
 
 def wrong_sizes(number: ir.Number, right: int) -> Iterator[tuple[str, int]]:
-    """(what is wrong, number) for each way in which a length or count can be wrong in its integer."""
+    """(name of the error, number) for each way in which a length or count can be wrong within its integer."""
     for name, wrong in (
         ("too small", right - 1),
         ("too large", right + 1),
@@ -107,6 +107,6 @@ def wrong_sizes(number: ir.Number, right: int) -> Iterator[tuple[str, int]]:
 
 
 def without_name(table: SymbolTable, low: int, high: int) -> int | None:
-    """A number that has no symbol, if the integer has room for one."""
+    """A number without a symbol, if the integer can hold one."""
     near = itertools.chain(range(min(len(table) + 1, high + 1)), (high, low))
     return next((number for number in near if low <= number <= high and number not in table), None)

@@ -15,10 +15,10 @@ from wirekit.wire.stream import Scope
 
 
 class Settling(Drawing):
-    """Settles what fields of a structure decide, before they are made."""
+    """Chooses the values of fields that select branches in a structure, before its members are drawn."""
 
     def _settled(self, node: ir.Structure, scope: Scope, forced: dict[Names, Any]) -> dict[Names, Any]:
-        """Values of the fields that decide, which lead to branches that were drawn; and those forced from outside."""
+        """Values of selecting fields that lead to the drawn branches, and those forced from outside."""
         plan = self.layout.plan(node)
         pools: dict[Names, list[Any]] = {}
         for names, candidates in plan.candidates.items():
@@ -41,14 +41,14 @@ class Settling(Drawing):
         return fixed
 
     def _nameless(self, node: ir.Structure, pools: dict[Names, list[Any]]) -> None:
-        """Leaves only values without a name where these are asked for."""
+        """Keeps only values without a name, if these are requested."""
         for member in node.members:
             core, names = ir.core(member.node), (member.name,)
             if isinstance(core, ir.Named) and names in pools and self.aims(core, "unknown"):
                 pools[names] = [value for value in pools[names] if value not in core.table] or pools[names]
 
     def _left_open(self, names: Names) -> bool:
-        """Whether a field that decides nothing here is drawn like any other: half of the time."""
+        """Whether to draw a field that selects nothing here like any other field: half of the time."""
         return names[-1] == LENGTH or self.upto(1) == 0
 
     def _settle(
@@ -108,7 +108,7 @@ class Settling(Drawing):
         branches: list[tuple[Branch, list[tuple[Any, ...]]]],
         places: Mapping[int, int],
     ) -> list[tuple[Branch, list[tuple[Any, ...]]]]:
-        """The branches that depth and wanted bytes allow; all when none does."""
+        """The branches that depth and required bytes allow; all branches if none is allowed."""
         allowed = branches
         if id(decision.node) in self.layout.beyond:
             allowed = [item for item in branches if item[0].node is None]
@@ -125,7 +125,7 @@ class Settling(Drawing):
         return allowed or branches
 
     def _branch(self, decision: Decision, branches: list[tuple[Branch, Any]]) -> tuple[Branch, Any]:
-        """One of them by weight; what is absent or light comes first, because that is where shrinking goes."""
+        """A branch drawn by weight; absent and small ones come first, because shrinking moves there."""
         ordered = sorted(branches, key=lambda item: (item[0].node is not None, item[0].weight))
         if self.leading:
             name = self.layout.names[id(decision.node)]
@@ -140,7 +140,7 @@ class Settling(Drawing):
         raise AssertionError("the weights add up")
 
     def _offsets(self, node: ir.Structure) -> dict[str, int]:
-        """The offsets of members, as far as the sizes before them are fixed."""
+        """The offsets of members, as long as all sizes before them are fixed."""
         offsets: dict[str, int] = {}
         at = 0
         for member in node.members:
@@ -152,7 +152,7 @@ class Settling(Drawing):
         return offsets
 
     def _wanted(self, node: ir.Structure, names: Names, pool: list[Any], offset: int) -> list[Any]:
-        """The candidates that agree with wanted bytes, or just what these say."""
+        """The candidates that agree with required bytes, or only the required value."""
         member = next(member for member in node.members if member.name == names[0])
         size = ir.fixed_size(member.node)
         if not size:
@@ -176,7 +176,7 @@ class Settling(Drawing):
         return data is None or self.overlaid(data, offset) == data
 
     def _fits(self, node: ir.Node, offset: int) -> bool:
-        """Whether a node may hold the wanted bytes when it begins here."""
+        """Whether a node that begins here can have the required bytes."""
         match node:
             case ir.Constant(value=Literal(value=int(value))):
                 return self._agree(node.node, value, offset)

@@ -1,1 +1,1 @@
-"""Decoded values for readers: trees and hexdumps in a terminal, in notebooks."""
+"""Displays decoded values as trees and hexdumps, in a terminal and in notebooks."""

@@ -1,4 +1,4 @@
-"""A decoded value as text lines: each field with its bytes, its value in words, and its verdicts."""
+"""A decoded value as text lines: each field with its bytes, its value as text, and its verdicts."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ class Line:
     """One line of the tree.
 
     Attributes:
-        depth: how many fields it lies in.
-        name: the field's.
-        text: its value, "" where it has none of its own.
+        depth: number of enclosing fields.
+        name: the name of the field.
+        text: its value, "" if it has none of its own.
         note: a remark on the value.
-        path: where it stands in the value.
-        spans: its own bytes, length, count or tag in front first; those of the fields inside are not among them.
+        path: its path in the value.
+        spans: its own bytes, after its length, count or tag; without those of fields inside it.
         checks: verdicts on it.
-        leaf: whether no other field lies inside.
-        digits: how many hexadecimal digits its number has, 0 for one in decimals.
-        below: more lines of text under it.
+        leaf: whether it contains no other field.
+        digits: number of hexadecimal digits of its number, 0 for a decimal number.
+        below: further lines of text below it.
     """
 
     depth: int
@@ -125,7 +125,7 @@ class _Walk:
                 yield Line(inside, f"${beside}", text, NOTES.get(beside, ""))
 
     def begun(self) -> Iterator[Line]:
-        """Bytes of fields that an error kept from having a value: a refused one, and lengths, tags and the like."""
+        """The bytes of fields without a value because of an error: an invalid one, and lengths, tags and the like."""
         error = self._decoded.error
         refused = self._spans.get(error.path) if error is not None else None
         if refused is not None and refused.leaf and refused.path not in self._walked:
@@ -196,7 +196,7 @@ class _Walk:
 
 
 def _ancestors(path: str) -> Iterator[str]:
-    """A path, and all paths that it lies in."""
+    """A path, and the paths of all enclosing fields."""
     while path:
         yield path
         path = path[: max(path.rfind("."), path.rfind("["), 0)]
@@ -211,7 +211,7 @@ def _children(value: Any, path: str) -> list[tuple[str, str, Any]] | None:
 
 
 def _entry(entry: Any) -> str:
-    """An entry of a list that a record keeps: a name, or a protobuf field that nobody knows."""
+    """An entry of a list that a record stores: a name, or an unknown protobuf field."""
     return f"field {entry['number']} = {entry['value']}" if isinstance(entry, dict) else str(entry)
 
 
@@ -225,7 +225,7 @@ def _pattern(span: Span, value: Any) -> str:
 
 
 def in_utc(value: int, unit: str) -> str:
-    """A time since the epoch as UTC with its unit's digits; "" for a negative one or one that no calendar has.
+    """A time since the epoch as UTC with the digits of its unit; "" for a negative time or one outside the calendar.
 
     >>> in_utc(1795222751070, "ms"), in_utc(-1, "ms")
     ('2026-11-21 00:59:11.070 UTC', '')
@@ -243,7 +243,7 @@ def in_utc(value: int, unit: str) -> str:
 
 
 def duration_text(value: int, unit: str) -> str:
-    """A span of time in words.
+    """A duration as text.
 
     >>> duration_text(500, "ms"), duration_text(90_000, "ms"), duration_text(1500, "us")
     ('500 ms', '1 min 30 s', '1.5 ms')
@@ -266,7 +266,7 @@ def _address(value: bytes, family: str) -> str:
 
 
 def number_text(value: Any, digits: int) -> str:
-    """A number in decimals, or with this many hexadecimal digits."""
+    """A number in decimal, or with a number of hexadecimal digits."""
     if not digits or not isinstance(value, int):
         return str(value)
     return f"0x{value & (1 << 4 * digits) - 1:0{digits}x}"

@@ -1,6 +1,6 @@
 """Text lines for the frames of a capture: topics, latency, errors and failed checks of each frame.
 
-Nothing is cut: text that does not fit beside the numbers continues on the next line.
+No text is truncated: text that does not fit beside the numbers continues on the next line.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ Part = tuple[str, str]
 
 
 class FrameTable:
-    """Lines that are printed as frames come: a capture may be longer than memory.
+    """Prints lines as frames arrive, because a capture may be larger than memory.
 
     Args:
-        console: where to; lines are as wide as it is.
-        title: what the lines begin with, if there are any.
+        console: the output; lines have its width.
+        title: a heading before the first line.
     """
 
     def __init__(self, console: Console, title: str = "") -> None:
@@ -55,12 +55,12 @@ class FrameTable:
         self._known: set[int] = set()
 
     def frame(self, number: int, connection: int, link: Link, frame: Frame, facts: Facts) -> None:
-        """Prints a frame; in front of it its connection, if that is new, and the date, if it is another.
+        """Prints a frame; before it, its connection if that is new, and the date if it has changed.
 
         Args:
-            number: of the frame in its capture.
+            number: number of the frame in its capture.
             connection: number of the connection in the capture.
-            link, frame, facts: what is known of them.
+            link, frame, facts: the connection, the frame, and its facts.
         """
         self._introduce(connection, link, frame.time_us, facts.client)
         latency = "" if frame.latency_us is None else f"{frame.latency_us / 1000:.3f}"
@@ -71,7 +71,7 @@ class FrameTable:
         )
 
     def undecoded(self, connection: int, link: Link, item: Quarantined | Missing) -> None:
-        """Prints bytes that nobody could decode, or that the capture does not have."""
+        """Prints a line for bytes that were not decoded, or not captured."""
         self._introduce(connection, link, item.time_us, None)
         size = len(item.data) if isinstance(item, Quarantined) else item.length
         state = "not decoded" if isinstance(item, Quarantined) else "missing"
@@ -84,12 +84,12 @@ class FrameTable:
     def _numbers(
         self, number: int | str, time: str, connection: int | str, arrow: str, ms: str, size: int | str
     ) -> str:
-        """The columns in front of the text."""
+        """The columns before the text."""
         widths = (15, 5) if self._wide else (12, 4)
         return f"{number:>5} {time:<{widths[0]}} {connection:>{widths[1]}}{arrow} {ms:>9} {size:>8}"
 
     def _time(self, time_us: int | None) -> str:
-        """A time of the day, UTC, to the millisecond on a narrow terminal; a number outside the years 1 to 9999."""
+        """A time of the day, UTC, with milliseconds on a narrow terminal; a number outside the years 1 to 9999."""
         moment = _moment(time_us)
         if moment is None:
             return "" if time_us is None else f"{time_us} µs"
@@ -120,7 +120,7 @@ class FrameTable:
             self._print((" " * indent if number else numbers, ""), *((f"  {text}", style) for text, style in row))
 
     def _print(self, *parts: Part) -> None:
-        """Prints a line, without blanks at its end; one without colours not by rich, which takes far longer."""
+        """Prints a line without trailing blanks; without colours it bypasses rich, which is much slower."""
         if self._coloured:
             line = Text.assemble(*parts)
             line.rstrip()
@@ -131,7 +131,7 @@ class FrameTable:
 
 
 def _rows(parts: list[Part], indent: int, room: int, below: int) -> Iterator[tuple[int, list[Part]]]:
-    """(indent, parts) of each line; from a part on that has no room beside the numbers they stand more to the left."""
+    """(indent, parts) of each line; from the first part that does not fit beside the numbers, the indent is smaller."""
     row: list[Part] = []
     used = 0
     for number, (text, style) in enumerate(parts):
@@ -175,7 +175,7 @@ def _topics(topics: dict[str, list[int]]) -> str:
 
 
 def _remarks(frame: Frame, *, good: bool) -> Iterator[Part]:
-    """The problems of a frame, or the number of good checks if that is wanted."""
+    """The problems of a frame, or the number of good checks if requested."""
     error = frame.decoded.error
     if error is not None:
         yield "; ".join(filter(None, [f"✗ {error.path} {error.reason}", error.hint])), "red"

@@ -33,7 +33,7 @@ def show(decoded: Decoded, console: Console, form: str, *, complete: bool = Fals
 
     Args:
         decoded: the value; with an error, as far as it was decoded.
-        console: where to.
+        console: the output.
         form: ``hexdump``, or ``tree`` (also called ``rich``).
         complete: whether long lists, values and their bytes are shown whole.
         indent_json: whether payloads that are JSON are shown with a line for each of their members.
@@ -74,7 +74,7 @@ class _Drawing:
         self._styles = _styles(decoded.spans, failed)
 
     def tree(self, lines: list[Line]) -> Iterator[Text]:
-        """The fields, each with offset, bytes, value and verdicts; then what no field explains."""
+        """The fields, each with offset, bytes, value and verdicts; then the bytes that no field explains."""
         shown: set[tuple[int, int]] = set()
         for line in lines:
             yield from self._field(line)
@@ -109,7 +109,7 @@ class _Drawing:
             yield from self._beside((), Text(below, style), line.depth + 1, "")
 
     def _beside(self, spans: tuple[Span, ...] | list[Span], text: Text, depth: int, style: str) -> Iterator[Text]:
-        """A text with the bytes of these spans to the left of it, both on as many rows as they take."""
+        """A text with the bytes of some spans to its left, both on the same number of rows."""
         indent = self._step * min(depth, DEEPEST)
         room = max(self._width - len(_margin(None)) - 3 * self._row - 1 - len(indent) - 2, LEAST_TEXT)
         texts = _wrapped(text, room)
@@ -133,7 +133,7 @@ class _Drawing:
             yield drawn
 
     def _cells(self, spans: tuple[Span, ...] | list[Span], style: str) -> Iterator[tuple[str, str, str]]:
-        """(place, digits, style) of each byte that may be shown."""
+        """(place, digits, style) of each byte to show."""
         for span in spans:
             offset, data = self._data[span.source]
             mark = f"#{span.source}:" if span.source else ""
@@ -145,7 +145,7 @@ class _Drawing:
                 yield f"{mark}{at:x}", f"{data[at - offset]:02x}", shown
 
     def dumps(self) -> Iterator[Text]:
-        """The bytes, then those of each piece of decompressed data."""
+        """The hexdump of the bytes, and of each piece of decompressed data."""
         decoded = self._decoded
         end = decoded.offset + (len(decoded.data) if decoded.error is not None else max(decoded.consumed, 0))
         yield from self._dump(0, end)
@@ -180,7 +180,7 @@ class _Drawing:
 
 
 def _styles(spans: list[Span], failed: set[str]) -> dict[str, str]:
-    """A style for each path that has bytes: a colour by depth, neighbours told apart, failed checks and gaps marked."""
+    """A style for each path with bytes: a colour by depth, and marks for failed checks and gaps."""
     styles: dict[str, str] = {}
     turn, at = 0, (0, 0)
     for span in spans:
@@ -199,7 +199,7 @@ def _margin(place: str | None) -> str:
 
 
 def _wrapped(text: Text, width: int) -> list[Text]:
-    """The text in lines of at most a width, broken at spaces where there are any."""
+    """The text in lines of a maximal width, broken at spaces if possible."""
     if len(text) <= width:
         return [text]
     return list(text.wrap(Console(width=width), width))

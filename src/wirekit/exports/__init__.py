@@ -23,10 +23,10 @@ FORMS = {
 
 
 def export(keys: Sequence[str], form: str) -> Export:
-    """Layouts in the form of another tool.
+    """Layouts in the format of another tool.
 
     Args:
-        keys: schema keys, or the names of protocols, which stand for the layouts of their streams.
+        keys: schema keys, or names of protocols for the layouts of their streams.
         form: one of ``FORMS``.
 
     Raises:

@@ -22,7 +22,7 @@ KEYWORDS = frozenset(C17.split())
 
 
 def export(keys: list[str]) -> Export:
-    """The header of some layouts; the name of a protocol stands for all its layouts."""
+    """The header of some layouts; the name of a protocol means all its layouts."""
     notes, lines = Notes(), []
     writer = _Writer(notes)
     for key in keys:
@@ -65,7 +65,7 @@ class _Writer:
         return self._lines
 
     def enums(self) -> list[str]:
-        """The names of values; a number's field says which it is of."""
+        """The enums of named values; the field of a number has a comment with its enum."""
         lines = []
         for table, name in self._tables.values():
             entries = {f"{name.upper()}_{_name(str(each.symbol)).upper()}": int(each) for each in table if each.symbol}
@@ -78,7 +78,7 @@ class _Writer:
                 self._struct(inner, f"{path}.{name}" if name else path)
 
     def _struct(self, node: ir.Structure, path: str) -> str:
-        """The name of the struct of a structure, which is written where it is first met; "" where nothing is fixed."""
+        """The name of a structure's struct, written at its first occurrence; "" if no field has a fixed offset."""
         if id(node) in self._structs:
             return self._structs[id(node)][1]
         title = "_".join(
@@ -108,7 +108,7 @@ class _Writer:
         return name
 
     def _length(self, member: ir.Member, path: str, offset: int) -> str:
-        """The number in front of a field that is not fixed itself."""
+        """The length prefix of a field of varying size."""
         number = getattr(member.node, "length", None) or getattr(member.node, "count", None)
         kind = "count" if isinstance(member.node, ir.Several) else "length"
         if not isinstance(number, ir.Number) or number.groups:

@@ -24,7 +24,7 @@ NULL: Schema = {"type": "null"}
 
 
 def export(keys: list[str]) -> Export:
-    """The schema of one layout, or of any of several; the name of a protocol stands for its streams."""
+    """The schema of one layout, or of any of several; the name of a protocol means the layouts of its streams."""
     notes = Notes()
     writer = _Writer(notes)
     names = []
@@ -70,7 +70,7 @@ class _Writer:
         return unique
 
     def _shared(self, source: Any, name: str, define: Any) -> Schema:
-        """A reference to the definition of something that stands in several places."""
+        """A reference to the definition of a part that occurs in several places."""
         key = id(source), name
         if key not in self._known:
             self._known[key] = source, self._unique(name)

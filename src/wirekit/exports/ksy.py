@@ -1,6 +1,6 @@
 """Kaitai Struct: one .ksy file for one layout.
 
-A length that bounds the fields behind it becomes a substream; if it covers several fields, they are in an attribute
+A length that bounds the fields after it becomes a substream; if it covers several fields, they are in an attribute
 ``sized_by_X``. A number with symbols has its value in the attribute and the symbol in the instance ``X_symbol``.
 """
 
@@ -55,7 +55,7 @@ def export(keys: list[str]) -> Export:
 
 
 def identifier(name: str) -> str:
-    """A name as Kaitai Struct allows it.
+    """A valid identifier of Kaitai Struct for a name.
 
     >>> identifier("kafka.produce.request.v2"), identifier("2PC")
     ('kafka_produce_request_v2', 'n_2pc')
@@ -90,7 +90,7 @@ def _yaml(value: Any, depth: int) -> Iterator[str]:
 
 
 class Unsaid(Exception):
-    """Something has no form in Kaitai Struct."""
+    """A node has no form in Kaitai Struct."""
 
 
 @dataclass(slots=True)
@@ -158,7 +158,7 @@ class _Writer:
         return self._closed[id(node)]
 
     def type_of(self, node: ir.Node, name: str, chain: Chain) -> str:
-        """The name of a type for a node, which stands at a chain."""
+        """The name of the type of a node, which is at a chain of types."""
         if isinstance(node, ir.Number):
             return _number(node)
         closed = self._is_closed(node)
@@ -194,7 +194,7 @@ class _Writer:
             self.note("values that peers refuse get no verdict")
 
     def _range(self, node: ir.Structure, first: int, last: int, kind: _Type, done: tuple[ir.Measure, ...]) -> None:
-        """The members from one to another, those behind a length in a substream."""
+        """A range of members, with those after a length in a substream."""
         index = first
         while index <= last:
             opening = [each for each in ir.opening(node, index) if each not in done]
@@ -341,7 +341,7 @@ class _Writer:
         return self.type_of(node, name, (*kind.chain, name))
 
     def _direct(self, node: ir.Node, name: str) -> str:
-        """A type whose value is the node's own, with no attribute around it."""
+        """A type whose value is the value of the node, without an enclosing attribute."""
         while isinstance(node, (ir.Named, ir.Boolean)):
             node = node.number
         return self._bits(node, name) if isinstance(node, ir.BitFields) else self.type_of(node, name, ())
@@ -498,7 +498,7 @@ def _number(node: ir.Number) -> str:
 
 
 def _is_type(entry: Entry) -> bool:
-    """Whether a substream can be put around it."""
+    """Whether a substream can enclose it."""
     simple = isinstance(entry.get("type"), str) and re.fullmatch(r"[suf][1248](le|be)?", entry["type"])
     return not simple and "terminator" not in entry
 
@@ -526,7 +526,7 @@ def _unless(name: str, null: int | None, entries: list[Entry]) -> list[Entry]:
 
 
 def _logical(tree: Expression) -> bool:
-    """Whether an expression is true or false, not a number."""
+    """Whether an expression is a boolean, not a number."""
     match tree:
         case Literal(value=value):
             return isinstance(value, bool)
@@ -536,7 +536,7 @@ def _logical(tree: Expression) -> bool:
 
 
 def _reaches(node: ir.Node, depth: int) -> bool:
-    """Whether an expression inside reads a field further out than ``depth`` structures."""
+    """Whether an inner expression reads a field outside of ``depth`` structures."""
     if any(read.up >= depth for _, tree in ir.expressions(node) for read in fields_of(tree)):
         return True
     inside = depth + isinstance(node, ir.Structure)

@@ -155,7 +155,7 @@ class _Writer:
     # Nodes.
 
     def node(self, node: ir.Node, path: str, *, element: bool = False) -> str:
-        """The node at a path; ``element`` when it is one of a list."""
+        """The node at a path; ``element`` if it is an element of a list."""
         memo = (id(node), path, element)
         if memo not in self._nodes:
             call = self._call(node, path, _title(path), element)
@@ -319,7 +319,7 @@ class _Writer:
         )
 
     def _holds(self, node: ir.Node) -> bool:
-        """Whether a list's elements have no field of their own with the list's path."""
+        """Whether the elements of a list have no field with the path of the list."""
         return isinstance(node, (ir.Structure, ir.Reference))
 
     def _choice(self, node: ir.Choice, path: str, element: bool) -> str:
@@ -332,7 +332,7 @@ class _Writer:
         return f"choice({{ {on} }}, {{ {', '.join(cases)} }}, {otherwise})"
 
     def _reference(self, key: str, path: str, element: bool) -> str:
-        """Another layout, in full where it is first met; inside itself it is that same node again."""
+        """Another layout: in full at its first occurrence; inside itself, a reference to the same node."""
         if key not in self._references:
             self._count += 1
             self._references[key] = index = self._count
@@ -415,7 +415,7 @@ class _Writer:
         return self._end(nodes, framing, pairing, protocol.ports, protocol.limits.frame)
 
     def _framing(self, layout: ir.Node) -> tuple[ir.Number, int, int, int] | None:
-        """(the length, where it is, what to add to have the bytes of the frame, the least of these)."""
+        """(the length, its place, the number to add for the size of the frame, the minimal size)."""
         if isinstance(layout, ir.Structure):
             for each in layout.measures:
                 before = layout.members[: each.at]

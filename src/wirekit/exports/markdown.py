@@ -1,6 +1,6 @@
-"""Layouts as Markdown: tables of fields with offsets where these are fixed, notes, and an example with its bytes.
+"""Layouts as Markdown: tables of fields, with offsets if they are fixed, notes, and an example with its bytes.
 
-The name of a protocol gives its page of the documentation.
+For the name of a protocol, the result is its page of the documentation.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _layout(schema: Schema) -> list[str]:
 
 
 def _text(text: str) -> str:
-    """A text in a cell of a table."""
+    """A text for a cell of a table."""
     plain = text.replace("\\", "\\\\").replace("|", "\\|")
     for special in "*_<>[]`":
         plain = plain.replace(special, f"\\{special}")
@@ -82,7 +82,7 @@ def _text(text: str) -> str:
 
 
 def _offsets(lines: list[FieldLine]) -> list[str]:
-    """The offset of each line, "" where it is not fixed."""
+    """The offset of each line, "" if it is not fixed."""
     at: dict[int, int | None] = {0: 0}
     offsets = []
     for line in lines:
@@ -98,7 +98,7 @@ def _offsets(lines: list[FieldLine]) -> list[str]:
 
 
 def _bare(node: Node) -> Node:
-    """The node that holds the bytes of a field: a length or checksum cannot be lowered without its struct."""
+    """The node with the bytes of a field, because a length or checksum cannot be lowered without its struct."""
     from wirekit.wire import Checked, Length
 
     while isinstance(node, (Default, Const, Length, Checked)):

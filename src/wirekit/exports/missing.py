@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Something that a layout declares and that the form cannot say.
+    """A part of a declaration that the format cannot express.
 
     Attributes:
-        path: of the node, from the key of its layout on.
-        reason: what is left out, or what stands there instead.
+        path: the path of the node, beginning with the key of its layout.
+        reason: the omitted part, or its replacement.
     """
 
     path: str
@@ -21,7 +21,7 @@ class Missing:
 
 @dataclass(slots=True)
 class Export:
-    """A text in the form of another tool, and what is missing in it."""
+    """A text in the format of another tool, and the parts missing in it."""
 
     text: str = ""
     missing: list[Missing] = field(default_factory=list)
@@ -32,17 +32,17 @@ class Export:
 
 
 class Notes:
-    """Collects what is missing, each once."""
+    """Collects missing parts, each once."""
 
     def __init__(self) -> None:
         self.missing: dict[Missing, None] = {}
 
     def add(self, path: str, reason: str) -> None:
-        """Notes what a form leaves out of the node at a path."""
+        """Records a part of the node at a path that the format omits."""
         self.missing[Missing(path, reason)] = None
 
     def lines(self, comment: str) -> list[str]:
-        """The notes as comments, those of one reason together."""
+        """The missing parts as comments, grouped by reason."""
         if not self.missing:
             return [f"{comment} Everything that the layouts declare is expressed."]
         return [f"{comment} Not expressed:", *(f"{comment} - {line}" for line in summary(self.missing))]
@@ -52,7 +52,7 @@ SHOWN = 4
 
 
 def summary(missing: Iterable[Missing]) -> list[str]:
-    """A line for each reason: it, and the first paths."""
+    """One line per reason: the reason, and the first paths."""
     paths: dict[str, list[str]] = {}
     for each in missing:
         paths.setdefault(each.reason, []).append(each.path)

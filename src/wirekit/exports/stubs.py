@@ -91,7 +91,7 @@ def write() -> None:
 
 
 def export(keys: list[str]) -> Export:
-    """The stubs of layouts; the name of a protocol stands for all of its layouts."""
+    """The stubs of layouts; the name of a protocol means all of its layouts."""
     notes = Notes()
     writer = _Writer()
     for key in keys:
@@ -150,7 +150,7 @@ class _Writer:
         self.classes[name] = f"\nclass {name}(Fields):\n{lead}{_body(fields)}"
 
     def _inner(self, fields: dict[str, str]) -> str:
-        """The name of a class that stands inside others; one for all that have the same fields."""
+        """The name of an inner class; classes with the same fields share one."""
         body = _body(fields)
         if body not in self._bodies:
             base = f"_{re.sub(r'[^0-9A-Za-z_]', '_', self._place)}"
@@ -205,7 +205,7 @@ class _Writer:
         return "bool" if each.width == 1 else "int"
 
     def _message(self, message: Message) -> str:
-        """The class of a protobuf message, which may hold itself."""
+        """The class of a protobuf message, which may contain itself."""
         if message.name not in self._messages:
             self._messages[message.name] = name = f"_{message.name.rpartition('.')[2]}"
             self.classes[name] = ""
@@ -237,7 +237,7 @@ def _or_none(kind: str, null: bool) -> str:
 
 
 def _any(kinds: list[str]) -> str:
-    """One of several types, ``None`` last."""
+    """A union of several types, ``None`` last."""
     flat = dict.fromkeys(part for kind in kinds for part in _ALTERNATIVES.split(kind))
     known = [part for part in flat if part != "None"] + [part for part in flat if part == "None"]
     return "Any" if "Any" in known or len(known) > MOST_ALTERNATIVES else " | ".join(known)

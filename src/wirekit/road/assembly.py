@@ -50,6 +50,8 @@ SEVERAL = (CALL_TOPICS, GROUP_EVENTS, OFFSETS)
 """Tables with several rows for a call."""
 OF_CALLS = ("client", "is_replica", "error")
 """Columns of ``calls`` from which other columns are computed."""
+COUNTED = (CALLS.name, CALL_TOPICS.name)
+"""Tables whose rows count messages, in the column ``messages``."""
 OUTCOMES = pa.array(["answered", "unanswered", "one_way", "event"])
 
 
@@ -378,7 +380,8 @@ class Assembly:
             calls, rows = merged(table.name, self.contents.rows, self.call_of, index.request, count)
             if table is CALL_TOPICS:
                 call_topics = Topics(calls, rows, columns.get("topic"), count)
-                self._count_messages(call_topics, columns)
+                if self._wants_counts:
+                    self._count_messages(call_topics, columns)
             rows = with_errors(table.name, calls, rows, own, call_topics)
             if table.name in self._tables:
                 several[table.name] = table_of(self._tables[table.name], calls.size, {**self._of_calls(calls), **rows})
@@ -386,6 +389,11 @@ class Assembly:
         call_topics.complete(columns, own)
         wanted = CALLS.only({*OF_CALLS, *(self._tables[CALLS.name].names if CALLS.name in self._tables else ())})
         return table_of(wanted, count, columns), several
+
+    @property
+    def _wants_counts(self) -> bool:
+        """Whether the number of messages in calls, or in topics of calls, is requested."""
+        return any("messages" in self._tables[table].names for table in COUNTED if table in self._tables)
 
     def _of_several(self, table: str) -> pa.Table:
         return self._calls[1][table]

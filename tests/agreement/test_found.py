@@ -50,6 +50,10 @@ FOUND: dict[str, tuple[Node, str]] = {
         Struct("size" / uint8, "more" / uint8, "same" / Const(uint8, this.size)),
         "03 21 03",
     ),
+    "bytes in place of a number that the end of a list cuts": (
+        RecordsToEnd(Struct("kind" / uint8, "number" / OrBytes(uint16)), short_tail="stop"),
+        "01 00 02 03",
+    ),
     "a list of records or a number, with a count announced": (
         Struct(
             "n" / uint8,

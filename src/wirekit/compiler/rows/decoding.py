@@ -77,8 +77,13 @@ class Writer(Structures, Lists, Blobs):
                 return self._ahead(code, node, path)
             case ir.Bounded():
                 return self._bounded(code, node, path)
-            case ir.Fallback() | ir.Optional():
+            case ir.Optional():
                 return self._node(code, node.node, path)
+            case ir.Fallback():
+                leave, code.leave = code.leave, ""  # where the node is cut, bytes take its place
+                value = self._node(code, node.node, path)
+                code.leave = leave
+                return value
             case ir.Reference():
                 return self._called(code, f"S.refer({node.key!r}, resolve({node.key!r}), ", path)
             case ir.Packed():

@@ -40,16 +40,16 @@ JOYQUEUE = Protocol(
         {
             "frame": Layout(frame.JOYQUEUE_FRAME, "a request or a response", IMPLEMENTATION),
             "frame_opened": Layout(frame.joyqueue_frame_opened, f"a frame, {OPENED}", IMPLEMENTATION),
-            "header": Layout(frame.JOYQUEUE_HEADER, "what a frame begins with", "JoyQueueHeaderCodec.java:53-90"),
+            "header": Layout(frame.JOYQUEUE_HEADER, "the header of a frame", "JoyQueueHeaderCodec.java:53-90"),
             "message": Layout(message.MESSAGE, "a message, as sent and as stored", "Serializer.java:153-318"),
             "message_opened": Layout(message.OPENED_MESSAGE, f"a message, {OPENED}", "Serializer.java:153-318"),
             "batch": Layout(message.BATCH, "the messages in the body of a batch", "BatchMessageSerializer.java:66-133"),
             "client_address": Layout(
-                message.CLIENT_ADDRESS, "port and address, what client_ip begins with for IPv4", "IpUtil.java:349-378"
+                message.CLIENT_ADDRESS, "port and address: the start of client_ip for IPv4", "IpUtil.java:349-378"
             ),
             "frame_unsigned": Layout(
                 frame.joyqueue_frame_unsigned,
-                "repairs frames with strings of 128 to 255 bytes behind a one-byte length, which peers misread",
+                "repairs frames with strings of 128 to 255 bytes after a one-byte length, which peers misread",
                 "AbstractSerializer.java:146-152",
             ),
             **_payloads(
@@ -78,7 +78,7 @@ JMQ4 = Protocol(
         {
             "frame": Layout(frame.JMQ4_FRAME, "a request or a response", DOCUMENT),
             "frame_opened": Layout(frame.jmq4_frame_opened, f"a frame, {OPENED}", DOCUMENT),
-            "header": Layout(frame.JMQ4_HEADER, "what a frame begins with", "document, 头信息"),
+            "header": Layout(frame.JMQ4_HEADER, "the header of a frame", "document, 头信息"),
             "message": Layout(message.DOCUMENTED_MESSAGE, "a message", "document, MESSAGE"),
             "message_opened": Layout(message.DOCUMENTED_OPENED_MESSAGE, f"a message, {OPENED}", "document, MESSAGE"),
             "batch": Layout(message.DOCUMENTED_BATCH, "the messages in the body of a batch", "document, BATCH_MESSAGE"),

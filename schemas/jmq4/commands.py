@@ -77,7 +77,7 @@ def add_connection(string: String, *extra: Any) -> Struct:
         "version" / string * "of the client, any text",
         "ip" / string * "of the client",
         "time" / Timestamp(int64) * "of connecting, milliseconds since the epoch",
-        "sequence" / int64 * "which connection of the client it is; JoyQueue counts from 1",
+        "sequence" / int64 * "number of the client's connection; JoyQueue counts from 1",
         name="AddConnection",
     )
 
@@ -96,7 +96,7 @@ TOPICS_OF_APP = Struct("topics" / topics, "app" / string2, name="TopicsOfApp")
 
 PRODUCER_POLICY = Struct(
     "is_nearby" / boolean,
-    "is_single" / boolean * "one thread sends",
+    "is_single" / boolean * "whether one thread sends",
     "is_archive" / boolean,
     "weight" / array(Struct("broker_id" / string2, "weight" / int16, name="Weight")),
     "black_list" / array(string2) * "addresses that may not produce",
@@ -118,7 +118,7 @@ CONSUMER_POLICY = Struct(
     "black_list" / array(string2) * "addresses that may not consume",
     "err_times" / int32 * "failures before a message goes to the retry queue",
     "max_partition_num" / int32 * "partitions that one connection may hold",
-    "read_retry_probability" / int32 * "percent of reads that look into the retry queue",
+    "read_retry_probability" / int32 * "percentage of reads from the retry queue",
     name="ConsumerPolicy",
 )
 
@@ -135,7 +135,7 @@ PERMISSIONS = (
     "sys_code" / int32,
     "permission"
     / Bits(uint32, "readable" / Bit(1), "writable" / Bit(1), "reserved" / Bit(30), order="lsb")
-    * "what the broker may be used for",
+    * "permitted uses of the broker",
 )
 
 PARAMS = ("params" / array(Struct("key" / string2, "value" / string2, name="Param")),)
@@ -187,7 +187,7 @@ FIND_COORDINATOR_ACK = Struct(
     / array(
         Struct(
             "topic" / string2,
-            "id" / int32 * "of the broker; -1: no coordinator, and nothing but the code follows",
+            "id" / int32 * "of the broker; -1: no coordinator, and only the code follows",
             "host" / If(this.id != -1, string2),
             "port" / If(this.id != -1, int32),
             "data_center" / If(this.id != -1, string2),
@@ -206,7 +206,7 @@ FETCH_ASSIGNED_PARTITION = Struct(
     / array(
         Struct(
             "topic" / string2,
-            "session_timeout" / Duration(int32) * "after so many milliseconds the assignment ends",
+            "session_timeout" / Duration(int32) * "milliseconds until the assignment ends",
             "is_nearby" / boolean,
             name="Assignment",
         )
@@ -296,7 +296,7 @@ COMMIT_ACK = Struct(
                         Struct(
                             "partition" / int16,
                             "index" / int64,
-                            "type" / Symbols(int8, RETRY_TYPES) * "anything but NONE has the message retried",
+                            "type" / Symbols(int8, RETRY_TYPES) * "a message with any type but NONE is retried",
                             name="Ack",
                         )
                     ),
@@ -335,7 +335,7 @@ COMMITTED_TOPIC = Struct(
 COMMIT_ACK_ACK = Struct(
     "count"
     / Default(int16, len_(this.data))
-    * "JoyQueue counts (topic, partition) pairs, and its own reader takes them for topics",
+    * "JoyQueue writes the number of (topic, partition) pairs, which its own reader takes for the number of topics",
     "data" / RecordsToEnd(COMMITTED_TOPIC, count=this.count),
     name="CommitAckAck",
     doc="Topics are read to the end of the payload (CommitAckResponseCodec.java:60, CommitIndexResponseCodec.java:44). "
@@ -354,7 +354,7 @@ COMMIT_ACK_INDEX = Struct(
             / array(
                 Struct(
                     "partition" / int16,
-                    "index" / int64 * "-1: the largest there is, -2: the smallest",
+                    "index" / int64 * "-1: the largest, -2: the smallest",
                     name="IndexPartition",
                 )
             ),
@@ -373,7 +373,10 @@ FETCH_INDEX = Struct(
     name="FetchIndex",
 )
 
-BOUNDS = ("left_index" / int64 * "smallest index there is", "right_index" / int64 * "largest index there is")
+BOUNDS = (
+    "left_index" / int64 * "smallest index in the partition",
+    "right_index" / int64 * "largest index in the partition",
+)
 
 
 def fetch_index_ack(*extra: Any) -> Struct:
@@ -441,8 +444,8 @@ def produce_message_prepare(*extra: Any) -> Struct:
     return Struct(
         "topic" / string2,
         "app" / string2,
-        "sequence" / int64 * "which transaction of the client it is",
-        "transaction_id" / string2 * "of the user's choice, for FETCH_PRODUCE_FEEDBACK",
+        "sequence" / int64 * "number of the client's transaction",
+        "transaction_id" / string2 * "chosen by the user, for FETCH_PRODUCE_FEEDBACK",
         *extra,
         name="ProduceMessagePrepare",
     )

@@ -65,7 +65,7 @@ def system_code(compressions: SymbolTable, addresses: SymbolTable) -> Bits:
         "compression" / Bit(3, compressions) * "in a message of version 0 only the lower two bits count",
         "address_type" / Bit(1, addresses) * "in a message of version 0 always IPv4",
         "message_version" / Bit(4) * "1",
-        "batch" / Bit(1) * "whether the body is a batch; JoyQueue's reader wants the reserved bits to be 0 then",
+        "batch" / Bit(1) * "whether the body is a batch; JoyQueue's reader then requires that the reserved bits are 0",
         "reserved" / Bit(3),
         order="lsb",
     )
@@ -91,10 +91,10 @@ def content(short: String, body: Node) -> tuple[Any, ...]:
     """
     return (
         "send_time" / Timestamp(int64) * "milliseconds since the epoch",
-        "store_time" / Default(int32, 0) * "milliseconds from send_time to storing; 0 from clients",
-        "body_crc" / Checked(int64, "crc32", covers="body", content=True) * "CRC-32 of the body as it stands here",
-        "flag" / Default(int16, 0) * "of a batch: how many messages; JoyQueue reads so many",
-        "body" / body * "compressed, if system_code says so; of a batch: its messages",
+        "store_time" / Default(int32, 0) * "milliseconds from send_time to the time of storing; 0 from clients",
+        "body_crc" / Checked(int64, "crc32", covers="body", content=True) * "CRC-32 of the body as stored here",
+        "flag" / Default(int16, 0) * "of a batch: the number of messages; JoyQueue reads that many",
+        "body" / body * "compressed according to system_code; of a batch: its messages",
         "business_id" / short,
         "attributes" / string2 * "Java properties text: key=value, separated by newlines",
         "extension" / nullable_bytes,
@@ -103,7 +103,7 @@ def content(short: String, body: Node) -> tuple[Any, ...]:
 
 
 ADDRESS = (
-    "port" / Default(uint16le, 0) * "little-endian, unlike all else",
+    "port" / Default(uint16le, 0) * "little-endian, unlike all other fields",
     "address" / Address("ipv4") * "IPv4",
 )
 CLIENT_ADDRESS = Struct(*ADDRESS, name="ClientAddress", doc="Port and IPv4 address (JoyQueue IpUtil.java:349-378).")
@@ -129,7 +129,7 @@ def message(short: String, body: Node = nullable_bytes, client_ip: Node = CLIENT
         * "not in the document; ignored by JoyQueue's reader",
         "system_code" / Default(SYSTEM_CODE, {"source": 3, "address_type": 1, "message_version": 1}),
         "priority" / Default(int8, 0),
-        "client_ip" / client_ip * "not in the document; the broker sets it to the address it sees",
+        "client_ip" / client_ip * "not in the document; the broker sets it to the client's address",
         *content(short, body),
         name="Message",
         refused=(

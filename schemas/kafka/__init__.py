@@ -47,7 +47,7 @@ UNTIMED = (
 )
 NOTES = {
     "api_versions.request.v0": (
-        Note("librdkafka 0.9 to 1.3 writes an empty array behind the header: a gap of four bytes", "rdkafka_request.c"),
+        Note("librdkafka 0.9 to 1.3 writes an empty array after the header: a gap of four bytes", "rdkafka_request.c"),
     ),
 }
 
@@ -87,7 +87,7 @@ PROTOCOL = Protocol(
     title="Kafka 0.8.0 to 0.10.2",
     layouts={
         "request": Layout(frames.REQUEST, "a request of any API", PAGE),
-        "response": Layout(frames.RESPONSE, "a response; context api and version say of what", PAGE),
+        "response": Layout(frames.RESPONSE, "a response; the context api and version selects its body", PAGE),
         "request_header": Layout(frames.REQUEST_HEADER, "size, API, version and correlation id of a request", PAGE),
         "client_header": Layout(frames.CLIENT_HEADER, "the same, and the client id", PAGE),
         "response_header": Layout(frames.RESPONSE_HEADER, "size and correlation id of a response", PAGE),
@@ -108,7 +108,7 @@ PROTOCOL = Protocol(
         "message": Layout(messages.MESSAGE, "one message, without offset and size", "Kafka 0.10.2 Record.java"),
         "log_entry": Layout(
             messages.ENTRY,
-            "a message with its offset, as message sets and segments hold it",
+            "a message with its offset, as in message sets and segments",
             "Kafka 0.10.2 MessageSet.scala",
         ),
         "log_segment": Layout(disk.LOG_SEGMENT, "a .log file", "Kafka 0.10.2 FileMessageSet.scala"),
@@ -127,15 +127,17 @@ PROTOCOL = Protocol(
         ),
         "consumer_offsets.key": Layout(embedded.KEY, "the key of a message in __consumer_offsets", GROUPS),
         "consumer_offsets.value": Layout(
-            embedded.VALUE, "the value of a message in __consumer_offsets; context key_version says of what", GROUPS
+            embedded.VALUE,
+            "the value of a message in __consumer_offsets; the context key_version selects its layout",
+            GROUPS,
         ),
         "consumer_offsets.offset_value": Layout(embedded.OFFSET_VALUE, "a committed offset", GROUPS),
         "consumer_offsets.group_value": Layout(embedded.GROUP_VALUE, "the metadata of a group", GROUPS),
         "consumer_subscription": Layout(
-            embedded.CONSUMER_SUBSCRIPTION, "what a consumer says when it joins a group", CONSUMER
+            embedded.CONSUMER_SUBSCRIPTION, "the subscription that a consumer sends when it joins a group", CONSUMER
         ),
         "consumer_assignment": Layout(
-            embedded.CONSUMER_ASSIGNMENT, "what a consumer's leader assigns to a member", CONSUMER
+            embedded.CONSUMER_ASSIGNMENT, "the partitions that the leader of a group assigns to a member", CONSUMER
         ),
     },
     client="request",

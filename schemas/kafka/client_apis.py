@@ -31,7 +31,7 @@ PRODUCED = (*PARTITION_ERROR, "base_offset" / int64 * "of the first message; -1 
 
 def _produced(record_set: Node) -> Struct:
     return Struct(
-        "acks" / int16 * "0 none, 1 the leader, -1 all in-sync replicas; 0.8 also takes more than 1",
+        "acks" / int16 * "0 none, 1 the leader, -1 all in-sync replicas; 0.8 also accepts more than 1",
         "timeout" / Duration(int32) * "milliseconds",
         "topic_data" / array(per_topic("data", "partition" / int32, "record_set" / record_set)),
     )
@@ -143,8 +143,8 @@ LIST_OFFSETS = Api(
                 per_topic(
                     "partition_responses",
                     *PARTITION_ERROR,
-                    "timestamp" / Timestamp(int64) * "-1 when nothing matches",
-                    "offset" / int64 * "-1 when nothing matches",
+                    "timestamp" / Timestamp(int64) * "-1 if no message matches",
+                    "offset" / int64 * "-1 if no message matches",
                 )
             )
         ),

@@ -32,7 +32,7 @@ from wirekit.wire import (
 )
 
 LOG_SEGMENT = Struct(
-    "preallocated" / IfNext(bytes(12), rest()) * "the zeros of a segment to which nothing was written, else null",
+    "preallocated" / IfNext(bytes(12), rest()) * "the zeros of a segment without messages, else null",
     "messages" / RecordsToEnd(ENTRY, short_tail="stop", until=bytes(12)) * "with their final offsets",
     "tail" / rest() * "zeros, or a last message that a crash cut",
     name="LogSegment",
@@ -51,8 +51,8 @@ OFFSET_INDEX = Struct(
         until=bytes(8),
     )
     * (
-        "ascending and sparse; the offset is the first of the appended batch on a leader, the wrapper's on a follower: "
-        "only previous offset < entry <= offset at position holds"
+        "ascending and sparse; a leader writes the first offset of an appended batch, a follower that of the wrapper, "
+        "so only this holds: previous offset < entry <= offset at position"
     ),
     "tail" / rest() * "zeros of an index that was not closed",
     name="OffsetIndex",
@@ -85,7 +85,7 @@ OFFSET_CHECKPOINT = Struct(
         Struct(
             "topic" / Delimited(" "),
             "partition" / Delimited(" ", number=True),
-            "offset" / Delimited("\n", number=True) * "all before it is flushed, replicated or cleaned",
+            "offset" / Delimited("\n", number=True) * "all messages before it are flushed, replicated or cleaned",
             name="OffsetCheckpointEntry",
         ),
     ),

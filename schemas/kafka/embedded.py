@@ -28,7 +28,7 @@ CONSUMER_SUBSCRIPTION = Struct(
     "version" / int16,
     "topics" / array(string),
     "user_data" / nullable_data * "of the assignor",
-    "tail" / IfMore(unexplained()) * "what versions above 0 add",
+    "tail" / IfMore(unexplained()) * "fields that later versions add",
     name="Subscription",
     doc="protocol_metadata of JoinGroup and subscription of a group's members, for protocol type consumer",
 )
@@ -37,7 +37,7 @@ CONSUMER_ASSIGNMENT = Struct(
     "version" / int16,
     "topic_partitions" / array_of("topic" / string, "partitions" / array(int32)),
     "user_data" / nullable_data * "of the assignor",
-    "tail" / IfMore(unexplained()) * "what versions above 0 add",
+    "tail" / IfMore(unexplained()) * "fields that later versions add",
     name="Assignment",
     doc="member_assignment of SyncGroup and assignment of a group's members, for protocol type consumer",
 )
@@ -66,7 +66,7 @@ GROUP_VALUE = Struct(
     "version" / int16 * "0 (0.9, 0.10.0) or 1 (0.10.1)",
     "protocol_type" / If(this.version <= 1, string) * "consumer, connect, ...",
     "generation" / If(this.version <= 1, int32),
-    "protocol" / If(this.version <= 1, nullable_string) * "the assignor that was agreed on",
+    "protocol" / If(this.version <= 1, nullable_string) * "the assignor that the group selected",
     "leader" / If(this.version <= 1, nullable_string) * "a member_id",
     "members"
     / If(

@@ -70,7 +70,7 @@ RESPONSE = Struct(
         default=unexplained(),
     ),
     name="Response",
-    doc="a response; context api and version say of what",
+    doc="a response; the context api and version selects its body",
 )
 
 

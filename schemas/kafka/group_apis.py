@@ -23,7 +23,7 @@ MEMBERSHIP = ("group_generation_id" / int32 * "-1: outside group management", "m
 
 # 8 OffsetCommit, 9 OffsetFetch. Version 0 keeps offsets in ZooKeeper, later ones in __consumer_offsets.
 
-METADATA_TEXT = "metadata" / nullable_string * "whatever the consumer wants to keep with the offset"
+METADATA_TEXT = "metadata" / nullable_string * "any text that the consumer stores with the offset"
 COMMIT = ("partition" / int32, "offset" / int64)
 
 OFFSET_COMMIT = Api(
@@ -53,7 +53,7 @@ OFFSET_COMMIT = Api(
         request=Struct(
             "group_id" / string,
             *MEMBERSHIP,
-            "retention_time" / Duration(int64) * "milliseconds; -1: as the broker is configured",
+            "retention_time" / Duration(int64) * "milliseconds; -1: the broker's setting",
             "topics" / array(per_topic("partitions", *COMMIT, METADATA_TEXT)),
         ),
     ),

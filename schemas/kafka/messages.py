@@ -72,15 +72,15 @@ COMPRESSIONS = {
 
 ATTRIBUTES = Bits(
     uint8,
-    "codec" / Bit(3, CODECS) * "of the value; 0.8.0 and 0.8.1 look at two bits only",
-    "timestamp_type" / Bit(1, TIMESTAMP_TYPES) * "means nothing in magic 0",
+    "codec" / Bit(3, CODECS) * "of the value; 0.8.0 and 0.8.1 read only two bits",
+    "timestamp_type" / Bit(1, TIMESTAMP_TYPES) * "without meaning in magic 0",
     "reserved" / Bit(4),
     order="lsb",
 )
 
 
-CUT = rest() * "a last message that a fetch's max_bytes cut anywhere, or the overflow stub of later brokers"
-UNREAD = unexplained() * "nothing, if the set is in order: brokers drop what is no whole message"
+CUT = rest() * "a last message that a fetch's max_bytes cut, or the overflow stub of later brokers"
+UNREAD = unexplained() * "empty in a valid set: brokers drop an incomplete message"
 """Behind the messages of a produce request, of which nothing cuts the last one (Kafka 0.10.2 ``Log.scala``,
 ``trimInvalidBytes``)."""
 
@@ -111,7 +111,7 @@ def _entry(message: Struct) -> Struct:
         "message_size" / Length(int32, minimum=14),
         "message" / message,
         name="Entry",
-        doc="a message with its offset, as message sets and segments hold it",
+        doc="a message with its offset, as in message sets and segments",
     )
 
 

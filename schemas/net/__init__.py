@@ -19,10 +19,10 @@ PROXY = "PROXY protocol, HAProxy"
 
 PROTOCOL = Protocol(
     name="net",
-    title="Capture files (pcap, pcapng), network headers down to TCP, what stands in front of streams",
+    title="Capture files (pcap, pcapng), network headers down to TCP, headers before streams",
     layouts={
-        "pcap": Layout(pcap.FILE, "a pcap file, its packets opened", PCAP_DRAFT),
-        "pcap.header": Layout(pcap.HEADER, "what a pcap file begins with", f"{PCAP_DRAFT}, File Header"),
+        "pcap": Layout(pcap.FILE, "a pcap file with decoded packets", PCAP_DRAFT),
+        "pcap.header": Layout(pcap.HEADER, "the header of a pcap file", f"{PCAP_DRAFT}, File Header"),
         "pcap.packet.be": Layout(
             pcap.PACKET_BE, "a packet record of a big-endian file", f"{PCAP_DRAFT}, Packet Record"
         ),
@@ -35,15 +35,19 @@ PROTOCOL = Protocol(
         "pcap.packets.le": Layout(
             pcap.PACKETS_LE, "whole packet records, little-endian; an incomplete last one is not read"
         ),
-        "pcapng": Layout(pcapng.FILE, "a pcapng file; context link_type opens its packets", PCAPNG_DRAFT),
-        "pcapng.start": Layout(pcapng.START, "what a block begins with, to learn a section's byte order", PCAPNG_DRAFT),
+        "pcapng": Layout(
+            pcapng.FILE, "a pcapng file; the context link_type selects the layout of its packets", PCAPNG_DRAFT
+        ),
+        "pcapng.start": Layout(
+            pcapng.START, "the start of a block, which tells the byte order of a section", PCAPNG_DRAFT
+        ),
         "pcapng.block.be": Layout(pcapng.BLOCK_BE, "a block of a big-endian section", PCAPNG_DRAFT),
         "pcapng.block.le": Layout(pcapng.BLOCK_LE, "a block of a little-endian section", PCAPNG_DRAFT),
         "pcapng.envelope.be": Layout(
-            pcapng.ENVELOPE_BE, "a block of a known type, unopened: what to look for behind damage, big-endian"
+            pcapng.ENVELOPE_BE, "a block of a known type, not decoded, for the search after damage; big-endian"
         ),
         "pcapng.envelope.le": Layout(
-            pcapng.ENVELOPE_LE, "a block of a known type, unopened: what to look for behind damage, little-endian"
+            pcapng.ENVELOPE_LE, "a block of a known type, not decoded, for the search after damage; little-endian"
         ),
         "pcapng.blocks.be": Layout(
             pcapng.BLOCKS_BE, "whole blocks of one big-endian section; an incomplete last one is not read"
@@ -51,7 +55,9 @@ PROTOCOL = Protocol(
         "pcapng.blocks.le": Layout(
             pcapng.BLOCKS_LE, "whole blocks of one little-endian section; an incomplete last one is not read"
         ),
-        "packet": Layout(link.PACKET, "a packet as a file holds it; context link_type opens it", LINK_DRAFT),
+        "packet": Layout(
+            link.PACKET, "a packet as stored in a file; the context link_type selects its layout", LINK_DRAFT
+        ),
         "ethernet": Layout(link.ETHERNET, "Ethernet, VLAN tags included", "IEEE 802.3, IEEE 802.1Q"),
         "linux_cooked": Layout(link.LINUX_COOKED, "Linux cooked capture", f"{LINK_DRAFT}, LINKTYPE_LINUX_SLL"),
         "linux_cooked2": Layout(link.LINUX_COOKED2, "the same, version 2", f"{LINK_DRAFT}, LINKTYPE_LINUX_SLL2"),
@@ -60,9 +66,9 @@ PROTOCOL = Protocol(
         "ipv4": Layout(ip.IPV4, "IPv4 down to TCP", "RFC 791"),
         "ipv6": Layout(ip.IPV6, "IPv6 with extension headers, down to TCP", "RFC 8200"),
         "tcp": Layout(tcp.TCP, "a TCP segment", "RFC 9293"),
-        "proxy_v1": Layout(preamble.PROXY_V1, "a proxy's header in front of a stream", f"{PROXY}, 2.1"),
+        "proxy_v1": Layout(preamble.PROXY_V1, "a proxy's header before a stream", f"{PROXY}, 2.1"),
         "proxy_v2": Layout(preamble.PROXY_V2, "the same, binary", f"{PROXY}, 2.2"),
-        "tls_record": Layout(preamble.TLS_RECORD, "a TLS record, not opened", "RFC 8446 §5.1"),
+        "tls_record": Layout(preamble.TLS_RECORD, "a TLS record with undecoded content", "RFC 8446 §5.1"),
     },
     limits=Limits(frame=LARGEST_BLOCK, decompressed=LARGEST_UNPACKED),
 )

@@ -157,6 +157,6 @@ IP = Struct(
     / Lookahead(Bits(uint8, "version" / Bit(4), "other" / Bit(4), order="msb"))
     * "the first byte of the packet, not consumed",
     "payload" / Switch(this.start.version, {4: IPV4, 6: IPV6}, default=unexplained()),
-    "trailer" / rest() * "what the link added behind the packet",
+    "trailer" / rest() * "bytes that the link added after the packet",
     name="IP",
 )

@@ -105,7 +105,7 @@ PACKET_TYPES = SymbolTable(
 LINUX_COOKED = Struct(
     "packet_type" / Default(Symbols(uint16, PACKET_TYPES), 0),
     "arphrd_type" / Default(uint16, 1) * "Linux's ARPHRD_ value of the device; 772 is loopback",
-    "address_length" / Default(uint16, 6) * "bytes of the address that count",
+    "address_length" / Default(uint16, 6) * "number of valid bytes of the address",
     "address" / Default(Bytes(8), bytes(8)) * "of the sender",
     "protocol" / Default(ETHERTYPE, IPV4_TYPE),
     "payload" / _behind(this.protocol, TAGS),
@@ -119,7 +119,7 @@ LINUX_COOKED2 = Struct(
     "interface_index" / Default(uint32, 0),
     "arphrd_type" / Default(uint16, 1) * "Linux's ARPHRD_ value of the device; 772 is loopback",
     "packet_type" / Default(Symbols(uint8, PACKET_TYPES), 0),
-    "address_length" / Default(uint8, 6) * "bytes of the address that count",
+    "address_length" / Default(uint8, 6) * "number of valid bytes of the address",
     "address" / Default(Bytes(8), bytes(8)) * "of the sender",
     "payload" / _behind(this.protocol, TAGS),
     "trailer" / rest(),

@@ -72,9 +72,9 @@ def _header(order: Order) -> Struct:
     return Struct(
         "major_version" / Const(order.uint16, 2),
         "minor_version" / Default(order.uint16, 4),
-        "reserved1" / Default(order.int32, 0) * "was the offset of the time zone in seconds",
-        "reserved2" / Default(order.uint32, 0) * "was the accuracy of timestamps",
-        "snap_length" / Default(order.uint32, MAXIMUM_SNAP_LENGTH) * "bytes kept of a packet at most",
+        "reserved1" / Default(order.int32, 0) * "formerly the offset of the time zone in seconds",
+        "reserved2" / Default(order.uint32, 0) * "formerly the accuracy of timestamps",
+        "snap_length" / Default(order.uint32, MAXIMUM_SNAP_LENGTH) * "maximal number of bytes stored of a packet",
         "link"
         / Bits(
             order.uint32,

@@ -139,8 +139,8 @@ STATISTICS_OPTIONS = SymbolTable(
 
 RESOLUTION = Bits(
     uint8,
-    "binary" / Bit(1) * "whether the unit is a power of 2, else of 10",
-    "exponent" / Bit(7) * "the unit is base to the power of minus this, in seconds",
+    "binary" / Bit(1) * "whether the base of the unit is 2; otherwise 10",
+    "exponent" / Bit(7) * "the unit is the base to the power of minus this number, in seconds",
     order="msb",
 )
 
@@ -180,7 +180,7 @@ def _interface(order: Order) -> Struct:
     return Struct(
         "link_type" / Symbols(order.uint16, LINK_TYPES),
         "reserved" / Default(order.uint16, 0),
-        "snap_length" / Default(order.uint32, 0) * "bytes kept of a packet at most; 0: no limit",
+        "snap_length" / Default(order.uint32, 0) * "maximal number of bytes stored of a packet; 0: no limit",
         "options" / _options(order, INTERFACE_OPTIONS, values),
         name="InterfaceDescription",
     )
@@ -210,7 +210,7 @@ def _block(order: Order, data: Node) -> Struct:
         ),
         SIMPLE_PACKET: Struct(
             "original_length" / Length(order.uint32, of="data", clip=True, exceeds=True) * "bytes on the wire",
-            "data" / data * "at most the snap length of the section's first interface; padding may be part of it then",
+            "data" / data * "at most the snap length of the section's first interface; it may then include padding",
             "padding" / Default(IfMore(Padding(-this.original_length % 4)), b""),
             name="SimplePacket",
         ),

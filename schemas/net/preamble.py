@@ -85,7 +85,7 @@ CONTENT = SymbolTable("tls_content_type", TLS_CONTENT)
 VERSIONS = SymbolTable("tls_version", TLS_VERSIONS)
 TLS_RECORD = Struct(
     "content_type" / Symbols(uint8, CONTENT),
-    "version" / Symbols(uint16, VERSIONS) * "of the record; a ClientHello says 1.0 or 1.2 whatever it offers",
+    "version" / Symbols(uint16, VERSIONS) * "of the record; a ClientHello has 1.0 or 1.2 whichever version it offers",
     "length" / Length(uint16) * "bytes after this field",
     "fragment" / rest(),
     name="TlsRecord",

@@ -12,7 +12,7 @@ OFFSET = Bits(
     uint8,
     "data_offset" / Bit(4) * "32-bit words of the header",
     "reserved" / Bit(3),
-    "ae" / Bit(1) * "accurate ECN; was NS",
+    "ae" / Bit(1) * "accurate ECN; formerly NS",
     order="msb",
 )
 

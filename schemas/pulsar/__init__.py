@@ -19,7 +19,7 @@ PROTOCOL = Protocol(
     name="pulsar",
     title="Apache Pulsar binary protocol, protocol versions 0 to 21",
     layouts={
-        "frame": Layout(frame.FRAME, "a command, with an entry behind SEND and MESSAGE", SPECIFICATION, notes.FRAME),
+        "frame": Layout(frame.FRAME, "a command; after SEND and MESSAGE also an entry", SPECIFICATION, notes.FRAME),
         "entry": Layout(
             frame.ENTRY, "an entry as a broker stores it: checksum, metadata, payload", SPECIFICATION, notes.ENTRY
         ),
@@ -29,7 +29,9 @@ PROTOCOL = Protocol(
         "command": Layout(frame.COMMAND, "a command without its frame", "PulsarApi.proto, BaseCommand", notes.COMMAND),
         "message_metadata": Layout(frame.MESSAGE_METADATA, "metadata of an entry", "PulsarApi.proto"),
         "single_message_metadata": Layout(frame.SINGLE_METADATA, "metadata of a message in a batch", "PulsarApi.proto"),
-        "broker_entry_metadata": Layout(frame.BROKER_METADATA, "what the broker adds to an entry", "PulsarApi.proto"),
+        "broker_entry_metadata": Layout(
+            frame.BROKER_METADATA, "metadata that the broker adds to an entry", "PulsarApi.proto"
+        ),
     },
     client="frame",
     server="frame",

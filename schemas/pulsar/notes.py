@@ -10,7 +10,7 @@ CPP = "apache/pulsar-client-cpp 4.2.0"
 FRAME = (
     Note(
         "the largest frame is max_message_size of CONNECTED (by default 5 MiB) plus 10 KiB; Java accepts a total_size "
-        "of 4 bytes less, Go exactly this size, C++, Rust and DotPulsar have no limit",
+        "of up to 4 bytes less, Go of up to exactly this size; C++, Rust and DotPulsar have no limit",
         "apache/pulsar PulsarDecoder.java, Commands.java",
     ),
     Note("only SEND and MESSAGE have an entry; Go and pulsar-rs would read one after any type", "client sources"),

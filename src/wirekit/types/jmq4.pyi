@@ -481,7 +481,7 @@ class _FrameOpened_payload3(Fields):
     app: str | None
 
 class Header(Fields):
-    """what a frame begins with"""
+    """the header of a frame"""
 
     length: int
     magic: int

@@ -564,7 +564,7 @@ class _FrameOpened_payload3(Fields):
     app: str | None
 
 class Header(Fields):
-    """what a frame begins with"""
+    """the header of a frame"""
 
     length: int
     magic: int
@@ -624,13 +624,13 @@ class Batch(Fields):
     messages: list[_FrameOpened_payload_data_messages_body_messages]
 
 class ClientAddress(Fields):
-    """port and address, what client_ip begins with for IPv4"""
+    """port and address: the start of client_ip for IPv4"""
 
     port: int
     address: bytes
 
 class FrameUnsigned(Fields):
-    """repairs frames with strings of 128 to 255 bytes behind a one-byte length, which peers misread"""
+    """repairs frames with strings of 128 to 255 bytes after a one-byte length, which peers misread"""
 
     length: int
     magic: int

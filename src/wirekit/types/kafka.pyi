@@ -330,7 +330,7 @@ class _Request_body31(Fields):
     timeout: int
 
 class Response(Fields):
-    """a response; context api and version say of what"""
+    """a response; the context api and version selects its body"""
 
     size: int
     correlation_id: int
@@ -1375,7 +1375,7 @@ class Message(Fields):
     value: bytes | _Opened[MessageSet] | None
 
 class LogEntry(Fields):
-    """a message with its offset, as message sets and segments hold it"""
+    """a message with its offset, as in message sets and segments"""
 
     offset: int
     message_size: int
@@ -1499,7 +1499,7 @@ class ConsumerOffsetsGroupValue(Fields):
     members: list[_ConsumerOffsets_value_members] | None
 
 class ConsumerSubscription(Fields):
-    """what a consumer says when it joins a group"""
+    """the subscription that a consumer sends when it joins a group"""
 
     version: int
     topics: list[str]
@@ -1507,7 +1507,7 @@ class ConsumerSubscription(Fields):
     tail: bytes | None
 
 class ConsumerAssignment(Fields):
-    """what a consumer's leader assigns to a member"""
+    """the partitions that the leader of a group assigns to a member"""
 
     version: int
     topic_partitions: list[_ConsumerAssignment_topic_partitions]

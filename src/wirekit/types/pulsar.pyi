@@ -14,7 +14,7 @@ class _Opened(Fields, Generic[_Content]):
     content: _Content
 
 class Frame(Fields):
-    """a command, with an entry behind SEND and MESSAGE"""
+    """a command; after SEND and MESSAGE also an entry"""
 
     total_size: int
     command_size: int

@@ -163,23 +163,33 @@ class Walk:
 
     def after(self, data: bytes, position: int, end: int) -> int | None:
         """Where the next record begins, as the length of this one tells; None where it does not, or beyond the end."""
-        if not isinstance(self.element, Struct):
+        element = self.element.settled(self.scope)
+        if not isinstance(element, Struct):
             return None
         reader = Reader(Session(self.key, self.allowance.limits), data, position, end)
-        scope = self.scope.inner()
-        lengths = [(at, *told) for at, told in self.element.lengths.items() if told[0].bounds]
-        for index, (name, node) in enumerate(self.element.members):
+        scope, around = self.scope.inner(), list[tuple[int, int, int]]()  # the last member that a length covers
+        lengths = [(at, *told) for at, told in element.lengths.items() if told[0].bounds]
+        for index, (name, node) in enumerate(element.members):
             for place, length, first, last in lengths:
-                number = scope[self.element.members[place][0]] if place < index else None
-                if number is not None and index == first and last == len(self.element.members) - 1:
+                number = scope[element.members[place][0]] if place < index else None
+                if number is not None and index == first and last == len(element.members) - 1:
                     if length.zero_is_rest and number == 0:
                         return end
                     behind = int(reader.position + number - length.add)
                     return behind if behind <= end else end if length.clip else None
+                if number is not None and index == first <= last and not (length.zero_is_rest and number == 0):
+                    stop = int(reader.position + number - length.add)
+                    if stop > reader.limit and not length.clip:
+                        return None
+                    stop = min(stop, reader.limit)
+                    around.append((last, stop, reader.limit))
+                    reader.limit = stop
             try:
                 scope[name] = node._parse(reader, scope, "")
             except WireError:
                 return None
+            while around and around[-1][0] == index:  # bytes left over in a length are a gap
+                _, reader.position, reader.limit = around.pop()
         return None
 
 

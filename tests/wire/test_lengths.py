@@ -131,6 +131,19 @@ def test_a_frame_may_have_numbers_between_its_length_and_what_that_covers() -> N
         ]
 
 
+def test_a_length_inside_another_one_is_read_within_its_bytes() -> None:
+    node = Struct("outer" / Length(uint8, "inner"), "inner" / Length(uint8, "data"), "data" / rest())
+    with own(node) as key:
+        data = bytes.fromhex("03 01 ffff 61  01 00  00 0561")
+        assert [(frame.consumed, frame.error is None) for frame in wirekit.frames(key, data)][:2] == [
+            (5, True),
+            (2, True),
+        ]
+        *_, last = wirekit.frames(key, data)
+        assert (last.offset, last.error and last.error.path) == (7, "inner")
+        agree(key, data, {})
+
+
 def test_an_error_that_a_length_contains_hides_nothing_behind_it() -> None:
     with own(PARTS) as key:
         for data, errors in ((GOOD * 3, 0), (GOOD + LONG + GOOD, 1), (LONG + GOOD + CUT, 2), (LONG * 3, 3)):

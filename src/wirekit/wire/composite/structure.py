@@ -244,7 +244,7 @@ class Struct(Node):
             Misuse: if no length covers the rest of the structure, except for fields of a fixed size at its end.
         """
         context[BEGIN] = begin = reader.position
-        scope = context.inner()
+        scope, around = context.inner(), list[tuple[int, int, int]]()  # last member, end and limit around each length
         for index, (name, node) in enumerate(self.members):
             reader.session.path.append(name)
             try:
@@ -253,11 +253,20 @@ class Struct(Node):
                 return None
             scope[name] = value
             reader.session.path.pop()
+            while around and around[-1][0] == index:
+                _, end, reader.limit = around.pop()
+                if end > reader.limit:
+                    return None
+                reader.position = end
             length, first, last = self.lengths.get(index, (None, 0, 0))
             if length is not None:
                 others = [_fixed_size(node) for _, node in self.members[index + 1 : first] + self.members[last + 1 :]]
                 if None not in others:
                     return int(reader.position - begin + value - length.add + sum(filter(None, others)))
+                if length.bounds and not length.zero_is_rest and first == index + 1 <= last:
+                    end = int(reader.position + value - length.add)
+                    around.append((last, end, reader.limit))
+                    reader.limit = min(end, reader.limit)
         raise Misuse(f"{self.record.__name__} has no length that covers all fields after it")
 
     def overruns(self, reader: Reader, context: Scope) -> bool:

@@ -26,7 +26,7 @@ _FIELD = re.compile(r"\{(\w+)([?!]?)\}")
 
 def shown(program: Program) -> str:
     """The steps of a program, the columns, and the protobuf messages."""
-    show = _Show(program)
+    show = Show(program)
     lines = [*show.body(shortened(program)), "end of record", "", "columns:"]
     for column in program.columns:
         kind = column.dtype if column.kind == "number" else column.kind
@@ -42,10 +42,10 @@ def shown(program: Program) -> str:
 def shown_writing(program: WriteProgram) -> str:
     """The steps of a write program, and its columns."""
     columns = ", ".join(each.path or "(value)" for each in program.columns)
-    return "\n".join([*_Show(program).body(program.steps), "end of record", "", f"columns: {columns}"]) + "\n"
+    return "\n".join([*Show(program).body(program.steps), "end of record", "", f"columns: {columns}"]) + "\n"
 
 
-class _Show:
+class Show:
     def __init__(self, program: Program | WriteProgram) -> None:
         self.program = program
         self.names = {register: str(value) for value, register in program.constants.items()}
@@ -92,8 +92,8 @@ class _Show:
         is_register = any(name in fields_of(kind, use) for use in ("read", "written", "used"))
         return self.name(value) if is_register else self.value(value)
 
-    def text(self, step: Step) -> str:
-        """The line of a step, or its first one."""
+    def text(self, step: Step, pattern: str) -> str:
+        """A step by a pattern."""
 
         def part(match: re.Match[str]) -> str:
             for name, condition in _FIELD.findall(match[1]):
@@ -102,7 +102,7 @@ class _Show:
                     return ""
             return match[1]
 
-        text = _PART.sub(part, step.TEXT)
+        text = _PART.sub(part, pattern)
         return _FIELD.sub(lambda match: "" if match[2] else self.field(step, match[1]), text)
 
     def step(self, step: Step) -> Iterator[str]:
@@ -131,7 +131,7 @@ class _Show:
                 parts = " | ".join(f"{name(part)} << {shift}" for part, shift in step.parts)
                 yield f"store {self.value(step.number)} {parts}"
             case _:
-                yield self.text(step)
+                yield self.text(step, step.TEXT)
                 for number, body in enumerate(step.bodies()):
                     if number and (body or isinstance(step, steps.Try)):
                         yield "or else:" if isinstance(step, steps.Try) else "else:"

@@ -16,6 +16,7 @@ from wirekit.compiler.kernels.arrays import inner
 from wirekit.program import steps
 from wirekit.program.columns import Column, Repeated
 from wirekit.program.read import Program
+from wirekit.program.show import Show
 from wirekit.program.steps import Body, Fault, Step
 from wirekit.runtime import loop
 from wirekit.runtime import opcodes as op
@@ -75,20 +76,40 @@ END: Final = (f"put(reg, np.uint64({steps.EXTRA}), r{steps.EXTRA})", "return p")
 ROW, EXTRA = f"r{steps.ROW}", f"r{steps.EXTRA}"
 
 
-class _Renderer:
+PATTERNS: Final[Mapping[type[Step], str]] = {
+    steps.Mark: "{to} = p",
+    steps.Seek: "p = {at} + {by}",
+    steps.Refuse: "if {left} {symbol} {right}: {fault}",
+    steps.Fit: "if {count} > ({limit} - p) // {least}: {fault}",
+    steps.Slice: "[{length} = max({limit} - p, 0)\n]{start} = p\np += {length}",
+    steps.Gap: f"{EXTRA} += {{size}}",
+    steps.Bound: (
+        "{limit} = p + {size} - {less}\nif [{rest?}{size} != 0 and ]({limit} > {outer} or {limit} < p): "
+        "[{fault}][{fault!}{limit} = {outer} if {limit} > p else p][{rest?}\nif {size} == 0: {limit} = {outer}]"
+        f"[{{record?}}\nput(reg, np.uint64({steps.AFTER}), {{limit}})]"
+    ),
+    steps.Close: (
+        f"limit = [{{unless!}}{{limit}}][{{limit}} if {{unless}} != 0 else p]\n{EXTRA} += limit - p\np = limit"
+    ),
+}
+"""The lines of steps, as ``program.show`` has patterns."""
+
+
+class _Renderer(Show):
     def __init__(self, program: Program, places: Mapping[int, int]) -> None:
+        super().__init__(program)
         self.reasons, self.places = program.reasons, places
         self.constants = {register: value for value, register in program.constants.items()}
 
-    def register(self, register: int) -> str:
+    def name(self, register: int) -> str:
         """The text of a register: a constant, or its variable."""
         return f"np.int64({self.constants[register]})" if register in self.constants else f"r{register}"
 
     def fail(self, fault: Fault) -> str:
         return f"return failed(reg, np.int64({fault_word(fault, self.reasons)}), p)"
 
-    def place(self, column: Column) -> str:
-        return f"np.int64({self.places[id(column)]})"
+    def value(self, value: Any) -> str:
+        return self.fail(value) if isinstance(value, Fault) else str(value)
 
     def emit(self, column: Column, value: str, present: str = "np.int64(1)") -> str:
         """Adds a number to a column."""
@@ -96,33 +117,33 @@ class _Renderer:
             values = f"get(t, np.uint64({self.places[id(column)] + op.VALUES}))"
             size = np.dtype(column.dtype).itemsize
             return f"put_{8 * size}({values}, {ROW} * {size}, {value})"
-        return f"add_number(t, {self.place(column)}, {ROW}, {value}, {present})"
+        return f"add_number(t, np.int64({self.places[id(column)]}), {ROW}, {value}, {present})"
 
     def copy(self, column: Column, start: str, length: str, present: str) -> str:
         """Adds bytes to a column."""
-        return f"add_bytes(t, {self.place(column)}, {ROW}, {start}, {length}, {present})"
+        return f"add_bytes(t, np.int64({self.places[id(column)]}), {ROW}, {start}, {length}, {present})"
 
     def present(self, register: int | None) -> str:
-        return "np.int64(1)" if register is None else self.register(register)
+        return "np.int64(1)" if register is None else self.name(register)
 
     def body(self, body: Body) -> Iterator[str]:
         """The lines of steps."""
         for step in folded(body, self.constants):
             yield from self.run(step) if isinstance(step, Run) else self.step(step)
 
-    def inside(self, head: str, body: Body) -> Iterator[str]:
+    def nested(self, head: str, body: Body) -> Iterator[str]:
         yield head
         yield from (f"    {line}" for line in (list(self.body(body)) or ["pass"]))
 
     def run(self, run: Run) -> Iterator[str]:
         if run.need is not None:
-            yield f"if {run.need.size} > {self.register(run.need.limit)} - p: {self.fail(run.need.fault)}"
+            yield f"if {run.need.size} > {self.name(run.need.limit)} - p: {self.fail(run.need.fault)}"
         for each in run.fields:
-            yield from self.field(each)
+            yield from self.loaded(each)
         yield from (f"r{to} = p + {offset}" for offset, to in run.marks)
         yield f"p += {run.size}"
 
-    def field(self, each: Field) -> Iterator[str]:
+    def loaded(self, each: Field) -> Iterator[str]:
         value = f"number(data, size, tail, p + {each.offset}, np.uint64({how(each.number)}))"
         if (each.shift, each.mask) != (0, ALL):
             value = f"np.int64(np.uint64({value}) >> np.uint64({each.shift}) & np.uint64({each.mask}))"
@@ -136,42 +157,28 @@ class _Renderer:
             yield self.emit(each.column, f"r{each.to}")
 
     def step(self, step: Step) -> Iterator[str]:
-        register = self.register
+        register = self.name
         match step:
             case steps.Let():
                 pattern = SYMBOLS.get(step.symbol, f"{{0}} {step.symbol} {{1}}")
                 yield f"r{step.to} = np.int64({pattern.format(register(step.left), register(step.right))})"
             case steps.Clear():
                 yield from (f"r{to} = np.int64({value})" for to, value in step.values.items())
-            case steps.Mark():
-                yield f"r{step.to} = p"
-            case steps.Seek():
-                yield f"p = {register(step.at)} + {step.by}"
             case steps.Test():
-                yield from self.inside(f"if {self.compared(step)}:", step.then)
+                yield from self.nested(f"if {self.compared(step)}:", step.then)
                 if step.otherwise:
-                    yield from self.inside("else:", step.otherwise)
-            case steps.Refuse():
-                yield f"if {self.compared(step)}: {self.fail(step.fault)}"
+                    yield from self.nested("else:", step.otherwise)
             case steps.OneOf():
                 ranges = (f"{low} <= {register(step.source)} <= {high}" for low, high in step.ranges)
                 yield f"if not ({' or '.join(ranges) or 'False'}): {self.fail(step.fault)}"
-            case steps.Fit():
-                room = f"({register(step.limit)} - p) // {step.least}"
-                yield f"if {register(step.count)} > {room}: {self.fail(step.fault)}"
-            case steps.Slice():
-                if step.limit is not None:
-                    yield f"r{step.length} = max({register(step.limit)} - p, 0)"
-                yield f"r{step.start} = p"
-                yield f"p += {register(step.length)}"
-            case steps.Gap():
-                yield f"{EXTRA} += {register(step.size)}"
             case steps.Emit():
                 yield self.emit(step.column, register(step.value), self.present(step.present))
             case steps.Copy():
                 yield self.copy(step.column, register(step.start), register(step.length), self.present(step.present))
             case steps.IsText(encoding="utf-8"):
                 yield f"r{step.to} = np.int64(is_utf8(b, {register(step.start)}, {register(step.length)}))"
+            case _ if type(step) in PATTERNS:
+                yield from self.text(step, PATTERNS[type(step)]).split("\n")
             case _:
                 yield from self.more(step)
 
@@ -179,64 +186,41 @@ class _Renderer:
         match step:
             case steps.Switch():
                 yield from self.switch(step)
-            case steps.Bound():
-                yield from self.bound(step)
-            case steps.Close():
-                limit = self.register(step.limit)
-                if step.unless is not None:
-                    limit = f"({limit} if {self.register(step.unless)} != 0 else p)"
-                yield f"{EXTRA} += {limit} - p"
-                yield f"p = {limit}"
             case steps.Prefixed():
                 yield from self.prefixed(step)
             case steps.Checksum(form=str()):
-                covered = f"{self.register(step.start)}, {self.register(step.end)}"
+                covered = f"{self.name(step.start)}, {self.name(step.end)}"
                 if step.algorithm == "internet":
-                    hole = "np.int64(-1)" if step.hole is None else self.register(step.hole)
+                    hole = "np.int64(-1)" if step.hole is None else self.name(step.hole)
                     value = f"internet(b, {covered}, {hole})"
                 else:
                     value = f"{step.algorithm}_at(data, {covered})"
-                stored = f"{self.register(step.stored)} & np.int64({step.mask})"
+                stored = f"{self.name(step.stored)} & np.int64({step.mask})"
                 yield f"r{step.to} = np.int64(np.int64({value}) == ({stored}))"
             case _:
                 raise NoKernel
 
-    def compared(self, step: steps.Test | steps.Refuse) -> str:
-        return f"{self.register(step.left)} {step.symbol} {self.register(step.right)}"
+    def compared(self, step: steps.Test) -> str:
+        return f"{self.name(step.left)} {step.symbol} {self.name(step.right)}"
 
     def switch(self, step: steps.Switch) -> Iterator[str]:
         word = "if"
         for rows, body in step.cases:
             conditions = (" and ".join(self.case(step.on, row)) for row in rows)
-            yield from self.inside(f"{word} {' or '.join(f'({each})' for each in conditions)}:", body)
+            yield from self.nested(f"{word} {' or '.join(f'({each})' for each in conditions)}:", body)
             word = "elif"
-        yield from self.inside("else:" if step.cases else "if True:", step.otherwise)
+        yield from self.nested("else:" if step.cases else "if True:", step.otherwise)
 
     def case(self, on: list[tuple[int, int | None]], row: tuple[int | None, ...]) -> Iterator[str]:
         for (value, present), wanted in zip(on, row, strict=True):
-            there = "" if present is None else f"{self.register(present)} != 0"
+            there = "" if present is None else f"{self.name(present)} != 0"
             if wanted is None:
                 yield f"not ({there or 'True'})"
             else:
-                yield " and ".join(filter(None, (there, f"{self.register(value)} == {wanted}")))
-
-    def bound(self, step: steps.Bound) -> Iterator[str]:
-        outer, size, limit = self.register(step.outer), self.register(step.size), f"r{step.limit}"
-        yield f"{limit} = p + {size} - {step.less}"
-        wrong = f"{limit} > {outer} or {limit} < p"
-        if step.rest:
-            wrong = f"{size} != 0 and ({wrong})"
-        if step.fault is not None:
-            yield f"if {wrong}: {self.fail(step.fault)}"
-        else:
-            yield f"if {wrong}: {limit} = {outer} if {limit} > p else p"
-        if step.rest:
-            yield f"if {size} == 0: {limit} = {outer}"
-        if step.record:
-            yield f"put(reg, np.uint64({steps.AFTER}), {limit})"
+                yield " and ".join(filter(None, (there, f"{self.name(value)} == {wanted}")))
 
     def prefixed(self, step: steps.Prefixed) -> Iterator[str]:
-        limit, length = self.register(step.limit), f"r{step.length}"
+        limit, length = self.name(step.limit), f"r{step.length}"
         present = f"r{step.start}_there" if step.present is None else f"r{step.present}"
         yield f"if {step.number.size} > {limit} - p: {self.fail(step.need)}"
         yield f"{length} = number(data, size, tail, p, np.uint64({how(step.number)}))"

@@ -33,14 +33,14 @@ class _Omitted:
 
 
 def example(key: str, *, context: Mapping[str, Any] | None = None) -> Any:
-    """A small valid value in the JSON form, which ``encode`` takes: one element a list, zeros, short texts.
+    """A small valid value in the JSON form, which ``encode`` accepts: lists of one element, zeros, short texts.
 
     Args:
         key: a schema key, or a protocol's name for a frame of its client stream.
         context: as for ``decode``.
 
     Raises:
-        Misuse: for a key that does not exist, and where no such value is valid; ``wirekit.strategies`` finds others.
+        Misuse: for a key that does not exist, or if no small value is valid; ``wirekit.strategies`` finds larger ones.
 
     >>> import wirekit
     >>> value = wirekit.example("kafka.heartbeat.request.v0")

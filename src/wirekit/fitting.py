@@ -1,4 +1,4 @@
-"""Answers that are cheaper than decoding: whether bytes fit a layout, and single values of them.
+"""Checks that are cheaper than decoding: whether bytes fit a layout, and single values in them.
 
 Recognition, search and dialogues need them for every frame.
 """
@@ -94,7 +94,7 @@ def begins(data: bytes, key: str, size: int, *, context: Mapping[str, Any] | Non
 def begins_unverified(data: bytes, key: str, size: int) -> bool | None:
     """Like ``begins``, without verifying checksums and decompressing data.
 
-    None where text is not in order, so that only ``decode`` can tell how the rest fits.
+    None if text is invalid, because only ``decode`` can tell whether the other bytes fit.
     """
     try:
         return _begins(rows_module().Unverified, data, key, size, None)
@@ -103,7 +103,7 @@ def begins_unverified(data: bytes, key: str, size: int) -> bool | None:
 
 
 def fits_unverified(data: bytes, key: str, limits: Limits | None = None) -> bool | None:
-    """Whether ``decode`` finds no error and no gap in bytes, besides what is compressed; None if only it can tell."""
+    """Whether ``decode`` finds no error and no gap outside of compressed data; None if only ``decode`` can tell."""
     if not is_generated(None, key, decoded_times, DECODERS) and len(data) < WORTH_COMPILING:
         return None
     try:
@@ -144,7 +144,7 @@ def clean_value(data: bytes, key: str, *, context: Mapping[str, Any] | None = No
 
 
 def fitting_value(data: bytes, key: str) -> Decoded | None:
-    """The result of ``decode`` for bytes that are one value without an error or gap, if with failed checks, or None."""
+    """The result of ``decode`` if the bytes are one value without an error or gap, else None; checks may fail."""
     schema = registry[key]
     decoded = by_rows(schema, data, 0, {}, schema.limits) if is_generated(None, key, decoded_times, DECODERS) else None
     if decoded is None:
@@ -155,7 +155,7 @@ def fitting_value(data: bytes, key: str) -> Decoded | None:
 
 
 def overruns(frame: bytes, key: str) -> bool:
-    """Whether one of the lengths that a frame begins with leads beyond the bytes there are, so it cannot be clean."""
+    """Whether a length at the start of a frame exceeds the bytes, so that the frame cannot be clean."""
     schema = registry[key]
     if not isinstance(schema.node, Struct):
         return False

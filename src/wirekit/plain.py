@@ -26,11 +26,11 @@ def stored(value: Any, named: Mapping[str, type] | None = None) -> Any:
     """A value as JSON data.
 
     Args:
-        value: what to store; subclasses of numbers, text and lists are read back as the plain types.
-        named: named tuples that may be in it, by the names that the data calls them.
+        value: the value; subclasses of numbers, text and lists are restored as the plain types.
+        named: the named tuple types that may occur in it, by their names in the data.
 
     Raises:
-        Misuse: it holds something else.
+        Misuse: the value contains another type.
 
     >>> restored(stored({("a", 1): {b"x"}})) == {("a", 1): {b"x"}}
     True
@@ -52,7 +52,7 @@ def restored(data: Any, named: Mapping[str, type] | None = None) -> Any:
 
 
 def like(example: Any, value: Any) -> Any:
-    """A value that was read, if it has the type of an example; None goes with every type.
+    """A restored value, if it has the type of an example; None is accepted for every type.
 
     Raises:
         TypeError: it has another type.

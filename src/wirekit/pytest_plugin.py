@@ -1,12 +1,12 @@
-"""A pytest plugin for tests of an own codec: cases of a layout as parameters, and profiles.
+"""A pytest plugin for tests of your own codec: cases of a layout as parameters, and profiles.
 
 It is loaded by ``pytest_plugins = ["wirekit.pytest_plugin"]`` in a ``conftest.py``, or by ``-p wirekit.pytest_plugin``.
-Nothing of wirekit but this module is imported before a test asks for cases.
+No other module of wirekit is imported before a test requests cases.
 
 - ``@pytest.mark.wirekit_cases(key, count=..., seed=..., context=..., kinds=...)`` gives a test the argument ``case``, a
-  ``wirekit.fuzz.Case``, for each of some sound and damaged inputs.
-- ``@pytest.mark.exhaustive`` is for tests that run in the exhaustive profile alone.
-- ``--wirekit-profile quick|exhaustive`` sets the profile of ``wirekit.testing``; ``WIREKIT_PROFILE`` does so, too.
+  ``wirekit.fuzz.Case``, for each of a number of sound and damaged inputs.
+- ``@pytest.mark.exhaustive`` marks tests that run only in the exhaustive profile.
+- ``--wirekit-profile quick|exhaustive``, or the variable ``WIREKIT_PROFILE``, sets the profile of ``wirekit.testing``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declares the markers, and tells ``wirekit.testing`` the profile."""
+    """Declares the markers, and sets the profile of ``wirekit.testing``."""
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
     config.stash[_before] = os.environ.get(PROFILE)
@@ -50,7 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Leaves the environment as it was."""
+    """Restores the environment."""
     before = config.stash.get(_before, None)
     if before is None:
         os.environ.pop(PROFILE, None)
@@ -59,12 +59,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 def pytest_report_header() -> str:
-    """Names the profile."""
+    """The line of the report with the profile."""
     return f"wirekit: profile {_profile()}"
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Gives a marked test its cases."""
+    """Passes a marked test its cases."""
     marker = metafunc.definition.get_closest_marker("wirekit_cases")
     if marker is None:
         return

@@ -68,7 +68,7 @@ def is_remote(name: str | os.PathLike[str]) -> bool:
 
 
 def local(name: str | os.PathLike[str]) -> str:
-    """A path as it is, and that of a ``file://`` URI.
+    """The path of a ``file://`` URI; a path is returned unchanged.
 
     >>> local("file:///tmp/a%20b.pcap"), local("a%20b.pcap")
     ('/tmp/a b.pcap', 'a%20b.pcap')
@@ -121,7 +121,7 @@ def place_of(uri: str) -> Place:
 
 
 def _settings() -> dict[str, str]:
-    """The environment variables for object stores; a change of them needs a new file system."""
+    """The values of the environment variables for object stores; if they change, a new file system is needed."""
     return {
         name: value for name, value in os.environ.items() if name.startswith(("AWS_", "AZURE_", "GOOGLE_", "STORAGE_"))
     }
@@ -159,7 +159,7 @@ def _s3(fs: Any, bucket: str, settings: Mapping[str, str]) -> Any:
 
 @contextmanager
 def failures(uri: str) -> Iterator[None]:
-    """Says in one line what failed at an object store, with the URI."""
+    """Converts errors of an object store to one line with the URI."""
     try:
         yield
     except OSError as error:
@@ -214,7 +214,7 @@ def in_parallel(function: Callable[[str], Result], names: Iterable[str]) -> list
 
 
 def objects(uri: str) -> list[Status]:
-    """The object of a URI, those that match it as a glob, or all those under it, in the order of their names.
+    """The object of a URI, the objects that match a glob, or all objects under a prefix, in the order of their names.
 
     Raises:
         Misuse: nothing matches the glob.
@@ -256,7 +256,7 @@ def _matcher(pattern: str) -> re.Pattern[str]:
 
 
 def open_binary(name: str | os.PathLike[str]) -> BufferedReader:
-    """Opens a file for reading: of an object store by ranges, ahead of a reader that reads in order.
+    """Opens a file for reading; an object of a store is read by ranges, ahead of a reader that reads in order.
 
     Raises:
         OSError: it does not exist, or cannot be reached.
@@ -273,12 +273,12 @@ def open_binary(name: str | os.PathLike[str]) -> BufferedReader:
 class RangedFile(io.RawIOBase):
     """An object that is read by ranges of ``CHUNK`` bytes, of which at most ``HELD`` are in memory.
 
-    A reader that goes on where it has read to finds the next chunks under way already, several at once.
+    While a reader reads in order, the next chunks are requested in advance, several at once.
 
     Args:
-        name: what errors call it.
-        file: a ``pyarrow.NativeFile``, which reads any range from any thread; closed with this.
-        size: bytes.
+        name: its name in errors.
+        file: a ``pyarrow.NativeFile``, which reads any range from any thread; it is closed with this object.
+        size: size in bytes.
     """
 
     def __init__(self, name: str, file: Any, size: int) -> None:

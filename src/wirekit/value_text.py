@@ -1,4 +1,4 @@
-"""Values as JSON text: ``wirekit.values.json_text`` of ``to_json`` of them, without making the plain data first.
+"""Values as JSON text: the result of ``json_text(to_json(value))``, without creating the plain data first.
 
 Each type of value has a function that gives its text; a record type gets one when its first record is written.
 """
@@ -69,7 +69,7 @@ def _of_float(value: float) -> str:
 
 
 def _of_record(kind: type[Record]) -> _Text:
-    """The function for records of a type of which all fields are set, unless decoding did not reach them."""
+    """The function for records of a type whose fields are all set, except those that decoding did not reach."""
     names = kind._fields
     if not names or any(map(iskeyword, names)):
         return _by_data
@@ -95,7 +95,7 @@ def _of_record(kind: type[Record]) -> _Text:
 
 
 def _of_sparse_record(kind: type[Record]) -> _Text:
-    """The function for records that show the fields which are present."""
+    """The function for sparse records, which show only the present fields."""
     beginnings = {name: f"{encode_basestring(name)}: " for name in kind._fields}
     place = {name: number for number, name in enumerate(kind._fields)}.__getitem__
 

@@ -1,15 +1,15 @@
-"""Compression codecs by name: one call in, one call out, never more memory than a limit grants.
+"""Compression codecs by name: each call decompresses or compresses a whole byte string, within limits.
 
 Rules of this package:
 
-- The compressed bytes are hostile. A size that they announce is held against the limits, and against what the format
-  can yield from so few bytes, before anything of that size is allocated. Without one, decompression goes in steps.
-- Every byte of the input belongs to the format: data after the end of a stream is an error, not ignored.
-- Damage is ``Wrong`` in the library's words, missing bytes are ``Short`` where the framing says how many are missing
-  and ``Wrong`` where it does not, too much is ``Limit``. Nothing else is raised for any bytes.
-- The framings around the codecs (xerial blocks, snappy chunks, zstd blocks, zip headers) are taken apart here by hand;
-  they are parts of codecs, not of a protocol. Layouts of protocols must not come in here.
-- Libraries are imported by the codec that needs them.
+- The compressed bytes are hostile. An announced size is compared with the limits, and with the maximum that the format
+  can yield from the input, before memory is allocated. Without an announced size, decompression proceeds in steps.
+- Every byte of the input must belong to the format: data after the end of a stream is an error.
+- Damage is ``Wrong``, with the text of the library. Missing bytes are ``Short`` if the framing gives their number, else
+  ``Wrong``. An exceeded limit is ``Limit``. No bytes cause any other exception.
+- This package parses the framings of the codecs by hand (xerial blocks, snappy chunks, zstd blocks, zip headers),
+  because they are parts of codecs. Layouts of protocols do not belong here.
+- Each codec imports its library when it is first used.
 """
 
 from __future__ import annotations

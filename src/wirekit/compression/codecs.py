@@ -1,4 +1,4 @@
-"""Codecs by name: one call in, one call out."""
+"""Codecs by name: decompress or compress a whole byte string."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ def decompress(
     offset: int = 0,
     source: int = 0,
 ) -> bytes:
-    """Decompress all of ``data``.
+    """Decompresses all of ``data``.
 
     Args:
         codec: a name that ``names()`` lists.
-        data: the compressed bytes, from the first to the last.
-        limits: how many bytes may come out.
-        size: how many bytes must come out, if the protocol says so. ``lz4-block`` can't be read without it, ``zlib``
-            without a final block ends there, ``none`` does not look at it.
+        data: the compressed bytes, all of them.
+        limits: limits on the size of the output.
+        size: the size of the output, if the protocol states it. ``lz4-block`` requires it, ``zlib`` without a final
+            block ends there, ``none`` ignores it.
         protocol: schema key, for errors.
         path: field that holds ``data``, for errors.
         offset: absolute offset of ``data[0]`` in ``source``, in bytes, for errors.
         source: 0 for the input itself, n for the n-th piece of decompressed data in it, for errors.
 
     Raises:
-        Wrong: damaged, followed by other bytes, or not of ``size`` bytes.
-        Short: cut off inside a part whose length is known.
-        Limit: ``decompressed_size`` or ``decompression_ratio`` passed, or a zstd frame asks for a window above 8 MiB.
-            ``actual`` is what the data announces, or, where it announces nothing, how far decompression went before it
-            was stopped.
-        Misuse: no such codec, no ``size`` where it is needed, or ``data`` is not contiguous bytes.
+        Wrong: the data is damaged, is followed by other bytes, or does not yield ``size`` bytes.
+        Short: the data is cut inside a part whose length is known.
+        Limit: ``decompressed_size`` or ``decompression_ratio`` is exceeded, or a zstd frame needs a window above 8 MiB.
+            ``actual`` is the size that the data announces or, without an announced size, the number of bytes that
+            were decompressed before the stop.
+        Misuse: the codec does not exist, ``size`` is missing but required, or ``data`` is not contiguous bytes.
 
     Example:
         >>> decompress("zlib", bytes.fromhex("789cca48cdc9c907000000ffff"), size=5)  # from Java: no final block
@@ -60,12 +60,13 @@ def decompress(
 
 
 def compress(codec: str, data: Buffer) -> bytes:
-    """Compress ``data`` as a writer of the format does. The same input gives the same output.
+    """Compresses ``data`` as a writer of the format does. The same input gives the same output.
 
-    The bytes need not equal those of another implementation, which is free to find other matches; the framing does.
+    The framing equals that of other implementations; the compressed bytes may differ, because an implementation may
+    find other matches.
 
     Raises:
-        Misuse: no such codec, or more bytes than the format can hold.
+        Misuse: the codec does not exist, or the format cannot hold so many bytes.
 
     Example:
         >>> compress("kafka-lz4-v0", b"").hex(), compress("kafka-lz4", b"").hex()
@@ -75,10 +76,10 @@ def compress(codec: str, data: Buffer) -> bytes:
 
 
 def codec(name: str) -> Codec:
-    """The codec called ``name``.
+    """The codec with a name.
 
     Raises:
-        Misuse: there is none; the text lists those there are.
+        Misuse: there is no such codec; the text lists the known ones.
 
     Example:
         >>> codec("zlib").description
@@ -88,12 +89,12 @@ def codec(name: str) -> Codec:
 
 
 def names() -> tuple[str, ...]:
-    """The known codecs, in the order they were registered."""
+    """The names of the known codecs, in the order of registration."""
     return tuple(_CODECS)
 
 
 def register(entry: Codec) -> None:
-    """Make a codec of another protocol known under its name.
+    """Registers a codec under its name, for layouts of other protocols.
 
     Raises:
         Misuse: the name is taken.

@@ -1,4 +1,4 @@
-"""gzip, zlib, zip: RFC 1952, RFC 1950 and PKWARE's APPNOTE, all around RFC 1951."""
+"""gzip, zlib, zip: RFC 1952, RFC 1950 and PKWARE's APPNOTE, which all contain RFC 1951 (deflate)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wirekit.errors import Short, Wrong
 
 
 class _Inflater:
-    """``zlib.decompressobj`` as such a stream."""
+    """``zlib.decompressobj`` with the interface ``Stream``."""
 
     def __init__(self, wbits: int) -> None:
         self._inner = zlib.decompressobj(wbits)

@@ -13,7 +13,7 @@ LZ4_BEST = 255
 
 
 def _lz4_frame(data: memoryview, start: int, output: Output) -> int:
-    """One frame, maybe a skippable one. Returns where it ends."""
+    """Decompresses one frame, or skips a skippable one; returns its end."""
     import lz4.frame
 
     if data[start : start + 4] == LZ4_MAGIC and integer(data, start + 4, 1) & 8:
@@ -75,7 +75,7 @@ def _kafka_lz4_v0_compress(data: Buffer) -> bytes:
 
 
 def lz4_header_checksum(descriptor: Buffer) -> int:
-    """The byte behind the descriptor of an LZ4 frame."""
+    """The checksum byte after the descriptor of an LZ4 frame."""
     import xxhash
 
     return xxhash.xxh32_intdigest(bytes(descriptor)) >> 8 & 0xFF

@@ -22,9 +22,9 @@ class Decompression:
     """The limits on the output of one call of ``decompress``.
 
     Attributes:
-        size: most bytes of output.
-        ratio: most bytes of output for each byte of input.
-        ratio_floor: output of so many bytes or fewer is never held against ``ratio``: small data may shrink a lot.
+        size: the maximal size of the output in bytes.
+        ratio: the maximal number of output bytes per input byte.
+        ratio_floor: ``ratio`` does not apply to outputs up to this size, because small data may compress very well.
     """
 
     size: int = 256 * MIB
@@ -40,11 +40,11 @@ DEFAULT = Decompression()
 
 
 class Output:
-    """Takes what a codec produces, and refuses it as soon as a limit or the expected size is passed.
+    """Collects the output of a codec, and refuses it as soon as it exceeds a limit or the expected size.
 
     Attributes:
-        expected: bytes that must come out in the end, or None if the caller does not know.
-        produced: bytes that came out so far.
+        expected: the final size of the output in bytes; None if it is unknown.
+        produced: the number of bytes so far.
     """
 
     __slots__ = ("_buffer", "_ceiling", "_compressed", "_first", "_limits", "expected", "produced")
@@ -64,15 +64,15 @@ class Output:
                 raise self._limit(expected)
 
     def announce(self, size: int, most: int | None = None) -> None:
-        """Say, before allocating, that the data claims to yield ``size`` bytes more.
+        """Checks, before memory is allocated, whether ``size`` more bytes are allowed.
 
         Args:
-            size: bytes claimed.
-            most: bytes that the format can yield at the very best from the input at hand, if that is known.
+            size: the announced number of bytes.
+            most: the maximal number of bytes that the format can yield from the input, if known.
 
         Raises:
-            Limit: so much is not allowed.
-            Wrong: it is more than the caller expects, or more than the format can yield.
+            Limit: the size exceeds a limit.
+            Wrong: the size exceeds the expected size, or ``most``.
         """
         self._check(self.produced + size)
         if most is not None and size > most:
@@ -84,7 +84,7 @@ class Output:
         return min(STEP, ceiling - self.produced + 1)
 
     def add(self, piece: bytes) -> None:
-        """Take decompressed bytes. Raises what ``announce`` raises."""
+        """Adds decompressed bytes; raises the errors of ``announce``."""
         if not piece:
             return
         total = self.produced + len(piece)
@@ -100,7 +100,7 @@ class Output:
         self.produced = total
 
     def result(self) -> bytes:
-        """All bytes taken. Raises ``Wrong`` if they are not as many as expected."""
+        """All collected bytes; raises ``Wrong`` if their number is not the expected one."""
         if self.expected is not None and self.produced != self.expected:
             raise Wrong(f"{self.expected} bytes of decompressed data", f"{self.produced}")
         return self._first if self._buffer is None else self._buffer.getvalue()
@@ -122,11 +122,11 @@ class Codec:
     """One compression format.
 
     Attributes:
-        name: what layouts call it.
-        decompress: reads all of a buffer into an ``Output``; for any bytes it raises only ``wirekit.errors.WireError``,
-            with offsets that count from the start of the buffer.
-        compress: the bytes that a writer of this format would send. The same input gives the same output.
-        description: format and source in a few words.
+        name: its name in layouts.
+        decompress: decompresses a whole buffer into an ``Output``. It raises only ``wirekit.errors.WireError``, with
+            offsets from the start of the buffer.
+        compress: compresses bytes as a writer of this format does. The same input gives the same output.
+        description: a short description of format and source.
     """
 
     name: str

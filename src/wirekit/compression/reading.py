@@ -11,7 +11,7 @@ View = TypeVar("View", bytes, memoryview)
 
 
 def take(data: View, start: int, size: int) -> View:
-    """``size`` bytes from ``start``, all of them."""
+    """Exactly ``size`` bytes from ``start``; Short if some are missing."""
     end = start + size
     if end > len(data):
         start = min(start, len(data))
@@ -42,10 +42,10 @@ class Stream(Protocol):
 
 
 def drain(stream: Stream, data: memoryview, start: int, output: Output) -> int | None:
-    """Decompress one stream from ``start`` on.
+    """Decompresses one stream from ``start`` on.
 
     Returns:
-        Where it ends in ``data``, or None if ``data`` ends first.
+        The end of the stream in ``data``, or None if ``data`` ends first.
     """
     # The libraries copy what they leave unread, so input is given in slices. They start small because a flood of tiny
     # streams would otherwise copy a large slice for each.

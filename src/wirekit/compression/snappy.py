@@ -17,7 +17,7 @@ def _snappy_decompress(data: memoryview, output: Output) -> None:
 
 
 def _snappy_block(block: memoryview, start: int, output: Output) -> None:
-    """One raw block, which stands at ``start`` of the input."""
+    """Decompresses one raw block, which begins at ``start`` of the input."""
     import cramjam
 
     try:
@@ -45,11 +45,11 @@ _XERIAL_BLOCK = 32 * KIB
 
 
 def xerial_blocks(data: View) -> Iterator[tuple[int, View]]:
-    """The blocks of snappy-java's stream, each with where it begins.
+    """The blocks of snappy-java's stream, each with its start.
 
     Raises:
         Wrong: for another magic, or a negative length.
-        Short: for a header or a block that is cut.
+        Short: for a cut header or block.
     """
     # SnappyInputStream: a header, then blocks behind a big-endian int32 length. A header may come again between blocks,
     # where streams were joined. The two version numbers are not looked at: some writers have them little-endian.
@@ -112,7 +112,7 @@ def _snappy_framed_decompress(data: memoryview, output: Output) -> None:
 
 
 def _snappy_chunk(kind: int, chunk: memoryview, start: int) -> bytes:
-    """The plain bytes of a chunk: behind their masked CRC-32C, compressed or not."""
+    """The plain bytes of a chunk, compressed or not, which follow their masked CRC-32C."""
     import crc32c
 
     if len(chunk) < 4:

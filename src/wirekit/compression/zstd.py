@@ -37,7 +37,7 @@ def _zstd_decompress(data: memoryview, output: Output) -> None:
 
 
 def _zstd_frame(engine: zstandard.ZstdDecompressor, data: memoryview, start: int, output: Output) -> int:
-    """One frame. Returns where it ends, which only its block headers tell; they also tell the most it can yield."""
+    """Decompresses one frame; returns its end. The block headers give the end and the maximal size of the output."""
     import zstandard
 
     head = data[start : start + 18]

@@ -23,7 +23,7 @@ BEGINNINGS = (
         Beginning(
             f"a TLS {name.replace('_', ' ')} record",
             tuple(bytes([content]) + version.to_bytes(2, "big") for version in TLS_VERSIONS),
-            advice="decrypt it first, or capture behind the TLS end point",
+            advice="decrypt it first, or capture after the TLS end point",
         )
         for content, name in TLS_CONTENT.items()
     ),

@@ -240,7 +240,7 @@ COMPRESSIONS = SymbolTable(
 """As implemented (Message.java:521-529)."""
 
 DOCUMENTED_COMPRESSIONS = SymbolTable("compression", {0: "SNAPPY", 1: "ZIP", 2: "ZLIB"})
-"""As the document says; means something only when the message is compressed."""
+"""Of the document; only meaningful if the message is compressed."""
 
 ADDRESS_TYPES = SymbolTable(
     "address_type",
@@ -252,7 +252,7 @@ ADDRESS_TYPES = SymbolTable(
 """As implemented (Serializer.java:177-179)."""
 
 DOCUMENTED_ADDRESS_TYPES = SymbolTable("address_type", {0: "IPV4", 1: "IPV6"})
-"""As the document says, which is the reverse."""
+"""Of the document, which has the reverse order."""
 
 CLIENT_TYPES = SymbolTable("client_type", {0: "JOYQUEUE", 1: "KAFKA", 2: "MQTT", 10: "OTHERS"})
 

@@ -84,7 +84,7 @@ def add_connection(string: String, *extra: Any) -> Struct:
 
 def add_connection_ack(string: String) -> Struct:
     """The answer to ADD_CONNECTION (AddConnectionResponseCodec.java:37-44)."""
-    return Struct("connection_id" / string, "notification" / string2 * "for a human", name="AddConnectionAck")
+    return Struct("connection_id" / string, "notification" / string2 * "text for people", name="AddConnectionAck")
 
 
 FETCH_HEALTH_ACK = Struct("point" / float64 * "score; JoyQueue always sends 0.0", name="FetchHealthAck")

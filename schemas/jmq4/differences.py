@@ -1,6 +1,6 @@
-"""Where the document and JoyQueue disagree, and what was made of what the document leaves open, each with its source.
+"""Where the document and JoyQueue disagree, and how both dialects resolve open points, each with its source.
 
-``wirekit schemas KEY`` shows those that concern a layout. Sources are below JoyQueue's network module, at ``a88914c5``.
+``wirekit schemas KEY`` shows the differences of a layout. Sources are below JoyQueue's network module, at ``a88914c5``.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from wirekit.registry import Layout, Note
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One of them.
+    """One difference.
 
     Attributes:
-        about: ``header``, ``message``, ``batch``, or a payload as its key says it.
-        field: what it is about, of that.
-        document: what the document says.
-        code: what JoyQueue does.
-        source: where, in JoyQueue's source.
-        both: whether both dialects do as JoyQueue does, because the document leaves it open or contradicts itself.
+        about: ``header``, ``message``, ``batch``, or the key of a payload.
+        field: the field or property of it.
+        document: the statement of the document.
+        code: the behaviour of JoyQueue.
+        source: the place in JoyQueue's source.
+        both: whether both dialects follow JoyQueue, because the document is silent or contradicts itself.
     """
 
     about: str
@@ -33,7 +33,7 @@ class Difference:
 
     @property
     def text(self) -> str:
-        """In words."""
+        """The difference as one sentence."""
         does = "both dialects" if self.both else "JoyQueue"
         return f"{self.field}: the document: {self.document}; {does}: {self.code}"
 
@@ -52,14 +52,14 @@ DIFFERENCES = (
         "header",
         "qos_level",
         "3, ACK_WRITE, is answered when the message is flushed to disk",
-        "2 is; 3 is answered when it is replicated",
+        "2 is answered then; 3 is answered when the message is replicated",
         "QosLevel.java:33-37",
     ),
     Difference(
         "header",
         "qos_level",
         "two bits for four values",
-        "a fifth, ALL (4), which these two bits make ONE_WAY (0)",
+        "a fifth value, ALL (4), which becomes ONE_WAY (0) in two bits",
         "JoyQueueHeaderCodec.java:75",
     ),
     Difference("message", "magic", "no such field", "0x1234", "Serializer.java:153-226"),
@@ -76,7 +76,11 @@ DIFFERENCES = (
         "message", "system_code.address_type", "0 IPv4, 1 IPv6", "1 IPv4, 0 anything else", "Serializer.java:177-179"
     ),
     Difference(
-        "batch", "length, count", "INT total length, ARRAY of messages", "neither", "BatchMessageSerializer.java:72-89"
+        "batch",
+        "length, count",
+        "INT total length, ARRAY of messages",
+        "neither field",
+        "BatchMessageSerializer.java:72-89",
     ),
     Difference("batch", "business_id", "BYTES", "a string with a one-byte length", "BatchMessageSerializer.java:72-89"),
     Difference(
@@ -112,7 +116,7 @@ DIFFERENCES = (
     Difference(
         "fetch_cluster.response",
         "concurrent consume",
-        "BOOLEAN that means something",
+        "a BOOLEAN with a meaning",
         "always 0, ignored by readers",
         "FetchClusterResponseCodec.java:111, 244",
     ),
@@ -176,7 +180,7 @@ DIFFERENCES = (
     Difference(
         "header",
         "identity, system_code",
-        "bits counted without saying from where",
+        "bits are counted from an unspecified end",
         "from the least significant one",
         "JoyQueueHeaderCodec.java:53-54, 75",
         both=True,
@@ -184,7 +188,7 @@ DIFFERENCES = (
     Difference(
         "header",
         "type",
-        "no command for status alone",
+        "no command that has only a status",
         "-128, BOOLEAN_ACK, without content",
         "BooleanAck.java:43-80",
         both=True,
@@ -204,7 +208,7 @@ DIFFERENCES = (
         "header",
         "type",
         "34 FETCH_ACK_INDEX and -34, without a layout",
-        "names only, and any payload is a gap; JoyQueue has no codec for them and closes the connection",
+        "only the names are known, and any payload is a gap; JoyQueue has no codec for them and closes the connection",
         "JoyQueueCommandType.java:63-64",
         both=True,
     ),
@@ -219,7 +223,7 @@ DIFFERENCES = (
     Difference(
         "message",
         "body_crc",
-        "silent on what it covers",
+        "does not specify the covered bytes",
         "CRC-32 of the body as it is sent",
         "Message.java:296-301",
         both=True,
@@ -227,7 +231,7 @@ DIFFERENCES = (
     Difference(
         "batch",
         "length",
-        "silent on what it counts",
+        "does not specify the counted bytes",
         "itself too, like every length here",
         "no code has one",
         both=True,
@@ -251,7 +255,7 @@ DIFFERENCES = (
     Difference(
         "fetch_cluster.response",
         "policies",
-        "no types for the flags that say whether there is one, nor for black lists",
+        "no types for presence flags and black lists",
         "BOOLEAN, ARRAY of STRING",
         "FetchClusterResponseCodec.java:80, 94, 262-279",
         both=True,
@@ -280,11 +284,11 @@ PARTS = {
     "fetch_topic_message.response": ("fetch_topic_message.response", "message"),
     "fetch_partition_message.response": ("fetch_partition_message.response", "message"),
 }
-"""What a layout is about besides itself."""
+"""Further parts that a layout contains."""
 
 
 def noted(layouts: Mapping[str, Layout]) -> dict[str, Layout]:
-    """The layouts with the notes that concern each; a frame has all but those of a batch, which is inside a body."""
+    """The layouts with their notes; a frame has all notes except those of a batch, which is inside a body."""
     return {name: Layout(x.node, x.description, x.source, tuple(_notes(name))) for name, x in layouts.items()}
 
 

@@ -56,7 +56,7 @@ def header(version: Node) -> tuple[Any, ...]:
         "type" / Symbols(int8, COMMANDS) * "answers are negative",
         "send_time" / Timestamp(int64) * "milliseconds since the epoch; an answer may repeat the request's",
         "status" / If(this.identity.direction == 1, Symbols(uint8, ERROR_CODES)),
-        "error" / If(this.identity.direction == 1, string2) * "for a human",
+        "error" / If(this.identity.direction == 1, string2) * "text for people",
     )
 
 
@@ -92,7 +92,7 @@ def joyqueue_frame_opened() -> Struct:
 
 
 def joyqueue_frame_unsigned() -> Struct:
-    """JoyQueue's frame with strings of up to 255 bytes behind a one-byte length."""
+    """JoyQueue's frame with strings of up to 255 bytes after a one-byte length."""
     return joyqueue_frame(string1_unsigned, message(string1_unsigned))
 
 

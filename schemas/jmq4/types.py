@@ -20,7 +20,7 @@ nullable_bytes = Bytes(int32, null=0)
 language = IfThenElse(
     context.old_languages, Symbols(uint8, OLD_LANGUAGES, closed=True), Symbols(uint8, LANGUAGES, closed=True)
 )
-"""Of a client; its numbers changed in 4.2.3, and ``context.old_languages`` says that they are the older ones."""
+"""Of a client; its numbers changed in 4.2.3, and ``context.old_languages`` selects the older ones."""
 
 
 def array(element: Node) -> Array:

@@ -65,7 +65,7 @@ def _api_layouts() -> Iterator[tuple[str, Layout]]:
 
 
 def _untimed_layouts() -> Iterator[tuple[str, Layout]]:
-    """Sets in which magic 1 stands in front of the layout of magic 0, and the frames that may hold them."""
+    """Sets with magic 1 before the layout of magic 0, and the frames that may contain them."""
     nodes: dict[str, Any] = {"message_set": messages.UNTIMED_MESSAGE_SET}
     for number in (0, 1):
         nodes[f"produce.request.v{number}"] = partial(frames.request, PRODUCE, number, UNTIMED_PRODUCED)
@@ -76,7 +76,7 @@ def _untimed_layouts() -> Iterator[tuple[str, Layout]]:
 
 
 def _of_messages() -> Iterator[str]:
-    """The layouts with message sets whose messages are sought behind a wrong size, and segments."""
+    """The layouts with message sets, in which messages are searched after a wrong size, and segments."""
     yield from ("request", "response", "message_set", "log_segment")
     for api, kind in ((PRODUCE, "request"), (FETCH, "response")):
         yield from (f"{api.name}.{kind}.v{number}" for number in range(len(api.versions)))

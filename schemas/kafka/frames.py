@@ -27,14 +27,14 @@ _FIXED: tuple[Any, ...] = (
 )
 _NAMED = "client_id" / If((this.api_key != CONTROLLED_SHUTDOWN.key) | (this.api_version != 0), nullable_string)
 
-REQUEST_HEADER = Struct(*_FIXED, name="RequestHeader", doc="what all requests begin with")
-CLIENT_HEADER = Struct(*_FIXED, _NAMED, name="ClientHeader", doc="what all requests begin with, and the client id")
+REQUEST_HEADER = Struct(*_FIXED, name="RequestHeader", doc="the header of all requests")
+CLIENT_HEADER = Struct(*_FIXED, _NAMED, name="ClientHeader", doc="the header of all requests, with the client id")
 
 RESPONSE_HEADER = Struct(
     "size" / int32,
     "correlation_id" / int32,
     name="ResponseHeader",
-    doc="what all responses begin with",
+    doc="the header of all responses",
 )
 
 SASL_TOKEN = Struct(

@@ -69,5 +69,5 @@ def nullable_array(element: Node) -> Array:
 
 
 def per_topic(partitions: Any, *fields: Any) -> Struct:
-    """A topic, and under ``partitions`` an array of these fields: what most requests and responses repeat."""
+    """A topic with an array ``partitions`` of these fields, as in most requests and responses."""
     return Struct("topic" / string, partitions / array_of(*fields))

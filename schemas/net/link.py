@@ -208,7 +208,7 @@ LAYOUTS = {
 
 
 def link_layer(link_type: Any) -> Node:
-    """A packet as a file holds it: opened when its link type is known and the bytes fit it, else as it stands."""
+    """A packet in a file: decoded if its link type is known and the bytes fit, otherwise plain bytes."""
     cases = {number: LAYOUTS[name] for number, name in LINKS.items()}
     return OrBytes(Switch(link_type, cases, default=rest()))
 

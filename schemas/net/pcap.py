@@ -32,7 +32,7 @@ from wirekit.wire import (
 )
 
 MAXIMUM_SNAP_LENGTH = 262144
-"""Bytes; what libpcap and Wireshark write where nothing else was asked for."""
+"""Bytes; the default of libpcap and Wireshark."""
 
 
 class Order(NamedTuple):

@@ -57,19 +57,19 @@ _ALWAYS = (
 def messages(
     buffer: Any, key: str = "kafka.message_set", *, limits: Limits | None = None
 ) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-    """The messages in a message set or log segment: compressed sets opened, offsets absolute, times as they hold.
+    """The messages in a message set or log segment: decompressed, with absolute offsets and effective timestamps.
 
     Args:
-        buffer: the bytes, or anything else that gives them by the buffer protocol.
+        buffer: the bytes, or an object with the buffer protocol.
         key: ``kafka.message_set`` or ``kafka.log_segment``.
-        limits: what the bytes may ask for; by default the protocol's.
+        limits: the limits; by default the protocol's.
 
     Returns:
-        A batch with a row a message: ``offset`` (null where it cannot be known: the wrapper's last message is damaged
-        or cut, or the sum exceeds 64 bits), ``timestamp`` (UTC, milliseconds; null for magic 0 and for none),
-        ``timestamp_type``, ``key``, ``value``, ``attributes``, ``codec`` (of the wrapper, for what was in one), ``crc``
-        and ``check`` (ok or bad: the worse of its own verdict and its wrapper's). And the errors, as
-        ``wirekit.compiler.columns.scan`` gives them.
+        Two batches. The first has a row per message: ``offset`` (null if unknown, because the last message of the
+        wrapper is damaged or cut, or the sum exceeds 64 bits), ``timestamp`` (UTC, milliseconds; null for magic 0 and
+        for none), ``timestamp_type``, ``key``, ``value``, ``attributes``, ``codec`` (that of the wrapper for a message
+        in one), ``crc`` and ``check`` (ok or bad: the worse of its own verdict and that of its wrapper). The second has
+        the errors, as from ``wirekit.compiler.columns.scan``.
 
     >>> import wirekit
     >>> message = {"offset": 5, "message": {"magic": 1, "timestamp": 1000, "value": "6869"}}
@@ -93,7 +93,7 @@ def produced(frames: Frames) -> pa.RecordBatch:
 def fetched(frames: Frames) -> pa.RecordBatch:
     """The messages of fetch responses.
 
-    A frame with an entry at the end of a set that is not cut, as its fields are all there, is for objects.
+    A frame is left to objects if the last entry of a set exceeds the set although all its fields are present.
     """
     place = "body.responses[].partition_responses[]"
     scope = Scope(frames, parse(place))
@@ -154,9 +154,9 @@ def _of_frames(frames: Frames, topics: str, partitions: str, *, offsets: bool) -
 def _unwrapped(
     frames: Frames, scope: Scope, held: dict[str, pa.Array], packed: NDArray[Any]
 ) -> tuple[dict[str, pa.Array], NDArray[Any]]:
-    """The messages with what wrappers hold in their place, and the codec of each; offsets and times as they hold.
+    """The messages, with wrappers replaced by their contents, and the codec of each; offsets and times are resolved.
 
-    A frame with anything in a wrapper that is not plainly usual is for objects.
+    A frame with anything unusual in a wrapper is left to objects.
     """
     limits = registry.protocol("kafka").limits
     magics, codecs = _filled(held["message.magic"]), _filled(held["message.attributes.codec"])
@@ -234,10 +234,11 @@ def _unwrapped(
 
 
 def _within_limits(frames: Frames, rows: NDArray[Any], opened: Mapping[int, Allowance]) -> None:
-    """Leaves frames to objects whose messages, of each the frame's row, may take more memory than there is room for.
+    """Leaves frames to objects if their messages may exceed the memory limit.
 
     Args:
-        opened: of frames with compressed messages, what is left when all are opened.
+        rows: the frame of each message.
+        opened: {frame with compressed messages: its allowance after their decompression}.
     """
     limits = registry.protocol("kafka").limits
     lengths = np.asarray(frames.batch.column("@length")).astype(np.int64)
@@ -249,7 +250,7 @@ def _within_limits(frames: Frames, rows: NDArray[Any], opened: Mapping[int, Allo
 
 
 def _filled(column: pa.Array, missing: int = 0) -> NDArray[Any]:
-    """A column's numbers as those of 64 bits."""
+    """The numbers of a column, as 64-bit integers."""
     column = column.fill_null(missing) if column.null_count else column
     return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.int64)
 
@@ -257,12 +258,12 @@ def _filled(column: pa.Array, missing: int = 0) -> NDArray[Any]:
 def pieces_of_file(path: str, wanted: Set[str] | None = None) -> Iterator[Piece]:
     """The pieces of ``reading.pieces_of_file``, with the messages of each piece in columns.
 
-    A piece in which something is not in order (a record that does not decode or decompress, bytes left over) is read
-    by the layout, one by one: errors have one source. So is one without a single good checksum.
+    An irregular piece (a record that does not decode or decompress, bytes left over) is read one message at a time by
+    the layout, so that all errors have one source. So is a piece without any good checksum.
 
     Args:
         path: the file.
-        wanted: columns of the batches; by default all. ``offset`` is always there.
+        wanted: the columns of the batches; by default all. ``offset`` is always included.
     """
     fields = None if wanted is None else [*_ALWAYS, *(f"message.{name}" for name in ("crc", "key", "value"))]
     if fields is not None and wanted is not None:
@@ -281,7 +282,7 @@ def pieces_of_file(path: str, wanted: Set[str] | None = None) -> Iterator[Piece]
 def _in_columns(
     segment: SegmentFile, data: memoryview, wanted: Set[str] | None, fields: Sequence[str] | None
 ) -> tuple[Piece, bool] | None:
-    """A window's messages in columns, and whether the segment goes on; None if it must be read one by one."""
+    """The messages of a window in columns, and whether the segment continues; None if objects must read it."""
     if data[: len(ZEROS)] == ZEROS:
         return None
     data, rows, errors = scanned(segment, data, fields)
@@ -306,7 +307,7 @@ def _in_columns(
 def scanned(
     segment: SegmentFile, window: memoryview, fields: Sequence[str] | None = None
 ) -> tuple[memoryview, pa.RecordBatch, pa.RecordBatch]:
-    """The messages of a window, with their wrappers: of so much of it as may be opened at once."""
+    """The messages of a window with their wrappers, for the part that may be decompressed at once."""
     while True:
         rows, errors = scan(SEGMENT, window, wrappers=True, fields=fields)
         total = errors.filter(pc.match_substring(errors["reason"], TOTAL))
@@ -317,7 +318,7 @@ def scanned(
 
 
 def _messages(rows: pa.RecordBatch, position: int | None = None, wanted: Set[str] | None = None) -> pa.RecordBatch:
-    """The messages of a scan with wrappers; with the byte of the file where it begins, also the columns of places."""
+    """The messages of a scan with wrappers; if its position in the file is given, also the columns of places."""
     offsets, known, times, types = resolved(rows)
     magic, codec = numbers(rows, "message.magic"), numbers(rows, "message.attributes.codec")
     dated = magic >= 1
@@ -349,7 +350,7 @@ def _messages(rows: pa.RecordBatch, position: int | None = None, wanted: Set[str
 
 
 def _places(rows: pa.RecordBatch, position: int) -> dict[str, pa.Array]:
-    """The place of each message: the byte of its entry in the file; in a wrapper, the wrapper's entry and its index."""
+    """The place of each message: the position of its entry in the file; in a wrapper, the wrapper's with an index."""
     inside = numbers(rows, "@depth") > 0
     places = np.where(inside, numbers(rows, "@wrapper", 0), numbers(rows, "@offset")) + position
     counted = np.cumsum(inside & np.asarray(rows["@left"].is_null()))
@@ -375,9 +376,9 @@ def _named(numbers: NDArray[Any], names: list[str], missing: NDArray[Any] | None
 
 
 def verified(rows: pa.RecordBatch) -> NDArray[Any]:
-    """Whether the CRC of every row is good, and those of the wrappers around it.
+    """For each row, whether its CRC and the CRCs of its wrappers are good.
 
-    False for what cannot be opened, and for a size that names more than the message: the CRC covers all of it.
+    False if a value cannot be decompressed, or if the size exceeds the message, because the CRC covers the whole size.
     """
     good = numbers(rows, "message.crc.ok").astype(bool) & (numbers(rows, "@gap") == 0)
     compressed = np.isin(numbers(rows, "message.attributes.codec"), [codec for _, codec in COMPRESSIONS])
@@ -390,7 +391,7 @@ def verified(rows: pa.RecordBatch) -> NDArray[Any]:
 
 
 def resolved(rows: pa.RecordBatch) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Absolute offset, whether it is known, timestamp and its type of every row, wrappers included."""
+    """For every row, wrappers included: absolute offset, whether it is known, timestamp, and timestamp type."""
     stored = numbers(rows, "offset")
     offsets = stored.copy()
     known = np.ones(rows.num_rows, bool)

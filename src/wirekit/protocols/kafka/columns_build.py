@@ -1,7 +1,7 @@
 """Builds compressed message sets from Arrow columns; the engine itself only writes records one after the other.
 
 A compressed set is the value of a wrapper. All messages in it share one magic, one timestamp type and, if the broker
-set the time, one time. So a new wrapper begins where one of these changes.
+set the time, one time. A new wrapper therefore begins where one of these changes.
 """
 
 from __future__ import annotations
@@ -29,16 +29,15 @@ CODEC, TYPE = "message.attributes.codec", "message.attributes.timestamp_type"
 
 
 def build(key: str, batch: Any, *, codec: str = NONE) -> bytes:
-    """A message set or log segment of the rows of a batch.
+    """Builds a message set or log segment from the rows of a batch.
 
     Args:
         key: ``kafka.message_set`` or ``kafka.log_segment``.
-        batch: columns as ``wirekit.columns`` gives them.
-        codec: ``none``, or what the messages are compressed with: ``gzip``, ``snappy`` (snappy-java's blocks) or
-            ``lz4`` (of magic 0 with the header checksum that Kafka writes wrong). The wrapper has the offset of its
-            last message and, from magic 1 on, the greatest timestamp of all; the messages in it count their offsets
-            from the first. Rows that stood in a wrapper when they were read (``@wrapper``) have such offsets already
-            and keep them; where the wrapper changes, a new one begins.
+        batch: columns as returned by ``wirekit.columns``.
+        codec: the codec of the messages: ``none``, ``gzip``, ``snappy`` (snappy-java's blocks) or ``lz4`` (in magic 0
+            with Kafka's wrong header checksum). The wrapper has the offset of its last message and, from magic 1 on,
+            the greatest timestamp; the offsets inside count from its first message. Rows that were read from a wrapper
+            (``@wrapper``) have such offsets already and keep them; a new wrapper begins where ``@wrapper`` changes.
 
     Raises:
         Misuse: for a codec that Kafka does not have, rows that are compressed already, offsets that do not ascend,
@@ -74,7 +73,7 @@ KINDS = {"message.value": pa.large_binary(), TIMESTAMP: pa.int64()}
 
 
 class _Rows:
-    """The rows of a batch, and what decides on the wrappers around them."""
+    """The rows of a batch, and the columns that delimit wrappers."""
 
     def __init__(self, key: str, batch: pa.RecordBatch) -> None:
         self.key = key
@@ -98,13 +97,13 @@ class _Rows:
         return np.where(found.valid != 0, values, missing) if found.valid.size else values
 
     def runs(self) -> Iterator[tuple[int, int]]:
-        """(first row, row behind the last one) of each wrapper."""
+        """(first row, row after the last one) of each wrapper."""
         told = [self.magic, self.types, self.wrapped, np.where(self.types == LOG_APPEND_TIME, self.times, 0)]
         changes = np.flatnonzero(np.logical_or.reduce([values[1:] != values[:-1] for values in told])) + 1
         yield from zip([0, *changes.tolist()], [*changes.tolist(), self.batch.num_rows], strict=True)
 
     def inside(self, first: int, last: int) -> pa.RecordBatch:
-        """The rows of one wrapper, with the offsets that they have in it."""
+        """The rows of one wrapper, with their offsets inside it."""
         part = self.batch.slice(first, last - first)
         if self.magic[first] < 1 or self.wrapped[first] >= 0:
             return part

@@ -1,4 +1,4 @@
-"""A broker's data directory: its partitions, each checked as ``partition`` does, and its checkpoints against them."""
+"""Checks a broker's data directory: each partition as ``partition`` does, and the checkpoints against the logs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def check(folder: str | os.PathLike[str]) -> Report | None:
 
 
 def _end(part: Report) -> int | None:
-    """The offset that the next message of a partition would have, or None if nobody can tell."""
+    """The offset after the last message of a partition, or None if it is unknown."""
     segments = part.facts["segments"]
     if not segments:
         return None
@@ -59,7 +59,7 @@ def _end(part: Report) -> int | None:
 
 
 def _read(path: Path, report: Report, ends: dict[tuple[str, int], int | None]) -> None:
-    """A file of text, and what it says against the logs."""
+    """Reads a text file, and reports its contradictions to the logs."""
     name = path.name
     key = "kafka.meta_properties" if name == PROPERTIES else "kafka.offset_checkpoint"
     try:

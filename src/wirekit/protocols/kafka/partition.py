@@ -2,15 +2,16 @@
 
 The conditions, by file:
 
-- ``.log``: checksums are good; offsets ascend and begin at the base offset in the file's name or behind it (compaction
-  takes the first ones away); after the last message come zeros or nothing.
-- ``.index``: both columns ascend; an entry's position is where a message of the log begins, and its offset is behind
-  the message before that and not behind this one's (leaders write the first offset of a batch, followers the last).
+- ``.log``: checksums are good; offsets ascend and begin at or after the base offset in the file's name (compaction
+  removes the first ones); after the last message come zeros or nothing.
+- ``.index``: both columns ascend; an entry's position is the start of a message in the log, and its offset is greater
+  than that of the previous message and at most that of this one (leaders write the first offset of a batch, followers
+  the last).
 - ``.timeindex``: both columns ascend; an entry's timestamp is the latest among the messages up to its offset. Messages
-  without a timestamp say nothing of it, as brokers then take the file's time. A message that is lost, or whose checksum
-  is wrong, may have had any: behind it an entry is wrong only if a good message is later than it says.
-- segments in a row: each begins where the one before it ends. A hole is nothing wrong where the log has been compacted.
-- checkpoints: every partition named is there, and its log reaches as far.
+  without a timestamp are ignored, because brokers then use the file's time. A message that is lost, or has a wrong
+  checksum, may have had any timestamp: after it, an entry is wrong only if a good message is later than the entry.
+- consecutive segments: each begins where the previous one ends, unless the log was compacted.
+- checkpoints: every named partition exists, and its log extends to the offset.
 
 Source: Kafka 0.10.2 ``LogSegment.scala``, ``OffsetIndex.scala``, ``TimeIndex.scala``, ``OffsetCheckpoint.scala``.
 """

@@ -1,15 +1,15 @@
-"""The application messages of decoded message sets: compressed sets opened, offsets absolute, timestamps as they hold.
+"""The application messages of decoded message sets: decompressed, with absolute offsets and effective timestamps.
 
-Rules, as Kafka 0.10.2's own reader has them (``MemoryRecords.RecordsIterator``, ``Record.timestamp``):
+The rules are those of Kafka 0.10.2's reader (``MemoryRecords.RecordsIterator``, ``Record.timestamp``):
 
-- What is inside a wrapper of magic 1 counts its offsets from wrapper - last inner; where that is negative (a produce
-  request that a broker has not seen), and inside a wrapper of magic 0, offsets are taken as they stand.
-- The timestamp type of a wrapper of magic 1 is that of all inside; with LogAppendTime its timestamp is too.
-- Messages of magic 0 have no timestamp, and -1 is none.
-- A compressed value that cannot be opened is given as it stands, as the value of one message, whose check is bad.
-- The CRC of a wrapper covers what is in it: a message in a wrapper has the worse of both verdicts.
-- A CRC covers all bytes that ``message_size`` names (``Record.computeChecksum``), those that no field explains too. One
-  that is good for the fields alone is wrong: the size is, and in a file the next message begins inside it.
+- In a wrapper of magic 1, offsets count from a base: the offset of the wrapper minus the last inner offset. If the base
+  is negative (a produce request before it reaches a broker), and in a wrapper of magic 0, offsets are used as stored.
+- The timestamp type of a wrapper of magic 1 applies to all messages in it; with LogAppendTime, so does its timestamp.
+- Messages of magic 0 have no timestamp, and -1 means none.
+- A compressed value that cannot be decompressed is returned as stored, as the value of one message with a bad check.
+- The CRC of a wrapper covers its contents: a message in a wrapper has the worse of both verdicts.
+- A CRC covers all bytes of ``message_size`` (``Record.computeChecksum``), including bytes that no field explains. If
+  only the CRC over the fields is good, the size is wrong, and in a file the next message begins inside it.
 """
 
 from __future__ import annotations
@@ -65,18 +65,18 @@ def verdicts(checks: Iterable[Check]) -> dict[str, Check]:
 
 
 def left_over(entry: Record) -> bytes:
-    """The bytes that an entry's ``message_size`` names and no field explains."""
+    """The bytes within an entry's ``message_size`` that no field explains."""
     left: bytes = entry._extra.get("trailing", {}).get("message_size", b"") if entry._extra else b""
     return left
 
 
 def content(value: Any) -> Any:
-    """The message set in the value of a wrapper, so far as a limit let it be read; None for other values."""
+    """The message set in the value of a wrapper, as far as limits allowed decoding it; None for other values."""
     return value.content if isinstance(value, Opened) else value if isinstance(value, Record) else None
 
 
 def over_size(entry: Record, check: Check) -> Check:
-    """The verdict on the CRC of an entry over all that its ``message_size`` names, and not over its fields alone."""
+    """The verdict on the CRC of an entry over all bytes of its ``message_size``, not only over its fields."""
     left = left_over(entry)
     if not left or check.note:
         return check
@@ -87,7 +87,7 @@ def over_size(entry: Record, check: Check) -> Check:
 
 
 def status(entry: Record, check: Check | None) -> str:
-    """The verdict on the CRC of an entry, over all that its ``message_size`` names: ``ok``, ``bad`` or ``absent``."""
+    """The verdict on the CRC of an entry, over all bytes of its ``message_size``: ``ok``, ``bad`` or ``absent``."""
     if check is None:
         return "absent"
     return over_size(entry, check).status
@@ -108,14 +108,14 @@ def messages_of_set(
     """The application messages of a decoded message set or log segment, in order.
 
     Args:
-        message_set: the value; None, and one that was decoded in part, are fine.
-        statuses: what ``verdicts`` gives for the decoded value that the set is in.
-        path: where the set stands in that value.
-        topic, partition: what the messages belong to, where that is known.
-        schema: the key that the value was decoded by.
-        position: of a stored set, the byte of the file at which it begins.
-        first: the number of its first entry, where entries of the same set stand in front.
-        offsets: whether the offsets are those of a log: what is being produced has none yet.
+        message_set: the value; it may be None, or decoded in part.
+        statuses: the result of ``verdicts`` for the decoded value that contains the set.
+        path: the path of the set in that value.
+        topic, partition: the topic and partition of the messages, if known.
+        schema: the key of the decoded value.
+        position: for a stored set, its byte offset in the file.
+        first: the number of its first entry, if it continues a set.
+        offsets: whether the offsets are those of a log; produced messages have none yet.
 
     >>> import wirekit
     >>> message = {"offset": 5, "message": {"magic": 0, "value": "6869"}}
@@ -138,16 +138,16 @@ def messages_of(decoded: Decoded, *, topic: str | None = None, partition: int | 
 
 
 class SegmentFile:
-    """A segment file, read in windows of a few MiB; what a window cuts begins the next one.
+    """A segment file, read in windows of a few MiB; a message cut by a window begins the next one.
 
-    Topic and partition are those of the file's directory, ``<topic>-<partition>``; one that 0.10.2 has marked as
-    deleted is called ``<topic>-<partition>.<uuid>-delete``.
+    Topic and partition come from the name of the file's directory, ``<topic>-<partition>``, or
+    ``<topic>-<partition>.<uuid>-delete`` if 0.10.2 has marked the partition as deleted.
 
     Attributes:
-        topic, partition: what the messages belong to, where the directory tells it.
-        position: where the next window begins, bytes.
-        last: whether the window ends the file.
-        search: finds the next message behind damage.
+        topic, partition: the topic and partition of the messages, if the directory has such a name.
+        position: the byte offset of the next window.
+        last: whether the window extends to the end of the file.
+        search: finds the next message after damage.
     """
 
     def __init__(self, path: str, file: BufferedReader) -> None:
@@ -163,7 +163,7 @@ class SegmentFile:
         self._buffer = bytearray(min(PIECE, self._size))
 
     def window(self) -> memoryview:
-        """The bytes from ``position`` on, some MiB of them; the next window takes their place."""
+        """A few MiB from ``position`` on; the next window replaces them."""
         size = min(self._window, self._size - self.position)
         self.last = self.position + size >= self._size
         if len(self._buffer) < size:
@@ -172,17 +172,17 @@ class SegmentFile:
         return memoryview(self._buffer)[: self._file.readinto(memoryview(self._buffer)[:size])]
 
     def take(self, size: int) -> None:
-        """Goes on behind the first ``size`` bytes of the window; with 0 the next one is bigger."""
+        """Continues after the first ``size`` bytes of the window; if 0, the next window is larger."""
         self.position += size
         self._window = min(4 * self._window, PIECE) if size else 4 * self._window
 
     def go(self, position: int) -> None:
-        """Goes on behind damage: with a small window, as there may be more of it."""
+        """Continues after damage, with a small window, because more damage may follow."""
         self.position = position
         self._window = min(WINDOW_BEHIND_DAMAGE, PIECE)
 
     def one_by_one(self, window: memoryview) -> tuple[Piece | None, bool]:
-        """A window's messages by the layout: None when it holds no whole one, and whether the segment goes on."""
+        """The messages of a window, by the layout (None without a whole one), and whether the segment continues."""
         data = bytes(window)
         if data.startswith(ZEROS):
             return self._preallocated()
@@ -214,10 +214,10 @@ class SegmentFile:
         return piece, self.position < self._size and (error is None or found is not None)
 
     def oversized(self, decoded: Decoded) -> tuple[int, Damaged] | None:
-        """The first of the messages whose size is too large for it: its number, and what of it is no message.
+        """The first message whose size is too large: its number, and the excess bytes.
 
-        It is so where another one begins inside. One whose fields fail their CRC may have less bytes than its size says
-        for another reason: its size holds where the next message begins behind it.
+        The size is too large if another message begins inside it. If the CRC over the fields is bad, the size may still
+        be right: it is, if the next message begins after it.
         """
         if not decoded.gaps:
             return None
@@ -241,7 +241,7 @@ class SegmentFile:
         return None
 
     def _resumed(self, decoded: Decoded, number: int, damaged: Damaged) -> Piece:
-        """The messages up to one whose size is too large; reading goes on at the next one, inside it."""
+        """The messages up to one whose size is too large; reading continues at the next one, inside it."""
         begin = self.position
         decoded.value.messages = decoded.value.messages[: number + 1]
         self.go(damaged.offset + damaged.length)
@@ -269,7 +269,7 @@ class SegmentFile:
         return begin, end if error is None else end - len(segment.tail), error
 
     def _preallocated(self) -> tuple[Piece, bool]:
-        """The zeros at the end of a segment, unless there is more behind them."""
+        """The zeros at the end of a segment, unless other bytes follow."""
         begin = self.position
         place = self.search.beyond_zeros(begin)
         if place is None:
@@ -284,9 +284,9 @@ class SegmentFile:
 
 
 def pieces_of_file(path: str) -> Iterator[Piece]:
-    """A segment in pieces of a few MiB; the last has what ends the file: zeros, or a message that a crash cut.
+    """A segment in pieces of a few MiB; the last piece includes the tail: zeros, or a message cut by a crash.
 
-    Behind damage reading goes on at the next message, where there is one.
+    After damage, reading continues at the next message, if there is one.
     """
     with open_binary(path) as file:
         segment = SegmentFile(path, file)
@@ -298,12 +298,12 @@ def pieces_of_file(path: str) -> Iterator[Piece]:
 
 
 def _is_total(error: WireError | None) -> bool:
-    """Whether what is compressed grows too large only together, so that fewer messages at once may do."""
+    """Whether only the total decompressed size exceeds the limit, so that fewer messages at once may fit."""
     return isinstance(error, Limit) and error.limit == TOTAL
 
 
 def _whole(data: bytes, segment: Record) -> int:
-    """Bytes of the messages in front of the last one, at which decoding stopped."""
+    """Size of the messages before the last one, where decoding stopped."""
     return _ends(data, segment.messages[:-1])[-1]
 
 
@@ -317,12 +317,12 @@ def _ends(data: bytes, entries: list[Record]) -> list[int]:
 
 
 def cut(end: int, left: bytes, count: int) -> WireError | None:
-    """The error of a segment whose last message is not whole; the zeros of preallocation are none.
+    """The error for a segment whose last message is incomplete; preallocated zeros are no error.
 
     Args:
-        end: the end of the segment, bytes.
-        left: the bytes behind its last whole message.
-        count: the number of messages of the piece before them.
+        end: the byte offset of the end of the segment.
+        left: the bytes after its last whole message.
+        count: the number of messages in the piece before these bytes.
     """
     if not left.strip(b"\0"):
         return None
@@ -343,7 +343,7 @@ class _Place:
         """The columns of the next message.
 
         Args:
-            size: bytes of its own entry.
+            size: size of its own entry in bytes.
             inside: whether it is inside a wrapper.
         """
         facts = {"wire_bytes": size}
@@ -433,7 +433,7 @@ def _described(entry: Record, offset: int | None, wrapper: _Wrapper | None, chec
 
 
 def _base(message_set: Any, entries: list[Any], wrapper: _Wrapper | None) -> tuple[bool, int]:
-    """Whether absolute offsets can be known, and what to add to those that stand in the set."""
+    """Whether absolute offsets are known, and the number to add to the stored offsets."""
     if wrapper is None or wrapper.magic == 0 or not entries:
         return True, 0
     if message_set.get("partial") != b"" or wrapper.offset is None:

@@ -32,12 +32,12 @@ class Search:
     """Finds messages in a segment file, or in a message set.
 
     Args:
-        path: what the file is called: its name may tell the base offset.
-        file: the file, or the bytes of the set; where it stands is changed.
-        allowance: bytes that may be looked at to tell messages from others, besides four times those of the file.
+        path: the name of the file, which may contain the base offset.
+        file: the file, or the bytes of the set; its position changes.
+        allowance: the number of bytes that may be inspected, in addition to four times the size of the file.
 
     Attributes:
-        before: the last good offset, or the one before the base offset; None where nothing tells it.
+        before: the last good offset, or the offset before the base offset; None if unknown.
     """
 
     def __init__(self, path: str, file: BinaryIO, allowance: int = _ALLOWANCE) -> None:
@@ -60,7 +60,7 @@ class Search:
         return self._next(start, end) if self._left >= 0 else None
 
     def claim(self, at: int) -> int | None:
-        """Bytes of the message that may begin here, as its size says; None if its head is none of a message."""
+        """Size of the message that may begin here, according to its size field; None without a valid head."""
         head = self._read(at, self._begin.size)
         return self._begin.frame_size(head, 0) if self._begin.pattern.match(head) else None
 
@@ -69,7 +69,7 @@ class Search:
         return _number(ENTRY, "offset", self._read(at, self._begin.size))
 
     def is_message(self, at: int) -> bool:
-        """Whether a message begins here that may stand behind the last good one."""
+        """Whether a message begins here that may follow the last good one."""
         size = self.claim(at)
         if size is None or size > self._most or at + size > self._size or not self._follows(self.offset(at)):
             return False
@@ -116,12 +116,12 @@ class Search:
         return None
 
     def _may_end(self, at: int) -> bool:
-        """Whether a message may end here: what stands here may be another one, zeros, or the end."""
+        """Whether a message may end here: another message, zeros, or the end must follow."""
         head = self._read(at, self._begin.size)
         return not head.strip(b"\0") or len(head) < self._begin.size or self._begin.pattern.match(head) is not None
 
     def _follows(self, offset: int) -> bool:
-        """Whether an offset may stand behind the damage."""
+        """Whether a message with this offset may follow the damage."""
         if self.before is None:
             return offset >= 0
         return self.before < offset <= self.before + LARGEST_RELATIVE
@@ -133,20 +133,20 @@ class Search:
 
 @cache
 def lead(struct: Struct, field: str) -> int:
-    """Bytes of the fields in front of one, which all have a fixed size."""
+    """Size of the fields before a field, which all have a fixed size."""
     names = [name for name, _ in struct.members]
     return sum(node.minimum() for _, node in struct.members[: names.index(field)])
 
 
 def _number(struct: Struct, field: str, data: bytes) -> int:
-    """The number that a field at a fixed place holds."""
+    """The number in a field at a fixed offset."""
     start, integer = _place(struct, field)
     return int(integer.unpack(data[start : start + integer.length]))
 
 
 @cache
 def _place(struct: Struct, field: str) -> tuple[int, Integer]:
-    """The offset of a number at a fixed place, and its node."""
+    """The offset of a number field, and its node."""
     node: Any = dict(struct.members)[field]
     return lead(struct, field), node.inner if isinstance(node, Checked) else node
 

@@ -22,6 +22,7 @@ NAMES = [
     "jmq4_columns_against_rows",
     "pulsar_columns_against_protobuf",
     "spark_functions_against_python_udf",
+    "spark_against_serial",
     "columns_of_a_table",
     "killed_runs",
     "scale",

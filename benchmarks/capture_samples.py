@@ -48,9 +48,12 @@ def small_packets(path: Path, size: int) -> int:
     return _write(path, heapq.merge(*copies))
 
 
-def bulk(path: Path, size: int) -> int:
-    """Writes about ``size`` bytes of Produce v2 and Fetch v2 with sets of 100 messages; gives how many packets."""
-    return _write(path, _bulk(size))
+def bulk(path: Path, size: int, connections: int = CONNECTIONS) -> int:
+    """Writes about ``size`` bytes of Fetch v2 and Produce v2 with sets of 100 messages; gives how many packets.
+
+    Every second connection produces; a single one fetches.
+    """
+    return _write(path, _bulk(size, connections))
 
 
 def _packets(data: bytes) -> Iterator[Timed]:
@@ -123,18 +126,18 @@ def _set(source: random.Random, body: bytes, offset: int) -> bytes:
     return b"".join(entries)
 
 
-def _bulk(size: int) -> Iterator[Timed]:
+def _bulk(size: int, connections: int) -> Iterator[Timed]:
     source = random.Random(7)
     body = source.randbytes(1 << 16)
     time, written = START_US, 0
     states = []  # sequence numbers of both sides, correlation id, offset
-    for number in range(CONNECTIONS):
+    for number in range(connections):
         states.append([[1000, 5000], 1, 0])
         for side, sequence, acknowledgment, flags in ((0, 999, 0, 2), (1, 4999, 1000, 18), (0, 1000, 5000, 16)):
             yield time, _segment(number, side, sequence, acknowledgment, flags, b"")
             time += 5
     while written < size:
-        number = source.randrange(CONNECTIONS)
+        number = source.randrange(connections)
         numbers, identity, offset = states[number]
         entries, topic = _set(source, body, offset), b"orders-%d" % (number & 7)
         name, partition = struct.pack(">ih", 1, len(topic)) + topic, struct.pack(">ii", 1, number & 3)

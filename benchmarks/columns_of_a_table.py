@@ -20,7 +20,7 @@ SIZE = 64 << 20
 CASES = (
     ("messages of a segment", "t-0", "messages", ("topic", "wire_bytes")),
     ("messages of a capture", "bulk.pcap", "messages", ("topic", "wire_bytes")),
-    ("packets of a capture", "bulk.pcap", "packets", ("ts_us", "length")),
+    ("packets of eight captures", "links", "packets", ("ts_us", "length")),
 )
 
 
@@ -36,6 +36,9 @@ def run() -> tuple[str, list[tuple[str, str]]]:
         (Path(folder) / "t-0").mkdir()
         segment(Path(folder) / "t-0" / f"{0:020}.log", SIZE, codec=0)
         capture_samples.bulk(Path(folder) / "bulk.pcap", SIZE)
+        (Path(folder) / "links").mkdir()
+        for host in "abcdefgh":  # one takes as long as a job with nothing to do
+            (Path(folder) / "links" / f"{host}.pcap").hardlink_to(Path(folder) / "bulk.pcap")
         for name, file, table, columns in CASES:
             path = f"{folder}/{file}"
 

@@ -51,7 +51,7 @@ def test_a_path_that_cannot_be_an_input_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("paths", [b"a.pcap", [b"a.pcap"], [7]])
 def test_a_path_is_text(paths: Any) -> None:
-    with pytest.raises(Misuse, match="a path is text or a pathlib"):
+    with pytest.raises(Misuse, match="a path must be text or a pathlib"):
         find_inputs(paths)
 
 

@@ -182,7 +182,8 @@ def command(
         need("the road of columns", "pyarrow", "numba")
     once(inputs)
     if watch and (not resume or STANDARD_INPUT in inputs):
-        raise click.UsageError(f"--watch does not go with {STANDARD_INPUT if resume else '--replace'}")
+        other = f"standard input ({STANDARD_INPUT})" if resume else "--replace"
+        raise click.UsageError(f"--watch cannot be combined with {other}; leave out one of them")
     choice = parse_choice(protocol, ports)
     how = {
         "bundle": bundle,

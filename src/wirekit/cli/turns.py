@@ -36,7 +36,7 @@ def decode_turns(
 
     recognised = _recognised(turns, sides, protocol)
     if not recognised.protocol:
-        say(f"{recognised.reason}; each side is decoded by itself")
+        say(f"{recognised.reason}; each side is decoded separately")
         status = 0
         for side in sorted(set(sides)):
             say(f"side {side + 1}:")

@@ -51,7 +51,7 @@ def complain(decoded: Decoded, strict: bool) -> int:
         if fitting:
             say(f"{decoded.schema} decodes cleanly with {' or '.join(map(pairs, fitting[-1 : -MOST_OTHERS - 2 : -1]))}")
         elif asked:
-            say(f"{decoded.schema} decodes more with {' '.join(f'--context {name}=…' for name in asked)}")
+            say(f"pass {' '.join(f'--context {name}=…' for name in asked)} to decode more of {decoded.schema}")
     for gap in decoded.gaps:
         where = f"byte {gap.offset}" if not gap.source else f"byte {gap.offset} of decompressed data #{gap.source}"
         say(f"{decoded.schema}: {gap.path}: {plural(gap.length, 'unexplained byte')} at {where}")

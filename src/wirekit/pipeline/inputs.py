@@ -176,7 +176,7 @@ def _text(path: object) -> str:
     """A path as text."""
     if not isinstance(path, (str, os.PathLike)) or not isinstance(name := os.fspath(path), str):
         kind = "bytes" if isinstance(path, int) else type(path).__name__  # bytes were iterated over
-        raise Misuse(f"a path is text or a pathlib.Path, not {kind}; os.fsdecode makes text of bytes")
+        raise Misuse(f"a path must be text or a pathlib.Path, not {kind}; convert bytes with os.fsdecode")
     return name
 
 

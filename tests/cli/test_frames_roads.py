@@ -17,6 +17,7 @@ pytest.importorskip("numba")
 import wirekit.road.tables as road
 from tests.capture.damage import DAMAGES
 from tests.capture.second_parser import Packet, packets, tcp, write
+from tests.cli.roads import same_lines
 from tests.conftest import FIXTURES
 from tests.fuzz.captures import hostile
 from wirekit.cli import captures, group
@@ -36,14 +37,7 @@ def frames(path: Path, which: str, *options: str) -> Result:
 
 
 def assert_same(path: Path, *options: str) -> list[str]:
-    """The lines, which may be in another order."""
-    objects, columns = (frames(path, which, *options) for which in ("objects", "columns"))
-    lines = columns.stdout.splitlines()
-    assert sorted(lines) == sorted(objects.stdout.splitlines())
-    assert sorted(columns.stderr.splitlines()) == sorted(objects.stderr.splitlines())
-    assert columns.return_value == objects.return_value
-    assert columns.exception is None
-    return lines
+    return same_lines(frames, path, *options)
 
 
 def use_windows(monkeypatch: pytest.MonkeyPatch, size: int) -> None:

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 import wirekit
 import wirekit.road.tables as road
+from tests.cli.roads import same_lines
 from tests.fuzz.captures import hostile
 from wirekit.cli import group
 from wirekit.errors import Misuse
@@ -27,13 +28,7 @@ def messages(path: Path, which: str, *options: str) -> Result:
 
 
 def assert_same(path: Path, *options: str) -> list[str]:
-    """The lines, which may be in another order."""
-    objects, columns = (messages(path, which, *options) for which in ("objects", "columns"))
-    lines = columns.stdout.splitlines()
-    assert sorted(lines) == sorted(objects.stdout.splitlines())
-    assert sorted(columns.stderr.splitlines()) == sorted(objects.stderr.splitlines())
-    assert columns.return_value == objects.return_value
-    return lines
+    return same_lines(messages, path, *options)
 
 
 @pytest.fixture

@@ -237,17 +237,22 @@ def test_captures_by_columns(path: Path) -> None:
     assert left == (indexed if path.stem in BY_OBJECTS else 0)
 
 
-def test_connections_without_a_beginning_go_by_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = []
-
+def calls_of_begun(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of calls that columns read of each begun connection from now on."""
+    calls: list[int] = []
     followed = Assembly.followed
 
     def counted(assembly: Assembly) -> Followed:
-        found = followed(assembly)
-        calls.extend(found.calls.tolist())
-        return found
+        frames = followed(assembly)
+        calls.extend(frames.calls.tolist())
+        return frames
 
     monkeypatch.setattr(Assembly, "followed", counted)
+    return calls
+
+
+def test_connections_without_a_beginning_go_by_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = calls_of_begun(monkeypatch)
     by_columns(next(path for path in CAPTURES if path.stem == "kafka-0.10.2.2-2-produce"), window=1 << 26)
     assert sum(calls) > 50
 
@@ -606,15 +611,6 @@ def test_columns_go_on_behind_the_tokens_of_sasl(tmp_path: Path, monkeypatch: py
     calls = [piece for number in range(20) for piece in list_groups(number)]
     path = capture(tmp_path / "sasl.pcap", *tokens, *calls)
     assert_same(path, windows=(1, 300, 1000, 1 << 26))
-    frames: list[int] = []
-
-    followed = Assembly.followed
-
-    def counted(assembly: Assembly) -> Followed:
-        found = followed(assembly)
-        frames.extend(found.calls.tolist())
-        return found
-
-    monkeypatch.setattr(Assembly, "followed", counted)
+    read = calls_of_begun(monkeypatch)
     by_columns(path, window=1 << 26)
-    assert frames == [19]
+    assert read == [19]

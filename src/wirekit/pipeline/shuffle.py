@@ -21,11 +21,11 @@ from wirekit.pipeline.inputs import Input
 from wirekit.tables.columns import PACKETS
 
 HEADER = 64
-"""As how many bytes a segment counts beside its payload, so that those without any fill a window, too."""
+"""Bytes that a segment counts besides its payload, so that segments without payload fill a window as well."""
 LARGE = 8
-"""A flow that has this part of a file, or more, has a batch of its own there."""
+"""A flow with at least one part in ``LARGE`` of a file's bytes has a batch of its own there."""
 FULL = 0.75
-"""The part of a window that is enough."""
+"""The part of a window's bytes from which on the window may end."""
 _EVER = (1 << 63) - 1
 
 

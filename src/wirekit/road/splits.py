@@ -154,7 +154,7 @@ def _described(capture: Capture) -> Place | None:
 
 
 def _guessed(capture: Capture, known: Place, part: Range) -> Place | None:
-    """The first bytes in a range that look like a packet; None if none do."""
+    """The place of the first bytes in a range that look like a packet; None if none do."""
     if capture.format == "pcap":
         key, most = f"net.pcap.packet.{known.order}", known.interfaces[0].snap_length or capture.limits.frame
     else:

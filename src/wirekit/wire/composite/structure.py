@@ -237,11 +237,11 @@ class Struct(Node):
         return NOTHING
 
     def frame_size(self, reader: Reader, context: Scope) -> int | None:
-        """Size of the whole structure according to its own length, or None if too few bytes are given.
+        """Bytes of the whole structure according to its own length, or None if too few bytes are given.
 
         Raises:
             Wrong, Limit: if the length is invalid.
-            Misuse: if no length covers the rest of the structure, except for fields of a fixed size at its end.
+            Misuse: if no length covers the rest of the structure, except for fields of a fixed size.
         """
         context[BEGIN] = begin = reader.position
         scope, around = context.inner(), list[tuple[int, int, int]]()  # last member, end and limit around each length

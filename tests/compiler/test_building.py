@@ -369,7 +369,7 @@ def unit0(S, o, x):
     if x.__class__ is not R0 or x._extra: raise Unusual
     m1 = len(o)
     try: v2 = x.token
-    except AttributeError: v2 = b''
+    except (AttributeError, KeyError): v2 = b''
     d3 = v2 if v2.__class__ is bytes else octets(v2)
     o += b'\\x00\\x00\\x00\\x00'
     o += d3

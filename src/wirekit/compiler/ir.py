@@ -171,6 +171,13 @@ class BitField:
         """The greatest value."""
         return (1 << self.width) - 1
 
+    def value(self, number: int) -> Any:
+        """The value in a whole number: a symbol, a flag if it is one bit, or a number."""
+        bits = number >> self.shift & self.most
+        if self.table is not None:
+            return self.table(bits)
+        return bits == 1 if self.width == 1 else bits
+
 
 @dataclass(frozen=True, slots=True)
 class BitFields(Interpreted):

@@ -5,24 +5,26 @@ Nothing here knows whether the code decodes or builds; ``rows`` and ``rows.build
 
 from __future__ import annotations
 
+import functools
 import keyword
 import linecache
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Context, Expression, Field, LengthOf, Literal, Operation
 from wirekit.compiler.generated import by_key
 from wirekit.errors import Misuse
+from wirekit.values import Record
 from wirekit.wire.message_fields import Derived
 from wirekit.wire.references import referred
 
 G = TypeVar("G", bound="Generator")
 
+REMEMBERED = 4096  # numbers whose bit fields are remembered
 PLAIN = (bool, int, float, str, bytes, type(None))
 
 
@@ -38,6 +40,19 @@ def missing() -> None:
 def named(*helpers: Any) -> dict[str, Any]:
     """Functions and classes by their names."""
     return {helper.__name__: helper for helper in helpers}
+
+
+class Splits(dict[int, tuple[Any, ...]]):
+    """The values of bit fields by the number that they are in; those of some numbers are remembered."""
+
+    def __init__(self, fields: tuple[ir.BitField, ...]) -> None:
+        self.fields = fields
+
+    def __missing__(self, number: int) -> tuple[Any, ...]:
+        values = tuple([bit.value(number) for bit in self.fields])
+        if len(self) < REMEMBERED:
+            self[number] = values
+        return values
 
 
 @dataclass(slots=True)
@@ -77,16 +92,15 @@ class Code:
 
     def unless_same(self, values: list[str], write: Callable[[], None]) -> None:
         """Does in a loop what depends on some values only, if they are not the very objects of the last turn."""
-        if not self.loops:
+        if not self.loops or not values:
             write()
             return
         last = [self.fresh("w") for _ in values]
         self.opening.append(f"    {' = '.join(last)} = missing")
-        pairs = list(zip(values, last, strict=True))
-        with Code.block(self, f"if {' or '.join(f'{value} is not {old}' for value, old in pairs)}:"):
+        pairs = zip(values, last, strict=True)
+        with self.block(f"if {' or '.join(f'{value} is not {old}' for value, old in pairs)}:"):
             write()
-            for value, old in pairs:
-                self.put(f"{old} = {value}")
+            self.put(f"{', '.join(last)} = {', '.join(values)}")
 
     def done(self) -> list[str]:
         """The lines of the whole function."""
@@ -95,16 +109,23 @@ class Code:
 
 @dataclass(slots=True)
 class Scope:
-    """A structure whose fields expressions can read.
-
-    Attributes:
-        variables: name → local variable.
-        plain: name → local variable that an expression may read instead of the field itself, being equal to it.
-    """
+    """A structure whose fields expressions can read: name → local variable."""
 
     variables: dict[str, str]
     outer: Scope | None
-    plain: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """The function of a node.
+
+    Attributes:
+        free: what it reads of structures around the node, as further arguments: (how far outside, field).
+    """
+
+    name: str
+    node: ir.Node
+    free: list[tuple[int, str]]
 
 
 class Generator:
@@ -128,24 +149,20 @@ class Generator:
     def __init__(self, key: str, layout: ir.Node, resolve: Callable[[str], Callable[..., Any]]) -> None:
         self.key = key
         self.names = {"Unusual": Unusual, "missing": missing, "resolve": resolve, **self.NAMES}
-        self._units: dict[int, str] = {}
-        self._free: dict[int, list[tuple[int, str]]] = {}
-        self._unwritten: dict[str, ir.Node] = {}
+        self._units: dict[int, Function] = {}
+        self._unwritten: dict[str, Function] = {}
         self._functions: list[list[str]] = []
         self._lines: list[str] = []
-        self._constants: dict[Any, str] = {}
-        self._held: list[Any] = []
-        self._tables: list[dict[Any, Any]] = []
-        self._at_once = False
+        self._constants: dict[tuple[str, int], str] = {}
+        self._tables: list[tuple[dict[Any, Any], dict[Any, str]]] = []
         self._lock = threading.RLock()
-        self.root = self._unit(layout)
+        self.root = self._unit(layout).name
 
-    @cached_property
+    @functools.cached_property
     def source(self) -> str:
         """The text of all functions."""
-        self._at_once = True
-        for name in [*self._unwritten]:
-            self._write(name)
+        while self._unwritten:
+            self._write(next(iter(self._unwritten)))
         return "\n\n\n".join("\n".join(lines) for lines in self._functions) + "\n"
 
     def _function(self, header: str, node: ir.Node, scope: Scope | None) -> list[str]:
@@ -164,7 +181,7 @@ class Generator:
 
     def _compile(self, name: str) -> None:
         """Writes and compiles a function, and the small ones that only it has."""
-        functions, tables = len(self._functions), len(self._tables)
+        functions = len(self._functions)
         self._write(name)
         file = f"<wirekit {self.purpose} {self.key}>"
         for lines in self._functions[functions:]:
@@ -172,13 +189,13 @@ class Generator:
             exec(compile(text, file, "exec"), self.names)  # the text is made here, of numbers and names
             self._lines += [*(f"{line}\n" for line in lines), "\n", "\n"]
         linecache.cache[file] = (len(self._lines), None, self._lines, file)
-        for table in self._tables[tables:]:
-            table.update({key: self.names[name] for key, name in table.items()})
+        for table, names in self._tables:
+            table.update({key: self.names[unit] for key, unit in names.items()})
 
     def _write(self, name: str) -> None:
-        node = self._unwritten[name]
-        above = "".join(f", {_above(level, variable)}" for level, variable in self._free[id(node)])
-        self._functions.append(self._function(f"def {name}({self.arguments}{above}):", node, self._outside(node)))
+        unit = self._unwritten[name]
+        header = f"def {name}({self.arguments}{_parameters(unit.free)}):"
+        self._functions.append(self._function(header, unit.node, _outside(unit.free)))
         del self._unwritten[name]
 
     def _first(self, name: str) -> Callable[..., Any]:
@@ -188,8 +205,6 @@ class Generator:
             with self._lock:
                 if self.names[name] is first:
                     self._compile(name)
-                    for table in self._tables:
-                        table.update({key: self.names[name] for key, unit in table.items() if unit is first})
             return self.names[name](*arguments)
 
         return first
@@ -198,61 +213,64 @@ class Generator:
         """A name in the module for an object; the same object gets the same name."""
         key = (stem, id(value))
         if key not in self._constants:
-            self._held.append(value)
-            name = f"{stem}{len(self._constants)}"
-            self._constants[key] = name
-            self.names[name] = value
+            self._constants[key] = f"{stem}{len(self._constants)}"
+            self.names[self._constants[key]] = value  # so that its id stays its own
         return self._constants[key]
 
-    def _unit(self, node: ir.Node) -> str:
+    def _unit(self, node: ir.Node) -> Function:
         """The function of a node; nodes that are shared share it."""
         if id(node) not in self._units:
-            self._held.append(node)
-            name = f"unit{len(self._units)}"
-            self._units[id(node)] = name
-            self._free[id(node)] = sorted(set(ir.read_outside(node, self._trees)))
-            self._unwritten[name] = node
-            if self._at_once:
-                self._write(name)
-            else:
-                self.names[name] = self._first(name)
+            free = sorted(set(ir.read_outside(node, self._trees)))
+            unit = self._units[id(node)] = Function(f"unit{len(self._units)}", node, free)
+            self._unwritten[unit.name] = unit
+            self.names[unit.name] = self._first(unit.name)
         return self._units[id(node)]
-
-    def _outside(self, node: ir.Node) -> Scope | None:
-        """The scopes around a unit: what it reads of them comes as arguments."""
-        free = self._free[id(node)]
-        scope = None
-        for level in range(max((level for level, _ in free), default=-1), -1, -1):
-            variables = {variable: _above(level, variable) for at, variable in free if at == level}
-            scope = Scope(variables, scope)
-        return scope
 
     def _call(self, node: ir.Node, scope: Scope | None) -> tuple[str, str]:
         """(function, further arguments) of a node's unit."""
-        name = self._unit(node)
-        return name, self._given(self._free[id(node)], scope)
-
-    @staticmethod
-    def _given(free: list[tuple[int, str]], scope: Scope | None) -> str:
-        return "".join(f", {_local(scope, level, variable)}" for level, variable in free)
+        unit = self._unit(node)
+        return unit.name, _given(unit.free, scope)
 
     def _chosen(self, code: Code, node: ir.Choice, scope: Scope | None) -> tuple[str, str]:
         """(variable that holds the unit of the case that fits, further arguments of all of them)."""
-        unit = code.fresh("u")
-        nodes = [case for _, case in node.cases] + ([node.otherwise] if node.otherwise is not None else [])
-        free = sorted({pair for case in nodes for pair in self._needs(case)})
-        cases = {(values[0] if len(values) == 1 else values): self._adapted(case, free) for values, case in node.cases}
-        table = self._constant(cases, "cases")
-        self._tables.append(cases)
+        unit, table = code.fresh("u"), dict[Any, Any]()
+        free = sorted({pair for case in node.nodes for pair in self._unit(case).free})
+        self._tables.append((table, {_single(values): self._adapted(case, free) for values, case in node.cases}))
         otherwise = "None" if node.otherwise is None else self._adapted(node.otherwise, free)
-        code.put(f"{unit} = {table}.get({self._key(node.on, scope)}, {otherwise})")
+        code.put(f"{unit} = {self._constant(table, 'cases')}.get({self._key(node.on, scope)}, {otherwise})")
         code.put(f"if {unit} is None: raise Unusual")
-        return unit, self._given(free, scope)
+        return unit, _given(free, scope)
+
+    def _adapted(self, node: ir.Node, free: list[tuple[int, str]]) -> str:
+        """A node's unit that takes these further arguments, whichever it needs."""
+        unit = self._unit(node)
+        if unit.free == free:
+            return unit.name
+        adapted = f"{unit.name}_of{len(self._functions)}"
+        call = f"{unit.name}({self.arguments}{_parameters(unit.free)})"
+        self._functions.append([f"def {adapted}({self.arguments}{_parameters(free)}):", f"    return {call}"])
+        return adapted
 
     def _key(self, on: tuple[Expression, ...], scope: Scope | None) -> str:
         """The key of a choice: one expression, or a tuple of several."""
         parts = [self._expression(part, scope) for part in on]
         return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
+
+    def _blank(self, code: Code, record: type[Record], extra: str = "None") -> str:
+        """A variable with a record of which no field is set yet."""
+        made = code.fresh("r")
+        code.put(f"{made} = {self._constant(record._blank, 'new')}()")
+        code.put(f"{made}._extra = {extra}")
+        return made
+
+    def _split(self, code: Code, node: ir.BitFields, number: str) -> str:
+        """A variable with the record of the bit fields of a number."""
+        made = self._blank(code, node.record)
+        targets = "".join(f"{field_of(made, bit.name)}, " for bit in node.fields)
+        parts, table = code.fresh("t"), self._constant(Splits(node.fields), "bits")
+        code.unless_same([number], lambda: code.put(f"{parts} = {table}[{number}]"))
+        code.put(f"{targets}= {parts}")
+        return made
 
     def _message(self, node: ir.Protobuf) -> str:
         """The name of a message's type."""
@@ -262,8 +280,7 @@ class Generator:
 
     def _codecs(self, node: ir.Packed) -> str:
         """The name of a table of codecs, by what they depend on."""
-        codecs = {(values[0] if len(values) == 1 else values): name for values, name in node.codecs}
-        return self._constant(codecs, "codecs")
+        return self._constant({_single(values): name for values, name in node.codecs}, "codecs")
 
     def _default(self, node: ir.Node, scope: Scope | None) -> str | None:
         """The value that a field has where none is given; None if there has to be one, or another engine decides."""
@@ -281,25 +298,8 @@ class Generator:
                 return "None"
         return None
 
-    def _needs(self, node: ir.Node) -> list[tuple[int, str]]:
-        self._unit(node)
-        return self._free[id(node)]
-
-    def _adapted(self, node: ir.Node, free: list[tuple[int, str]]) -> str:
-        """A node's unit that takes these further arguments, whichever it needs."""
-        name = self._unit(node)
-        mine = self._free[id(node)]
-        if mine == free:
-            return name
-        adapted = f"{name}_of{len(self._functions)}"
-        taken = "".join(f", {_above(level, variable)}" for level, variable in free)
-        given = "".join(f", {_above(level, variable)}" for level, variable in mine)
-        header = f"def {adapted}({self.arguments}{taken}):"
-        self._functions.append([header, f"    return {name}({self.arguments}{given})"])
-        return adapted
-
-    def _expression(self, tree: Expression, scope: Scope | None, *, plain: bool = True) -> str:
-        """An expression in Python; with ``plain``, its value may be a number where a field is the symbol of it."""
+    def _expression(self, tree: Expression, scope: Scope | None) -> str:
+        """An expression in Python."""
         match tree:
             case Literal(value=value):
                 return repr(int(value) if isinstance(value, int) and not isinstance(value, bool) else value)
@@ -307,10 +307,8 @@ class Generator:
                 return f"S.params[{name!r}]"
             case LengthOf(of=of):
                 return f"len({self._expression(of, scope)})"
-            case Field(up=up, names=(only,)):
-                return _local(scope, up, only, plain=plain)
             case Field(up=up, names=(first, *rest)):
-                return _local(scope, up, first) + "".join(attribute(name) for name in rest)
+                return functools.reduce(field_of, rest, _local(scope, up, first))
             case Operation(symbol=symbol, operands=(only,)):
                 return f"({symbol}{self._expression(only, scope)})"
             case Operation(symbol=symbol, operands=(left, right)):
@@ -383,26 +381,42 @@ def is_large(node: ir.Node) -> bool:
     return isinstance(node, (ir.Structure, ir.Choice)) and sum(1 for _ in ir.parts(node)) > 1
 
 
-def attribute(name: str) -> str:
-    """Reads a field of a record."""
-    return f"[{name!r}]" if keyword.iskeyword(name) else f".{name}"
+def field_of(record: str, name: str) -> str:
+    """A field of a record, to be read or set; AttributeError or KeyError where it is read and not set."""
+    return f"{record}[{name!r}]" if keyword.iskeyword(name) else f"{record}.{name}"
 
 
-def assignment(record: str, name: str, value: str) -> str:
-    """Sets a field of a record."""
-    return f"setattr({record}, {name!r}, {value})" if keyword.iskeyword(name) else f"{record}.{name} = {value}"
+def _single(values: tuple[Any, ...]) -> Any:
+    """The key of a case: its value, or the tuple of several."""
+    return values[0] if len(values) == 1 else values
 
 
 def _above(level: int, variable: str) -> str:
     return f"up{level}_{variable}"
 
 
-def _local(scope: Scope | None, up: int, name: str, *, plain: bool = False) -> str:
+def _parameters(free: list[tuple[int, str]]) -> str:
+    return "".join(f", {_above(level, variable)}" for level, variable in free)
+
+
+def _given(free: list[tuple[int, str]], scope: Scope | None) -> str:
+    return "".join(f", {_local(scope, level, variable)}" for level, variable in free)
+
+
+def _outside(free: list[tuple[int, str]]) -> Scope | None:
+    """The scopes around a unit: what it reads of them comes as arguments."""
+    scope = None
+    for level in range(max((level for level, _ in free), default=-1), -1, -1):
+        scope = Scope({variable: _above(level, variable) for at, variable in free if at == level}, scope)
+    return scope
+
+
+def _local(scope: Scope | None, up: int, name: str) -> str:
     for _ in range(up):
         scope = scope.outer if scope is not None else None
     if scope is None or name not in scope.variables:
         raise Misuse(f"an expression reads {name}, which is not read before it")
-    return scope.plain.get(name, scope.variables[name]) if plain else scope.variables[name]
+    return scope.variables[name]
 
 
 def put_derived(code: Code, derived: Derived, message: str, value: str, extent: str, opened: str) -> None:

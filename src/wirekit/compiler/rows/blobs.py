@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 from wirekit.compiler import ir
 from wirekit.compiler.rows.code import Decoding, Place
 from wirekit.compiler.rows.numbers import Numbers
 from wirekit.compiler.source import whole_number
 from wirekit.wire.blobs import DECIMAL
-
-NULL = -1  # the length that means null nearly everywhere
 
 
 class Blobs(Numbers):
@@ -16,56 +16,50 @@ class Blobs(Numbers):
 
     def _blob(self, code: Decoding, node: ir.Blob, path: Place, kind: str = "bytes") -> str:
         """Bytes, and their extent as the function's; ``kind`` is what those are that the node has no other word for."""
-        value, start = code.fresh("v"), "" if isinstance(node.length, ir.Number) else code.here()
+        value = code.fresh("v")
         kind = "text" if node.text else "filler" if node.filler else kind
-        if node.length is None:
-            code.put(f"{value} = b[p:{path.limit}]")
-            code.move(f"p = {path.limit}")
-            if node.part:
-                code.put(f"S.part = {value}")
-        elif isinstance(node.length, ir.Number):
-            # A length read from beyond the limit leads beyond it too, unless it means null.
-            late = path.limit != code.leave and not node.length.groups
-            prefix: list[tuple[str, ir.Node]] = [("$length", node.length)]
-            (size,) = self._fixed_run(code, prefix, path.within("") if late else path, kind="length")
-            start = code.here()
-            self._prefixed(code, node, value, size, path.limit, late)
-            shown = f'"{kind}"' if node.null is None else f'"{kind}" if {value} is not None else "absent"'
-            code.extent = start, code.here(), shown
-            return value
-        else:
-            size = code.fresh("n")
+        if isinstance(node.length, ir.Number):
+            return self._prefixed(code, node, node.length, value, path, kind)
+        start, end = code.here(), path.limit
+        if node.length is not None:
+            size, end = code.fresh("n"), code.fresh("p")
             code.put(f"{size} = {self._expression(node.length, path.scope)}")
             whole_number(code, size)
             code.put(f"if {size} < 0: raise Unusual")
-            code.short(f"p + {size} > {path.limit}", path.limit)
-            code.put(f"{value} = b[p:p + {size}]")
-            code.move(f"p += {size}")
+            self._end(code, size, end, path)
+        self._content(code, node, value, end)
+        if node.part:
+            code.put(f"S.part = {value}")
         code.extent = start, code.here(), f'"{kind}"'
-        self._finish_blob(code, node, value)
         return value
 
-    def _prefixed(self, code: Decoding, node: ir.Blob, value: str, size: str, limit: str, late: bool) -> None:
+    def _prefixed(self, code: Decoding, node: ir.Blob, length: ir.Number, value: str, path: Place, kind: str) -> str:
+        # A length read from beyond the limit leads beyond it too, unless it means null.
+        late = path.limit != code.leave and not length.groups
+        place = path.to("$length")
+        size, end = self._number(code, length, place.within("") if late else place, "length"), code.fresh("p")
+        start, shown = code.here(), f'"{kind}"'
         if node.null is not None:
-            code.put(f"if {size} {'< 0' if node.null == NULL else f'== {node.null}'}:")
-            if node.null == NULL:
-                code.put(f"    if {size} != {NULL}: S.differ()")
-            if late:
-                code.put(f"    if p > {limit}: raise Unusual")
-            code.put(f"    {value} = None")
-            code.put("else:")
-            code.depth += 1
-        after = code.fresh("p")
-        code.put(f"{after} = p + {size}")
-        if node.null != NULL:
-            code.put(f"if {size} < 0: raise Unusual")
-        code.short(f"{after} > {limit}", limit)
-        code.put(f"{value} = b[p:{after}]{'.decode()' if node.text else ''}")
-        code.move(f"p = {after}")
+            shown += f' if {value} is not None else "absent"'
+            with code.block(f"if {size} <= {node.null}:"):
+                code.put(f"if {size} != {node.null}: S.differ()")
+                if late:
+                    code.put(f"if p > {path.limit}: raise Unusual")
+                code.put(f"{value} = None")
+        with nullcontext() if node.null is None else code.block("else:"):
+            if length.signed and node.null != -1:
+                code.put(f"if {size} < 0: raise Unusual")
+            self._end(code, size, end, path)
+            self._content(code, node, value, end)
+        code.extent = start, code.here(), shown
+        return value
+
+    @staticmethod
+    def _content(code: Decoding, node: ir.Blob, value: str, end: str) -> None:
+        code.put(f"{value} = b[p:{end}]{'.decode()' if node.text else ''}")
+        code.move(f"p = {end}")
         if not node.explained:
             code.put(f"if {value}: raise Unusual")
-        if node.null is not None:
-            code.depth -= 1
 
     def _delimited(self, code: Decoding, node: ir.Delimited, path: Place) -> str:
         value, after, start = code.fresh("v"), code.fresh("p"), code.here()
@@ -84,9 +78,3 @@ class Blobs(Numbers):
         code.lies(path, start, end, '"number"' if node.decimal else '"text"')
         code.lies(path.to("$delimiter"), end, code.here(), '"delimiter"')
         return value
-
-    def _finish_blob(self, code: Decoding, node: ir.Blob, value: str) -> None:
-        if not node.explained:
-            code.put(f"if {value}: raise Unusual")
-        if node.text:
-            code.put(f"{value} = {value}.decode()")

@@ -38,10 +38,7 @@ class Builder(Structures):
                 code.put(f"{number} = {x} if {x}.__class__ is bool else flag({x})")
                 _add(code, node.number, number)
             case ir.Named():
-                if node.closed:
-                    code.unless_same([x], lambda: self._closed(code, node.table, x))
-                else:
-                    usual(code, x, "Symbol", "integer")
+                code.unless_same([x] if node.closed else [], lambda: self._symbol(code, node, x))
                 _add(code, node.number, x)
             case ir.BitFields():
                 self._bits(code, node, x)
@@ -99,6 +96,11 @@ class Builder(Structures):
                 self._packed(code, node, x, scope)
             case ir.Protobuf():
                 self._protobuf(code, node, x)
+
+    def _symbol(self, code: Building, node: ir.Named, x: str) -> None:
+        usual(code, x, "Symbol", "integer")
+        if node.closed:
+            code.put(f"if {x} not in {self._constant(node.table._by_value, 'T')}: raise Unusual")
 
     def _branch(self, code: Building, node: ir.Node, x: str, scope: Scope | None) -> None:
         if is_large(node):

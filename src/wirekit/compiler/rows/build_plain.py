@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import keyword
-
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Literal
 from wirekit.compiler.ir import bare
-from wirekit.compiler.rows.build_code import Building, put_number, usual
+from wirekit.compiler.rows.build_code import Building, put_number
 from wirekit.compiler.rows.build_state import flag, integer, octets, real, sequence, zeros
-from wirekit.compiler.source import Generator, Scope, named, whole_number
-from wirekit.values import Symbol, SymbolTable
+from wirekit.compiler.source import Generator, Scope, field_of, named, whole_number
+from wirekit.values import Symbol
 from wirekit.wire.blobs import DECIMAL
 from wirekit.wire.compressed import Opened
 from wirekit.wire.message_fields import elements
@@ -47,10 +45,6 @@ class Plain(Generator):
         value = code.fresh("v")
         code.put(f"{value} = {self._expression(node.value, scope)}")
         self._node(code, node.node, value, scope)
-
-    def _closed(self, code: Building, table: SymbolTable, x: str) -> None:
-        usual(code, x, "Symbol", "integer")
-        code.put(f"if {x} not in {self._constant(table._by_value, 'T')}: raise Unusual")
 
     def _bits(self, code: Building, node: ir.BitFields, x: str) -> None:
         kind = self._constant(node.record, "R")
@@ -129,11 +123,6 @@ class Plain(Generator):
         data = code.fresh("d")
         code.put(f"{data} = {_octets(node, x)}")
         return data
-
-
-def field_of(x: str, name: str) -> str:
-    """Reads a field of a record; AttributeError if it is not set."""
-    return f"getattr({x}, {name!r})" if keyword.iskeyword(name) else f"{x}.{name}"
 
 
 def _octets(node: ir.Blob, x: str) -> str:

@@ -8,8 +8,8 @@ from wirekit.compiler.expressions import Literal
 from wirekit.compiler.ir import bare
 from wirekit.compiler.references import is_padded
 from wirekit.compiler.rows.build_code import Building, Piece, Place, distance
-from wirekit.compiler.rows.build_plain import Plain, field_of
-from wirekit.compiler.source import Scope, put_derived
+from wirekit.compiler.rows.build_plain import Plain
+from wirekit.compiler.source import Scope, field_of, put_derived
 from wirekit.wire.blobs import POSITION
 from wirekit.wire.derived import innermost_first
 
@@ -179,7 +179,7 @@ class Structures(Plain):
             code.put(f"if {value} is missing: {value} = {default}")
         else:
             code.put(f"try: {value} = {source}")
-            code.put(f"except AttributeError: {value} = {default}")
+            code.put(f"except (AttributeError, KeyError): {value} = {default}")
         bits = bare(member.node)
         if isinstance(bits, ir.BitFields):
             code.put(f"if {value}.__class__ is int: {value} = {self._constant(bits.opened, 'open')}({value})")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import keyword
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from wirekit.compiler import ir
 from wirekit.compiler.rows.state import Cut, Site, Unit, span
-from wirekit.compiler.source import Code, Generator, Scope, assignment, named
-from wirekit.values import Record, Symbol
+from wirekit.compiler.source import Code, Generator, Scope, named
+from wirekit.values import Symbol
 from wirekit.wire.compressed import Opened
 from wirekit.wire.message_fields import elements
 
@@ -60,7 +59,6 @@ class Decoding(Code):
         records: whether the element that is being written may have recorded a verdict or opened data by now.
         rewinds: whether its end can be missing after it did.
         verdicts: whether the function records verdicts at all.
-        plain: the variable of a symbol → the one of its number, which is compared faster.
         tracing: whether the function records where fields lie.
         spans: those not yet recorded, as text.
         spot: the variable with the absolute position, "" if there is none.
@@ -72,7 +70,6 @@ class Decoding(Code):
     records: bool = False
     rewinds: bool = False
     verdicts: bool = False
-    plain: dict[str, str] = field(default_factory=dict)
     tracing: bool = False
     spans: list[str] = field(default_factory=list)
     spot: str = ""
@@ -85,10 +82,10 @@ class Decoding(Code):
         self.spot = ""
 
     @contextmanager
-    def block(self, header: str) -> Iterator[None]:
-        """Lines behind a condition or in a loop."""
+    def branch(self, header: str) -> Iterator[None]:
+        """Lines behind a condition or in a loop, which may read fields."""
         self.flush()
-        with Code.block(self, header):
+        with self.block(header):
             yield
             self.flush()
         self.spot = ""
@@ -187,38 +184,12 @@ class Writing(Generator):
         position: str,
         *,
         status: str = "ok",
-        deeper: bool = False,
         differs: bool = False,
         note: str = "",
     ) -> None:
         site = Site(path.template, kind, status, differs, note)
         name = self._constant(self._sites.setdefault(site, site), "K")
         code.records = code.verdicts = True
-        indent = "    " if deeper else ""
-        code.put(f"{indent}checks.append(({name}, {path.base}, {value}, {position}, source{path.indexes}))")
+        code.put(f"checks.append(({name}, {path.base}, {value}, {position}, source{path.indexes}))")
         if status == "bad":
-            code.put(f"{indent}S.bad = True")
-
-    def _made(self, code: Decoding, record: type[Record], values: list[str], kept: str = "", left: str = "") -> str:
-        """A variable with a record of values in order, or of those of one tuple."""
-        made = code.fresh("r")
-        code.put(f"{made} = {self._constant(record._blank, 'new')}()")
-        code.put(f"{made}._extra = {_extra(kept, left)}")
-        if len(values) == 1 and values[0].startswith("*"):
-            targets = ", ".join(f"{made}.{name}" for name in record._fields)
-            if not any(keyword.iskeyword(name) for name in record._fields):
-                code.put(f"{targets}, = {values[0][1:]}")
-                return made
-            values = [f"{values[0][1:]}[{index}]" for index in range(len(record._fields))]
-        for name, value in zip(record._fields, values, strict=True):
-            code.put(assignment(made, name, value))
-        return made
-
-
-def _extra(kept: str, left: str) -> str:
-    """What a record has beside its fields, as an expression of variables that may be None."""
-    keep = f"{kept} and {{'keep': {kept}}}"
-    if not left:
-        return keep if kept else "None"
-    trailing = f"{left} and {{'trailing': {left}}}"
-    return f"{{**({trailing} or {{}}), **({keep} or {{}})}} if {left} else {keep}" if kept else trailing
+            code.put("S.bad = True")

@@ -66,9 +66,9 @@ class Writer(Structures, Lists, Blobs):
                 )
             case ir.Either():
                 value = code.fresh("v")
-                with code.block(f"if {self._expression(node.condition, path.scope)}:"):
+                with code.branch(f"if {self._expression(node.condition, path.scope)}:"):
                     self._branch(code, value, node.then, path)
-                with code.block("else:"):
+                with code.branch("else:"):
                     self._branch(code, value, node.otherwise, path)
                 return value
             case ir.Choice():
@@ -96,8 +96,7 @@ class Writer(Structures, Lists, Blobs):
                     code.put(f"{start} = p")
                 return self._constant_of(code, node, self._node(code, node.node, path), path, start)
             case _:
-                (value,) = self._fixed_run(code, [("", node)], path)
-                return value
+                return self._number(code, node, path)
 
     def _branch(self, code: Decoding, value: str, node: ir.Node, path: Place) -> None:
         if is_large(node):
@@ -117,9 +116,9 @@ class Writer(Structures, Lists, Blobs):
 
     def _maybe(self, code: Decoding, condition: str, node: ir.Node, path: Place) -> str:
         value = code.fresh("v")
-        with code.block(f"if {condition}:"):
+        with code.branch(f"if {condition}:"):
             self._branch(code, value, node, path)
-        with code.block("else:"):
+        with code.branch("else:"):
             self._absent(code, value, path)
         return value
 
@@ -145,45 +144,30 @@ class Writer(Structures, Lists, Blobs):
         size = sum(number.size for number in numbers)
         code.short(f"p + {node.at + size} > {path.limit}", path.limit)
         code.move(f"p += {node.at}")
-        (value,) = self._fixed_run(code, [("", node.node)], path, kind="")
+        value = self._number(code, node.node, path, kind="")
         code.move(f"p -= {node.at + size}")
         code.lies(path, code.here(), code.here(), '"ahead"')
         return value
 
     def _bounded(self, code: Decoding, node: ir.Bounded, path: Place) -> str:
-        (size,) = self._fixed_run(code, [("$length", node.length)], path, kind="length")
-        value = code.fresh("v")
-        if node.null is None:
-            self._within(code, node, value, size, path)
-            return value
-        with code.block(f"if {size} <= {node.null}:"):
-            code.put(f"if {size} != {node.null}: S.differ()")
-            self._absent(code, value, path)
-        with code.block("else:"):
-            self._within(code, node, value, size, path)
-            if nullable(node.node):
+        size, value = self._number(code, node.length, path.to("$length"), "length"), code.fresh("v")
+        with self._unless_null(code, size, node.null, value, path):
+            limit = code.fresh("e")
+            if node.length.signed:
+                code.put(f"if {size} < 0: raise Unusual")
+            self._end(code, size, limit, path)
+            code.put(f"{value} = {self._node(code, node.node, path.within(limit))}")
+            code.put(f"if p != {limit}: raise Unusual")
+            if node.null is not None and nullable(node.node):
                 code.put(f"if {value} is None: raise Unusual")
         return value
-
-    def _within(self, code: Decoding, node: ir.Bounded, value: str, size: str, path: Place) -> None:
-        limit = code.fresh("e")
-        code.put(f"{limit} = p + {size}")
-        code.put(f"if {size} < 0: raise Unusual")
-        code.short(f"{limit} > {path.limit}", path.limit)
-        code.put(f"{value} = {self._node(code, node.node, path.within(limit))}")
-        code.put(f"if p != {limit}: raise Unusual")
 
     def _packed(self, code: Decoding, node: ir.Packed, path: Place) -> str:
         value, codec = self._blob(code, node.blob, path), code.fresh("c")
         start, end, kind = code.extent
-        table = self._codecs(node)
-        parts = []
-        for part in node.on:
-            parts.append(code.fresh("c"))
-            code.put(f"{parts[-1]} = {self._expression(part, path.scope)}")
-        key = parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
-        code.unless_same(parts, lambda: code.put(f"{codec} = {table}.get({key})"))
-        with code.block(f"if {codec} is not None and {value} is not None:"):
+        on = [self._expression(part, path.scope) for part in node.on]
+        code.unless_same(on, lambda: code.put(f"{codec} = {self._codecs(node)}.get({self._key(node.on, path.scope)})"))
+        with code.branch(f"if {codec} is not None and {value} is not None:"):
             name, above = self._call(node.node, path.scope)
             code.records = True
             size = "None" if node.size is None else self._expression(node.size, path.scope)
@@ -193,7 +177,7 @@ class Writer(Structures, Lists, Blobs):
             code.put(f"{value} = S.open({arguments})")
             code.lies(path, start, end, '"record"')
         if code.tracing:
-            with code.block("else:"):
+            with code.branch("else:"):
                 code.lies(path, start, end, kind)
         return value
 

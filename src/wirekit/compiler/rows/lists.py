@@ -23,18 +23,12 @@ class Lists(Numbers):
             code.lies(path, start, code.here(), '"list"')
             return items
         if isinstance(node.count, ir.Number):
-            (count,) = self._fixed_run(code, [("$count", node.count)], path, kind="count")
+            count = self._number(code, node.count, path.to("$count"), "count")
         else:
             count = code.fresh("n")
             code.put(f"{count} = {self._expression(node.count, path.scope)}")
             whole_number(code, count)
-        if node.null is None:
-            self._counted(code, node, items, count, path)
-            return items
-        with code.block(f"if {count} <= {node.null} and {count} < 0:"):
-            code.put(f"if {count} != {node.null}: S.differ()")
-            self._absent(code, items, path)
-        with code.block("else:"):
+        with self._unless_null(code, count, node.null, items, path):
             self._counted(code, node, items, count, path)
         return items
 
@@ -57,7 +51,7 @@ class Lists(Numbers):
         else:
             index = code.fresh("i")
             code.put(f"{items} = []")
-            with code.block(f"for {index} in range({count}):"):
+            with code.branch(f"for {index} in range({count}):"):
                 self._element(code, node, items, index, path)
                 code.rewinds |= path.limit == code.leave and code.records  # by the element before
         code.lies(path, start, code.here(), '"list"')
@@ -79,7 +73,7 @@ class Lists(Numbers):
     def _to_the_end(self, code: Decoding, node: ir.Several, items: str, path: Place) -> None:
         index, start, each, inside = code.fresh("i"), code.fresh("s"), cost(node.element), grows(node.element)
         code.put(f"{items} = []")
-        with code.block(f"for {index} in range(S.room // {max(each, 1)} + 1):"):
+        with code.branch(f"for {index} in range(S.room // {max(each, 1)} + 1):"):
             code.put(f"if p >= {path.limit}: break")
             if node.until:
                 code.put(f"if {index} and b[p:p + {len(node.until)}] == {node.until!r}: break")
@@ -100,7 +94,7 @@ class Lists(Numbers):
             code.put(f"S.charge(len({items}) * {each})")
         if node.announced is not None:
             number = code.fresh("n")
-            code.put(f"{number} = {self._expression(node.announced, path.scope, plain=False)}")
+            code.put(f"{number} = {self._expression(node.announced, path.scope)}")
             code.put(f"if {number} != len({items}): raise Unusual")
             self._verdict(code, path, "count", number, "p")
 
@@ -114,7 +108,7 @@ class Lists(Numbers):
         if room or code.tracing:
             room = room or code.fresh("r")
             code.put(f"{room} = {counted}")
-        with code.block("try:"):
+        with code.branch("try:"):
             self._element(code, node, items, index, path)
         code.put("except Cut:")
         code.put(f"    p = {start}")

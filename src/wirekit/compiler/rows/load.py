@@ -7,21 +7,18 @@ mapping, or explains the error.
 
 from __future__ import annotations
 
-import keyword
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression
-from wirekit.compiler.source import Code, Generator, Scope, Unusual, assignment, choosing, is_large, named, units
+from wirekit.compiler.source import Code, Generator, Scope, Unusual, choosing, field_of, is_large, named, units
 from wirekit.errors import WirekitError
 from wirekit.values import Record, Symbol, plain_mapping
 from wirekit.wire.compressed import load_opened
 from wirekit.wire.extras import load_bytes, load_extras
 from wirekit.wire.message_fields import counted
 from wirekit.wire.numbers import load_bit, load_integer, load_real, load_symbol
-
-REMEMBERED = 256  # numbers whose bit fields are remembered
 
 # What generated code raises when a mapping does not fit.
 REASONS = (Unusual, WirekitError, TypeError, AttributeError, LookupError, ArithmeticError, ValueError, RecursionError)
@@ -57,7 +54,7 @@ class Loader(Generator):
     """Writes the loader of one schema: (state, mapping) → record."""
 
     NAMES = named(other, extras, counted, plain_mapping, Symbol) | {"opened": load_opened, "number": load_integer}
-    NAMES |= {"real": load_real, "symbol": load_symbol, "octets": load_bytes}
+    NAMES |= {"real": load_real, "symbol": load_symbol, "octets": load_bytes, "bit": load_bit}
     purpose = "load"
     arguments = "S, x"
 
@@ -129,11 +126,10 @@ class Loader(Generator):
 
     def _structure(self, code: Code, node: ir.Structure, x: str, scope: Scope | None) -> str:
         inner, used = Scope({}, scope), self._used(node)
-        made, left = code.fresh("r"), code.fresh("c")
+        left = code.fresh("c")
         with code.block(f"if {x}.__class__ is dict:"):
             code.put(f"{left} = len({x})")
-            code.put(f"{made} = {self._constant(node.record._blank, 'new')}()")
-            code.put(f"{made}._extra = None")
+            made = self._blank(code, node.record)
             for index, member in enumerate(node.members):
                 value = code.fresh("v")
                 with code.block(f"if {member.name!r} in {x}:"):
@@ -143,7 +139,7 @@ class Loader(Generator):
                         if derived.at == index and derived.what == "count":
                             name = node.members[derived.of].name
                             code.put(f"{loaded} = counted({derived.field!r}, {loaded}, {x}.get({name!r}))")
-                    code.put(assignment(made, member.name, loaded))
+                    code.put(f"{field_of(made, member.name)} = {loaded}")
                     code.put(f"{left} -= 1")
                     if member.name in used and loaded != value:
                         code.put(f"{value} = {loaded}")
@@ -177,18 +173,15 @@ class Loader(Generator):
         code.put(f"{x} = symbol({table}, {x}) if {value} is None else {value}")
 
     def _bits(self, code: Code, node: ir.BitFields, x: str) -> None:
-        bits = Splitter(node)
-        known, load = self._constant(bits.known, "known"), self._constant(bits.load, "bits")
-        parts = code.fresh("t")
-        code.put(f"{parts} = {known}.get({x}) if {x}.__class__ is int else None")
-        if any(keyword.iskeyword(bit.name) for bit in node.fields):
-            code.put(f"{x} = {load}({x})")
-            return
-        code.put(f"if {parts} is None: {x} = {load}({x})")
-        code.put("else:")
-        code.put(f"    {x} = {self._constant(bits.record._blank, 'new')}()")
-        code.put(f"    {x}._extra = None")
-        code.put(f"    {', '.join(f'{x}.{bit.name}' for bit in node.fields)}, = {parts}")
+        with code.block(f"if isinstance({x}, int):"):
+            code.put(f"{x} = {self._split(code, node, x)}")
+        with code.block(f"elif plain_mapping({x}):"):
+            made = self._blank(code, node.record)
+            for bit in node.fields:
+                table = "None" if bit.table is None else self._constant(bit.table, "table")
+                given = f"{x}.get({bit.name!r}, 0)"
+                code.put(f"{field_of(made, bit.name)} = bit({bit.width}, {table}, {given})")
+            code.put(f"{x} = {made}")
 
     def _packed(self, code: Code, node: ir.Packed, x: str, scope: Scope | None) -> None:
         name, above = self._call(node.node, scope)
@@ -201,31 +194,6 @@ class Loader(Generator):
 
         load = self._constant(load_message, "load")
         code.put(f"{x} = {load}({self._message(node)}, {x})")
-
-
-class Splitter:
-    """Makes records of bit fields, of the whole number or of a mapping.
-
-    Attributes:
-        known: number → values of the fields, for small numbers that were met.
-    """
-
-    def __init__(self, node: ir.BitFields) -> None:
-        self.node = node
-        self.record = node.record
-        self.mask = (1 << 8 * ir.minimum(node.number)) - 1
-        self.known: dict[int, tuple[Any, ...]] = {}
-
-    def load(self, given: Any) -> Any:
-        """The record, or what is a value already."""
-        whole = isinstance(given, int)
-        if not whole and not plain_mapping(given):
-            return given
-        values = self.node.parted(given & self.mask) if whole else given
-        parts = [load_bit(bit.width, bit.table, values.get(bit.name, 0)) for bit in self.node.fields]
-        if whole and len(self.known) < REMEMBERED:
-            self.known[given] = tuple(parts)
-        return self.record(**dict(zip(self.record._fields, parts, strict=True)))
 
 
 unit, loader = units(Loader)

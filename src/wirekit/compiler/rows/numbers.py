@@ -4,54 +4,40 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 from wirekit.compiler import ir
-from wirekit.compiler.ir import bare, fixed
+from wirekit.compiler.ir import fixed
 from wirekit.compiler.rows.code import Decoding, Place, Writing
 from wirekit.errors import Misuse
 from wirekit.values import SymbolTable
 from wirekit.varints import SHORT
 
-LARGEST_TABLE = 2  # bytes of a number whose bit fields are remembered
-
 
 class Numbers(Writing):
     """Writes what reads numbers."""
 
-    def _fixed_run(
-        self,
-        code: Decoding,
-        members: list[tuple[str, ir.Node]],
-        path: Place,
-        kind: str = "number",
-    ) -> Iterator[str]:
-        """Members of fixed size, read by one struct call; ``kind`` is that of their spans, "" for none.
+    def _number(self, code: Decoding, node: ir.Node, path: Place, kind: str = "number") -> str:
+        """One number, which may be a varint; ``kind`` is that of its span, "" for none."""
+        if not fixed(node):
+            return self._varint(code, node, path, kind)
+        (value,) = self._numbers(code, [(path, node)], kind)
+        return value
+
+    def _numbers(self, code: Decoding, fields: list[tuple[Place, ir.Node]], kind: str = "number") -> Iterator[str]:
+        """Numbers of fixed size, read by one struct call.
 
         The variables come one by one: a constant can read the members that the caller added to its scope before.
         """
-        numbers = [number for _, node in members for number in fixed(node)]
-        if not numbers:
-            yield from (self._varint(code, node, path.to(name) if name else path, kind) for name, node in members)
-            return
-        size = sum(number.size for number in numbers)
+        numbers = [number for _, node in fields for number in fixed(node)]
         variables = [code.fresh("n") for _ in numbers]
-        end = self._unpacked(code, numbers, variables, path.limit)
-        start = "p"
-        if any(isinstance(node, ir.Constant) and not node.fatal for _, node in members):
-            start = code.fresh("s")
-            code.put(f"{start} = p")
-        code.move(f"p = {end}" if end else f"p += {size}")
-        offset, index = 0, 0
-        for name, node in members:
-            numbers_here = fixed(node)
-            place = f"{start} + {offset}" if start != "p" else "p"
-            where = path.to(name) if name else path
-            width = sum(number.size for number in numbers_here)
+        self._unpacked(code, numbers, variables, fields[0][0].limit)
+        left = sum(number.size for number in numbers)
+        for (path, node), number, variable in zip(fields, numbers, variables, strict=True):
             if kind:
-                self._lies(code, node, where, size - offset, size - offset - width, kind)
-            yield self._meaning(code, node, variables[index], where, place)
-            offset += width
-            index += len(numbers_here)
+                self._lies(code, node, path, left, left - number.size, kind)
+            yield self._meaning(code, node, variable, path, f"p - {left}")
+            left -= number.size
 
     @staticmethod
     def _lies(code: Decoding, node: ir.Node, path: Place, start: int, end: int, kind: str) -> None:
@@ -74,16 +60,13 @@ class Numbers(Writing):
         code.put(f"{value}, {after} = {form}.read(b, p, {path.limit})")
         code.short(f"{after} == {SHORT}", path.limit)
         code.put(f"if {after} - p != {form}.size({value}): raise Unusual")
+        meaning = self._meaning(code, node, value, path, "p")
         code.move(f"p = {after}")
         code.lies(path, start, code.here(), f'"{kind}"')
-        return self._meaning(code, node, value, path, "p")
+        return meaning
 
-    def _unpacked(self, code: Decoding, numbers: list[ir.Number], variables: list[str], e: str) -> str:
-        """Reads numbers at the position, if the limit lets; the position stays. A limit of "" is known to let.
-
-        Returns:
-            The variable with the position behind them, "" if there is none.
-        """
+    def _unpacked(self, code: Decoding, numbers: list[ir.Number], variables: list[str], e: str) -> None:
+        """Reads numbers, if the limit lets; a limit of "" is known to let."""
         little = any(number.little for number in numbers)
         letters = [number.code if number.is_packed else f"{number.size}s" for number in numbers]
         layout = struct.Struct(("<" if little else ">") + "".join(letters))
@@ -98,7 +81,7 @@ class Numbers(Writing):
             if not number.is_packed:
                 order = "little" if number.little else "big"
                 code.put(f"{variable} = int.from_bytes({variable}, {order!r}, signed={number.signed})")
-        return end
+        code.move(f"p = {end}" if end else f"p += {layout.size}")
 
     def _meaning(self, code: Decoding, node: ir.Node, number: str, path: Place, place: str) -> str:
         """The value that a number stands for."""
@@ -114,7 +97,7 @@ class Numbers(Writing):
             case ir.Named(table=table, closed=closed):
                 return self._named(code, table, closed, number)
             case ir.BitFields():
-                return self._bits(code, node, number)
+                return self._split(code, node, number)
             case ir.Optional():
                 return self._meaning(code, node.node, number, path, place)
             case ir.Constant():
@@ -127,49 +110,33 @@ class Numbers(Writing):
         value = code.fresh("v")
 
         def find() -> None:
-            if closed:
-                code.put(f"{value} = {known}[{number}]")
-            else:
-                code.put(f"{value} = {known}.get({number})")
+            code.put(f"{value} = {known}[{number}]" if closed else f"{value} = {known}.get({number})")
+            if not closed:
                 code.put(f"if {value} is None: {value} = Symbol({number}, None, '')")
 
         code.unless_same([number], find)
-        code.plain[value] = number
         return value
+
+    @contextmanager
+    def _unless_null(self, code: Decoding, number: str, null: int | None, value: str, path: Place) -> Iterator[None]:
+        """What is read if a length or count does not mean null; if it does, the value is absent."""
+        if null is None:
+            yield
+            return
+        with code.branch(f"if {number} <= {null}:"):
+            code.put(f"if {number} != {null}: S.differ()")
+            self._absent(code, value, path)
+        with code.branch("else:"):
+            yield
+
+    @staticmethod
+    def _end(code: Decoding, size: str, end: str, path: Place) -> None:
+        """A variable with the position behind so many bytes, which lies before the limit."""
+        code.put(f"{end} = p + {size}")
+        code.short(f"{end} > {path.limit}", path.limit)
 
     def _constant_of(self, code: Decoding, node: ir.Constant, value: str, path: Place, place: str) -> str:
         code.put(f"if {value} != {self._expression(node.value, path.scope)}: raise Unusual")
         if not node.fatal:
             self._verdict(code, path, "constant", value, place)
         return value
-
-    def _bits(self, code: Decoding, node: ir.BitFields, number: str) -> str:
-        record = node.record
-        base = bare(node.number)
-        if not isinstance(base, ir.Number):
-            raise Misuse(f"{self.key}: bit fields lie in a plain number")
-        values = [self._bit(bit, f"(x >> {bit.shift} & {bit.most})") for bit in node.fields]
-        if id(node) not in self._splitters:
-            self._held.append(node)
-            self._splitters[id(node)] = f"bits{len(self._splitters)}"
-            name = self._splitters[id(node)]
-            split = [f"def {name}(x):", f"    x &= {(1 << 8 * base.size) - 1}", f"    return ({', '.join(values)},)"]
-            self._functions.append(split)
-        name = self._splitters[id(node)]
-        if base.size > LARGEST_TABLE:
-            return self._made(code, record, [f"*{name}({number})"])
-        cache = f"{name}_known"
-        self.names.setdefault(cache, {})
-        split_value = code.fresh("t")
-
-        def find() -> None:
-            code.put(f"try: {split_value} = {cache}[{number}]")
-            code.put(f"except KeyError: {split_value} = {cache}[{number}] = {name}({number})")
-
-        code.unless_same([number], find)
-        return self._made(code, record, [f"*{split_value}"])
-
-    def _bit(self, bit: ir.BitField, number: str) -> str:
-        if bit.table is not None:
-            return f"{self._constant(bit.table, 'table')}({number})"
-        return f"({number} == 1)" if bit.width == 1 else number

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 
 from wirekit.checksums import checksum
@@ -10,25 +12,10 @@ from wirekit.compiler.ir import bare, fixed
 from wirekit.compiler.references import is_padded
 from wirekit.compiler.rows.code import Decoding, Place
 from wirekit.compiler.rows.numbers import Numbers
-from wirekit.compiler.source import Scope, conditional, put_derived
+from wirekit.compiler.source import Scope, conditional, field_of, put_derived
 from wirekit.program.facts import run_of
 from wirekit.wire.blobs import POSITION
 from wirekit.wire.costs import VERDICT
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """The bytes that a length bounds.
-
-    Attributes:
-        inside: the variable with their limit; ``outside`` is the place of the structure with that around them.
-        cut: the variable with their begin if the limit around cuts them, None if not; "" if it may not.
-    """
-
-    measure: ir.Measure
-    inside: str
-    outside: Place
-    cut: str
 
 
 @dataclass(slots=True)
@@ -36,11 +23,12 @@ class Open:
     """A structure that is being read.
 
     Attributes:
-        path: where it stands, with the limit at hand; its scope takes the variables of members.
+        path: where it stands, with the limit of the lengths at hand; its scope takes the variables of members.
         values: those, in order.
         begin_at, end_at: the members of which somebody asks where they begin or end; ``begins``, ``ends``: variables.
         kept: the variable with the names of lengths and sums that are not what they should be; "" if all have to be.
         left: the variable with the bytes left over inside the lengths of a frame; "" where there may be none.
+        begin: the variable with the position of the structure, if padding counts from there.
     """
 
     node: ir.Structure
@@ -52,6 +40,7 @@ class Open:
     values: list[str] = field(default_factory=list)
     kept: str = ""
     left: str = ""
+    begin: str = ""
 
     def add(self, value: str) -> None:
         """Takes the variable of the next member."""
@@ -88,52 +77,16 @@ class Structures(Numbers):
         if not path.parts and any(measure.bounds for measure in node.measures):
             at.left = code.fresh("l")
             code.put(f"{at.left} = None")
-        limits: list[Window] = []
-        index, begin = 0, ""
         if any(is_padded(member.node) for member in node.members):
-            begin = code.fresh("s")
-            code.put(f"{begin} = p")
-        while index < len(node.members):
-            for measure in ir.opening(node, index):
-                limits.append(self._window(code, at, measure))
-                at.path = path.within(limits[-1].inside)
-            closing = {limit.measure.last for limit in limits}
-            run, _ = run_of(node, index, closing, alone=at.path.limit == code.leave, at_once=True)
-            if run:
-                members = [(member.name, member.node) for member in node.members[index : index + run]]
-                for value in self._fixed_run(code, members, at.path):
-                    inner.plain[node.members[len(at.values)].name] = code.plain.get(value, value)
-                    at.add(value)
-                    self._measured(code, at)
-                self._positions(code, at, index, run)
-                index += run
-            else:
-                member = node.members[index]
-                if index in at.begin_at:
-                    at.begins[index] = code.fresh("s")
-                    code.put(f"{at.begins[index]} = p")
-                if begin:
-                    inner.variables[POSITION] = f"(p - {begin})"
-                at.add(self._node(code, member.node, at.path.to(member.name)))
-                self._measured(code, at)
-                if index in at.end_at:
-                    at.ends[index] = code.fresh("f")
-                    code.put(f"{at.ends[index]} = p")
-                index += 1
-            for measure in node.measures:
-                if measure.at == index - 1 and measure.last < measure.at:
-                    self._agree(code, at, measure)
-            while limits and limits[-1].measure.last == index - 1:
-                closed = limits.pop()
-                self._closed(code, at, closed)
-                at.path = closed.outside
+            at.begin = code.fresh("s")
+            code.put(f"{at.begin} = p")
+        self._members(code, at, 0, len(node.members) - 1)
         for measure in node.measures:
             if not measure.bounds and measure.last > measure.at:
                 self._agree(code, at, measure)
             elif measure.zero_is_rest:
                 number, where = at.number(measure)
-                code.put(f"if {number} == 0 and {at.covered(measure)}:")
-                code.put(f"    {at.keep(where)}")
+                code.put(f"if {number} == 0 and {at.covered(measure)}: {at.keep(where)}")
         for total in node.sums:
             self._sum(code, at, total)
         code.lies(path, start, code.here(), '"record"')
@@ -142,56 +95,85 @@ class Structures(Numbers):
             put_derived(code, derived, at.values[derived.at], at.values[derived.of], extent, "{} is None")
         for refusal in node.refusals:
             code.put(f"if {self._expression(refusal, inner)}: raise Unusual")
-        return self._made(code, node.record, at.values, at.kept, at.left)
+        made = self._blank(code, node.record, _extra(at.kept, at.left))
+        for member, value in zip(node.members, at.values, strict=True):
+            code.put(f"{field_of(made, member.name)} = {value}")
+        return made
 
-    @staticmethod
-    def _window(code: Decoding, at: Open, measure: ir.Measure) -> Window:
-        """Begins the bytes that a length bounds, which bounds none where it is absent."""
-        number, absent = at.values[measure.at], conditional(at.node.members[measure.at].node)
-        e = at.path.limit
-        window = Window(measure, code.fresh("e"), at.path, code.fresh("s") if measure.clip else "")
-        limit = window.inside
-        if absent:
-            code.put(f"if {number} is None: {limit} = {e}")
-            code.put("else:")
-        announced = f"p + {number} - {measure.add}" if measure.add else f"p + {number}"
-        code.put(f"{'    ' * absent}{limit} = {announced}")
+    def _members(self, code: Decoding, at: Open, index: int, last: int) -> None:
+        """Reads members from one to another."""
+        while index <= last:
+            index = self._next(code, at, index, last, ir.opening(at.node, index))
+
+    def _next(self, code: Decoding, at: Open, index: int, last: int, windows: list[ir.Measure]) -> int:
+        """Reads a member, or several at once; gives the next. ``windows`` are the lengths whose bytes begin here."""
+        if windows:
+            outer, *inner = windows
+            with self._window(code, at, outer):
+                self._members(code, at, self._next(code, at, index, outer.last, inner), outer.last)
+            return outer.last + 1
+        node = at.node
+        run, _ = run_of(node, index, {last}, alone=at.path.limit == code.leave, at_once=True)
+        if run:
+            fields = [(at.path.to(member.name), member.node) for member in node.members[index : index + run]]
+            for value in self._numbers(code, fields):
+                at.add(value)
+                self._measured(code, at)
+            self._positions(code, at, index, run)
+        else:
+            run, member = 1, node.members[index]
+            if index in at.begin_at:
+                at.begins[index] = code.fresh("s")
+                code.put(f"{at.begins[index]} = p")
+            if at.begin and at.path.scope is not None:
+                at.path.scope.variables[POSITION] = f"(p - {at.begin})"
+            at.add(self._node(code, member.node, at.path.to(member.name)))
+            self._measured(code, at)
+            if index in at.end_at:
+                at.ends[index] = code.fresh("f")
+                code.put(f"{at.ends[index]} = p")
+        for measure in node.measures:
+            if measure.at == index + run - 1 and measure.last < measure.at:
+                self._agree(code, at, measure)
+        return index + run
+
+    @contextmanager
+    def _window(self, code: Decoding, at: Open, measure: ir.Measure) -> Iterator[None]:
+        """The bytes that a length bounds; it bounds none where it is absent, or 0 if that means the rest."""
+        (number, where), outside = at.number(measure), at.path
+        limit, e = code.fresh("e"), outside.limit
+        announced = f"{number} - {measure.add}" if measure.add else number
+        bounds = ""
         if measure.zero_is_rest:
-            code.put(f"if {number} == 0: {limit} = {e}")
+            bounds = number
+        elif conditional(at.node.members[measure.at].node):
+            bounds = f"{number} is not None"
+        code.put(f"{limit} = p + {announced}" + (f" if {bounds} else {e}" if bounds else ""))
+        cut = code.fresh("s") if measure.clip else ""
         if measure.clip:
-            code.put(f"{window.cut} = None")
-            code.put(f"if {limit} > {e}: {window.cut}, {limit} = p, {e}")
+            code.put(f"{cut} = None")
+            code.put(f"if {limit} > {e}: {cut}, {limit} = p, {e}")
         else:
             code.short(f"{limit} > {e}", e)
-        return window
-
-    def _closed(self, code: Decoding, at: Open, window: Window) -> None:
-        """Ends the bytes that a length bounds."""
-        measure, limit, cut = window.measure, window.inside, window.cut
-        number, where = at.number(measure)
-        unless = ""
-        if measure.zero_is_rest:
-            unless = f" and {number}"
-        elif conditional(at.node.members[measure.at].node):
-            unless = f" and {number} is not None"
+        at.path = outside.within(limit)
+        yield
+        at.path = outside
+        more = f"if p != {limit}{f' and {bounds}' if bounds else ''}:"
         if at.left:
-            with code.block(f"if p != {limit}{unless}:"):
+            with code.branch(more):
                 name, start = where.parts[-1], code.here()
                 code.put(f"{at.left} = {at.left} or {{}}")
                 code.put(f"{at.left}[{name!r}] = S.left_over({where.base}, {name!r}, b, p, {limit})")
                 code.move(f"p = {limit}")
                 code.lies(where.to("$trailing"), start, code.here(), '"gap"')
         else:
-            code.put(f"if p != {limit}{unless}: raise Unusual")
+            code.put(f"{more} raise Unusual")
         if measure.clip:
-            code.put(f"if {cut} is not None:")
-            code.depth += 1
-            announced = f"{number} - {measure.add}" if measure.add else number
-            status, note = "ok" if measure.exceeds else "bad", "cut by the end of the data"
-            pair = f"({announced}, {limit} - {cut})"
-            self._verdict(code, where, "length", pair, cut, status=status, differs=True, note=note)
-            code.put(at.keep(where))
-            code.depth -= 1
+            with code.block(f"if {cut} is not None:"):  # by the limit around
+                status, note = "ok" if measure.exceeds else "bad", "cut by the end of the data"
+                pair = f"({announced}, {limit} - {cut})"
+                self._verdict(code, where, "length", pair, cut, status=status, differs=True, note=note)
+                code.put(at.keep(where))
 
     @staticmethod
     def _positions(code: Decoding, at: Open, index: int, run: int) -> None:
@@ -232,36 +214,25 @@ class Structures(Numbers):
         """A length that is only verified."""
         value, where = at.number(measure)
         actual, position = at.covered(measure), at.begins[measure.at]
-        code.put(f"if {value} is not None:")
-        code.depth += 1
-        if measure.exceeds:
+        with code.block(f"if {value} is not None:"):
+            if not measure.exceeds:
+                code.put(f"if {value} != {actual}: raise Unusual")
+                self._verdict(code, where, "length", value, position)
+                return
             number = code.fresh("n")
             code.put(f"{number} = {actual}")
-            code.put(f"if {value} > {number}:")
-            code.depth += 1
-            self._verdict(code, where, "length", f"({value}, {number})", position, differs=True)
-            code.put(at.keep(where))
-            code.depth -= 1
+            with code.block(f"if {value} > {number}:"):
+                self._verdict(code, where, "length", f"({value}, {number})", position, differs=True)
+                code.put(at.keep(where))
             code.put(f"elif {value} != {number}: raise Unusual")
-            code.put("else:")
-            self._verdict(code, where, "length", value, position, deeper=True)
-        else:
-            code.put(f"if {value} != {actual}: raise Unusual")
-            self._verdict(code, where, "length", value, position)
-        code.depth -= 1
+            with code.block("else:"):
+                self._verdict(code, where, "length", value, position)
 
     def _sum(self, code: Decoding, at: Open, total: ir.Sum) -> None:
-        (value, where), node = at.number(total), at.node.members[total.at].node
-        number, behind = bare(node), at.ends[total.at]
-        size, algorithm = ir.minimum(number), checksum(total.algorithm)
+        (value, where), behind = at.number(total), at.ends[total.at]
+        number, algorithm = bare(at.node.members[total.at].node), checksum(total.algorithm)
         function = self._constant(algorithm.digest if isinstance(number, ir.Blob) else algorithm.function, "sum")
-        start, end = at.begins[total.first], at.ends[total.last]
-        absent = number is not node
-        if absent:
-            code.put(f"if {value} is None:")
-            self._verdict(code, where, total.algorithm, "None", behind, status="absent", deeper=True)
-            code.put("else:")
-            code.depth += 1
+        size, start, end = ir.minimum(number), at.begins[total.first], at.ends[total.last]
         if total.content:
             data = _content(at.node.members[total.first].node, at.values[total.first], start, end)
         else:
@@ -273,17 +244,19 @@ class Structures(Numbers):
         if isinstance(number, ir.Number) and number.signed:
             computed = f"({computed} ^ {-number.low}) - {-number.low}"
         actual, position = code.fresh("n"), f"{behind} - {size}"
-        code.put(f"{actual} = {computed}")
-        code.put(f"if {value} != {actual}:")
-        code.depth += 1
-        pair = f"({value}, {actual})"
-        self._verdict(code, where, total.algorithm, pair, position, status="bad", differs=True)
-        code.put(at.keep(where))
-        code.put(f"S.charge({VERDICT} + len({code.path(where)}))")
-        code.depth -= 1
-        code.put("else:")
-        self._verdict(code, where, total.algorithm, value, position, deeper=True)
-        code.depth -= absent
+        absent = conditional(at.node.members[total.at].node)
+        if absent:
+            with code.block(f"if {value} is None:"):
+                self._verdict(code, where, total.algorithm, "None", behind, status="absent")
+        with code.block("else:") if absent else nullcontext():
+            code.put(f"{actual} = {computed}")
+            with code.block(f"if {value} != {actual}:"):
+                pair = f"({value}, {actual})"
+                self._verdict(code, where, total.algorithm, pair, position, status="bad", differs=True)
+                code.put(at.keep(where))
+                code.put(f"S.charge({VERDICT} + len({code.path(where)}))")
+            with code.block("else:"):
+                self._verdict(code, where, total.algorithm, value, position)
 
 
 def _content(node: ir.Node, value: str, start: str, end: str) -> str:
@@ -294,3 +267,12 @@ def _content(node: ir.Node, value: str, start: str, end: str) -> str:
     if isinstance(core, ir.Packed):
         return f"(({value}.compressed if {value}.__class__ is Opened else {value}) or b'')"
     return f"b[{start} + {ir.length_in_front(core)}:{end}]"
+
+
+def _extra(kept: str, left: str) -> str:
+    """What a record has beside its fields, as an expression of variables that may be None."""
+    keep = f"{kept} and {{'keep': {kept}}}"
+    if not left:
+        return keep if kept else "None"
+    trailing = f"{left} and {{'trailing': {left}}}"
+    return f"{{**({trailing} or {{}}), **({keep} or {{}})}} if {left} else {keep}" if kept else trailing

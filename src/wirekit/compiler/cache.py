@@ -85,7 +85,7 @@ def module_text(source: str, offsets: str) -> str:
 
 CALLED = {
     "compiler/kernels": "arrays parts protobuf reads text",
-    "runtime": "interpreter kernel memory opcodes write_messages write_opcodes writing",
+    "runtime": "interpreter kernel memory opcodes write_opcodes writing",
 }
 """Modules with functions that kernels call."""
 

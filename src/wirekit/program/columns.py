@@ -20,6 +20,7 @@ class Repeated:
         outer: the enclosing list; ``lo<number>`` then has an entry for each element of it.
         nullable: whether ``lv<number>`` says which rows have a list.
         sparse: whether a condition may leave out its entry of a row, which is null then.
+        in_message: whether it is a list of a protobuf message: a null list is written like an empty one.
     """
 
     number: int
@@ -27,6 +28,7 @@ class Repeated:
     outer: Repeated | None
     nullable: bool
     sparse: bool = False
+    in_message: bool = False
 
 
 @dataclass(slots=True, eq=False)

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 LARGEST_NUMBER = 1 << 16  # of a field: tables have an element a number
 MOST_REQUIRED = 62  # fields of a message
 VALUES, SLOT_WIDTH, WIDTH = 16, 4, 8  # of a tray, as kernels.protobuf has it
-ASPECTS = ("value", "there", "count", "stored", "filled")
-"""What a write program asks of a message (``write_steps.Ask``)."""
 LOST = 15  # where a tray counts the bytes of a record's fields that have no column
 
 _KINDS = {"bool": 3, "string": 6, "bytes": 5, "message": 7, "group": 7, "sint32": 2, "sint64": 2}

@@ -13,7 +13,6 @@ from typing import Any
 from wirekit.compiler import ir
 from wirekit.program import steps
 from wirekit.program.columns import Column, Repeated
-from wirekit.program.messages import Tables
 from wirekit.program.passes import shortened
 from wirekit.program.read import Program
 from wirekit.program.steps import Body, Fault, Step, fields_of
@@ -62,8 +61,8 @@ class Show:
         return self.names.get(register, f"r{register}")
 
     def message(self, number: int) -> str:
-        message = self.program.messages[number]
-        return (message.path if isinstance(message, Tables) else message.tables.path) or "(value)"
+        assert isinstance(self.program, Program)
+        return self.program.messages[number].path or "(value)"
 
     def value(self, value: Any) -> str:
         """The text of a field that is no register."""

@@ -17,37 +17,23 @@ from wirekit.program import write_steps as steps
 from wirekit.program.calls import Summed
 from wirekit.program.columns import Column, Contents, Repeated
 from wirekit.program.facts import form_of, holds_records, is_wide
-from wirekit.program.held import message_values
-from wirekit.program.messages import Tables, tables
 from wirekit.program.parts import parts
 from wirekit.program.passes import without_needless
 from wirekit.program.steps import EXTRA, Body, Call, Let, Refuse, Seek, Test
 from wirekit.program.unfit import Unfit
 from wirekit.program.values import OpenStructure, Scope, Value, inside, value_of
-from wirekit.program.values import Place as Source
-from wirekit.program.write_branches import UNREAD, Branches
+from wirekit.program.write_branches import LIST, UNREAD
 from wirekit.program.write_fields import Refusal
+from wirekit.program.write_messages import Messages
 from wirekit.wire.derived import innermost_first
 from wirekit.wire.message_fields import Derived
-from wirekit.wire.protobuf import Message as Type
 
 GAPS = "@gap"
-LIST = "list"
-"""The kind of a column that is no column of a batch, but says where the elements of a list are."""
 CHOSEN = ("codec", "listed", "counted", "opaque")
 """Results of the first run on a field that holds records: the number of the codec plus one; 1 for records or more for a
 message; whether the number of records is announced; whether the bytes are not the plain content."""
 HELD = ("rows", "plain")
 """Facts about such a field: the number of records, the bytes before compression; -1 if they say nothing."""
-
-
-@dataclass(slots=True)
-class Built:
-    """A message that is written: its fields, its type, and the slots of fields that are computed from later members."""
-
-    tables: Tables
-    message: Type
-    derived: set[int] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -58,7 +44,6 @@ class WriteProgram:
         steps: the steps that write a record.
         columns: the columns to read; ``lists`` those of lists, outer ones first; ``hidden`` those of the run, by name.
         refusals: by the number of a fault, less one.
-        messages: the protobuf messages of a record.
         element: by the number of a list, the register with the index of its element.
         watched: by the number of a list, -1 for the record: (slot of a column, register, number of a fault) of columns
             that no step may have read; the register has the index of the last value that was read.
@@ -71,7 +56,6 @@ class WriteProgram:
     lists: list[tuple[Column, Repeated]]
     hidden: dict[str, Column]
     refusals: list[Refusal]
-    messages: list[Built]
     element: dict[int, int]
     watched: dict[int, list[tuple[int, int, int]]]
     fixed: int
@@ -93,10 +77,9 @@ class _Open(OpenStructure):
 
 
 @dataclass(slots=True)
-class _Writer(Branches):
+class _Writer(Messages):
     """Emits write steps: a method for each kind of node."""
 
-    built: list[Built] = field(default_factory=list)
     hidden: dict[str, Column] = field(default_factory=dict)
 
     def visit_Coded(self, node: ir.Coded, path: str, scope: Scope) -> Value:
@@ -104,41 +87,6 @@ class _Writer(Branches):
 
     def visit_Packed(self, node: ir.Packed, path: str, scope: Scope) -> Value:
         return self.visit_Blob(node.blob, path, scope)
-
-    # Messages, and what stands behind them.
-
-    def visit_Protobuf(self, node: ir.Protobuf, path: str, scope: Scope) -> Value:
-        """Writes a message. A field with a value in its column is written; a null or a missing column omits it."""
-        number = self.message(node, path)
-        self.written_messages.append((number, path))
-        if self.maybe:
-            if number not in self.some:
-                self.some[number] = self.flag()
-            self.put(Let(self.some[number], "=", self.constant(1)))
-        verdict = self.column(inside(path, "ok"))
-        text = f"it was not complete, or its text was not UTF-8; without the column {verdict.path} the value is written"
-        self.fail("!=", self.bad(verdict), 0, path, text)
-        self.put(steps.Message(number))
-        return Value(inside=message_values(self.built[number].tables, number, lambda slot: slot, required=True))
-
-    def message(self, node: ir.Protobuf, path: str) -> int:
-        """The number of the message at a path."""
-        for number, built in enumerate(self.built):
-            if built.tables.path == path:
-                return number
-        self.built.append(Built(tables(self.key, node, path, 0), Type._known[node.message]))
-        return len(self.built) - 1
-
-    def ask(self, number: int, slot: int, aspect: str) -> int:
-        """The register with a fact of a message."""
-        to = self.register()
-        self.put(steps.Ask(to, number, slot, aspect))
-        return to
-
-    def operand(self, place: Source) -> int:
-        if isinstance(place, int):
-            return place
-        return self.ask(place.message, place.slot, place.aspect)
 
     # A field that holds records: what of it is to be written is found out by a first run.
 
@@ -172,12 +120,11 @@ class _Writer(Branches):
         holder, covered = state.node.members[derived.at].node, state.node.members[derived.of].node
         if not isinstance(holder, ir.Protobuf):
             raise Unfit(self.key, name, holder.WORDS, "which holds the size or count of a later field")
-        number = self.message(holder, name)
-        built = self.built[number]
-        place = built.tables.reads((derived.field,))
+        message = self.message(holder, name)
+        place = message.tables.reads((derived.field,))
         if place is None or place.field is None:
             raise Unfit(self.key, name, holder.WORDS, f"it has no {derived.field}")
-        slot = built.tables.slots[place.path]
+        slot = message.tables.slots[place.path]
         one, zero = self.constant(1), self.constant(0)
         always = one if place.field.required else zero
         if holds_records(covered):
@@ -185,7 +132,7 @@ class _Writer(Branches):
             known = self.let(">=", value, zero)
             if derived.what == "count":
                 silent = self.let("==", self.look(self.hidden["counted"])[0], zero)
-                both = self.let("and", silent, self.ask(number, slot, "stored"))
+                both = self.let("and", silent, self.value(message, slot)[1])
                 known, always = self.let("and", known, self.let("==", both, zero)), one
             else:
                 always = self.let("or", always, self.let("!=", self.look(self.hidden["codec"])[0], zero))
@@ -198,8 +145,7 @@ class _Writer(Branches):
             known, value = one, step.length
         else:
             raise Unfit(self.key, of, covered.WORDS, f"whose {derived.what} a message holds")
-        built.derived.add(slot)
-        self.put(steps.Tell(number, slot, known, always, value))
+        self.compute(message, slot, known, always, value)
 
     # Structures.
 
@@ -361,10 +307,11 @@ class _Writer(Branches):
         self.put(unread)
         for number, step in [(-1, unread), *self.unread.items()]:
             step.stamps += [stamp for _, stamp, _ in found.get(number, ())]
-        for number, path in self.written_messages:
-            if number in self.some:
-                silent = self.let("==", self.some[number], self.constant(0))
-                self.fail("!=", self.let("and", silent, self.filled(number)), 0, path, UNREAD)
+        for message in self.written_messages:
+            if message.flag is not None:
+                silent = self.let("==", message.flag, self.constant(0))
+                filled = self.let("and", silent, self.there(*message.inside[0]))
+                self.fail("!=", filled, 0, message.tables.path, UNREAD)
         if self.opened and self.paths[self.opened].slot in self.stamps:
             stamp = self.stamps[self.paths[self.opened].slot]
             unseen = self.let("!=", stamp, self.index(self.paths[self.opened]))
@@ -396,6 +343,7 @@ def write(
     within: str = "",
     whole: ir.Node | None = None,
     some: bool = False,
+    given: frozenset[str] | None = None,
 ) -> WriteProgram:
     """Generates the program that writes records of one layout.
 
@@ -405,6 +353,7 @@ def write(
         within: the path of the records inside others, or "".
         some: whether a record must have bytes, because no field counts the records.
         whole: the layout with all choices, some of which are decided in ``element``; it shows the parts to write once.
+        given: the fields of protobuf messages that the batch has; None for all of them.
 
     Raises:
         Misuse: a node cannot be built; the text names the node and its path.
@@ -424,17 +373,15 @@ def write(
             for column in columns
         ]
     paths = {column.path: column for column in columns}
-    slots = len(columns)
+    once = parts(element if whole is None else whole)
+    writer = _Writer(key, paths=paths, once=once, slots=len(columns), given=given)
     if gaps:
-        paths[GAPS] = Column(GAPS, "number", "int64", slot=slots)
+        paths[GAPS] = Column(GAPS, "number", "int64", slot=writer.slot())
     groups = {each.number: each for column in columns for each in levels(column.within)}
-    writer = _Writer(key, paths=paths, once=parts(element if whole is None else whole))
     writer.groups = [groups[number] for number in sorted(groups)]
-    for at, group in enumerate(writer.groups):
-        writer.own[group.number] = Column(group.path, LIST, slot=slots + 1 + at, within=group.outer)
-        writer.element[group.number] = writer.register()
-    first = slots + 1 + len(groups)
-    writer.hidden = {name: Column(name, "number", "int64", slot=first + at) for at, name in enumerate(CHOSEN + HELD)}
+    for group in writer.groups:
+        writer.add_list(group)
+    writer.hidden = {name: Column(name, "number", "int64", slot=writer.slot()) for name in CHOSEN + HELD}
     writer.record_count = writer.hidden["rows"]
     try:
         with writer.block() as body:
@@ -453,11 +400,10 @@ def write(
         writer.fail("==", size, 0, within, "it takes no bytes, so no reader would find it")
     return WriteProgram(
         without_needless(writer.body, writer.constants.get(0)),
-        [column for column in writer.read.values() if column.kind != LIST],
+        [column for column in writer.read.values() if column.kind != LIST] + writer.columns_of_messages(),
         [(writer.own[group.number], group) for group in writer.entered_groups],
         writer.hidden if writer.opened else {},
         writer.refusals,
-        writer.built,
         writer.element,
         watched,
         _fixed(writer.body),

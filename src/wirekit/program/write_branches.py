@@ -17,24 +17,46 @@ from wirekit.compiler.expressions import Field, LengthOf
 from wirekit.program.branches import maybe
 from wirekit.program.columns import Column, Repeated
 from wirekit.program.facts import is_wide
+from wirekit.program.messages import Tables
 from wirekit.program.parts import Part
-from wirekit.program.steps import Body, Let, Mark, Seek, Test
+from wirekit.program.steps import Body, Fault, Let, Mark, Seek, Test
 from wirekit.program.unfit import unfit
 from wirekit.program.values import LONGEST, Scope, Value, inside
 from wirekit.program.write_fields import ABSENT, NULL, Fields
-from wirekit.program.write_steps import Ask, Begins, Each, Elements, Insert, Reserve, Store, Unread
+from wirekit.program.write_steps import Begins, Each, Elements, Insert, Reserve, Store, Unread
 
+LIST = "list"
+"""The kind of a column that is no column of a batch, but has the ranges of the elements of a list."""
 UNREAD = "has a value, but the layout has none here"
 Work = Callable[[], None]
 
 
 @dataclass(slots=True)
 class Presence:
-    """The columns, messages and records that show the presence of a node: it is present if one has a value."""
+    """The columns and records that show the presence of a node: it is present if one has a value."""
 
     columns: list[Column]
-    messages: list[int]
     records: bool
+
+
+@dataclass(slots=True, eq=False)
+class MessageColumns:
+    """The columns of a protobuf message that is written.
+
+    Attributes:
+        tables: the fields of its type, by slot.
+        columns: by slot, the column of a field that the batch has; ``lists`` has the lists.
+        inside: by slot, the columns that show the presence of a field or message: it is present if one has a value.
+        computed: by slot, registers with the number and the presence of a field that is computed from later members.
+        flag: for a message that only some records have, the register for whether it was written.
+    """
+
+    tables: Tables
+    columns: dict[int, Column] = field(default_factory=dict)
+    lists: dict[int, Repeated] = field(default_factory=dict)
+    inside: dict[int, list[Column]] = field(default_factory=lambda: {0: []})
+    computed: dict[int, tuple[int, int]] = field(default_factory=dict)
+    flag: int | None = None
 
 
 @dataclass(slots=True)
@@ -46,11 +68,11 @@ class Branches(Fields):
         loose: whether a deferred part precedes the current position.
         later: deferred work for the end of a part: a register for whether it is needed, and the work.
         flags: registers that are 0 until a record, or element, sets them; ``marks`` those with positions.
-        some: messages that only some records have, with the register of the last row that had it.
-        written_messages: (number, path) of the messages that are written.
+        written_messages: the messages that are written.
         opened: the path of the field that contains records, or ""; ``record_count`` is the column of their number.
         or_bytes: slots of the verdicts on fields that may be plain bytes.
-        groups: the lists of the read program; ``own`` has a column for each, with the ranges of its elements.
+        groups: the lists of the read program; ``own`` has a column for each list, with the ranges of its elements.
+        slots: the number of columns so far.
     """
 
     met_parts: dict[int, tuple[Part, int]] = field(default_factory=dict)
@@ -58,12 +80,12 @@ class Branches(Fields):
     later: list[tuple[int, Work]] = field(default_factory=list)
     flags: list[int] = field(default_factory=list)
     marks: list[int] = field(default_factory=list)
-    some: dict[int, int] = field(default_factory=dict)
-    written_messages: list[tuple[int, str]] = field(default_factory=list)
+    written_messages: list[MessageColumns] = field(default_factory=list)
     opened: str = ""
     record_count: Column | None = None
     groups: list[Repeated] = field(default_factory=list)
     own: dict[int, Column] = field(default_factory=dict)
+    slots: int = 0
     entered_groups: list[Repeated] = field(default_factory=list)
     unread: dict[int, Unread] = field(default_factory=dict)
     or_bytes: set[int] = field(default_factory=set)
@@ -82,8 +104,9 @@ class Branches(Fields):
         here = [each for each in self.read.values() if each.within is self.around and self.is_value(each)]
         deciding = [each for each in here if self.decides(each.slot, constants=constants)]
         records = bool(self.opened) and any(each.path == self.opened for each in self.read.values())
-        numbers = [number for number, _ in self.written_messages]
-        presence = Presence(deciding or ([] if numbers else here), numbers, records)
+        of_messages = [column for message in self.written_messages for column in message.inside[0]]
+        showing = deciding if deciding or self.written_messages else here
+        presence = Presence(showing + of_messages, records)
         self.read, self.written_messages, self.maybe = read | self.read, messages + self.written_messages, outer
         return value, body, presence
 
@@ -98,17 +121,7 @@ class Branches(Fields):
     def any_of(self, presence: Presence) -> int:
         """The register for whether one of several columns has a value."""
         found = self.there(*presence.columns)
-        for number in presence.messages:
-            found = self.let("or", found, self.filled(number))
-        if presence.records:
-            found = self.let("or", found, self.holds_records())
-        return found
-
-    def filled(self, number: int) -> int:
-        """The register for whether a message has any field."""
-        to = self.register()
-        self.put(Ask(to, number, 0, "filled"))
-        return to
+        return self.let("or", found, self.holds_records()) if presence.records else found
 
     def holds_records(self) -> int:
         """The register for whether rows have values of nested records."""
@@ -281,22 +294,45 @@ class Branches(Fields):
         group = self.group(path)
         if group is None:
             raise unfit(self.key, path, node, "its elements have no columns, so their number is unknown")
-        column = self.reading(self.own[group.number])
         nullable = isinstance(node.count, ir.Number) and node.null is not None and node.count.signed
         required = not nullable and node.count is not None and default != []
         absent = self.refusal(path, ABSENT) if required else None
         null = None if nullable else self.refusal(path, NULL)
-        at, end, there = self.element[group.number], self.register(), self.register()
-        index = self.index(column)
-        self.put(Elements(column, index, at, end, there, absent, null))
+        at = self.element[group.number]
+        self.reading(self.own[group.number])
+        end, there = self.range_of(group, at, absent, null)
         count = self.let("-", end, at)
         self.counted(node, path, count, there if nullable else None, scope)
         self.put(Each(at, end, self.element_of(node, group, path, scope)))
         return Value(unfit="a list", length=None if nullable else count, high=LONGEST)
 
+    def slot(self) -> int:
+        """The slot of one more column."""
+        self.slots += 1
+        return self.slots - 1
+
+    def add_list(self, group: Repeated) -> None:
+        """Adds the column and the register of a list."""
+        self.own[group.number] = Column(group.path, LIST, slot=self.slot(), within=group.outer)
+        self.element[group.number] = self.register()
+
     def group(self, path: str) -> Repeated | None:
         """The list at a path."""
         return next((each for each in self.groups if each.path == path and each.outer is self.around), None)
+
+    def range_of(
+        self, group: Repeated, begin: int, absent: Fault | None = None, null: Fault | None = None
+    ) -> tuple[int, int]:
+        """Gets the range of the elements of a list; returns registers with its end and with the list's presence."""
+        column, end, there = self.own[group.number], self.register(), self.register()
+        self.put(Elements(column, self.index(column), begin, end, there, absent, null))
+        return end, there
+
+    def count(self, group: Repeated) -> int:
+        """The register with the number of elements of a list."""
+        begin = self.register()
+        end, _ = self.range_of(group, begin)
+        return self.let("-", end, begin)
 
     def counts_ahead(self, node: ir.Structure, at: int, path: str, scope: Scope) -> None:
         """The number of elements of a list, if an earlier member has it by default."""
@@ -307,11 +343,8 @@ class Branches(Fields):
         for behind in node.members[at + 1 :]:
             group = self.group(inside(path, behind.name))
             if (behind.name,) == default.of.names and isinstance(behind.node, ir.Several) and group is not None:
-                own = self.reading(self.own[group.number])
-                begin, end, there = self.register(), self.register(), self.register()
-                self.put(Elements(own, self.index(own), begin, end, there, None, None))
-                count = self.let("-", end, begin)
-                scope.fields[behind.name] = Value(unfit="a list", length=count, high=LONGEST)
+                self.reading(self.own[group.number])
+                scope.fields[behind.name] = Value(unfit="a list", length=self.count(group), high=LONGEST)
 
     def counted(self, node: ir.Several, path: str, count: int, there: int | None, scope: Scope) -> None:
         """Writes the number of elements, or compares it with the layout."""
@@ -358,7 +391,6 @@ class Branches(Fields):
         if node.until:
             begins, first = self.register(), self.register()
             self.put(Begins(begins, start, node.until))
-            own = self.own[group.number]
-            self.put(Elements(own, self.index(own), first, self.register(), self.register(), None, None))
+            self.range_of(group, first)
             later = self.let("and", begins, self.let("!=", self.element[group.number], first))
             self.fail("!=", later, 0, path, "it begins with the bytes that end the list")

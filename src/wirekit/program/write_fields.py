@@ -136,8 +136,10 @@ class Fields(Choices):
 
     def there(self, *columns: Column, given: bool = False) -> int:
         """The register for whether one of several columns has a value, or is in the batch at all."""
+        if not columns:
+            return self.constant(0)
         to = self.register()
-        self.put(steps.AnyOf(to, list(columns), self.index(columns[0]) if columns else ROW, given))
+        self.put(steps.AnyOf(to, list(columns), self.index(columns[0]), given))
         return to
 
     def bad(self, verdict: Column) -> int:

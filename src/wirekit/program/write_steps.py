@@ -296,38 +296,3 @@ class Finish(Step):
     """Ends the record."""
 
     TEXT = "end"
-
-
-@dataclass(slots=True)
-class Message(Step):
-    """Writes a message by the table of its fields."""
-
-    TEXT = "write message {message}"
-
-    message: int
-
-
-@dataclass(slots=True)
-class Tell(Step):
-    """Sets a field of a message that is computed from others: if ``known``, when it is present, or ``always``."""
-
-    TEXT = "let field {slot} of message {message} = {value} if {known}"
-
-    message: int
-    slot: int
-    known: In
-    always: In
-    value: In
-
-
-@dataclass(slots=True)
-class Ask(Step):
-    """Gets a fact of a message: ``value``, ``there`` or ``count`` of a field, ``stored`` in its column, ``filled``."""
-
-    PURE = True
-    TEXT = "pick {to} = {aspect} of field {slot} of message {message}"
-
-    to: Out
-    message: int
-    slot: int
-    aspect: str

@@ -14,7 +14,6 @@ from wirekit.crc import Crc
 from wirekit.program import steps
 from wirekit.program.calls import Function
 from wirekit.program.columns import Column, Reason, Repeated
-from wirekit.program.messages import ASPECTS
 from wirekit.program.read import Program
 from wirekit.program.steps import Body, Fault, Step
 from wirekit.runtime import opcodes as op
@@ -55,7 +54,7 @@ _PLAIN: Table = {
     steps.Pick: (op.PICK, "message slot to present"),
     steps.Keep: (op.KEEP, "messages"),
 }
-_NUMBERS = {name: at for names in (op.SYMBOLS, ENCODINGS, ASPECTS) for at, name in enumerate(names)}
+_NUMBERS = {name: at for names in (op.SYMBOLS, ENCODINGS) for at, name in enumerate(names)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from wirekit.runtime.opcodes import U
 
 TAKE, LOOK, ANY_OF, WAS, BYTES, COPY_BYTES, ONE_LINE, TEXT, DIGITS, STORE, JOIN = map(U, range(64, 75))
-RESERVE, SUM, BEGINS, ELEMENTS, EACH, UNREAD, NOTE, FINISH, MESSAGE, TELL, ASK, INSERT = map(U, range(75, 87))
+RESERVE, SUM, BEGINS, ELEMENTS, EACH, UNREAD, NOTE, FINISH, INSERT = map(U, range(75, 84))
 
 BIG = 16
 """How a number is written: its bytes, and this if the most significant one comes first."""
@@ -18,9 +18,9 @@ VARINT = 32
 # What a batch says of a column: not there, no row is null, some may be.
 MISSING, WHOLE, NULLS = range(3)
 
-# The table of a run begins with: address and size of what is written, of the ends of records; where messages are, and
-# what nothing may have read; what calls Python.
-OUT, OUT_SIZE, ENDS, MESSAGES, WATCHED, CALLS = range(6)
+# The table of a run begins with: address and size of the output, address of the ends of records, index of the entries
+# of watched values, address of the function that calls Python.
+OUT, OUT_SIZE, ENDS, WATCHED, CALLS = range(5)
 COLUMNS = 8
 """Where the columns begin: ``WIDTH_OF_COLUMN`` numbers each."""
 
@@ -31,25 +31,11 @@ WIDTH_OF_COLUMN = 7
 UNSIGNED = 16
 """How a value is read: its bytes, and this if they have no sign."""
 
-# Of a message: address and size of its table. Of what nothing may have read: address of its entries, their number;
-# of each the address of its validity (0: all have a value), how many, the register of the last one read, a fault.
-WIDTH_OF_MESSAGE = 2
+# Of watched values, which some step must have read: address and number of their entries; of an entry the address of its
+# validity (0: all have a value), how many, the register of the last one read, a fault.
 WIDTH_OF_WATCHED = 4
 
 # ``state`` of a run: position, row, rows, whether only the content of a field is asked for.
 STATE = 4
 FULL = -1
 """The fault of a record that has no room."""
-MESSAGE_FAULT = 1 << 32
-"""Faults of the first message begin behind this, those of the second behind its double."""
-
-# The numbers of an entry of a message's table: of the field, of its column, of the row at hand.
-SLOT, TAG, KIND, END, FLAGS, PARENT, SELECTOR = range(7)
-FIELD_GIVEN, FIELD_COUNT, FIELD_VALUES, FIELD_VALID, FIELD_DATA, FIELD_DATA_SIZE, ROWS, LISTS, LIST_VALID = range(7, 16)
-TOLD, NUMBER, THERE, SIZE, CHOSEN, BEFORE = range(16, 22)
-WIDTH = 22
-KIND_VARINT, KIND_32, KIND_64, KIND_BYTES, KIND_MESSAGE, KIND_EMPTY = range(6)
-REPEATED, REQUIRED, LISTED = 1, 2, 4
-# How a message cannot be written: this, and ``FAULTS`` times the slot of the field.
-ABSENT, NO_ELEMENT, UNEVEN, OUTSIDE = range(1, 5)
-FAULTS = 8

@@ -40,9 +40,6 @@ _PLAIN: words.Table = words.Encoder.plain | {
     steps.Elements: (op.ELEMENTS, "column index at end there absent null"),
     steps.Note: (op.NOTE, "column source"),
     steps.Finish: (op.FINISH, ""),
-    steps.Message: (op.MESSAGE, "message"),
-    steps.Tell: (op.TELL, "message slot known always value"),
-    steps.Ask: (op.ASK, "to message slot aspect"),
 }
 
 

@@ -22,19 +22,6 @@ from wirekit.runtime import opcodes
 from wirekit.runtime import write_opcodes as op
 from wirekit.runtime.interpreter import case_of, checksum_of, computed, in_ranges
 from wirekit.runtime.memory import DIRECT, call, get, handle, put, read_8, read_64, word
-from wirekit.runtime.write_messages import (
-    count_of,
-    filled,
-    has,
-    number_of,
-    put_varint,
-    sized,
-    stored,
-    tells,
-    untold,
-    varint_size,
-    written,
-)
 
 U: Final = np.uint64
 NONE: Final = U(0xFFFFFFFFFFFFFFFF)
@@ -42,8 +29,6 @@ ONE, TWO, THREE, FOUR, FIVE, SIX, SEVEN, EIGHT, NINE, TEN, ELEVEN, TWELVE, THIRT
     U(at) for at in range(1, 16)
 )
 ROW, EXTRA, FAULT, CHOOSING = U(steps.ROW), U(steps.EXTRA), U(steps.FAULT), U(CHOOSING_REGISTER)
-
-ASKED_VALUE, ASKED_THERE, ASKED_COUNT, ASKED_STORED = (U(at) for at in range(4))
 
 ZIGZAG, SLEB = (op.VARINT * (1 + opcodes.FORMS.index(kind)) for kind in (varints.ZIGZAG, varints.SLEB))
 _get8, _get16, _get32 = (loader(types.int64, bits, bits // 8, False) for bits in (8, 16, 32))
@@ -138,13 +123,18 @@ _store_number: Any = _store_fast if DIRECT else _store_bytes
 @inner
 def _varint_bytes(how: Any, value: Any) -> Any:
     """How many bytes a number takes as a varint."""
+    groups = _groups(how, value)
     if how == SLEB:
-        return np.int64(varint_size(U(value ^ (value >> np.int64(63))) << ONE))  # the sign has a bit of its own
-    return np.int64(varint_size(_unsigned(how, value)))
+        groups = U(value ^ (value >> np.int64(63))) << ONE  # the sign has a bit of its own
+    size = 1
+    while groups > U(0x7F):
+        groups >>= U(7)
+        size += 1
+    return np.int64(size)
 
 
 @inlined
-def _unsigned(how: Any, value: Any) -> Any:
+def _groups(how: Any, value: Any) -> Any:
     """What the groups of a varint hold."""
     return (U(value) << ONE) ^ U(value >> np.int64(63)) if how == ZIGZAG else U(value)
 
@@ -152,13 +142,13 @@ def _unsigned(how: Any, value: Any) -> Any:
 @inner
 def _put_varint(out: Any, p: Any, how: Any, value: Any, size: Any) -> None:
     """Writes a varint of ``size`` bytes."""
-    if how != SLEB:
-        put_varint(out, p, _unsigned(how, value))
-        return
+    groups, sign = _groups(how, value), U(0)
+    if how == SLEB and value < 0:
+        sign = U(0x7F) << U(57)
     for index in range(size):
         more = U(0x80) if index < size - 1 else U(0)
-        out[U(p + index)] = np.uint8(U(value) & U(0x7F) | more)
-        value >>= np.int64(7)
+        out[U(p + index)] = np.uint8(groups & U(0x7F) | more)
+        groups = groups >> U(7) | sign
 
 
 @inner
@@ -366,55 +356,6 @@ def _unread(reg: Any, t: Any, watched: Any) -> Any:
     return np.int64(0)
 
 
-@inlined
-def _message_of(t: Any, number: Any) -> Any:
-    place = get(t, op.MESSAGES) + op.WIDTH_OF_MESSAGE * np.int64(number)
-    return int64_on(get(t, place), get(t, place + 1))
-
-
-@inner
-def _message(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
-    """Writes a message: (where to go on, position)."""
-    number = np.int64(word(code, pc + ONE))
-    m, row = _message_of(t, number), get(reg, ROW)
-    root = m[0]
-    size = np.int64(sized(m, root, row, -1))
-    if size < 0:
-        return _fail(reg, op.MESSAGE_FAULT * (number + 1) - size), p
-    if size > get(t, op.OUT_SIZE) - p:
-        return _fail(reg, op.FULL), p
-    return pc + TWO, np.int64(written(uint8_on(get(t, op.OUT), get(t, op.OUT_SIZE)), p, m, root, row, -1))
-
-
-@inner
-def _tell(code: Any, reg: Any, t: Any, pc: Any) -> Any:
-    """A field of a message follows from others; gives where to go on."""
-    m, slot = _message_of(t, word(code, pc + ONE)), np.int64(word(code, pc + TWO))
-    untold(m, slot)
-    if get(reg, word(code, pc + THREE)) != 0:
-        tells(m, slot, get(reg, ROW), get(reg, word(code, pc + FOUR)) != 0, get(reg, word(code, pc + FIVE)))
-    return pc + SIX
-
-
-@inner
-def _ask(code: Any, reg: Any, t: Any, pc: Any) -> Any:
-    """Reads something of a message; gives where to go on."""
-    m, slot = _message_of(t, word(code, pc + TWO)), np.int64(word(code, pc + THREE))
-    aspect, row = word(code, pc + FOUR), get(reg, ROW)
-    if aspect == ASKED_VALUE:
-        value = np.int64(number_of(m, slot, row))
-    elif aspect == ASKED_THERE:
-        value = np.int64(has(m, slot, row))
-    elif aspect == ASKED_COUNT:
-        value = np.int64(count_of(m, slot, row))
-    elif aspect == ASKED_STORED:
-        value = np.int64(stored(m, slot, row))
-    else:
-        value = np.int64(filled(m, m[0], row, -1))
-    put(reg, word(code, pc + ONE), value)
-    return pc + FIVE
-
-
 @inner
 def _rare(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     """A step that few records have: (where to go on, position)."""
@@ -460,15 +401,9 @@ def _rare(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
         values = int64_on(get(t, place + op.VALUES), get(t, place + op.COUNT))
         values[get(reg, ROW)] = get(reg, word(code, pc + TWO))
         return pc + THREE, p
-    if step == op.MESSAGE:
-        return _message(code, reg, t, p, pc)
-    if step == op.TELL:
-        return _tell(code, reg, t, pc), p
     if step == opcodes.CALL:
         return call(code, reg, get(t, op.CALLS), get(t, op.OUT), pc), p
-    if step == op.INSERT:
-        return _insert(code, reg, t, p, pc)
-    return _ask(code, reg, t, pc), p
+    return _insert(code, reg, t, p, pc)
 
 
 @dividing

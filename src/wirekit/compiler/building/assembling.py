@@ -10,7 +10,7 @@ import importlib
 import inspect
 import json
 from collections.abc import Mapping
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FRONT = b"wirekit.front"
+KEPT = 256  # write programs: one for each layout, and for each set of fields of its messages
 
 
 def build_columns(key: str, batch: Any, *, context: Mapping[str, Any] | None = None, **options: Any) -> bytes:
@@ -146,15 +147,16 @@ def assembled(
         Misuse: as ``build_columns``.
     """
     made, ahead = _led(key, batch, context)
-    builder = _builder(key, made, apart=ends is not None)
     batch = record_batch(key, batch, made)
+    given = known.message_fields(made).intersection(batch.schema.names)
+    builder = _builder(key, made, given, apart=ends is not None)
     rows: Rows = first
-    known: dict[str, NDArray[Any]] = {}
+    facts: dict[str, NDArray[Any]] = {}
     if made.program.contents is not None:
-        batch, rows, known = closed(key, made, builder, _inner(key, made), batch, first)
+        batch, rows, facts = closed(key, made, builder, _inner(key, made, given), batch, first)
     numbers = [lead.number for lead in made.plan.lead if lead.number is not None]
     front = len(ahead) + sum(number.groups or number.size for number in numbers)
-    output, end = run(key, builder, batch, rows, front=front, known=known, ends=ends)
+    output, end = run(key, builder, batch, rows, front=front, known=facts, ends=ends)
     lead = ahead + _lead(key, made.plan, end - front, batch.num_rows)
     spare = front - len(lead)
     output.array[spare:front] = np.frombuffer(lead, np.uint8)
@@ -186,21 +188,27 @@ def _led(key: str, batch: Any, context: Mapping[str, Any] | None) -> tuple[Colum
     return made, ahead
 
 
-@cache
-def _builder(key: str, made: Columnar, *, apart: bool = False) -> Builder:
-    """The program that builds records; with ``apart`` it notes the end of each, and one may be empty."""
+@lru_cache(KEPT)
+def _builder(key: str, made: Columnar, given: frozenset[str] | None, *, apart: bool = False) -> Builder:
+    """The program that builds records.
+
+    Args:
+        given: the fields of messages that the batch has; None for all.
+        apart: whether it notes the end of each record, and one may be empty.
+    """
     read, plan = made.program, made.plan
     some = not (apart or plan.counted or ir.minimum(plan.element))  # nothing in front says how many records there are
-    return Builder(write(key, plan.element, read.columns, gaps=read.gaps, whole=made.whole, some=some))
+    program = write(key, plan.element, read.columns, gaps=read.gaps, whole=made.whole, some=some, given=given)
+    return Builder(program)
 
 
-@cache
-def _inner(key: str, made: Columnar) -> Builder | None:
+@lru_cache(KEPT)
+def _inner(key: str, made: Columnar, given: frozenset[str]) -> Builder | None:
     """The program that builds the records inside a schema's records; None if they contain none."""
     if made.contents is None or made.held is None:
         return None
     columns = made.contents.program.columns
-    return Builder(write(key, made.held.element, columns, gaps=False, within=made.held.path))
+    return Builder(write(key, made.held.element, columns, gaps=False, within=made.held.path, given=given))
 
 
 def source(key: str, ahead: bytes = b"", context: Mapping[str, Any] | None = None) -> str:
@@ -213,7 +221,7 @@ def source(key: str, ahead: bytes = b"", context: Mapping[str, Any] | None = Non
     Raises:
         Misuse: when the schema gives no columns, or has something that they cannot build.
     """
-    return shown_writing(_builder(key, program_of(key, ahead, context)).program)
+    return shown_writing(_builder(key, program_of(key, ahead, context), None).program)
 
 
 def _lead(key: str, plan: Records, behind: int, rows: int) -> bytes:

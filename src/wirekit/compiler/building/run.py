@@ -12,7 +12,6 @@ import pyarrow as pa
 from wirekit.compiler import cache
 from wirekit.compiler.building.inputs import ABSENT, NOTHING, Input, taken
 from wirekit.compiler.building.places import Rows, place
-from wirekit.compiler.building.tables import Table, table, wrong
 from wirekit.compiler.building.unfolding import Unfolded
 from wirekit.compiler.columns.memory import address
 from wirekit.errors import Misuse
@@ -97,13 +96,13 @@ def run(
     for name, column in program.hidden.items():
         values = (known or {}).get(name)
         inputs[column.slot] = Input(op.WHOLE, np.full(batch.num_rows, -1) if values is None else values, NOTHING)
-    tables = [table(key, message, batch, rows) for message in program.messages]
     room = front + LEAST + min(program.fixed, A_ROW) * batch.num_rows
-    room += sum(each.total for each in inputs.values()) + sum(each.total for each in tables)
+    room += sum(each.total for each in inputs.values())
     room += sum(inputs[column.slot].values.nbytes for column in program.columns if column.within is not None)
     registers, code = words.registers.copy(), words.code.copy()
-    described, alive = _table(program, inputs, tables, ends)
-    state = np.array([front, 0, batch.num_rows, choosing], np.int64)
+    described, alive = _table(program, inputs, ends)
+    uneven, text = unfolded.uneven
+    state = np.array([front, 0, min(uneven + 1, batch.num_rows), choosing], np.int64)
     output, function, calls = Output(room), cache.builder(), Calls(words.functions)
     described[op.CALLS] = calls.address
     while True:
@@ -115,7 +114,9 @@ def run(
         output.grow()
     del alive
     if fault:
-        raise Misuse(f"{key}: {_why(program, fault, unfolded, int(state[1]), registers)}")
+        text = _why(program, fault, unfolded, int(state[1]), registers)
+    if text:
+        raise Misuse(f"{key}: {text}")
     return output, int(state[0])
 
 
@@ -128,22 +129,19 @@ def _input(key: str, column: Column, batch: pa.RecordBatch, unfolded: Unfolded) 
 
 
 def _table(
-    program: WriteProgram, inputs: dict[int, Input], tables: list[Table], ends: NDArray[Any] | None
+    program: WriteProgram, inputs: dict[int, Input], ends: NDArray[Any] | None
 ) -> tuple[NDArray[Any], list[NDArray[Any]]]:
     """The table of the interpreter, and arrays that it has the addresses of."""
     columns = {column.slot: column for column in (*program.columns, *program.hidden.values())}
-    messages = place_of(max(inputs, default=-1) + 1)
-    watched = messages + op.WIDTH_OF_MESSAGE * len(tables)
+    watched = place_of(max(inputs, default=-1) + 1)
     memory = np.zeros(watched + 2 * len(program.watched), np.int64)
-    memory[op.MESSAGES], memory[op.WATCHED] = messages, watched
+    memory[op.WATCHED] = watched
     memory[op.ENDS] = 0 if ends is None else address(ends)
     for slot, each in inputs.items():
         strings = slot not in columns or columns[slot].is_bytes
         how = each.values.itemsize + op.UNSIGNED * (each.values.dtype.kind in "uf")
         entry = address(each.values), address(each.valid), each.given, each.values.size - strings, how
         memory[place_of(slot) :][: op.WIDTH_OF_COLUMN] = *entry, address(each.data), each.data.size
-    for number, message in enumerate(tables):
-        memory[messages + op.WIDTH_OF_MESSAGE * number :][:2] = address(message.memory), message.memory.size
     alive = []
     groups: dict[int, Repeated | None] = {-1: None} | {group.number: group for _, group in program.lists}
     for at, (number, watches) in enumerate(program.watched.items()):
@@ -161,10 +159,6 @@ def _table(
 
 def _why(program: WriteProgram, fault: int, unfolded: Unfolded, row: int, registers: NDArray[Any]) -> str:
     """Where a program ended, and why."""
-    if fault > op.MESSAGE_FAULT:
-        number, code = divmod(fault, op.MESSAGE_FAULT)
-        path, text = wrong(program.messages[number - 1], code)
-        return f"{place(unfolded.rows, row, path)}: {text}"
     why = program.refusals[fault - 1]
     if why.within is None:
         return f"{place(unfolded.rows, row, why.path)}: {why.text}"

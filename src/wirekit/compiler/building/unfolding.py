@@ -6,7 +6,7 @@ module checks the lengths, and that offsets stay inside the arrays, before anyth
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -82,12 +82,18 @@ def _begins(lengths: NDArray[Any]) -> NDArray[Any]:
 
 
 class Unfolded:
-    """The lists of a batch."""
+    """The lists of a batch.
+
+    Attributes:
+        uneven: the first row in which the columns of a list of messages differ in length, or the number of rows; and
+            the error.
+    """
 
     def __init__(self, key: str, batch: pa.RecordBatch, rows: Rows) -> None:
         self.key, self.batch, self.rows = key, batch, rows
         self.found: dict[int, Lists] = {}
         self.places: dict[int, Elements] = {}
+        self.uneven = batch.num_rows, ""
 
     def column(self, column: Column) -> Input:
         """The arrays of a column inside lists: an element each of all that are not null.
@@ -110,12 +116,29 @@ class Unfolded:
         self.places.setdefault(group.number, Elements(rows, lists.offsets))
         if other is lists:
             return
-        one, two = (each.valid if each.valid.size else 1 for each in (lists, other))
-        wrong = np.not_equal(one, two) | (np.diff(lists.offsets) != np.diff(other.offsets))
+        one, two = (each.valid if each.valid.size else np.uint8(1) for each in (lists, other))
+        wrong = np.diff(lists.offsets) != np.diff(other.offsets)
+        if group.in_message:
+            self._differ(group, lists, other, np.broadcast_to(one | two, wrong.shape), np.flatnonzero(wrong))
+            return
+        wrong |= np.not_equal(one, two)
         if wrong.any():
             at = int(np.flatnonzero(wrong)[0])
             text = f"has {lists.size(at)}, where {other.path} has {other.size(at)}"
             raise Misuse(f"{self.key}: {place(rows, at, lists.path)}: {text}")
+
+    def _differ(
+        self, group: Repeated, lists: Lists, other: Lists, valid: NDArray[Any], wrong: NDArray[np.intp]
+    ) -> None:
+        """Joins two columns of a list of messages, whose rows before the first wrong one have as many elements."""
+        offsets = other.offsets
+        if wrong.size:
+            at = int(wrong[0])
+            offsets = np.minimum(offsets, offsets[at])
+            if at < self.uneven[0]:
+                text = f"has another length than the other columns of {group.path}"
+                self.uneven = at, f"{place(self.rows, at, lists.path)}: {text}"
+        self.found[group.number] = replace(other, offsets=offsets, valid=np.ascontiguousarray(valid))
 
     def lists(self, number: int) -> Input:
         """The arrays of a list, when the columns inside it were taken."""

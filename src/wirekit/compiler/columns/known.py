@@ -52,12 +52,20 @@ def names(made: Columnar) -> frozenset[str]:
     >>> sorted(names(program("kafka.offset_index")))
     ['@length', '@offset', 'position', 'relative_offset']
     """
-    return frozenset(_named(made, ""))
+    return message_fields(made).union(_named(made, ""))
+
+
+@cache
+def message_fields(made: Columnar) -> frozenset[str]:
+    """The columns of fields of protobuf messages."""
+    fields = {place.path for message in made.program.messages for place in leaves(message)}
+    if made.contents is not None and made.held is not None:
+        fields |= {f"{made.held.path}.{path}" for path in message_fields(made.contents)}
+    return frozenset(fields)
 
 
 def _named(made: Columnar, within: str) -> Iterator[str]:
     yield from (f"{within}{name}" for name in made.schema.names)
-    yield from (f"{within}{place.path}" for message in made.program.messages for place in leaves(message))
     if made.contents is not None and made.held is not None:
         yield from _named(made.contents, f"{within}{made.held.path}.")
     if made.program.contents is not None:

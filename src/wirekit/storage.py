@@ -83,6 +83,27 @@ def local(name: str | os.PathLike[str]) -> str:
     return unquote(parts.path)
 
 
+class FileRange(NamedTuple):
+    """Bytes of a file: its path on this machine, the offset of the first byte, and their number."""
+
+    path: str
+    begin: int
+    size: int
+
+    def read(self) -> bytes:
+        """The bytes.
+
+        Raises:
+            OSError: the file is not there, or has become too short.
+        """
+        with open(self.path, "rb", buffering=0) as source:
+            source.seek(self.begin)
+            data = source.read(self.size)
+        if len(data) < self.size:
+            raise OSError(errno.EIO, "was truncated while it was read", self.path)
+        return data
+
+
 class Place(NamedTuple):
     """The target of a URI: a file system, a path in it, and the prefix of the path with its counterpart in the URI."""
 

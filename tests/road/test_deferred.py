@@ -32,11 +32,13 @@ from wirekit.tables.columns import OUTPUTS
 Counts = Counter[str]
 
 
-def deferred(path: Path, attempts: Path, window: int, counts: Counts, lost: Container[int] = ()) -> Rows:
+def deferred(
+    path: Path, attempts: Path, window: int, counts: Counts, lost: Container[int] = (), *, again: bool = True
+) -> Rows:
     """The tables of a capture without some packets, as tasks of Spark make them one after the other."""
     job = Job(find_inputs([path]))
     summary = Summary({job.inputs[0].name: FileSummary()})
-    files = packets_written(job, attempts, window, lost=lost)
+    files = packets_written(job, attempts, window, lost=lost, again=again)
     found: list[tuple[str, pa.RecordBatch]] = []
     for number, share in enumerate(shares(files, PLACES, window)):
         packets = partial(windows, files, share, attempts, PLACES, window)
@@ -77,7 +79,8 @@ def written(attempts: Path, manifests: Iterable[Manifest], summary: Summary) -> 
 def test_the_tables_are_those_of_objects(path: Path, tmp_path: Path) -> None:
     expected = by_objects(path)
     for window in (700, 5000):
-        assert deferred(path, tmp_path, window, Counter()) == expected
+        for again in (False, True):
+            assert deferred(path, tmp_path / str(again), window, Counter(), again=again) == expected
 
 
 def test_connections_of_kafka_are_plain(tmp_path: Path) -> None:
@@ -100,3 +103,29 @@ def test_what_lies_behind_lost_bytes_is_followed_again(path: Path, tmp_path: Pat
         expected = rows(follow_objects(in_order(kept), job, summary)), summary
         assert deferred(path, tmp_path / str(number), 1000, counts, lost) == expected
     assert counts["again"] > 0
+
+
+def test_payloads_of_a_dominating_flow_are_read_from_the_capture_again(tmp_path: Path) -> None:
+    """Neither packets nor units have them; a capture that became too short is an error with its name."""
+    path = tmp_path / "kafka.pcap"
+    path.write_bytes(KAFKA.read_bytes())
+    job, window = Job(find_inputs([path])), 700
+    files = packets_written(job, tmp_path, window)
+    made = []
+    for number, share in enumerate(shares(files, PLACES, window)):
+        if share.flow is not None:
+            packets = list(windows(files, share, tmp_path, PLACES, window))
+            with LongFlow(tmp_path, number, f"long-{number}", share.flow, 0) as long:
+                list(flow_batches(packets, job, long.summary, long=long))
+            read_again = {each.rows["payload"].null_count == each.rows.num_rows for each in packets}
+            made.append((share.flow, long.units, read_again))
+    assert {each for _, _, read_again in made for each in read_again} == {False, True}
+    path.write_bytes(KAFKA.read_bytes()[:200])
+
+    def decode_all() -> None:
+        for number, (flow, units, _) in enumerate(made):
+            decode_units(str(tmp_path), number, f"units-{number}", flow, units, job)
+
+    with pytest.raises(OSError, match="was truncated while it was read") as raised:
+        decode_all()
+    assert raised.value.filename == str(path)

@@ -31,7 +31,7 @@ from tests.fuzz.captures import packets_of
 from tests.kafka.golden import Pdu, message, message_set
 from tests.kafka.sets import FIRST, SECOND, THIRD, call, damages, frames_with_sets, script, undecodable
 from wirekit.capture.columns import Records
-from wirekit.capture.files import Capture, open_capture, segments
+from wirekit.capture.files import Capture, is_packed, open_capture, segments
 from wirekit.capture.follow import Choice
 from wirekit.capture.tcp import Settings
 from wirekit.cli import captures, group
@@ -100,8 +100,13 @@ def shuffled(*paths: Path, window: int, **options: Any) -> Rows:
     return rows(found), summary
 
 
-def written(job: Job, folder: str | Path, size: int, *, lost: Container[int] = ()) -> list[ShuffleFile]:
-    """The packets of a capture in files of some bytes, without those of some numbers in their order."""
+def written(
+    job: Job, folder: str | Path, size: int, *, lost: Container[int] = (), again: bool = True
+) -> list[ShuffleFile]:
+    """The packets of a capture in files of some bytes, without those of some numbers in their order.
+
+    ``again``: whether tasks read payloads from the capture again where they can.
+    """
     files: list[ShuffleFile] = []
     before = 0
     for each in job.inputs:
@@ -109,7 +114,8 @@ def written(job: Job, folder: str | Path, size: int, *, lost: Container[int] = (
         kept = [row for row in range(packets.num_rows) if before + row not in lost]
         before += packets.num_rows
         batches = packets.take(pa.array(kept, pa.int64())).to_batches(max_chunksize=7)
-        files += write_files(each, batches, folder, f"packets-{each.number}", PLACES, size)
+        readable = again and not is_packed(each.path)
+        files += write_files(each, batches, folder, f"packets-{each.number}", PLACES, size, again=readable)
     return files
 
 

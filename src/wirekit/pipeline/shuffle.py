@@ -1,13 +1,15 @@
 """Passes packets between tasks by Arrow IPC files beside the tables, with one batch for each reading task.
 
 Spark's own shuffle would pass packets as rows through its JVM, and sort them. The files keep the order of the capture,
-so that a task follows its connections window by window, as the serial driver does.
+so that a task follows its connections window by window, as the serial driver does. Payloads of a flow that dominates
+a part of a local file are not copied: the tasks read that part again.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import accumulate, groupby, pairwise
 from operator import attrgetter
 from typing import NamedTuple
@@ -27,6 +29,11 @@ LARGE = 8
 FULL = 0.75
 """The part of a window's bytes from which on the window may end."""
 _EVER = (1 << 63) - 1
+DENSE = 0.5
+"""The least part of the bytes between the first and last payload of a flow that its payloads have, if not copied."""
+SHUFFLED = PACKETS.schema.append(pa.field("captured", pa.int64()))
+"""Rows of the table ``packets``. If ``captured`` is not null, it is the number of bytes in the file at ``position``,
+and ``payload`` is null."""
 
 
 class ShuffleFile(NamedTuple):
@@ -68,7 +75,7 @@ class Share(NamedTuple):
 
 
 class PacketWindow(NamedTuple):
-    """Rows of the table ``packets`` of one capture, with the clock and end of ``wirekit.road.windows.Window``."""
+    """Rows of ``SHUFFLED`` of one capture, with the clock and end of ``wirekit.road.windows.Window``."""
 
     capture: int
     rows: pa.Table
@@ -83,6 +90,8 @@ def write_files(
     attempt: str,
     places: int,
     size: int,
+    *,
+    again: bool = False,
 ) -> Iterator[ShuffleFile]:
     """Writes the packets of a file.
 
@@ -93,21 +102,25 @@ def write_files(
         attempt: a unique name of the attempt.
         places: number of tasks that follow several flows.
         size: approximate maximum of packet bytes in a file; more if one batch has more.
+        again: whether tasks may read payloads from the file again.
     """
     store, held, count = folder(attempts), list[pa.RecordBatch](), 0
     store.make(attempt)
+    written = partial(_write, file, store=store, places=places, size=size, again=again)
     total = 0
     for batch in batches:
         if held and total + batch.nbytes > size:
-            yield _write(file, held, store, f"{attempt}/{file.number}-{count:05}.arrow", places, size)
+            yield written(held, f"{attempt}/{file.number}-{count:05}.arrow")
             held, count, total = [], count + 1, 0
         held.append(batch)
         total += batch.nbytes
     if held:
-        yield _write(file, held, store, f"{attempt}/{file.number}-{count:05}.arrow", places, size)
+        yield written(held, f"{attempt}/{file.number}-{count:05}.arrow")
 
 
-def _write(file: Input, batches: list[pa.RecordBatch], store: Folder, name: str, places: int, size: int) -> ShuffleFile:
+def _write(
+    file: Input, batches: list[pa.RecordBatch], name: str, store: Folder, places: int, size: int, again: bool
+) -> ShuffleFile:
     rows = pa.Table.from_batches(batches).combine_chunks()
     flows, which = np.unique(rows["flow"].to_numpy(), return_inverse=True)
     sizes = np.bincount(which, _sizes(rows), flows.size).astype(np.int64)
@@ -119,9 +132,10 @@ def _write(file: Input, batches: list[pa.RecordBatch], store: Folder, name: str,
     # Packets of one flow, or of one place, are in order.
     (batch,) = (rows.take(pa.array(order)).combine_chunks() if (np.diff(order) < 0).any() else rows).to_batches()
     with store.create(name) as target:
-        with pa.ipc.new_file(target, PACKETS.schema) as writer:
-            for begin, end in pairwise(bounds.tolist()):
-                writer.write_batch(batch.slice(begin, end - begin))
+        with pa.ipc.new_file(target, SHUFFLED) as writer:
+            for number, (begin, end) in enumerate(pairwise(bounds.tolist())):
+                mine = batch.slice(begin, end - begin)
+                writer.write_batch(_shuffled(mine, again=again and number >= places))
         written = target.tell()
     times = rows["ts_us"].filter(rows["note"].is_null())
     first, last = (pc.min(times).as_py(), pc.max(times).as_py()) if len(times) else (_EVER, -_EVER)
@@ -132,9 +146,23 @@ def _write(file: Input, batches: list[pa.RecordBatch], store: Folder, name: str,
     )  # fmt: skip
 
 
-def _sizes(rows: pa.Table) -> np.ndarray:
+def _shuffled(batch: pa.RecordBatch, *, again: bool) -> pa.RecordBatch:
+    """Rows of the table ``packets`` as rows of ``SHUFFLED``, if possible without payloads."""
+    captured = pc.binary_length(batch["payload"]).cast(pa.int64())
+    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    if again and batch["note"].null_count == len(batch):
+        begin, end = pc.min(batch["position"]), pc.max(pc.add(batch["position"], captured))
+        if pc.sum(captured).as_py() >= DENSE * (end.as_py() - begin.as_py()):
+            columns |= {"payload": pa.nulls(len(batch), pa.binary()), "captured": captured}
+    return pa.record_batch([columns.get(each.name, pa.nulls(len(batch), each.type)) for each in SHUFFLED], SHUFFLED)
+
+
+def _sizes(rows: pa.Table | pa.RecordBatch) -> np.ndarray:
     """Size of each row in bytes."""
-    return pc.fill_null(pc.binary_length(rows["payload"]), 0).to_numpy() + HEADER
+    sizes = pc.binary_length(rows["payload"]).cast(pa.int64())
+    if "captured" in rows.schema.names:
+        sizes = pc.coalesce(sizes, rows["captured"])
+    return pc.fill_null(sizes, 0).to_numpy() + HEADER
 
 
 def shares(files: Sequence[ShuffleFile], places: int, most: int | None) -> list[Share]:
@@ -185,7 +213,7 @@ def windows(
             total += sum(int(_sizes(each).sum()) for each in batches)
             last = number == len(mine)
             if last or (total >= FULL * size and latest[number - 1] <= earliest[number]):
-                rows = pa.Table.from_batches(held, PACKETS.schema)
+                rows = pa.Table.from_batches(held, SHUFFLED)
                 yield PacketWindow(capture, rows, latest[number - 1], last)
                 held, total = [], 0
 

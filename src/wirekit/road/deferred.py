@@ -1,7 +1,8 @@
 """Long connections of shuffled captures: one task finds and pairs their frames, others decode them.
 
 Finding frames is cheap but needs their order; decoding is expensive and does not. So each window of a long connection
-is stored as a unit, if columns can read its frames: its bytes in order, and the state at its beginning. A unit is plain
+is stored as a unit, if columns can read its frames: its bytes in order, or their places in the capture, and the state
+at its beginning. A unit is plain
 if columns read all of its frames, and the connection continues after it as expected. The tables are correct only if all
 units are plain, and if nothing behind the first unit depends on their content; otherwise one task follows the flow
 again, without units.
@@ -29,12 +30,17 @@ from wirekit.pipeline.summary import Summary, failure
 from wirekit.plain import restored, stored
 from wirekit.road.assembly import Assembly
 from wirekit.road.begun import CARRIED, CONVERSATION, Begun, Followed, conversations
+from wirekit.road.compiled import loop
 from wirekit.road.contents import outline, read_contents
+from wirekit.road.events import SIDES
 from wirekit.road.index import Index, index_frames
 from wirekit.road.packets import Endpoints
 from wirekit.road.streams import Streams, with_room
+from wirekit.storage import FileRange
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from wirekit.capture.follow import Item, Link
 
 _OF_CONVERSATION = ("protocol", "most", "names")
@@ -74,12 +80,15 @@ class LongFlow:
     def __exit__(self, error: object, *more: object) -> None:
         self.sink.__exit__(error, *more)
 
-    def take(self, file: str, streams: Streams, index: Index, begun: Begun, address: Any) -> Followed | None:
+    def take(
+        self, file: str, streams: Streams, origin: FileRange | None, index: Index, begun: Begun, address: Any
+    ) -> Followed | None:
         """Stores the frames of a window as a unit; None if they must be decoded at once.
 
         Args:
             file: the name of the capture in the run.
             streams, index, begun, address: the window, as for ``Assembly``.
+            origin: see ``Packets``.
         """
         self._left -= streams.stream.size
         if self._left >= 0 or streams.odd.size != 1 or not begun.flows.size or index.odd[0]:
@@ -101,6 +110,7 @@ class LongFlow:
             "carried": begun.carried.tolist(),
             "places": followed.places.tolist(),
             "waiting": followed.waiting["position"].tolist(),
+            "origin": None if origin is None else list(origin),
         }
         size = int(streams.stops.max())
         header = json.dumps(stored(about)).encode()
@@ -108,7 +118,10 @@ class LongFlow:
         with self._folder.create(name) as target:
             for array in (np.frombuffer(header, np.uint8), *(getattr(streams, name) for name in _ARRAYS)):
                 write_array(target, array, allow_pickle=False)
-            target.write(streams.stream[:size])  # without the frames that are carried
+            for side in range(len(SIDES)):  # without the frames that are carried
+                begin = int(streams.starts[0, side])
+                length = streams.stops[0, side] - begin if origin is None else streams.before[0, side]
+                target.write(streams.stream[begin : begin + int(length)])
         identity = connection_id(file, ends[0], ends[1], int(begun.ordinals[0]))
         self.units.append(Unit(name, size, identity, tuple(conversation["facts"] or ())))
         return followed
@@ -152,9 +165,13 @@ def _decode(store: Folder, unit: Unit, job: Job, summary: Summary) -> tuple[Deco
         arrays = {name: read_array(source, allow_pickle=False) for name in _ARRAYS}
         carried = np.array(list(map(tuple, about["carried"])), CARRIED)
         stream = with_room(unit.size, sum(map(len, carried["data"].tolist())))
-        stream[:] = np.frombuffer(source.read_buffer(), np.uint8)
+        stored_bytes = np.frombuffer(source.read_buffer(), np.uint8)
     none = np.zeros(0, np.int64)
     streams = Streams(order=none, begins=none, stream=stream, **arrays)
+    if about["origin"] is None:
+        stream[:] = stored_bytes
+    else:
+        _read_again(streams, FileRange(*about["origin"]), stored_bytes)
     endpoints = Endpoints()
     streams.client, streams.server = (np.array([endpoints.number(text)]) for text in about["ends"])
     conversation = conversations([0])
@@ -180,6 +197,17 @@ def _decode(store: Folder, unit: Unit, job: Job, summary: Summary) -> tuple[Deco
     assembly.count(summary.file(about["file"]))
     counts = int(frames.calls[0]), int(frames.errors[0])
     return Decoded(unit.name, True, *counts, frames.facts[0] or {}), assembly.batches()
+
+
+def _read_again(streams: Streams, origin: FileRange, before: NDArray[Any]) -> None:
+    """Fills the stream of a flow: for each side, the bytes of earlier windows, then its pieces from the capture."""
+    data = np.frombuffer(origin.read(), np.uint8)
+    for side, pieces in enumerate(np.split(np.arange(streams.ends.size), [int(streams.pieces[0, 1])])):
+        start, stop = streams.starts[0, side], streams.stops[0, side]
+        own = start + streams.before[0, side]
+        streams.stream[start:own], before = np.split(before, [own - start])
+        sizes = np.diff(streams.ends[pieces], prepend=own)
+        loop("copy_ranges")(data, streams.sources[pieces], sizes, streams.stream[own:stop])
 
 
 _ARRAYS: Sequence[str] = tuple(each.name for each in fields(Streams) if each.name not in ("order", "begins", "stream"))

@@ -19,10 +19,15 @@ from wirekit.road.deferred import LongFlow
 from wirekit.road.packets import Endpoints, Packets
 from wirekit.road.tables import RELEASING, CaptureTables
 from wirekit.road.windows import Window
-from wirekit.tables.columns import FROM_INPUTS, Table
+from wirekit.storage import FileRange, local
+from wirekit.tables.columns import FROM_INPUTS, PACKETS, Table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+_Payloads = tuple[memoryview, "NDArray[Any]", "NDArray[Any]", FileRange | None]
+"""Bytes with payloads, the begin and size of each payload, and the range of a file that has these bytes, or None."""
 
 
 def flow_batches(
@@ -32,10 +37,10 @@ def flow_batches(
     tables: Mapping[str, Table] = FROM_INPUTS,
     long: LongFlow | None = None,
 ) -> Iterator[Batch]:
-    """The tables of rows of ``packets`` by columns, the same as of ``wirekit.pipeline.flows.flow_batches``.
+    """The tables of shuffled packets by columns, the same as of ``wirekit.pipeline.flows.flow_batches``.
 
     Args:
-        windows: rows of the table ``packets``, capture by capture.
+        windows: the windows, capture by capture.
         job: the numbered captures, and the choice of protocols.
         summary: receives the counts.
         tables: the tables to return, with their requested columns.
@@ -45,14 +50,15 @@ def flow_batches(
     made: CaptureTables | None = None
     for number, (capture, rows, clock, last) in enumerate(windows, 1):
         notes = rows["note"].is_valid()
-        for _, found in groupby(packet_tuples(rows.filter(notes).to_batches()), key=itemgetter(0)):
+        found_notes = rows.select(PACKETS.names).filter(notes).to_batches()
+        for _, found in groupby(packet_tuples(found_notes), key=itemgetter(0)):
             yield from writer.flow(found)
         if made is None:
             files = [each.number for each in job.inputs if each.capture == capture]
             endpoints = Endpoints()
             made = CaptureTables(job.capture_name(capture), files, endpoints, job, writer, tables, long=long)
         segments = rows.filter(pc.invert(notes)) if pc.any(notes).as_py() else rows
-        packets = _packets(segments, capture, endpoints)
+        packets = _packets(segments, capture, endpoints, job)
         yield from made.window(Window(packets, clock, last, 0))
         if last:
             made = None
@@ -61,13 +67,11 @@ def flow_batches(
     yield from writer.rest()
 
 
-def _packets(rows: pa.Table, capture: int, endpoints: Endpoints) -> Packets:
-    """Rows as arrays."""
-    batch = rows.combine_chunks()
+def _packets(rows: pa.Table, capture: int, endpoints: Endpoints, job: Job) -> Packets:
+    """Rows as arrays, with their payloads."""
+    data, begin, size, origin = _payloads(rows, job)
+    batch = rows.drop_columns(["payload"]).combine_chunks()
     plain = {name: _array(batch[name]) for name in ("ts_us", "sequence", "acknowledgment", "length", "position")}
-    payload = batch["payload"].chunk(0) if rows.num_rows else pa.array([], pa.binary())
-    offsets = np.frombuffer(payload.buffers()[1] or b"", np.int32)[payload.offset :][: rows.num_rows + 1]
-    data = payload.buffers()[2]
     return Packets(
         time=plain["ts_us"],
         source=_numbers(batch["source"], endpoints),
@@ -75,14 +79,46 @@ def _packets(rows: pa.Table, capture: int, endpoints: Endpoints) -> Packets:
         sequence=plain["sequence"],
         acknowledgment=plain["acknowledgment"],
         flags=_array(batch["flags"]).astype(np.int64),
-        begin=offsets[:-1].astype(np.int64),
-        size=np.diff(offsets).astype(np.int64),
+        begin=begin,
+        size=size,
         length=plain["length"],
         endpoints=endpoints,
-        data=memoryview(b"" if data is None else data).toreadonly(),
+        data=data,
         position=plain["position"],
         file=_array(batch["file_no"]) - capture,
+        origin=origin,
     )
+
+
+def _payloads(rows: pa.Table, job: Job) -> _Payloads:
+    """The payloads of rows."""
+    found = [_read_again(each, job) or _included(each) for each in rows.to_batches() if each.num_rows]
+    if len(found) == 1:
+        return found[0]
+    ends = np.cumsum([0, *(data.nbytes for data, *_ in found)]).tolist()
+    none = [np.zeros(0, np.int64)]
+    begins = [begin + end for (_, begin, *_), end in zip(found, ends, strict=False)]
+    sizes = [size for _, _, size, _ in found]
+    data = memoryview(b"".join(data for data, *_ in found))
+    return data, np.concatenate(begins or none), np.concatenate(sizes or none), None
+
+
+def _included(batch: pa.RecordBatch) -> _Payloads:
+    """The payloads that a batch has."""
+    payload = batch["payload"]
+    offsets = np.frombuffer(payload.buffers()[1], np.int32)[payload.offset :][: len(payload) + 1].astype(np.int64)
+    data = memoryview(payload.buffers()[2] or b"").toreadonly()
+    return data[offsets[0] : offsets[-1]], offsets[:-1] - offsets[0], np.diff(offsets), None
+
+
+def _read_again(batch: pa.RecordBatch, job: Job) -> _Payloads | None:
+    """The payloads that a batch has in a capture file; None if it includes them."""
+    if batch["captured"].null_count:
+        return None
+    position, size = (np.array(batch[name]) for name in ("position", "captured"))
+    first = int(position.min())
+    origin = FileRange(local(job.inputs[batch["file_no"][0].as_py()].path), first, int((position + size).max()) - first)
+    return memoryview(origin.read()), position - first, size, origin
 
 
 def _array(column: pa.ChunkedArray) -> NDArray[Any]:

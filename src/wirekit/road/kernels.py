@@ -272,7 +272,7 @@ def copy(target: Any, at: Any, source: Any, start: Any, count: Any) -> Any:
 @njit(nogil=True, cache=True)
 def copy_streams(
     data: Any, order: Any, begins: Any, time: Any, source: Any, begin: Any, odd: Any, client: Any, released: Any,
-    places: Any, pieces: Any, kept: Any, skipped: Any, stream: Any, ends: Any, times: Any, ranks: Any,
+    places: Any, pieces: Any, kept: Any, skipped: Any, stream: Any, ends: Any, times: Any, ranks: Any, sources: Any,
 ) -> Any:  # fmt: skip
     """Concatenates the bytes of plain connections in ``stream``, side by side.
 
@@ -280,6 +280,7 @@ def copy_streams(
         data: the bytes of the capture; ``begin`` has the begin of each packet's payload.
         places, pieces: (flow, side) the begin of the side in ``stream``, and the number of its first piece.
         ends, times, ranks: receive, for each piece, its end in ``stream``, its time and its rank.
+        sources: receives the begin of each piece in ``data``.
     """
     place = np.zeros(2, np.int64)
     piece = np.zeros(2, np.int64)
@@ -299,6 +300,7 @@ def copy_streams(
             place[side] = to + count
             ends[piece[side]] = to + count
             times[piece[side]] = time[row]
+            sources[piece[side]] = first
             ranks[piece[side]] = max(4 * at + 2, released[flow, side])
             piece[side] += 1
 

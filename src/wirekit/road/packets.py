@@ -25,6 +25,7 @@ from wirekit.compiler.columns.errors import NO_ERRORS
 from wirekit.compiler.columns.ranges import REFUSED, scan_ranges
 from wirekit.road.compiled import loop
 from wirekit.schemas.net.link import LINKS
+from wirekit.storage import FileRange
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -106,6 +107,7 @@ class Packets:
         position: the offset of the payload in its file.
         file: the place of the file among those of the capture.
         skipped: the packets without a TCP segment, each with the place of its file.
+        origin: the range of a file that ``data`` was read from, if other tasks may read it again.
     """
 
     time: NDArray[Any]
@@ -122,6 +124,7 @@ class Packets:
     position: NDArray[Any]
     file: NDArray[Any]
     skipped: list[tuple[int, Skipped]] = field(default_factory=list)
+    origin: FileRange | None = None
 
 
 def read_packets(capture: Capture) -> Packets | None:
@@ -226,6 +229,7 @@ class PacketReader:
             position=begin + part.begin,
             file=place,
             skipped=placed,
+            origin=None,
         )
 
 
@@ -251,7 +255,14 @@ def joined(parts: list[Packets]) -> Packets:
     position, file = (np.concatenate([getattr(each, name) for each in parts]) for name in ("position", "file"))
     skipped = [packet for each in parts for packet in each.skipped]
     return Packets(
-        **columns, begin=begin, endpoints=first.endpoints, data=data, position=position, file=file, skipped=skipped
+        **columns,
+        begin=begin,
+        endpoints=first.endpoints,
+        data=data,
+        position=position,
+        file=file,
+        skipped=skipped,
+        origin=None,
     )
 
 

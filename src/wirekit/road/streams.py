@@ -50,6 +50,8 @@ class Streams:
         pieces: (flow, side) the number of the side's first piece. A piece is the new bytes of one packet.
         ends, times, ranks: for each piece, its end in ``stream``, its time, and a number that orders all pieces and
             ends of a flow as the road of objects does.
+        sources: the begin of each piece in ``Packets.data``.
+        before: (flow, side) the number of bytes of earlier windows in front of the first piece.
         ended: (flow, side) rank and time of the side's FIN, or -1.
         final: for each flow, whether it has ended.
         resumed: for each flow, whether it began in an earlier window.
@@ -74,6 +76,8 @@ class Streams:
     ends: NDArray[Any]
     times: NDArray[Any]
     ranks: NDArray[Any]
+    sources: NDArray[Any]
+    before: NDArray[Any]
     ended: NDArray[Any]
     final: NDArray[Any]
     resumed: NDArray[Any]
@@ -128,7 +132,7 @@ def put_together(
     server = packets.source[first] + packets.target[first] - client
     streams = Streams(
         order, begins, odd, client, server, known, opened, closed, reason, none, sides, sides, duplicates, sides, none,
-        none, none, ended, final, resumed, sides, state,
+        none, none, none, sides, ended, final, resumed, sides, state,
     )  # fmt: skip
     if earlier is not None:
         earlier.resume(streams)
@@ -143,7 +147,7 @@ def put_together(
     streams.server = packets.source[first] + packets.target[first] - client
     sizes[odd] = counts[odd] = 0
     tails = () if earlier is None else earlier.tails(odd, sizes)
-    before = np.zeros((flows, 2), np.int64)
+    before = streams.before = np.zeros((flows, 2), np.int64)
     for tail in tails:
         before[tail.flow, tail.side] = len(tail.data)
     sizes += before
@@ -151,11 +155,11 @@ def put_together(
     streams.starts, streams.pieces = _begins(sizes), _begins(counts)
     streams.stops = streams.starts + sizes
     streams.stream = with_room(int(sizes.sum()), 0 if earlier is None else earlier.carried_bytes())
-    streams.ends, streams.times, streams.ranks = (np.zeros(int(counts.sum()), np.int64) for _ in range(3))
+    streams.ends, streams.times, streams.ranks, streams.sources = np.zeros((4, int(counts.sum())), np.int64)
     loop("copy_streams")(
         np.frombuffer(packets.data, np.uint8), order, begins, packets.time, packets.source, packets.begin, odd, client,
         released, streams.starts + before, streams.pieces, kept, skipped, streams.stream, streams.ends, streams.times,
-        streams.ranks,
+        streams.ranks, streams.sources,
     )  # fmt: skip
     for tail in tails:
         place = streams.starts[tail.flow, tail.side]
@@ -177,7 +181,8 @@ def silent_streams(
     ended = np.full((count, 2, 2), -1, np.int64)
     return Streams(
         none, np.zeros(count + 1, np.int64), no, client, server, known, opened, state[:, STATE.index("last")], zeros,
-        np.zeros(0, np.uint8), sides, sides, sides, sides, none, none, none, ended, yes, yes, offsets_in(state), state,
+        np.zeros(0, np.uint8), sides, sides, sides, sides, none, none, none, none, sides, ended, yes, yes,
+        offsets_in(state), state,
     )  # fmt: skip
 
 

@@ -215,7 +215,7 @@ class CaptureTables:
             begun = connections.begun(streams)
         index = index_frames(streams, job.choice, address, begun)
         if self._long is not None:
-            frames = self._long.take(name, streams, index, begun, address)
+            frames = self._long.take(name, streams, window.packets.origin, index, begun, address)
             if frames is not None:
                 yield from self._items(connections.skip(streams, frames, begun.flows[:0]))
                 if not connections.done[0]:

@@ -40,6 +40,7 @@ from wirekit.pipeline.shuffle import Share, ShuffleFile, shares, windows, write_
 from wirekit.pipeline.sink import Manifest, Sink
 from wirekit.pipeline.summary import Summary
 from wirekit.spark.source import bundles
+from wirekit.storage import is_remote
 from wirekit.values import json_text
 
 if TYPE_CHECKING:
@@ -338,7 +339,8 @@ def read_parts(
         done, written = report(attempts, SHUFFLING, number), list[ShuffleFile]()
         for file in files:
             batches = packet_batches((file,), road=job.road, split=split, size=2 * size)
-            for each in write_files(file, batches, attempts, attempt, places, size):
+            again = split is not None and not is_remote(file.path)
+            for each in write_files(file, batches, attempts, attempt, places, size, again=again):
                 written.append(each)
                 done(sum(each.size for each in written))
         yield json_text(written)

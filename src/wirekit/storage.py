@@ -96,7 +96,7 @@ class FileRange(NamedTuple):
         Raises:
             OSError: the file is not there, or has become too short.
         """
-        with open(self.path, "rb", buffering=0) as source:
+        with open(self.path, "rb") as source:
             source.seek(self.begin)
             data = source.read(self.size)
         if len(data) < self.size:

@@ -30,7 +30,7 @@ FULL = 0.75
 """The part of a window's bytes from which on the window may end."""
 _EVER = (1 << 63) - 1
 DENSE = 0.5
-"""The least part of the bytes between the first and last payload of a flow that its payloads have, if not copied."""
+"""A flow's payloads are not copied if they fill at least this part of the file between the first and the last one."""
 SHUFFLED = PACKETS.schema.append(pa.field("captured", pa.int64()))
 """Rows of the table ``packets``. If ``captured`` is not null, it is the number of bytes in the file at ``position``,
 and ``payload`` is null."""
@@ -44,7 +44,7 @@ class ShuffleFile(NamedTuple):
         capture, number: the numbers of the capture and of its file.
         position: position of the first packet in that file.
         first, last: times in microseconds since the epoch; without a segment, the latest and the earliest possible.
-        size: number of bytes passed on.
+        size: bytes of its packets, with ``HEADER`` for each.
         large: (flow, bytes) of each flow with a batch of its own; other flows share batches by their number.
         places: the places with packets of other flows.
     """
@@ -75,12 +75,16 @@ class Share(NamedTuple):
 
 
 class PacketWindow(NamedTuple):
-    """Rows of ``SHUFFLED`` of one capture, with the clock and end of ``wirekit.road.windows.Window``."""
+    """Rows of ``SHUFFLED`` of one capture, with the clock and end of ``wirekit.road.windows.Window``.
+
+    ``size`` is counted as in ``ShuffleFile``.
+    """
 
     capture: int
     rows: pa.Table
     clock: int
     last: bool
+    size: int
 
 
 def write_files(
@@ -131,18 +135,16 @@ def _write(
     bounds = np.searchsorted(place[which][order], np.arange(places + large.size + 1))
     # Packets of one flow, or of one place, are in order.
     (batch,) = (rows.take(pa.array(order)).combine_chunks() if (np.diff(order) < 0).any() else rows).to_batches()
-    with store.create(name) as target:
-        with pa.ipc.new_file(target, SHUFFLED) as writer:
-            for number, (begin, end) in enumerate(pairwise(bounds.tolist())):
-                mine = batch.slice(begin, end - begin)
-                writer.write_batch(_shuffled(mine, again=again and number >= places))
-        written = target.tell()
+    with store.create(name) as target, pa.ipc.new_file(target, SHUFFLED) as writer:
+        for number, (begin, end) in enumerate(pairwise(bounds.tolist())):
+            mine = batch.slice(begin, end - begin)
+            writer.write_batch(_shuffled(mine, again=again and number >= places))
     times = rows["ts_us"].filter(rows["note"].is_null())
     first, last = (pc.min(times).as_py(), pc.max(times).as_py()) if len(times) else (_EVER, -_EVER)
     own = [(int(flows[each]), int(sizes[each])) for each in large]
     shared = np.unique(place[place < places]).tolist()
     return ShuffleFile(
-        name, file.capture, file.number, rows["position"][0].as_py(), first, last, written, own, shared
+        name, file.capture, file.number, rows["position"][0].as_py(), first, last, int(sizes.sum()), own, shared
     )  # fmt: skip
 
 
@@ -214,7 +216,7 @@ def windows(
             last = number == len(mine)
             if last or (total >= FULL * size and latest[number - 1] <= earliest[number]):
                 rows = pa.Table.from_batches(held, SHUFFLED)
-                yield PacketWindow(capture, rows, latest[number - 1], last)
+                yield PacketWindow(capture, rows, latest[number - 1], last, total)
                 held, total = [], 0
 
 

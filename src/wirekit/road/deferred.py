@@ -2,10 +2,9 @@
 
 Finding frames is cheap but needs their order; decoding is expensive and does not. So each window of a long connection
 is stored as a unit, if columns can read its frames: its bytes in order, or their places in the capture, and the state
-at its beginning. A unit is plain
-if columns read all of its frames, and the connection continues after it as expected. The tables are correct only if all
-units are plain, and if nothing behind the first unit depends on their content; otherwise one task follows the flow
-again, without units.
+at its beginning. A unit is plain if columns read all of its frames, and the connection continues after it as expected.
+The tables are correct only if all units are plain, and if nothing behind the first unit depends on their content;
+otherwise one task follows the flow again, without units.
 """
 
 from __future__ import annotations

@@ -48,10 +48,10 @@ def flow_batches(
     """
     writer = Writer(job, summary, tables)
     made: CaptureTables | None = None
-    for number, (capture, rows, clock, last) in enumerate(windows, 1):
+    for number, (capture, rows, clock, last, _) in enumerate(windows, 1):
         notes = rows["note"].is_valid()
-        found_notes = rows.select(PACKETS.names).filter(notes).to_batches()
-        for _, found in groupby(packet_tuples(found_notes), key=itemgetter(0)):
+        with_notes = rows.select(PACKETS.names).filter(notes).to_batches()
+        for _, found in groupby(packet_tuples(with_notes), key=itemgetter(0)):
             yield from writer.flow(found)
         if made is None:
             files = [each.number for each in job.inputs if each.capture == capture]

@@ -106,8 +106,8 @@ class Packets:
         data: bytes of one or more files.
         position: the offset of the payload in its file.
         file: the place of the file among those of the capture.
+        origin: the range of a file that ``data`` was read from, if other tasks may read it again; else None.
         skipped: the packets without a TCP segment, each with the place of its file.
-        origin: the range of a file that ``data`` was read from, if other tasks may read it again.
     """
 
     time: NDArray[Any]
@@ -123,8 +123,8 @@ class Packets:
     data: memoryview
     position: NDArray[Any]
     file: NDArray[Any]
+    origin: FileRange | None
     skipped: list[tuple[int, Skipped]] = field(default_factory=list)
-    origin: FileRange | None = None
 
 
 def read_packets(capture: Capture) -> Packets | None:
@@ -228,8 +228,8 @@ class PacketReader:
             data=part.data,
             position=begin + part.begin,
             file=place,
-            skipped=placed,
             origin=None,
+            skipped=placed,
         )
 
 
@@ -261,8 +261,8 @@ def joined(parts: list[Packets]) -> Packets:
         data=data,
         position=position,
         file=file,
-        skipped=skipped,
         origin=None,
+        skipped=skipped,
     )
 
 

@@ -380,7 +380,7 @@ def follow_share(
         share = of_tasks[number]
         packets = _reporting(
             windows(files, share, attempts, places, window),
-            lambda each: each.rows.nbytes,
+            attrgetter("size"),
             report(attempts, FOLLOWING, number),
         )
         attempt, summary = _attempt("task", number), Summary()

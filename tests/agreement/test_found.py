@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+
 import pyarrow as pa
 import pytest
 
@@ -33,8 +35,12 @@ from wirekit.wire import (
     Struct,
     Switch,
     Timestamp,
+    Varint,
     context,
     int8,
+    int16,
+    int32,
+    int40,
     int64,
     len_,
     rest,
@@ -46,6 +52,36 @@ from wirekit.wire import (
 )
 
 FOUND: dict[str, tuple[Node, str]] = {
+    "a count in a list that may be cut, of elements that context makes longer": (
+        RecordsToEnd(
+            Repeat(1, Switch(context.mode, {None: Struct("n" / Length(int40, "a"), "a" / int32), 1: int64})),
+            short_tail="stop",
+        ),
+        "00 00 00 00 00 00 7c 07",
+    ),
+    "a count in front of elements that context makes longer": (
+        Struct("n" / int8, "items" / Repeat(this.n, Switch(context.mode, {None: int64, 1: int8}))),
+        "02 01 01 01 01 01 01 01 01 01 01 01 01",
+    ),
+    "a list where a value of a user's own functions could stand": (
+        Struct(
+            "n" / int8,
+            "items" / Switch(this.n, {0: Custom(1, parse=zlib.crc32, build=len), 1: Repeat(1, Struct("x" / int8))}),
+        ),
+        "01 05",
+    ),
+    "a list where text could stand": (
+        Struct("n" / int8, "items" / Switch(this.n, {0: String(int8), 1: Repeat(1, Struct("x" / int8))})),
+        "01 05",
+    ),
+    "a length that covers more than its list and must be at least 4": (
+        Struct("n" / Length(int32, "items", minimum=4, frame=True), "items" / Array(int16, String(int16))),
+        "00 00 00 04 00 00 ff ff",
+    ),
+    "padding behind a number that was written in more bytes than it needs": (
+        RecordsToEnd(Struct("kind" / int32, "number" / Varint(32, groups=4), "end" / Padding(to=8))),
+        "01 02 03 04 a4 00 00 00",
+    ),
     "a constant that follows from a number in front of it": (
         Struct("size" / uint8, "more" / uint8, "same" / Const(uint8, this.size)),
         "03 21 03",

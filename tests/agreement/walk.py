@@ -22,7 +22,7 @@ from wirekit.compiler.columns.scanning import LIBRARIES
 from wirekit.engine import Params
 from wirekit.errors import Misuse, Short, WireError
 from wirekit.values import Record
-from wirekit.wire import Array
+from wirekit.wire import Array, Repeat
 from wirekit.wire.composite import RecordsToEnd, Struct
 from wirekit.wire.stream import Allowance, Limits, Reader, Scope, Session
 
@@ -196,13 +196,13 @@ class Walk:
 def list_of(key: str) -> tuple[list[Any], Any, Any]:
     """The fields in front of the list of records of a schema, the list's node if there is one, the record's node."""
     node = wirekit.registry[key].node
-    if isinstance(node, (RecordsToEnd, Array)):
+    if isinstance(node, (RecordsToEnd, Array, Repeat)):
         return [], node, node.element
     if not isinstance(node, Struct):
         return [], None, node
     for index, (name, member) in enumerate(node.members):
         several = member.settled(Scope.root(Params())) if name == program(key).plan.path else None
-        if isinstance(several, (RecordsToEnd, Array)):
+        if isinstance(several, (RecordsToEnd, Array, Repeat)):
             return node.members[:index], several, several.element
     return [], None, node
 

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from wirekit.codings import CustomCoding, stands
+from wirekit.compiler import ir
 from wirekit.compiler.columns import program
 from wirekit.program.parts import parts
 from wirekit.values import Check, Record, Symbol, field_of
@@ -53,6 +54,28 @@ def by_own_name(key: str) -> frozenset[str]:
     return frozenset(part.name for part in parts(program(key).plan.element).values())
 
 
+@functools.cache
+def fitting(key: str) -> Mapping[str, frozenset[bool | None]]:
+    """The verdicts that a list which fits may have, by the path where bytes could stand in its place: true, and none
+    if what stands there is one of several alternatives.
+    """
+    names = {id(part.node): part.name for part in parts(program(key).plan.element).values()}
+    return dict(_fitting(program(key).plan.element, "", names, frozenset({True})))
+
+
+def _fitting(
+    node: ir.Node, path: str, own: Mapping[int, str], verdicts: frozenset[bool | None]
+) -> Iterator[tuple[str, frozenset[bool | None]]]:
+    if isinstance(node, ir.Fallback):
+        yield path, verdicts
+    path = own.get(id(node), path)
+    verdicts = verdicts | {None} if isinstance(node, ir.Alternatives) else verdicts
+    for name, inner in ir.parts(node):
+        member = isinstance(node, ir.Structure)
+        below = f"{path}.{name}".lstrip(".") if member else path
+        yield from _fitting(inner, below, own, frozenset({True}) if member else verdicts)
+
+
 def differences(key: str, row: Mapping[str, Any], value: Any, checks: list[Check]) -> list[str]:
     """Where a row is not what a record's value and its verdicts say; paths of verdicts begin at the record."""
     told = {check.path: STATUS[check.status] for check in checks if check.source == 0}
@@ -69,7 +92,7 @@ def differences(key: str, row: Mapping[str, Any], value: Any, checks: list[Check
         if not verdict:
             tree = trimmed(tree, max(levels(key, name) for name in names))
         bare = base.removesuffix(".ok")
-        fits = True if bare in program(key).schema.names and not levels(key, bare) else None
+        fits = fitting(key).get(bare, frozenset({None}))
         if not (judged(told, got, tree, fits) if verdict else same(got, tree)):
             found.append(f"{base}: {got!r}, not {tree!r}")
     return found
@@ -152,18 +175,18 @@ def plain(value: Any) -> Any:
     return int(value) if isinstance(value, Symbol) else value
 
 
-def judged(told: Mapping[str, bool | None], got: Any, tree: Any, fits: bool | None = None) -> bool:
+def judged(told: Mapping[str, bool | None], got: Any, tree: Any, fits: frozenset[bool | None]) -> bool:
     """Whether verdicts are those of the reference engine, which says nothing of what fits and of good text.
 
     Args:
-        fits: the verdict on a list that fits where bytes could stand; None if none could.
+        fits: the verdicts that a list may have on which the reference engine says nothing.
     """
     if isinstance(tree, Cells) and isinstance(got, list):
         return len(got) == len(tree) and all(
             judged(told, one, other, fits) for one, other in zip(got, tree, strict=True)
         )
     if isinstance(tree, Cells):  # of the list itself
-        return got == told.get(tree.where, fits)
+        return got == told[tree.where] if tree.where in told else got in fits
     if tree is None:
         return got is None
     where, value = tree

@@ -339,6 +339,7 @@ class Several(Node):
         stop: up to the limit: whether a last element that the limit cuts is left to the next field.
         until: up to the limit: bytes that end the list, or none.
         announced: up to the limit: how many there should be, for a check, or None.
+        least: the bytes that an element takes at least in any context; they bound the count before elements are read.
     """
 
     WORDS = "a list"
@@ -349,6 +350,7 @@ class Several(Node):
     stop: bool
     until: bytes
     announced: Expression | None
+    least: int
 
 
 @dataclass(frozen=True, slots=True)

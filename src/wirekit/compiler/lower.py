@@ -132,18 +132,21 @@ def _array(source: composite.Array, path: str) -> ir.Node:
     if not isinstance(source.count, Node):
         raise Misuse(f"{path}: Array reads its count from the bytes, as in Array(int32, element); Repeat computes it")
     count = _number(source.count, path)
-    return ir.Several(lower(source.element, f"{path}[]"), count, source.null, False, b"", None)
+    element, least = lower(source.element, f"{path}[]"), source.element.minimum()
+    return ir.Several(element, count, source.null, False, b"", None, least)
 
 
 def _repeat(source: composite.Repeat, path: str) -> ir.Node:
     count = _expression(source.count, path)
-    return ir.Several(lower(source.element, f"{path}[]"), count, None, False, b"", None)
+    element, least = lower(source.element, f"{path}[]"), source.element.minimum()
+    return ir.Several(element, count, None, False, b"", None, least)
 
 
 def _records(source: composite.RecordsToEnd, path: str) -> ir.Node:
     announced = None if source.count is None else _expression(source.count, path)
     stop = source.short_tail == "stop"
-    return ir.Several(lower(source.element, f"{path}[]"), None, None, stop, source.until, announced)
+    element, least = lower(source.element, f"{path}[]"), source.element.minimum()
+    return ir.Several(element, None, None, stop, source.until, announced, least)
 
 
 def _switch(source: composite.Switch, path: str) -> ir.Node:

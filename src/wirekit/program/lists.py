@@ -70,7 +70,7 @@ class Lists(Held):
             count = self.let("=", amount)
         if low < 0:
             self.not_negative(count, path, "count")
-        self.fits(count, path, max(ir.minimum(node.element), 1))
+        self.fits(count, path, max(node.least, 1))
         return count, present
 
     def repeated(self, path: str, *, nullable: bool) -> Repeated:

@@ -233,8 +233,9 @@ def _lead(key: str, plan: Records, behind: int, rows: int) -> bytes:
         value = _value(lead, rows, len(data) + behind)
         if not lead.number.low <= value <= lead.number.high or (lead.measure and value < lead.measure.least):
             low = lead.measure.least if lead.measure else lead.number.low
-            what = "records" if lead.role == "count" else "bytes"
-            raise Misuse(f"{key}: {lead.path}: {value} {what} is not in {low}..{lead.number.high}; build fewer rows")
+            what, rows_wanted = "records" if lead.role == "count" else "bytes", "more" if value < low else "fewer"
+            within = f"{value} {what} is not in {low}..{lead.number.high}"
+            raise Misuse(f"{key}: {lead.path}: {within}; build {rows_wanted} rows")
         data = lead.number.written(value) + data
     return data
 

@@ -41,6 +41,7 @@ class Records:
         stop: whether a last record that the limit cuts is left alone, not an error.
         until: bytes that end the list, or none.
         lead: what stands in front, in order.
+        least: the bytes that a record of a list takes at least, which bound its count.
     """
 
     key: str
@@ -50,6 +51,7 @@ class Records:
     stop: bool = False
     until: bytes = b""
     lead: tuple[Lead, ...] = ()
+    least: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +140,7 @@ def _of_list(key: str, several: ir.Several, path: str, lead: list[Lead]) -> Reco
         lead.append(Lead(path, several.count, "count", value=several.null))
     elif counted and not (isinstance(several.count, Field) and any(each.role == "count" for each in lead)):
         raise unfit(key, path, several, f"its count is {several.count}")
-    return Records(key, several.element, path, counted, several.stop, several.until, tuple(lead))
+    return Records(key, several.element, path, counted, several.stop, several.until, tuple(lead), several.least)
 
 
 def _of_structure(key: str, layout: ir.Structure, at: int) -> Records:
@@ -201,7 +203,7 @@ def start(plan: Records, buffer: memoryview, begin: int, end: int, frame: int) -
         elif lead.role == "count":
             if value < 0 and lead.value is not None and value <= lead.value:
                 return Start(limit, limit, 0)
-            if value < 0 or value * max(ir.minimum(plan.element), 1) > limit - position:
+            if value < 0 or value * max(plan.least, 1) > limit - position:
                 return refused
             count = value
         elif lead.measure is not None:

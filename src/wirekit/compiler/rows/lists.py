@@ -35,7 +35,7 @@ class Lists(Numbers):
     def _counted(self, code: Decoding, node: ir.Several, items: str, count: str, path: Place) -> None:
         """So many elements."""
         start = code.here()
-        least = max(ir.minimum(node.element), 1)
+        least = max(node.least, 1)
         code.put(f"if {count} < 0: raise Unusual")
         code.short(f"{count} * {least} > {path.limit} - p", path.limit)
         code.put(f"S.charge({count} * {cost(node.element)})")

@@ -75,7 +75,7 @@ class Branches(Choices):
 
     def visit_WhenNext(self, node: ir.WhenNext, path: str, scope: Scope) -> Value:
         to = self.fresh()
-        self.put(steps.Peek(to, node.magic, self.limit))
+        self.put(steps.Peek(to, self.limit, node.magic))
         return self.when(to, node.node, path, scope)
 
     def visit_WhenMore(self, node: ir.WhenMore, path: str, scope: Scope) -> Value:

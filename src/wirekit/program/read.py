@@ -104,7 +104,7 @@ class _Reader(Lists):
         dtype = named_dtype(number.bits + (not number.signed))
         if node.closed:
             text, ranges = names_of(node.table)
-            self.put(steps.OneOf(load.to, ranges, self.fault(path, "wrong", text)))
+            self.put(steps.OneOf(load.to, self.fault(path, "wrong", text), ranges))
         load.column = self.column(path, "number", dtype, node.table)
         return value_of(number, load.to)
 
@@ -238,7 +238,7 @@ class _Reader(Lists):
         short = self.fault(path, "short", SHORT)
         line = self.fault(path, "wrong", f"expected {node.end!r} in the line, found none") if node.lines else None
         wrong = self.fault(path, "wrong", "expected an integer in decimal")
-        self.put(steps.Find(node.end, node.decimal, self.limit, start, length, value, short, line, wrong))
+        self.put(steps.Find(node.decimal, self.limit, start, length, value, short, line, wrong, node.end))
         if node.decimal:
             self.put(steps.Emit(self.column(path, "number", "int64"), value))
             return Value(value, -(1 << 63), (1 << 63) - 1)
@@ -414,7 +414,7 @@ class _Reader(Lists):
             else:
                 hole, mask = at if within else None, -1 if size == 8 else (1 << 8 * size) - 1
                 stored_at = self.operand(stored.place)
-                self.put(steps.Checksum(good, total.algorithm, form, start, end, hole, stored_at, mask))
+                self.put(steps.Checksum(good, total.algorithm, start, end, hole, stored_at, mask, form))
             self.put(steps.Emit(self.verdict(name), good))
             return Value()
 

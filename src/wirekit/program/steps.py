@@ -5,7 +5,8 @@ by their number: constants, limits (positions), sizes, values of fields, flags. 
 stored as their bits. The first registers have fixed meanings, see ``RANGE`` and the others.
 
 The class of a step is its only description: the types of its fields give the registers that it reads and writes and
-the steps inside it, and ``TEXT`` its printed form. Passes, ``show`` and the encoders of ``runtime`` use these.
+the steps inside it, their order gives its words, and ``TEXT`` its printed form. Passes, ``show`` and the encoders of
+``runtime`` use these.
 
 A step that detects an error ends the record with the number of a reason, unless it is in a ``Try``, or its ``Fault``
 is ``cut`` in a ``Loop`` that tolerates an incomplete element.
@@ -39,6 +40,10 @@ MessageNumber = Annotated[int, "message"]
 """The number of a protobuf message of a record."""
 Body = Annotated[list["Step"], "steps"]
 """Steps inside of a step."""
+Maybe = Annotated[int | None, "optional"]
+"""A number that may be missing; as any other number may stand there, it has two words."""
+Name = Annotated[str, "shown"]
+"""A name for the printed form; it has no word."""
 S = TypeVar("S", bound="Step")
 
 
@@ -247,8 +252,8 @@ class OneOf(Step):
     TEXT = "one of {source}: {ranges} else {fault}"
 
     source: In
-    ranges: list[tuple[int, int]]
     fault: Fault
+    ranges: list[tuple[int, int]]
 
 
 @dataclass(slots=True)
@@ -314,7 +319,7 @@ class Prefixed(Step):
 
     number: ir.Number
     limit: In
-    null: int | None
+    null: Maybe
     need: Fault
     negative: Fault | None
     short: Fault
@@ -354,7 +359,6 @@ class Find(Step):
 
     TEXT = "find {end}: [{decimal?}decimal {value}][{decimal!}text] {start}, {length} else {short}"
 
-    end: bytes
     decimal: bool
     limit: In
     start: Out
@@ -363,6 +367,7 @@ class Find(Step):
     short: Fault
     line: Fault | None
     wrong: Fault
+    end: bytes
 
 
 @dataclass(slots=True)
@@ -373,8 +378,8 @@ class Peek(Step):
     TEXT = "peek {to} = {magic}"
 
     to: Out
-    magic: bytes
     limit: In
+    magic: bytes
 
 
 @dataclass(slots=True)
@@ -448,13 +453,13 @@ class Checksum(Step):
     TEXT = "verify {to} = {algorithm} {start} to {end} is {stored}"
 
     to: Out
-    algorithm: str
-    form: Form
+    algorithm: Name
     start: In
     end: In
     hole: In | None
     stored: In
     mask: int
+    form: Form
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ from wirekit.program.columns import Column, Contents, Repeated
 from wirekit.program.facts import form_of, holds_records, is_wide
 from wirekit.program.parts import parts
 from wirekit.program.passes import without_needless
-from wirekit.program.steps import EXTRA, Body, Call, Let, Refuse, Seek, Test
+from wirekit.program.steps import EXTRA, ROW, Body, Call, Let, Refuse, Seek, Test
 from wirekit.program.unfit import Unfit
 from wirekit.program.values import OpenStructure, Scope, Value, inside, value_of
 from wirekit.program.write_branches import LIST, UNREAD
@@ -45,8 +45,6 @@ class WriteProgram:
         columns: the columns to read; ``lists`` those of lists, outer ones first; ``hidden`` those of the run, by name.
         refusals: by the number of a fault, less one.
         element: by the number of a list, the register with the index of its element.
-        watched: by the number of a list, -1 for the record: (slot of a column, register, number of a fault) of columns
-            that no step may have read; the register has the index of the last value that was read.
         fixed: size in bytes of all numbers outside of lists, for a first estimate of the output size.
         registers: number of registers; ``constants`` has those of constants, ``stamps`` those that are initially -1.
     """
@@ -57,7 +55,6 @@ class WriteProgram:
     hidden: dict[str, Column]
     refusals: list[Refusal]
     element: dict[int, int]
-    watched: dict[int, list[tuple[int, int, int]]]
     fixed: int
     registers: int
     constants: dict[int, int]
@@ -261,7 +258,7 @@ class _Writer(Messages):
             start = self.let("+", start, self.constant(size))
         value, place = self.register(), state.places[total.at]
         if form is not None and isinstance(number, ir.Number):
-            self.put(steps.Sum(value, total.algorithm, form, start, end))
+            self.put(steps.Sum(value, total.algorithm, start, end, form))
             self.was(name, value, number)
             self.put(steps.Store(number, value, place))
             return
@@ -292,21 +289,18 @@ class _Writer(Messages):
         text = "it held bytes that no column has; without this column they are left out"
         self.if_true(there, [Refuse("!=", value, EXTRA, self.refusal(GAPS, text))])
 
-    def watch(self) -> dict[int, list[tuple[int, int, int]]]:
-        """Finds columns whose value has no place in a record, or element of a list; such values are refused."""
-        found: dict[int, list[tuple[int, int, int]]] = {-1: []}
+    def watch(self) -> None:
+        """Refuses values that have no place in a record, or element of a list."""
+        unread = steps.Unread(ROW)
+        self.put(unread)
         for slot, path in self.watched.items():
             if slot in self.always or not self.decides(slot, constants=False):
                 continue
-            group = self.read[slot].within
-            self.around = group
-            number = -1 if group is None else group.number
-            found.setdefault(number, []).append((slot, self.stamps[slot], self.refusal(path, UNREAD).reason))
+            column = self.read[slot]
+            self.around = column.within
+            step = unread if self.around is None else self.unread[self.around.number]
+            step.columns.append((column, self.stamps[slot], self.refusal(path, UNREAD)))
         self.around = None
-        unread = steps.Unread(-1, [])
-        self.put(unread)
-        for number, step in [(-1, unread), *self.unread.items()]:
-            step.stamps += [stamp for _, stamp, _ in found.get(number, ())]
         for message in self.written_messages:
             if message.flag is not None:
                 silent = self.let("==", message.flag, self.constant(0))
@@ -316,7 +310,6 @@ class _Writer(Messages):
             stamp = self.stamps[self.paths[self.opened].slot]
             unseen = self.let("!=", stamp, self.index(self.paths[self.opened]))
             self.fail("!=", self.let("and", unseen, self.holds_records()), 0, self.opened, UNREAD)
-        return found
 
 
 def levels(group: Repeated | None) -> Iterator[Repeated]:
@@ -394,7 +387,7 @@ def write(
     writer.body += body
     if gaps:
         writer.gap()
-    watched = writer.watch()
+    writer.watch()
     if some:
         size = writer.let("-", writer.mark(), start)
         writer.fail("==", size, 0, within, "it takes no bytes, so no reader would find it")
@@ -405,7 +398,6 @@ def write(
         writer.hidden if writer.opened else {},
         writer.refusals,
         writer.element,
-        watched,
         _fixed(writer.body),
         writer.registers,
         writer.constants,

@@ -373,7 +373,7 @@ class Branches(Fields):
                 raise unfit(self.key, path, node, "of structures that are reached by several ways")
             if ends:
                 self.ending(node, group, path, start)
-            self.put(self.unread.setdefault(group.number, Unread(group.number, [])))
+            self.put(self.unread.setdefault(group.number, Unread(self.element[group.number])))
         with self.block() as body:
             self.clear([(flag, 0) for flag in self.flags])
             self.body += inside

@@ -139,7 +139,7 @@ class Fields(Choices):
         if not columns:
             return self.constant(0)
         to = self.register()
-        self.put(steps.AnyOf(to, list(columns), self.index(columns[0]), given))
+        self.put(steps.AnyOf(to, self.index(columns[0]), given, list(columns)))
         return to
 
     def bad(self, verdict: Column) -> int:
@@ -201,7 +201,7 @@ class Fields(Choices):
             low, high = ranges[0]
             return value_of(number, self.take(column, default, number=number, low=low, high=high, wrong=fault))
         value = self.take(column, default)
-        self.put(OneOf(value, ranges, fault))
+        self.put(OneOf(value, fault, ranges))
         self.put(steps.Store(number, value))
         return value_of(number, value)
 
@@ -339,7 +339,7 @@ class Fields(Choices):
         step.absent, step.null, step.copy = self.refusal(path, ABSENT), self.refusal(path, NULL), False
         self.put(step)
         text = f"expected text without {node.end!r}{' in one line' if node.lines else ''}"
-        self.put(steps.OneLine(column, step.start, step.length, node.end, node.lines, self.refusal(path, text)))
+        self.put(steps.OneLine(column, step.start, step.length, self.refusal(path, text), node.lines, node.end))
         self.put(steps.CopyBytes(column, step.start, step.length))
         self.put(steps.Text(node.end))
         return Value(step.length, 0, LONGEST, length=step.length, unfit="a text")

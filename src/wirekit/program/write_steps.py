@@ -8,12 +8,12 @@ of an element of a list. ``GIVEN`` columns are the columns of a batch.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from wirekit.checksums import Form
 from wirekit.compiler import ir
 from wirekit.program.columns import Column
-from wirekit.program.steps import Body, Fault, In, InOut, Out, Step
+from wirekit.program.steps import Body, Fault, In, InOut, Maybe, Name, Out, Step
 
 CHOOSING = 1
 """Register: whether only the content of a field is asked for; ``ROW`` and ``EXTRA`` are those of read programs."""
@@ -65,9 +65,9 @@ class AnyOf(Step):
     TEXT = "look {to} = [{given?}given][{given!}any of] {columns}"
 
     to: Out
-    columns: list[Column]
     index: In
-    given: bool = False
+    given: bool
+    columns: list[Column]
 
 
 @dataclass(slots=True)
@@ -110,7 +110,7 @@ class Bytes(Step):
     verdict: Column | None = None
     lost: Fault | None = None
     number: ir.Number | None = None
-    nothing: int | None = None
+    nothing: Maybe = None
     most: int = 0
     over: Fault | None = None
     copy: bool = True
@@ -136,9 +136,9 @@ class OneLine(Step):
     column: Column
     start: In
     length: In
-    end: bytes
-    lines: bool
     fault: Fault
+    lines: bool
+    end: bytes
 
 
 @dataclass(slots=True)
@@ -214,10 +214,10 @@ class Sum(Step):
     TEXT = "let {to} = {algorithm} {start} to {end}"
 
     to: Out
-    algorithm: str
-    form: Form
+    algorithm: Name
     start: In
     end: In
+    form: Form
 
 
 @dataclass(slots=True)
@@ -268,17 +268,17 @@ class Unread(Step):
     """Refuses a value that no step has read: in the record, or in the element of a list.
 
     Attributes:
-        group: the number of the list, -1 for the record.
-        stamps: registers with the index of the last value that was read of a column.
+        columns: (column, register with the index of its last value that was read, fault) of columns to check.
     """
 
     TEXT = "fail if a value was not read"
 
-    group: int
-    stamps: list[int]
+    index: In
+    columns: list[tuple[Column, int, Fault]] = field(default_factory=list)
 
     def reads(self) -> Iterator[int]:
-        yield from self.stamps
+        yield self.index
+        yield from (stamp for _, stamp, _ in self.columns)
 
 
 @dataclass(slots=True)

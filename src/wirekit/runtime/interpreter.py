@@ -561,7 +561,7 @@ def read_record(code: Any, reg: Any, t: Any, p: Any) -> Any:
             pc = pc + FOUR if holds else word(code, pc + THREE)
         elif step == op.LET:
             left, right = get(reg, word(code, pc + THREE)), get(reg, word(code, pc + FOUR))
-            put(reg, word(code, pc + TWO), computed(word(code, pc + ONE), left, right))
+            put(reg, word(code, pc + ONE), computed(word(code, pc + TWO), left, right))
             pc += FIVE
         elif step == op.EMIT:
             column, width = word(code, pc + ONE), word(code, pc + TWO)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import re
+from dataclasses import dataclass, fields
+from functools import cache
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -15,7 +18,7 @@ from wirekit.program import steps
 from wirekit.program.calls import Function
 from wirekit.program.columns import Column, Reason, Repeated
 from wirekit.program.read import Program
-from wirekit.program.steps import Body, Fault, Step
+from wirekit.program.steps import Body, Fault, Step, fields_of
 from wirekit.runtime import opcodes as op
 from wirekit.runtime.folding import Field, Run, folded
 from wirekit.runtime.memory import DIRECT
@@ -25,35 +28,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NONE = -1
-Table = dict[type[Step], tuple[int, str]]
-"""Steps whose words are an opcode and some of their fields, in the order of the interpreter.
-
-``name?`` are two words: whether there is a number, and the number.
-"""
-
-_PLAIN: Table = {
-    steps.Let: (op.LET, "symbol to left right"),
-    steps.Clear: (op.CLEAR, "values"),
-    steps.Mark: (op.MARK, "to"),
-    steps.Seek: (op.SEEK, "at by"),
-    steps.OneOf: (op.ONE_OF, "source fault ranges"),
-    steps.Fit: (op.FIT, "count least limit fault"),
-    steps.Bound: (op.BOUND, "limit outer size less fault rest record"),
-    steps.Close: (op.CLOSE, "limit unless"),
-    steps.Prefixed: (op.PREFIXED, "number limit null? need negative short start length present column"),
-    steps.Slice: (op.SLICE, "start length limit"),
-    steps.Find: (op.FIND, "decimal limit start length value short line wrong end"),
-    steps.Peek: (op.PEEK, "to limit magic"),
-    steps.Same: (op.SAME, "to start length value"),
-    steps.Gap: (op.GAP, "size"),
-    steps.Copy: (op.COPY, "column start length present"),
-    steps.IsText: (op.IS_TEXT, "to start length encoding"),
-    steps.Checksum: (op.CHECKSUM, "to start end hole stored mask form"),
-    steps.Call: (op.CALL, "to function start end at"),
-    steps.Walk: (op.WALK, "message limit there good first"),
-    steps.Pick: (op.PICK, "message slot to present"),
-    steps.Keep: (op.KEEP, "messages"),
-}
 _NUMBERS = {name: at for names in (op.SYMBOLS, ENCODINGS) for at, name in enumerate(names)}
 
 
@@ -108,7 +82,7 @@ class Encoder:
         places: where entries stand in the table, by id.
     """
 
-    plain = _PLAIN
+    opcodes: ClassVar[tuple[ModuleType, ...]] = (op,)
 
     def __init__(self, reasons: list[Reason], constants: dict[int, int], places: dict[int, int]) -> None:
         self.code: list[int] = []
@@ -162,18 +136,20 @@ class Encoder:
         else:
             self.put(self.column(column), 0)
 
-    def operands(self, step: Step, names: str) -> None:
-        """The words of some fields of a step."""
-        for name in names.split():
-            value = getattr(step, name.removesuffix("?"))
-            if name == "form":
+    def plain(self, step: Step) -> None:
+        """A step as the opcode of its name, and the words of its fields in their order."""
+        kind = type(step)
+        self.put(opcode(kind.__name__, self.opcodes))
+        for each in fields(step):
+            value = getattr(step, each.name)
+            if each.name == "form":
                 which, parameters = checksum_words(value)
                 self.put(which, len(parameters), *parameters)
-            elif name[-1] == "?":
+            elif each.name in fields_of(kind, "optional"):
                 self.put(int(value is not None), value or 0)
-            elif value is None and name == "number":  # one that is not written
+            elif value is None and each.name == "number":  # one that is not written
                 self.put(0)
-            else:
+            elif each.name not in fields_of(kind, "shown"):
                 self.operand(value)
 
     def operand(self, value: Any) -> None:
@@ -207,11 +183,6 @@ class Encoder:
         return how(number)
 
     def step(self, step: Step) -> None:
-        plain = self.plain.get(type(step))
-        if plain is not None:
-            self.put(plain[0])
-            self.operands(step, plain[1])
-            return
         match step:
             case steps.Test():
                 self.test(step)
@@ -222,27 +193,21 @@ class Encoder:
                 behind = self.hole()
                 self.put(op.FAIL, self.fault(step.fault))
                 self.code[behind] = self.here()
-            case _:
-                self.more(step)
-
-    def more(self, step: Step) -> None:
-        match step:
             case steps.Varint(number=ir.Number(form=VarintForm() as form)):
                 self.put(op.VARINT, step.to, step.limit, form.groups, form.bits, op.FORMS.index(form.kind))
-                self.operands(step, "column short wrong")
+                self.operand((step.column, step.short, step.wrong))
             case steps.Emit(present=None):
                 self.put(op.EMIT)
                 self.number(step.column)
                 self.put(step.value)
-            case steps.Emit():
-                self.put(op.EMIT_ABSENT)
-                self.operands(step, "column value present")
+            case steps.Emit(present=int(present)):
+                self.put(op.EMIT_ABSENT, self.column(step.column), step.value, present)
             case steps.Loop():
                 self.loop(step)
             case steps.Try():
                 self.attempt(step)
             case _:
-                raise NotImplementedError(type(step).__name__)
+                self.plain(step)
 
     def run(self, step: Run) -> None:
         """Numbers, with the checks and bit fields that were folded into them."""
@@ -333,7 +298,7 @@ class Encoder:
         else:
             self.put(op.LIMITED, step.turn, step.limit, step.start, gap)
             end = self.hole()
-            self.operands(step, "until")
+            self.operand(step.until)
         self.body(step.body)
         self.put(op.AGAIN, step.index, step.turn, step.start, self.fault(step.empty), top)
         if step.gap is not None:
@@ -363,6 +328,13 @@ class Encoder:
         self.operand(step.undo)
         self.body(step.otherwise)
         self.code[end] = self.here()
+
+
+@cache
+def opcode(kind: str, opcodes: tuple[ModuleType, ...]) -> int:
+    """The opcode of a kind of step: ``ONE_OF`` for ``OneOf``, from the first module that has it."""
+    name = re.sub("(?<=[a-z])(?=[A-Z])", "_", kind).upper()
+    return int(next(getattr(module, name) for module in opcodes if hasattr(module, name)))
 
 
 def fault_word(fault: Fault, reasons: list[Reason]) -> int:

@@ -18,9 +18,9 @@ VARINT = 32
 # What a batch says of a column: not there, no row is null, some may be.
 MISSING, WHOLE, NULLS = range(3)
 
-# The table of a run begins with: address and size of the output, address of the ends of records, index of the entries
-# of watched values, address of the function that calls Python.
-OUT, OUT_SIZE, ENDS, WATCHED, CALLS = range(5)
+# The table of a run begins with: address and size of the output; addresses of the ends of records, and of the function
+# that calls Python.
+OUT, OUT_SIZE, ENDS, CALLS = range(4)
 COLUMNS = 8
 """Where the columns begin: ``WIDTH_OF_COLUMN`` numbers each."""
 
@@ -30,10 +30,6 @@ VALUES, VALID, GIVEN, COUNT, HOW, DATA, DATA_SIZE = range(7)
 WIDTH_OF_COLUMN = 7
 UNSIGNED = 16
 """How a value is read: its bytes, and this if they have no sign."""
-
-# Of watched values, which some step must have read: address and number of their entries; of an entry the address of its
-# validity (0: all have a value), how many, the register of the last one read, a fault.
-WIDTH_OF_WATCHED = 4
 
 # ``state`` of a run: position, row, rows, whether only the content of a field is asked for.
 STATE = 4

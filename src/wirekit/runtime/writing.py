@@ -342,18 +342,15 @@ def _digits(t: Any, p: Any, value: Any) -> Any:
 
 
 @inner
-def _unread(reg: Any, t: Any, watched: Any) -> Any:
-    """The fault for the first value that nothing has read; 0 for none."""
-    place = get(t, op.WATCHED) + 2 * np.int64(watched)
-    count = get(t, place + 1)
-    entries = int64_on(get(t, place), op.WIDTH_OF_WATCHED * count)
-    for at in range(count):
-        valid, size = entries[op.WIDTH_OF_WATCHED * at], entries[op.WIDTH_OF_WATCHED * at + 1]
-        fault, index = entries[op.WIDTH_OF_WATCHED * at + 3], entries[op.WIDTH_OF_WATCHED * at + 2]
-        row = get(reg, U(index >> 32))
-        if get(reg, U(index & 0xFFFFFFFF)) != row and (valid == 0 or read_8(valid, size, row) != 0):
-            return fault
-    return np.int64(0)
+def _unread(code: Any, reg: Any, t: Any, pc: Any) -> Any:
+    """Refuses a value that nothing has read; gives where to go on."""
+    row, count = get(reg, word(code, pc + ONE)), word(code, pc + TWO)
+    pc += THREE
+    for _ in range(count):
+        if get(reg, word(code, pc + ONE)) != row and _is_there(t, np.int64(word(code, pc)), row):
+            return _fail(reg, word(code, pc + TWO))
+        pc += THREE
+    return pc
 
 
 @inner
@@ -438,7 +435,7 @@ def _record(code: Any, reg: Any, t: Any, p: Any) -> Any:
             pc = pc + FOUR if holds else word(code, pc + THREE)
         elif step == opcodes.LET:
             left, right = get(reg, word(code, pc + THREE)), get(reg, word(code, pc + FOUR))
-            put(reg, word(code, pc + TWO), computed(word(code, pc + ONE), left, right))
+            put(reg, word(code, pc + ONE), computed(word(code, pc + TWO), left, right))
             pc += FIVE
         elif step == op.RESERVE:
             size = get(reg, word(code, pc + ONE))
@@ -483,8 +480,7 @@ def _record(code: Any, reg: Any, t: Any, p: Any) -> Any:
             put(reg, word(code, pc + ONE), value)
             pc += SIX + word(code, pc + FIVE)
         elif step == op.UNREAD:
-            fault = np.int64(0) if word(code, pc + ONE) == NONE else _unread(reg, t, word(code, pc + ONE))
-            pc = pc + TWO if fault == 0 else _fail(reg, fault)
+            pc = _unread(code, reg, t, pc)
         elif step == opcodes.JUMP:
             pc = word(code, pc + ONE)
         elif step == opcodes.SWITCH:

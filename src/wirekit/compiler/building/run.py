@@ -16,8 +16,7 @@ from wirekit.compiler.building.unfolding import Unfolded
 from wirekit.compiler.columns.memory import address
 from wirekit.errors import Misuse
 from wirekit.program.calls import Calls
-from wirekit.program.columns import Column, Repeated
-from wirekit.program.steps import ROW
+from wirekit.program.columns import Column
 from wirekit.program.write import WriteProgram
 from wirekit.runtime import write_opcodes as op
 from wirekit.runtime.write_words import WriteWords, place_of, write_words
@@ -100,7 +99,7 @@ def run(
     room += sum(each.total for each in inputs.values())
     room += sum(inputs[column.slot].values.nbytes for column in program.columns if column.within is not None)
     registers, code = words.registers.copy(), words.code.copy()
-    described, alive = _table(program, inputs, ends)
+    described = _table(program, inputs, ends)
     uneven, text = unfolded.uneven
     state = np.array([front, 0, min(uneven + 1, batch.num_rows), choosing], np.int64)
     output, function, calls = Output(room), cache.builder(), Calls(words.functions)
@@ -112,7 +111,6 @@ def run(
         if fault != op.FULL:
             break
         output.grow()
-    del alive
     if fault:
         text = _why(program, fault, unfolded, int(state[1]), registers)
     if text:
@@ -128,33 +126,17 @@ def _input(key: str, column: Column, batch: pa.RecordBatch, unfolded: Unfolded) 
     return ABSENT if index < 0 else taken(key, column, batch.column(index), unfolded.rows)
 
 
-def _table(
-    program: WriteProgram, inputs: dict[int, Input], ends: NDArray[Any] | None
-) -> tuple[NDArray[Any], list[NDArray[Any]]]:
-    """The table of the interpreter, and arrays that it has the addresses of."""
+def _table(program: WriteProgram, inputs: dict[int, Input], ends: NDArray[Any] | None) -> NDArray[Any]:
+    """The table of the interpreter; it has the addresses of arrays that ``inputs`` keeps alive."""
     columns = {column.slot: column for column in (*program.columns, *program.hidden.values())}
-    watched = place_of(max(inputs, default=-1) + 1)
-    memory = np.zeros(watched + 2 * len(program.watched), np.int64)
-    memory[op.WATCHED] = watched
+    memory = np.zeros(place_of(max(inputs, default=-1) + 1), np.int64)
     memory[op.ENDS] = 0 if ends is None else address(ends)
     for slot, each in inputs.items():
         strings = slot not in columns or columns[slot].is_bytes
         how = each.values.itemsize + op.UNSIGNED * (each.values.dtype.kind in "uf")
         entry = address(each.values), address(each.valid), each.given, each.values.size - strings, how
         memory[place_of(slot) :][: op.WIDTH_OF_COLUMN] = *entry, address(each.data), each.data.size
-    alive = []
-    groups: dict[int, Repeated | None] = {-1: None} | {group.number: group for _, group in program.lists}
-    for at, (number, watches) in enumerate(program.watched.items()):
-        index = ROW if groups[number] is None else program.element[number]
-        found = []
-        for slot, stamp, fault in watches:
-            each = inputs[slot]
-            if each.given != op.MISSING:
-                valid = address(each.valid) if each.given == op.NULLS else 0
-                found.append((valid, each.valid.size, stamp | index << 32, fault))
-        alive.append(np.array(found, np.int64).ravel())
-        memory[watched + 2 * at :][:2] = address(alive[-1]), len(found)
-    return memory, alive
+    return memory
 
 
 def _why(program: WriteProgram, fault: int, unfolded: Unfolded, row: int, registers: NDArray[Any]) -> str:

@@ -631,16 +631,17 @@ def fixed_size(node: Node) -> int | None:
     return None
 
 
+def number_of(node: Node) -> Number | None:
+    """The number that a node is, whatever it means; None for others."""
+    while isinstance(node, (Interpreted, Qualified)):
+        node = node.number if isinstance(node, Interpreted) else node.node
+    return node if isinstance(node, Number) else None
+
+
 def fixed(node: Node) -> list[Number]:
     """The numbers of a node of fixed size that one struct call can read or write; empty for others."""
-    match node:
-        case Number():
-            return [] if node.groups else [node]
-        case Interpreted(number=inner):
-            return fixed(inner)
-        case Qualified(node=inner):
-            return fixed(inner)
-    return []
+    number = number_of(node)
+    return [] if number is None or number.groups else [number]
 
 
 def length_in_front(node: Node) -> int:
@@ -678,12 +679,8 @@ def can_be_wrong(node: Node) -> bool:
 
 def varying(node: Node) -> Number | None:
     """The varint that a node is, whatever it means; None for others."""
-    match node:
-        case Number(groups=groups):
-            return node if groups else None
-        case Named(number=inner) | Qualified(node=inner):
-            return varying(inner)
-    return None
+    number = number_of(node)
+    return number if number is not None and number.groups else None
 
 
 def dump(node: Node) -> str:

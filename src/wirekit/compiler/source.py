@@ -288,15 +288,19 @@ class Generator:
             case ir.Optional(default=Literal(value=value)):
                 bits = ir.bare(node)
                 if isinstance(bits, ir.BitFields):
-                    return self._constant(bits.opened(value), "default") if isinstance(value, int | Mapping) else None
+                    return self._default_bits(bits, value)
                 return self._expression(node.default, scope) if isinstance(value, PLAIN) else None
             case ir.BitFields():
-                return self._constant(node.opened({}), "default")
+                return self._default_bits(node, 0)
             case ir.WhenMore() | ir.WhenNext():
                 return "None"
             case ir.Bounded() | ir.Several() | ir.Blob() if node.null is not None:
                 return "None"
         return None
+
+    def _default_bits(self, node: ir.BitFields, value: Any) -> str | None:
+        """The default of bit fields, given as one number or by field."""
+        return self._constant(node.opened(value), "default") if isinstance(value, int | Mapping) else None
 
     def _expression(self, tree: Expression, scope: Scope | None) -> str:
         """An expression in Python."""

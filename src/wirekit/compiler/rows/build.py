@@ -89,7 +89,7 @@ class Builder(Structures):
             case ir.Ahead():
                 pass  # the field that it looks at writes the bytes
             case ir.Bounded():
-                self._nullable(code, node.null, node.length, x, lambda: self._bounded(code, node, x, scope))
+                self._unless_null(code, node.null, node.length, x, lambda: self._bounded(code, node, x, scope))
             case ir.Reference():
                 code.call(f"resolve({node.key!r})(S, o, {x})")
             case ir.Packed():
@@ -110,7 +110,7 @@ class Builder(Structures):
             self._node(code, node, x, scope)
 
     @staticmethod
-    def _nullable(code: Building, null: int | None, number: ir.Number, x: str, write: Callable[[], None]) -> None:
+    def _unless_null(code: Building, null: int | None, number: ir.Number, x: str, write: Callable[[], None]) -> None:
         """Writes a value under a length or count that can mean null."""
         if null is None:
             write()
@@ -119,21 +119,18 @@ class Builder(Structures):
 
     def _several(self, code: Building, node: ir.Several, x: str, scope: Scope | None) -> None:
         count = node.count
-        if not isinstance(count, ir.Number):
-            self._elements(code, node, x, scope)
-            return
+        if isinstance(count, ir.Number):
+            self._unless_null(code, node.null, count, x, lambda: self._elements(code, node.element, x, scope, count))
+        else:
+            self._elements(code, node.element, x, scope)
 
-        def counted() -> None:
-            usual(code, x, "list", "sequence")
+    def _elements(
+        self, code: Building, element: ir.Node, x: str, scope: Scope | None, count: ir.Number | None = None
+    ) -> None:
+        """The elements of a list, behind their number if it is written."""
+        usual(code, x, "list", "sequence")
+        if count is not None:
             put_number(code, count, f"len({x})")
-            self._elements(code, node, x, scope, known=True)
-
-        self._nullable(code, node.null, count, x, counted)
-
-    def _elements(self, code: Building, node: ir.Several, x: str, scope: Scope | None, *, known: bool = False) -> None:
-        if not known:
-            usual(code, x, "list", "sequence")
-        element = node.element
         if isinstance(element, ir.Number) and not element.real and element.is_packed:
             pack, only = self._constant(struct.pack, "pack"), self._constant(frozenset({int}), "only")
             code.put(f"if not {only}.issuperset(map(type, {x})): raise Unusual")
@@ -142,12 +139,12 @@ class Builder(Structures):
         item = code.fresh("x")
         code.settle()
         with code.block(f"for {item} in {x}:"):
-            code.base = ""
+            code.end = None
             code.loops += 1
             self._node(code, element, item, scope)
             code.settle()
             code.loops -= 1
-        code.base = ""
+        code.end = None
 
     def _bounded(self, code: Building, node: ir.Bounded, x: str, scope: Scope | None) -> None:
         if node.length.groups:

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from wirekit.compiler import ir
 from wirekit.compiler.source import Code
-from wirekit.varints import VarintForm
 from wirekit.wire.numbers import UNPACKED
 
 
@@ -66,14 +65,13 @@ class Building(Code):
     Attributes:
         names: the module's names, for struct's functions.
         pending: what the next struct call writes.
-        base, offset: where the end of the buffer is, without what is pending: bytes behind a variable; "" if unknown.
+        end: of the buffer, without what is pending; None if no variable tells it.
         patches: numbers to be written over zeros that are in the buffer already.
     """
 
     module: dict[str, Any] = field(default_factory=dict)
     pending: list[Piece] = field(default_factory=list)
-    base: str = ""
-    offset: int = 0
+    end: Place | None = None
     patches: list[tuple[Place, Piece]] = field(default_factory=list)
 
     def add(self, letters: str, size: int, value: str | None, *, little: bool = False) -> Piece:
@@ -88,10 +86,10 @@ class Building(Code):
         """The position behind all that was written so far."""
         if any(piece.when for piece in self.pending):
             self.flush()
-        if not self.base:
-            self.base, self.offset = self.fresh("m"), 0
-            self.put(f"{self.base} = len(o)")
-        return Place(self.base, self.offset + sum(piece.size for piece in self.pending))
+        if self.end is None:
+            self.end = Place(self.fresh("m"), 0)
+            self.put(f"{self.end} = len(o)")
+        return self.end.moved(sum(piece.size for piece in self.pending))
 
     def flush(self) -> None:
         """Writes what is pending."""
@@ -103,10 +101,11 @@ class Building(Code):
             if without:
                 self.put("else:")
                 self.put(f"    {self._written(without)}")
-            self.base = ""
+            self.end = None
         elif self.pending:
             self.put(self._written(self.pending))
-            self.offset += sum(piece.size for piece in self.pending)
+            if self.end is not None:
+                self.end = self.end.moved(sum(piece.size for piece in self.pending))
         self.pending = []
 
     def _written(self, pieces: list[Piece]) -> str:
@@ -134,14 +133,14 @@ class Building(Code):
         """Writes bytes of any length."""
         self.flush()
         self.put(f"o += {data}")
-        self.base = ""
+        self.end = None
 
     def begin_apart(self) -> str:
         """Has what follows written into a buffer of its own; gives the variable that keeps the other one."""
         self.settle()
         outer = self.fresh("o")
         self.put(f"{outer}, o = o, bytearray()")
-        self.base = ""
+        self.end = None
         return outer
 
     def end_apart(self, outer: str, number: ir.Number, add: int = 0) -> str:
@@ -149,18 +148,25 @@ class Building(Code):
         self.settle()
         inner, size = self.fresh("o"), self.fresh("n")
         self.put(f"{inner}, o = o, {outer}")
-        self.base = ""
+        self.end = None
         self.put(f"{size} = len({inner}) + {add}")
         put_number(self, number, size)
         self.append(inner)
         return size
 
     def patch(self, place: Place, piece: Piece, value: str) -> None:
-        """Gives a piece that was written as zeros its value."""
+        """Gives a piece that was written as zeros its value, if it is there."""
         if any(waiting is piece for waiting in self.pending):
             piece.value = value
-        else:
-            self.patches.append((place, Piece(piece.letters, piece.size, piece.little, value)))
+            return
+        patch = place, Piece(piece.letters, piece.size, piece.little, value)
+        if not piece.when:
+            self.patches.append(patch)
+            return
+        self.settle()
+        with self.block(f"if {piece.when}:"):
+            self.patches.append(patch)
+            self.settle()
 
     def settle(self) -> None:
         """Writes all that is pending and patches what has its value by now; neighbours together."""
@@ -179,19 +185,19 @@ class Building(Code):
         """Calls something that appends to the buffer."""
         self.settle()
         self.put(text)
-        self.base = ""
+        self.end = None
 
     def fork(self, *arms: tuple[str, Callable[[], None]]) -> None:
         """Writes the arms of an ``if``, each with what is pending; at the end of each nothing is."""
         if self.patches:
             self.settle()
-        pending, base, offset = self.pending, self.base, self.offset
+        pending, end = self.pending, self.end
         for head, write in arms:
             with self.block(head):
-                self.pending, self.base, self.offset = [*pending], base, offset
+                self.pending, self.end = [*pending], end
                 write()
                 self.settle()
-        self.pending, self.base = [], ""
+        self.pending, self.end = [], None
 
     def _packer(self, layout: struct.Struct, kind: str) -> str:
         form = layout.format
@@ -234,14 +240,11 @@ def usual(code: Building, x: str, kind: str, otherwise: str) -> None:
 
 
 def put_number(code: Building, number: ir.Number, value: str) -> None:
-    if number.form is not None:
-        put_varint(code, number, number.form, value)
+    """Writes a number; a varint in as few bytes as it needs."""
+    form = number.form
+    if form is None:
+        code.add(number.code, number.size, value, little=number.little)
         return
-    code.add(number.code, number.size, value, little=number.little)
-
-
-def put_varint(code: Building, number: ir.Number, form: VarintForm, value: str) -> None:
-    """Writes a varint, in as few bytes as it needs."""
     write = f"write_{form.kind}_{form.bits}"
     code.module[write] = form.write
     variable = code.fresh("n")

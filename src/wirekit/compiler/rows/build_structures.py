@@ -30,7 +30,7 @@ class Structures(Plain):
         begin_at, end_at = node.extents(node.measures)
         starts: dict[int, Place] = {}
         ends: dict[int, Place] = {}
-        pieces: dict[int, tuple[Place, Piece, str]] = {}
+        pieces: dict[int, tuple[Place, Piece]] = {}
         begin = code.here() if any(is_padded(member.node) for member in node.members) else None
         for index, member in enumerate(node.members):
             if begin is not None and is_padded(member.node):
@@ -64,11 +64,9 @@ class Structures(Plain):
         for measure in node.measures:
             if measure.at in apart:
                 continue
-            place, piece, present = pieces[measure.at]
-            number = distance(starts[measure.first], ends[measure.last], measure.add)
-            self._fill(code, place, piece, present, number)
+            code.patch(*pieces[measure.at], distance(starts[measure.first], ends[measure.last], measure.add))
         for total in innermost_first(node.sums):
-            self._sum(code, node, total, starts[total.first], ends[total.last], pieces[total.at])
+            self._sum(code, node, total, starts[total.first], ends[total.last], *pieces[total.at])
         for derived in node.derived:
             message, value = (inner.variables[node.members[at].name] for at in (derived.at, derived.of))
             extent = distance(starts[derived.of], ends[derived.of], 0) if derived.what == "size" else ""
@@ -92,10 +90,8 @@ class Structures(Plain):
         """Reads a field; AttributeError or KeyError if it is not set."""
         return field_of(x, name)
 
-    def _derived(
-        self, code: Building, member: ir.Member, x: str, scope: Scope, summed: bool
-    ) -> tuple[Place, Piece, str]:
-        """Zeros for a length or checksum: where they are, how to write them, the variable that says if they are."""
+    def _derived(self, code: Building, member: ir.Member, x: str, scope: Scope, summed: bool) -> tuple[Place, Piece]:
+        """Zeros for a length or checksum: where they are, and how to write them."""
         conditions = []
         node = member.node
         while not isinstance(node, (ir.Number, ir.Blob)):
@@ -116,25 +112,15 @@ class Structures(Plain):
         scope.variables[member.name] = "0"
         if not conditions:
             place = code.here()
-            return place, code.add(letter, size, None, little=little), ""
+            return place, code.add(letter, size, None, little=little)
         present = code.fresh("h")
         code.settle()
         code.put(f"{present} = {' and '.join(conditions)}")
         place = code.here()
         code.put(f"if {present}: o += bytes({size})")
-        code.base = ""
+        code.end = None
         scope.variables[member.name] = f"(0 if {present} else None)"
-        return place, Piece(letter, size, little, None), present
-
-    @staticmethod
-    def _fill(code: Building, place: Place, piece: Piece, present: str, value: str) -> None:
-        if not present:
-            code.patch(place, piece, value)
-            return
-        code.settle()
-        with code.block(f"if {present}:"):
-            code.patch(place, piece, value)
-            code.settle()
+        return place, Piece(letter, size, little, None, present)
 
     def _sum(
         self,
@@ -143,9 +129,9 @@ class Structures(Plain):
         total: ir.Sum,
         start: Place,
         end: Place,
-        written: tuple[Place, Piece, str],
+        place: Place,
+        piece: Piece,
     ) -> None:
-        place, piece, present = written
         if total.content:
             start = start.moved(ir.length_in_front(node.members[total.first].node))
         last = code.here() == end
@@ -153,11 +139,11 @@ class Structures(Plain):
         algorithm, digest = checksum(total.algorithm), isinstance(bare(node.members[total.at].node), ir.Blob)
         function = self._constant(algorithm.digest if digest else algorithm.function, "sum")
         value = f"{function}(o[{start}:{'' if last else end}])"
-        if not present:
+        if not piece.when:
             number = code.fresh("n")
             code.put(f"{number} = {value}")
             value = number
-        self._fill(code, place, piece, present, value)
+        code.patch(place, piece, value)
 
     def _read(self, code: Building, member: ir.Member, x: str, scope: Scope, used: bool) -> str:
         """Reads a field into a variable, or its default where it is not set; a constant only if somebody asks."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 from wirekit.compiler import ir
-from wirekit.compiler.expressions import Literal
 from wirekit.compiler.ir import bare
 from wirekit.compiler.rows.build import Builder
 from wirekit.compiler.rows.build_code import Building
@@ -69,13 +68,8 @@ class DirectBuilder(Builder):
         if isinstance(member.node, ir.Ahead):
             code.put(f"ignored({value})")
 
-    def _default(self, node: ir.Node, scope: Scope | None) -> str | None:
-        match node:
-            case ir.Optional(default=Literal(value=value)) if isinstance(bare(node), ir.BitFields):
-                return str(value) if type(value) is int else None
-            case ir.BitFields():
-                return "0"
-        return super()._default(node, scope)
+    def _default_bits(self, node: ir.BitFields, value: Any) -> str | None:
+        return str(value) if type(value) is int else None
 
     def _node(self, code: Building, node: ir.Node, x: str, scope: Scope | None) -> None:
         if isinstance(node, ir.Named) and not node.closed:

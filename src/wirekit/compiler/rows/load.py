@@ -8,7 +8,7 @@ mapping, or explains the error.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression
@@ -24,13 +24,10 @@ from wirekit.wire.numbers import load_bit, load_integer, load_real, load_symbol
 REASONS = (Unusual, WirekitError, TypeError, AttributeError, LookupError, ArithmeticError, ValueError, RecursionError)
 
 
-class State:
+class State(NamedTuple):
     """The context that the caller gives."""
 
-    __slots__ = ("params",)
-
-    def __init__(self, params: Mapping[str, Any]) -> None:
-        self.params = params
+    params: Mapping[str, Any]
 
 
 # What generated code calls for a value that is not of the usual class.

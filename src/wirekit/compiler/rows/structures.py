@@ -23,7 +23,8 @@ class Open:
     """A structure that is being read.
 
     Attributes:
-        path: where it stands, with the limit of the lengths at hand; its scope takes the variables of members.
+        path: where it stands, with the limit of the lengths at hand.
+        scope: takes the variables of members.
         values: those, in order.
         begin_at, end_at: the members of which somebody asks where they begin or end; ``begins``, ``ends``: variables.
         kept: the variable with the names of lengths and sums that are not what they should be; "" if all have to be.
@@ -33,6 +34,7 @@ class Open:
 
     node: ir.Structure
     path: Place
+    scope: Scope
     begin_at: set[int]
     end_at: set[int]
     begins: dict[int, str] = field(default_factory=dict)
@@ -41,12 +43,6 @@ class Open:
     kept: str = ""
     left: str = ""
     begin: str = ""
-
-    def add(self, value: str) -> None:
-        """Takes the variable of the next member."""
-        assert self.path.scope is not None
-        self.path.scope.variables[self.node.members[len(self.values)].name] = value
-        self.values.append(value)
 
     def number(self, rule: ir.Measure | ir.Sum) -> tuple[str, Place]:
         """The variable of a length or checksum, and where it stands."""
@@ -65,12 +61,12 @@ class Structures(Numbers):
     """Writes what reads structures."""
 
     def _structure(self, code: Decoding, node: ir.Structure, path: Place) -> str:
-        start, inner = code.here(), Scope({}, path.scope)
-        path = replace(path, scope=inner)
+        start, scope = code.here(), Scope({}, path.scope)
+        path = replace(path, scope=scope)
         begin_at, end_at = node.extents(each for each in node.measures if each.zero_is_rest or not each.is_limit)
         verified = {measure.at for measure in node.measures if not measure.is_limit}
         sums = {total.at for total in node.sums}
-        at = Open(node, path, begin_at | verified, end_at | verified | sums)
+        at = Open(node, path, scope, begin_at | verified, end_at | verified | sums)
         if node.sums or any(measure.zero_is_rest or measure.clip or measure.exceeds for measure in node.measures):
             at.kept = code.fresh("k")
             code.put(f"{at.kept} = None")
@@ -94,7 +90,7 @@ class Structures(Numbers):
             extent = f"{at.ends[derived.of]} - {at.begins[derived.of]}" if derived.what == "size" else ""
             put_derived(code, derived, at.values[derived.at], at.values[derived.of], extent, "{} is None")
         for refusal in node.refusals:
-            code.put(f"if {self._expression(refusal, inner)}: raise Unusual")
+            code.put(f"if {self._expression(refusal, scope)}: raise Unusual")
         made = self._blank(code, node.record, _extra(at.kept, at.left))
         for member, value in zip(node.members, at.values, strict=True):
             code.put(f"{field_of(made, member.name)} = {value}")
@@ -117,18 +113,16 @@ class Structures(Numbers):
         if run:
             fields = [(at.path.to(member.name), member.node) for member in node.members[index : index + run]]
             for value in self._numbers(code, fields):
-                at.add(value)
-                self._measured(code, at)
+                self._add(code, at, value)
             self._positions(code, at, index, run)
         else:
             run, member = 1, node.members[index]
             if index in at.begin_at:
                 at.begins[index] = code.fresh("s")
                 code.put(f"{at.begins[index]} = p")
-            if at.begin and at.path.scope is not None:
-                at.path.scope.variables[POSITION] = f"(p - {at.begin})"
-            at.add(self._node(code, member.node, at.path.to(member.name)))
-            self._measured(code, at)
+            if at.begin:
+                at.scope.variables[POSITION] = f"(p - {at.begin})"
+            self._add(code, at, self._node(code, member.node, at.path.to(member.name)))
             if index in at.end_at:
                 at.ends[index] = code.fresh("f")
                 code.put(f"{at.ends[index]} = p")
@@ -195,9 +189,11 @@ class Structures(Numbers):
                 at.begins[number] = place()
 
     @staticmethod
-    def _measured(code: Decoding, at: Open) -> None:
-        """Verifies a length as soon as it is read: the member that was read last."""
-        value, index = at.values[-1], len(at.values) - 1
+    def _add(code: Decoding, at: Open, value: str) -> None:
+        """Takes the variable of the next member; a length is verified as soon as it is read."""
+        index = len(at.values)
+        at.values.append(value)
+        at.scope.variables[at.node.members[index].name] = value
         for measure in at.node.measures:
             if measure.at != index or not measure.bounds:
                 continue

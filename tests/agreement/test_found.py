@@ -78,6 +78,18 @@ FOUND: dict[str, tuple[Node, str]] = {
         Struct("n" / Length(int32, "items", minimum=4, frame=True), "items" / Array(int16, String(int16))),
         "00 00 00 04 00 00 ff ff",
     ),
+    "a number at the path of a list and of a wider number": (
+        Struct("n" / int16, "items" / Switch(this.n, {0: Array(int8, int8), 1: int64}, default=uint16)),
+        "10 04 00 01",
+    ),
+    "a wrong length behind one that has bytes left over": (
+        Struct(
+            "head" / Const(String(int8), "ab"),
+            "d" / Length(int32, "c", clip=True, exceeds=True, frame=True),
+            "c" / Length(int16, ("head", "d"), add=4, minimum=2, clip=True, exceeds=True),
+        ),
+        "02 61 62  00 61 ae a0  00 3c  00 02 0b 00",
+    ),
     "padding behind a number that was written in more bytes than it needs": (
         RecordsToEnd(Struct("kind" / int32, "number" / Varint(32, groups=4), "end" / Padding(to=8))),
         "01 02 03 04 a4 00 00 00",

@@ -105,8 +105,10 @@ class Fields(Choices):
     def known(self, path: str, kind: str = "", dtype: str = "", *more: Any) -> Column | None:
         """The column at a path, as for ``column``, or None; it does not count as read."""
         several = (each for name, each in self.paths.items() if name == path or _is_other(name, path))
-        fitting = (each for each in several if each.within is self.around)
-        return next((each for each in fitting if not kind or _holds(each, kind, dtype, more)), None)
+        fitting = [each for each in several if each.within is self.around]
+        fitting = [each for each in fitting if not kind or _holds(each, kind, dtype, more)]
+        exact = (each for each in fitting if each.path == path or each.dtype == dtype)
+        return next(exact, next(iter(fitting), None))
 
     def reading(self, column: Column) -> Column:
         """Marks a column as read."""

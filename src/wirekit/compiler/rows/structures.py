@@ -271,4 +271,4 @@ def _extra(kept: str, left: str) -> str:
     if not left:
         return keep if kept else "None"
     trailing = f"{left} and {{'trailing': {left}}}"
-    return f"{{**({trailing} or {{}}), **({keep} or {{}})}} if {left} else {keep}" if kept else trailing
+    return f"{{**({keep} or {{}}), **({trailing} or {{}})}} if {left} else {keep}" if kept else trailing

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from wirekit.errors import Limit, Short, WireError
-from wirekit.values import Check, Record, field_of
+from wirekit.values import EXTRAS, Check, Record, field_of
 from wirekit.wire.derived import Checked, Length
 from wirekit.wire.message_fields import verify
 from wirekit.wire.node import NOTHING, evaluate
@@ -263,7 +263,7 @@ def read(struct: Struct, stream: Reader, context: Scope, path: str) -> Record:
         if tracing:
             stream.span(begin, "record", depth=depth)
         if extra:
-            record._extra = extra
+            record._extra = {name: extra[name] for name in EXTRAS if name in extra}
     return record
 
 
@@ -305,5 +305,5 @@ def read_plain(struct: Struct, stream: Reader, context: Scope, path: str) -> Rec
         if tracing:
             stream.span(begin, "record", depth=depth)
         if extra:
-            record._extra = extra
+            record._extra = {name: extra[name] for name in EXTRAS if name in extra}
     return record

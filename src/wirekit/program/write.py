@@ -19,7 +19,7 @@ from wirekit.program.columns import Column, Contents, Repeated
 from wirekit.program.facts import form_of, holds_records, is_wide
 from wirekit.program.parts import parts
 from wirekit.program.passes import without_needless
-from wirekit.program.steps import EXTRA, ROW, Body, Call, Let, Refuse, Seek, Test
+from wirekit.program.steps import EXTRA, ROW, Body, Call, Let, Refuse, Step, Test
 from wirekit.program.unfit import Unfit
 from wirekit.program.values import OpenStructure, Scope, Value, inside, value_of
 from wirekit.program.write_branches import LIST, UNREAD
@@ -66,11 +66,13 @@ class _Open(OpenStructure):
     """A structure that is being written.
 
     Attributes:
-        places: registers with the positions of computed numbers; ``present`` with their presence.
+        places: registers with the positions of computed numbers; ``present`` with their presence, ``wrong`` with
+            whether a checksum was wrong and is written as it was.
     """
 
     places: dict[int, int] = field(default_factory=dict)
     present: dict[int, int] = field(default_factory=dict)
+    wrong: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -191,17 +193,38 @@ class _Writer(Messages):
                 self.patching(state, measure.at, partial(self.measure, state, measure))
 
     def reserve(self, state: _Open, index: int) -> None:
-        """Reserves space for a length or checksum."""
+        """Reserves space for a length or checksum, or writes a checksum that was wrong."""
         state.places[index] = self.mark()
-        member = state.node.members[index].node
-        step = steps.Reserve(self.constant(ir.minimum(self.derived(state, index))))
+        member, number = state.node.members[index].node, self.derived(state, index)
+        with self.block() as body:
+            step = steps.Reserve(self.constant(ir.minimum(number)))
+            if any(total.at == index and form_of(total, number) is None for total in state.node.sums):
+                self.wrong_sum(state, index, number, step)
+            else:
+                self.put(step)
         node = member.node if isinstance(member, ir.Optional) else member
         if isinstance(node, ir.When):
             condition = self.expression(node.condition, state.scope, state.name(index))[0]
             state.present[index] = condition
-            self.if_true(condition, [step])
+            self.if_true(condition, body)
         else:
-            self.put(step)
+            self.body += body
+
+    def wrong_sum(self, state: _Open, index: int, number: ir.Number | ir.Blob, reserve: Step) -> None:
+        """Writes a checksum from its column if its verdict is false, or else reserves space for it.
+
+        It is not written into reserved space: a copy of bytes may also overwrite what stands behind them.
+        """
+        name = state.name(index)
+        self.follows(name)
+        if (verdict := self.known(inside(name, "ok"))) is None:
+            self.put(reserve)
+            return
+        column = self.column(name, "bytes") if isinstance(number, ir.Blob) else self.number_column(number, name)
+        wrong = state.wrong[index] = self.let("and", self.bad(self.reading(verdict)), self.there(column))
+        with self.block() as body:
+            self.node(number, name, state.scope)
+        self.if_true(wrong, body, [reserve])
 
     def patching(self, state: _Open, at: int, work: Callable[[], None]) -> None:
         """Writes a length or checksum into its reserved space, if it is present."""
@@ -262,18 +285,11 @@ class _Writer(Messages):
             self.was(name, value, number)
             self.put(steps.Store(number, value, place))
             return
-        self.put(Call(value, Summed(total.algorithm, number, writes=True), start, end, place))
-        self.fail("==", value, 0, name, f"its {total.algorithm} does not fit")
-        if (verdict := self.known(inside(name, "ok"))) is None:
-            return
-        column = self.column(name, "bytes") if isinstance(number, ir.Blob) else self.number_column(number, name)
-        kept = self.let("and", self.bad(self.reading(verdict)), self.there(column))
         with self.block() as body:
-            end = self.mark()
-            self.put(Seek(place))
-            self.node(number, name, state.scope)
-            self.put(Seek(end))
-        self.if_true(kept, body)
+            self.put(Call(value, Summed(total.algorithm, number, writes=True), start, end, place))
+            self.fail("==", value, 0, name, f"its {total.algorithm} does not fit")
+        wrong = state.wrong.get(total.at, self.constant(0))
+        self.put(Test("==", wrong, self.constant(0), body))
 
     def follows(self, name: str) -> None:
         """Marks a number as computed, so that its column is ignored."""

@@ -90,6 +90,26 @@ FOUND: dict[str, tuple[Node, str]] = {
         ),
         "02 61 62  00 61 ae a0  00 3c  00 02 0b 00",
     ),
+    "a list that context selects, with an element that is cut": (
+        Struct("items" / IfThenElse(context.mode, rest(), Array(int16, Bytes(int16)))),
+        "00 01 00 01",
+    ),
+    "a list that context selects as the whole layout, with an element that is cut": (
+        IfThenElse(context.mode, uint8, Array(int16, Bytes(int16))),
+        "00 02 00 01 61 00 01",
+    ),
+    "lists of records where bytes could stand": (
+        Array(int8, OrBytes(RecordsToEnd(Struct("n" / uint16), short_tail="stop"))),
+        "01 00 01 00",
+    ),
+    "a wrong digest in a list, in front of others": (
+        Repeat(16, Struct("digest" / Checked(Bytes(16), "md5", "n"), "n" / uint8)),
+        "55" * 16 + "00" + "93b885adfe0da089cdf634904fd59f71 00" * 15,
+    ),
+    "a length of at least 4 in front of a number that was written in more bytes than it needs": (
+        Struct("size" / Length(int16, minimum=4), "n" / Varint(32)),
+        "00 05 81 80 80 80 00",
+    ),
     "padding behind a number that was written in more bytes than it needs": (
         RecordsToEnd(Struct("kind" / int32, "number" / Varint(32, groups=4), "end" / Padding(to=8))),
         "01 02 03 04 a4 00 00 00",

@@ -195,13 +195,14 @@ class Walk:
 
 def list_of(key: str) -> tuple[list[Any], Any, Any]:
     """The fields in front of the list of records of a schema, the list's node if there is one, the record's node."""
-    node = wirekit.registry[key].node
-    if isinstance(node, (RecordsToEnd, Array, Repeat)):
-        return [], node, node.element
+    node, plan = wirekit.registry[key].node, program(key).plan
+    if plan.least is not None and not plan.path:
+        several: Any = node.settled(Scope.root(Params()))
+        return [], several, several.element
     if not isinstance(node, Struct):
         return [], None, node
     for index, (name, member) in enumerate(node.members):
-        several = member.settled(Scope.root(Params())) if name == program(key).plan.path else None
+        several = member.settled(Scope.root(Params())) if name == plan.path else None
         if isinstance(several, (RecordsToEnd, Array, Repeat)):
             return node.members[:index], several, several.element
     return [], None, node

@@ -91,7 +91,7 @@ def differences(key: str, row: Mapping[str, Any], value: Any, checks: list[Check
         tree = cell(start, path.removesuffix("ok").removesuffix("."), where, by_own_name(key))
         if not verdict:
             tree = trimmed(tree, max(levels(key, name) for name in names))
-        bare = base.removesuffix(".ok")
+        bare = base.removesuffix("ok").removesuffix(".") if verdict else base
         fits = fitting(key).get(bare, frozenset({None}))
         if not (judged(told, got, tree, fits) if verdict else same(got, tree)):
             found.append(f"{base}: {got!r}, not {tree!r}")

@@ -41,7 +41,7 @@ class Records:
         stop: whether a last record that the limit cuts is left alone, not an error.
         until: bytes that end the list, or none.
         lead: what stands in front, in order.
-        least: the bytes that a record of a list takes at least, which bound its count.
+        least: the bytes that a record of a list takes at least, which bound its count; None without a list.
     """
 
     key: str
@@ -51,7 +51,7 @@ class Records:
     stop: bool = False
     until: bytes = b""
     lead: tuple[Lead, ...] = ()
-    least: int = 0
+    least: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +203,7 @@ def start(plan: Records, buffer: memoryview, begin: int, end: int, frame: int) -
         elif lead.role == "count":
             if value < 0 and lead.value is not None and value <= lead.value:
                 return Start(limit, limit, 0)
-            if value < 0 or value * max(plan.least, 1) > limit - position:
+            if value < 0 or value * max(plan.least or 0, 1) > limit - position:
                 return refused
             count = value
         elif lead.measure is not None:

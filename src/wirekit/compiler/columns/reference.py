@@ -83,8 +83,10 @@ def of_records(plan: Records, allowance: Allowance, context: Mapping[str, Any] |
     if plan.path:
         assert isinstance(node, Struct)
         node, scope = dict(node.members)[plan.path], scope.inner()
-    if isinstance(node, LISTS):
-        node = node.element
+    if plan.least is not None:
+        several = node.settled(scope)
+        assert isinstance(several, LISTS)
+        node = several.element
     return Reference(plan.key, node, scope, plan.stop, allowance)
 
 

@@ -35,8 +35,13 @@ OTHER_LINK = -1
 """Stands for all link types whose layout is not known, which have one kernel."""
 
 _HEAD = 64  # bytes; enough to tell what a file or a section is
+_LEAST = 64  # bytes of a window; hardly a record is shorter, so that a scan of fewer finds nothing
 _HIGHEST = (1 << 63) - 1
 _RECORD = ("@offset", "seconds", "fraction", "captured_length", "original_length")
+_BLOCK = (
+    *("@offset", "@length", "block_type", "block_total_length_again.ok"),
+    *("body.interface_id", "body.timestamp_high", "body.timestamp_low", "body.original_length", "body.data"),
+)
 WINDOW = 64 << 20
 """Bytes of a file whose records are scanned at once; more where one record is longer."""
 
@@ -170,7 +175,7 @@ def records(
         source: the file; only one part of it is in memory.
         limits: limits for decoding.
         errors: receives batches of errors, as ``scan`` returns them, for damaged or truncated records.
-        window: size of a part in bytes; larger if one record is longer.
+        window: size of a part in bytes, 64 at least; larger if one record is longer.
         contents: whether to fill ``bytes``; otherwise it may be null.
         start, end: to read a part of the file: the ``place`` of its first records, and that of the records after it.
 
@@ -178,7 +183,7 @@ def records(
         Rows with the columns of ``packets`` except those of the layers; ``@data``, the offset in the file of a packet's
         bytes; and ``bytes``, these bytes.
     """
-    source = source if end is None else _Until(source, end)
+    source, window = source if end is None else _Until(source, end), max(window, _LEAST)
     if source.format == "pcap":
         return _pcap(source, limits, errors, window, start, contents)
     return _pcapng(source, limits, errors, window, start)
@@ -309,7 +314,7 @@ def _pcapng(source: Source, limits: Limits, errors: list[pa.RecordBatch], size: 
             interfaces = []
         key, ended, another = f"net.pcapng.blocks.{order}", False, False
         while not (ended or another):
-            data, rows, wrong, ended = _scanned(source, key, position, size, limits, held)
+            data, rows, wrong, ended = _scanned(source, key, position, size, limits, held, _BLOCK)
             errors.append(_moved(wrong, position))
             place = Place(position, number, order=given_order, interfaces=tuple(each.interface for each in interfaces))
             located = _of_section(rows, data, order, errors, position, interfaces)
@@ -449,6 +454,8 @@ def _consumed(rows: pa.RecordBatch) -> int:
 
 def _moved(errors: pa.RecordBatch, begin: int) -> pa.RecordBatch:
     """Errors of a part that begins at an offset, with offsets in the file."""
+    if not errors.num_rows:
+        return errors
     for name in ("offset", "at"):
         index = errors.schema.get_field_index(name)
         errors = errors.set_column(index, errors.schema.field(index), pc.add(errors[name], begin))

@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 
 def assembled(made: Columnar, levels: list[Level], wrappers: bool) -> pa.RecordBatch:
     """The rows of all levels, each in its place."""
-    sizes = {
-        column.slot: sum(level.used(column) for level in levels) for column in made.program.columns if column.is_bytes
-    }
+    sizes = {column.slot: sum(level.used(column) for level in levels) for column in made.byte_columns}
     order, positions = _order(levels, wrappers)
     parts = [_batch(made, level, depth, sizes) for depth, level in enumerate(levels)]
     if wrappers and made.program.packing is not None:
@@ -125,8 +123,7 @@ def _batch(made: Columnar, level: Level, depth: int, sizes: dict[int, int]) -> p
 
 def batch_of(made: Columnar, level: Level, depth: int = 1) -> pa.RecordBatch:
     """The rows of one level alone."""
-    byte_columns = (column for column in made.program.columns if column.is_bytes)
-    return _batch(made, level, depth, {each.slot: level.used(each) for each in byte_columns})
+    return _batch(made, level, depth, {each.slot: level.used(each) for each in made.byte_columns})
 
 
 def _add_message(

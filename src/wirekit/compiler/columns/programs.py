@@ -52,6 +52,7 @@ class Columnar:
         fields: of the schema, by name.
         types: of the columns, by slot.
         times: which columns of the schema are times.
+        byte_columns: the columns of byte strings.
         verdicts: the columns that tell what was verified.
     """
 
@@ -68,6 +69,7 @@ class Columnar:
     fields: dict[str, pa.Field] = field(init=False)
     types: list[pa.DataType] = field(init=False)
     times: list[int] = field(init=False)
+    byte_columns: list[Column] = field(init=False)
     verdicts: list[Column] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -76,6 +78,7 @@ class Columnar:
         self.dated = dated_schema(self.schema)
         self.fields = {each.name: each for each in self.schema}
         self.types = [self.fields[each.path].type for each in self.program.columns]
+        self.byte_columns = [each for each in self.program.columns if each.is_bytes]
         self.verdicts = [each for each in self.program.columns if each.is_verdict]
         pairs = zip(self.schema, self.dated, strict=True)
         self.times = [at for at, (plain, dated) in enumerate(pairs) if plain.type != dated.type]

@@ -103,6 +103,8 @@ class Assembly:
 
     def batches(self) -> Iterator[Batch]:
         """The requested tables."""
+        if not (self.frames.size or self.whole.size):
+            return
         makers: dict[str, Callable[[], pa.Table]] = {
             FRAMES.name: self._frame_table,
             CALLS.name: lambda: self._calls[0],
@@ -349,6 +351,10 @@ class Assembly:
         """The table ``calls``, and the tables with several rows for a call."""
         index, facts, first, response = self.index, self.facts, self.first, self.response
         count = first.size
+        wanted = CALLS.only({*OF_CALLS, *(self._tables[CALLS.name].names if CALLS.name in self._tables else ())})
+        if not count:
+            none = {each.name: self._tables[each.name] for each in SEVERAL if each.name in self._tables}
+            return wanted.schema.empty_table(), {name: table.schema.empty_table() for name, table in none.items()}
         answered = response >= 0
         waits = facts.answered[first]
         outcome = np.where(answered, 0, np.where(facts.role[first] == 0, 3, np.where(waits, 1, 2)))
@@ -387,7 +393,6 @@ class Assembly:
                 several[table.name] = table_of(self._tables[table.name], calls.size, {**self._of_calls(calls), **rows})
         assert call_topics is not None
         call_topics.complete(columns, own)
-        wanted = CALLS.only({*OF_CALLS, *(self._tables[CALLS.name].names if CALLS.name in self._tables else ())})
         return table_of(wanted, count, columns), several
 
     @property

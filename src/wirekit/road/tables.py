@@ -202,6 +202,9 @@ class CaptureTables:
     def _read(self, window: Window, streams: Streams) -> Iterator[Batch]:
         """The tables of the connections in a window."""
         name, writer, job, connections = self._name, self.writer, self._job, self._connections
+        if not streams.odd.size:
+            connections.begun(streams)
+            return
 
         reaching = ~streams.odd & (~streams.known | streams.resumed | ~streams.final)
         address = window.packets.endpoints.text
@@ -226,6 +229,8 @@ class CaptureTables:
             contents.odd[:] = True
 
         def by_columns(index: Index, contents: Contents, begun: Begun) -> Iterator[Batch]:
+            if contents.odd.all():
+                return
             assembly = self._assembly(name, streams, index, contents, address, begun, self._tables)
             yield from assembly.batches()
             assembly.count(writer.summary.file(name))

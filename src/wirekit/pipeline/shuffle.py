@@ -221,16 +221,22 @@ def windows(
 
 
 def _read(store: Folder, file: ShuffleFile, share: Share, places: int) -> list[pa.RecordBatch]:
-    """The rows of a share in a file."""
+    """The rows of a share in a file, which is opened only if it has packets of the share's flow or place."""
     flows = [flow for flow, _ in file.large]
-    with store.open(file.name) as source, pa.ipc.open_file(source) as reader:
-        if share.flow is not None:
-            if share.flow in flows:
-                return [reader.get_batch(places + flows.index(share.flow))]
-            batch = reader.get_batch(share.place)
-            return [batch.filter(pc.equal(batch["flow"], share.flow))]
-        batch = reader.get_batch(share.place)
-        if share.apart:
-            batch = batch.filter(pc.invert(pc.is_in(batch["flow"], pa.array(share.apart))))
+    if share.flow is None:
         own = [flow for flow in flows if flow % places == share.place and flow not in share.apart]
-        return [batch, *(reader.get_batch(places + flows.index(flow)) for flow in own)]
+    else:
+        own = [share.flow] if share.flow in flows else []
+    shared = share.place in file.places and not (own and share.flow is not None)
+    if not (own or shared):
+        return []
+    with store.open(file.name) as source, pa.ipc.open_file(source) as reader:
+        found = [reader.get_batch(places + flows.index(flow)) for flow in own]
+        if shared:
+            batch = reader.get_batch(share.place)
+            if share.flow is not None:
+                batch = batch.filter(pc.equal(batch["flow"], share.flow))
+            elif share.apart:
+                batch = batch.filter(pc.invert(pc.is_in(batch["flow"], pa.array(share.apart))))
+            found.insert(0, batch)
+        return found

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wirekit.compiler import ir
-from wirekit.strategies.layout import Layout, full_key, layout_of
+from wirekit.compiler.generated import by_key
+from wirekit.strategies.layout import full_key, layout_of
 from wirekit.strategies.nodes import branch_names
 
 
@@ -17,7 +18,7 @@ def branches(key: str) -> list[str]:
     >>> branches("kafka.consumer_offsets.value")[:4]
     ['=0', '=1', '=2', '=otherwise']
     """
-    return [name for name, reason in _all(layout_of(full_key(key))) if not reason]
+    return [name for name, reason in _all(full_key(key)) if not reason]
 
 
 def unreachable(key: str) -> dict[str, str]:
@@ -26,11 +27,17 @@ def unreachable(key: str) -> dict[str, str]:
     >>> unreachable("kafka.api_versions.response.v0")
     {}
     """
-    return {name: reason for name, reason in _all(layout_of(full_key(key))) if reason}
+    return {name: reason for name, reason in _all(full_key(key)) if reason}
 
 
-def _all(layout: Layout) -> Iterator[tuple[str, str]]:
+@by_key
+def _all(key: str) -> list[tuple[str, str]]:
     """(name, reason why it cannot be reached, or nothing)."""
+    return list(_found(key))
+
+
+def _found(key: str) -> Iterator[tuple[str, str]]:
+    layout = layout_of(key)
     constant = {id(inner) for node in layout.nodes if isinstance(node, ir.Constant) for _, inner in ir.walk(node.node)}
     for node in layout.nodes:
         for branch in branch_names(node):

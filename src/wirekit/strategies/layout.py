@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 from wirekit.compiler import ir
@@ -122,11 +123,25 @@ class Layout:
 
     def leading(self, aim: frozenset[str]) -> frozenset[int]:
         """Ids of the nodes with one of these branches, and of the nodes that lead to them."""
-        return self._leading(
-            id(node)
-            for node in self.nodes
-            if aim and any(f"{self.names[id(node)]}={branch}" in aim for branch in branch_names(node))
-        )
+        return self._leading(at for name in aim for at in self._having.get(name, ()))
+
+    @cached_property
+    def _having(self) -> dict[str, list[int]]:
+        """The ids of the nodes with each branch, by its name."""
+        having: dict[str, list[int]] = {}
+        for node in self.nodes:
+            for branch in branch_names(node):
+                having.setdefault(f"{self.names[id(node)]}={branch}", []).append(id(node))
+        return having
+
+    @cached_property
+    def _insides(self) -> list[tuple[int, set[int]]]:
+        """The id of each node, the last one first, with the ids of the nodes directly inside."""
+
+        def inside(node: ir.Node) -> list[ir.Node]:
+            return [registry[node.key].layout] if isinstance(node, ir.Reference) else [n for _, n in ir.parts(node)]
+
+        return [(id(node), set(map(id, inside(node)))) for node in reversed(self.nodes)]
 
     def offering(self, kind: str) -> frozenset[int]:
         """Ids of the nodes that allow a kind of damage, and of the nodes that lead to them."""
@@ -140,12 +155,7 @@ class Layout:
         grown = bool(leading)
         while grown:
             before = len(leading)
-            for node in reversed(self.nodes):
-                inner = (
-                    [registry[node.key].layout] if isinstance(node, ir.Reference) else [n for _, n in ir.parts(node)]
-                )
-                if any(id(part) in leading for part in inner):
-                    leading.add(id(node))
+            leading.update(at for at, inner in self._insides if not inner.isdisjoint(leading))
             grown = len(leading) > before
         return frozenset(leading)
 

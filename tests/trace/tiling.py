@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import lru_cache
 
 import wirekit
 from wirekit.values import Span
@@ -56,12 +57,19 @@ def check_gaps(decoded: wirekit.Decoded, leaves: dict[int, list[Span]]) -> None:
 
 def check_containers(spans: list[Span]) -> None:
     """What stands in a container by its path lies in its bytes and comes before it; what is in front, before them."""
+    containers = {(span.path, span.source) for span in spans if not span.leaf}
     inside: dict[tuple[str, int], list[Span]] = defaultdict(list)
     for span in spans:
         for inner in () if span.leaf else inside.pop((span.path, span.source), ()):
             ahead = inner.path.removeprefix(span.path).removeprefix(".") in ("$length", "$count", "$tag")
             assert inner.end <= span.start if ahead else span.start <= inner.start <= inner.end <= span.end, inner
-        path = span.path
-        while path:
-            path = path.rpartition("[" if path.endswith("]") else ".")[0]
-            inside[path, span.source].append(span)
+        for path in paths_above(span.path):
+            if (path, span.source) in containers:
+                inside[path, span.source].append(span)
+
+
+@lru_cache(1 << 12)
+def paths_above(path: str) -> tuple[str, ...]:
+    """The paths of what a path lies in, the innermost first."""
+    above = path.rpartition("[" if path.endswith("]") else ".")[0]
+    return (above, *paths_above(above)) if path else ()

@@ -10,6 +10,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from random import Random
@@ -42,9 +44,10 @@ WINDOWS = (700, 5000, 1 << 25)
 SECONDS = 1_000_000
 
 Tables = dict[str, list[dict[str, Any]]]
+Run = tuple[Tables, Result]
 
 
-def run(lake: Path, inputs: Path, *, road: str = "objects", **how: Any) -> tuple[Tables, Result]:
+def run(lake: Path, inputs: Path, *, road: str = "objects", **how: Any) -> Run:
     """The tables of a lake after a run, without the names of files."""
     result = serial.run(Job(find_inputs([inputs]), road=road), lake, **how)
     assert not result.notes  # nothing was read again
@@ -67,14 +70,25 @@ def random(request: pytest.FixtureRequest) -> Random:
     return Random(f"{request.node.nodeid}")
 
 
+@pytest.fixture(scope="module")
+def run_whole(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Run]:
+    """Runs on the packets of a capture in one file."""
+
+    @cache
+    def of(path: Path) -> Run:
+        folder = tmp_path_factory.mktemp("whole")
+        return run(folder / "lake", write(folder / "t.pcap", packets(path)))
+
+    return of
+
+
 @pytest.mark.parametrize("road", ROADS)
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
 def test_a_bundle_for_each_file_gives_the_tables_of_the_whole(
-    path: Path, road: str, random: Random, tmp_path: Path
+    path: Path, road: str, random: Random, tmp_path: Path, run_whole: Callable[[Path], Run]
 ) -> None:
-    whole = packets(path)
-    expected, one = run(tmp_path / "whole", write(tmp_path / "t.pcap", whole))
-    files = files_of(whole, random, tmp_path / "cut")
+    expected, one = run_whole(path)
+    files = files_of(packets(path), random, tmp_path / "cut")
     found, several = run(tmp_path / "lake", files[0].parent, road=road, bundle=0)
     assert len(several.manifest["bundles"]) == len(files)
     assert found == expected

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -85,14 +87,22 @@ FILTERS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def whole_table(files: list[Path]) -> Callable[[str, str], pa.Table]:
+    """Reads a table on a road, without values of frames."""
+    return cache(lambda table, road: table_of(Job(find_inputs(files), road=road), table))
+
+
 @pytest.mark.parametrize("road", ROADS)
 @pytest.mark.parametrize(("table", "text"), FILTERS)
-def test_filters_choose_of_the_whole_table(table: str, text: str, road: str, files: list[Path]) -> None:
+def test_filters_choose_of_the_whole_table(
+    table: str, text: str, road: str, files: list[Path], whole_table: Callable[[str, str], pa.Table]
+) -> None:
     if road == "columns":
         pytest.importorskip("numba")
     job = Job(find_inputs(files), road=road)
     filter = parsed(text, READABLE[table].schema)
-    whole = table_of(job, table)
+    whole = whole_table(table, road)
     columns = whole.column_names[1:9:2]
     assert rows_of(table_of(job, table, columns, filter)) == rows_of(whole.filter(filter).select(columns))
 

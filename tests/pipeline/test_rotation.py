@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 CAPTURES = sorted((FIXTURES / "pcap").glob("*.pcap*"))
 KAFKA = FIXTURES / "pcap" / "kafka-0.8.2.2-2-produce.pcapng"
 CUTS = 3
+Run = tuple[dict[str, list[dict[str, Any]]], Result]
 
 
 def cut(folder: Path, whole: list[Packet], places: list[int], naming: str) -> list[Path]:
@@ -44,7 +47,7 @@ def places(whole: list[Packet], random: Random) -> list[int]:
     return sorted(random.sample(possible, random.choice([1, 2, 5, len(possible)]) % (len(possible) + 1)))
 
 
-def run(folder: Path, inputs: Path, **options: Any) -> tuple[dict[str, list[dict[str, Any]]], Result]:
+def run(folder: Path, inputs: Path, **options: Any) -> Run:
     """The tables of files without their names, and the result."""
     result = serial.run(Job(find_inputs([inputs], **options)), folder)
     return without_names(tables(folder)), result
@@ -65,11 +68,25 @@ def without_names(found: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict
     }
 
 
+@pytest.fixture(scope="module")
+def run_whole(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Run]:
+    """Runs on the packets of a capture in one file."""
+
+    @cache
+    def of(path: Path) -> Run:
+        folder = tmp_path_factory.mktemp("whole")
+        return run(folder / "tables", write(folder / "t.pcap", packets(path)))
+
+    return of
+
+
 @pytest.mark.parametrize("naming", ["-C", "-G"])
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
-def test_tables_are_the_same_cut_or_whole(path: Path, naming: str, tmp_path: Path) -> None:
+def test_tables_are_the_same_cut_or_whole(
+    path: Path, naming: str, tmp_path: Path, run_whole: Callable[[Path], Run]
+) -> None:
     whole = packets(path)
-    expected, one = run(tmp_path / "tables", write(tmp_path / "t.pcap", whole))
+    expected, one = run_whole(path)
     random = Random(zlib.crc32(f"{path.stem} {naming}".encode()))
     for number in range(CUTS):
         files = cut(tmp_path / f"cut{number}", whole, places(whole, random), naming)

@@ -52,8 +52,12 @@ def kernels(request: pytest.FixtureRequest) -> Iterator[Path]:
 TOGETHER = ("tests/pipeline/", "tests/spark/", "tests/tables/test_questions.py")
 """Files of tests that one process runs all of: a session of Spark is a JVM that takes seconds to start."""
 
-FIRST = ("spark", "tests/strategies/test_values.py", "tests/strategies/test_mutations.py")
-"""What the processes begin with. Only the first needs kernels early; the others find them compiled."""
+FIRST = (
+    *("spark", "tests/strategies/test_values.py", "tests/strategies/test_mutations.py"),
+    "tests/road/test_deferred.py",
+)
+"""What the processes begin with. Only the first needs kernels early; the others find them compiled. The last has few
+tests that take long: it would be among the last files, and keep one process at work alone."""
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -123,9 +127,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A session as ``wirekit.spark.session`` makes it, on two threads with retries; starting one takes seconds."""
     from wirekit.spark.session import session
 
-    # The JVM's first compiler only: the tests' jobs are too short to earn back what the second one costs.
+    # The JVM's first compiler only, one thread that collects garbage, and no verification of Spark's classes: the jobs
+    # of tests are too short to earn back what the others cost.
     conf = {
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+        " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
         "spark.local.dir": str(tmp_path_factory.mktemp("spark")),
     }
     started = session("local[2,4]", "wirekit tests", conf)

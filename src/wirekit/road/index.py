@@ -145,6 +145,8 @@ def recognised(streams: Streams, choice: Choice, address: Callable[[int], str], 
             protocols[flow] = choice.of(address(int(streams.client[flow])), address(int(streams.server[flow])))
     carries = streams.starts[flows] < streams.stops[flows]
     flows, carries = flows[carries.any(axis=1)], carries[carries.any(axis=1)]
+    if not flows.size:
+        return protocols
     unknown = np.array([not protocols[flow] for flow in flows.tolist()], bool)
     asking, (first, side) = flows[unknown], _first_pieces(streams, flows[unknown], carries[unknown])
     starts, ends = streams.starts[asking, side], streams.ends[first]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -468,38 +469,127 @@ def joined(path: Path, *pieces: tuple[int, bytes]) -> Path:
 
 
 PARTITION = {"partition": 0, "error_code": 0, "high_watermark": 0, "record_set": {"messages": []}}
-FETCHED = wirekit.encode(
-    "kafka.fetch.response.v0",
-    {"correlation_id": 500, "body": {"responses": [{"topic": "t", "partition_responses": [PARTITION]}]}},
+
+
+def fetched(*topics: str, number: int = 500, version: int = 0) -> bytes:
+    """A response to a fetch."""
+    responses = [{"topic": topic, "partition_responses": [PARTITION]} for topic in topics]
+    body = {"responses": responses, **({"throttle_time_ms": 0} if version else {})}
+    return wirekit.encode(f"kafka.fetch.response.v{version}", {"correlation_id": number, "body": body})
+
+
+def in_pieces(data: bytes, *ends: int) -> list[tuple[int, bytes]]:
+    """Bytes of the server in pieces that end at some places."""
+    bounds = [0, *ends, len(data)]
+    return [(1, data[begin:end]) for begin, end in pairwise(bounds)]
+
+
+FETCHED = fetched("t")
+INNER = fetched("inside", number=7)
+OUTER = fetched(INNER.decode(), "t", number=8)
+BEHIND_INNER = OUTER.index(INNER) + len(INNER)
+SMALL = fetched(*(f"\0\0\0\x05\0\0\0\x09{letter}" for letter in "abcde"), number=0x01010101)
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        [],
+        [(1, FETCHED)],
+        in_pieces(FETCHED, *range(5, len(FETCHED), 5)),
+        [(1, fetched("t", version=1))],
+        [(1, OUTER)],
+        in_pieces(OUTER, BEHIND_INNER - 1),
+        in_pieces(SMALL, 20, 48),
+    ],
+    ids=[
+        "nothing",
+        "a response",
+        "in pieces",
+        "a later version",
+        "in one piece",
+        "one inside the last",
+        "small ones inside",
+    ],
 )
+def test_connections_that_are_joined_in_the_middle_go_by_columns(
+    first: list[tuple[int, bytes]], tmp_path: Path, received: list[bytes]
+) -> None:
+    """Also behind a response to a request that nobody has seen."""
+    path = joined(tmp_path / "joined.pcap", *first, *(piece for number in range(6) for piece in list_groups(number)))
+    calls = by_columns(path, window=1 << 26)[0]["calls"]
+    assert not received
+    assert sum(count for row, count in calls.items() if "unasked" in row) == bool(first)
+    assert_same(path, windows=(1, 300, 1 << 26))
+    assert_same(path, ports={7000: "kafka"})
 
 
-def test_connections_that_are_joined_in_the_middle_go_by_columns(tmp_path: Path, received: list[bytes]) -> None:
-    """Objects get what answers a request that nobody has seen, and nothing else."""
-    calls = [piece for number in range(6) for piece in list_groups(number)]
-    for number, first in enumerate(([], [(1, FETCHED)])):
-        path = joined(tmp_path / f"{number}.pcap", *first, *calls)
-        received.clear()
-        by_columns(path, window=1 << 26)
-        assert received == [data for _, data in first]
-        assert_same(path, windows=(1, 300, 1 << 26))
+@pytest.mark.parametrize(
+    "first",
+    [
+        in_pieces(OUTER, BEHIND_INNER),
+        in_pieces(SMALL, len(SMALL) - 1),
+        [(1, fetched())],
+        [(1, fetched("", "t"))],
+        [(1, FETCHED), (1, FETCHED)],
+        [(1, FETCHED + FETCHED[:9]), (1, FETCHED[9:])],
+        [(1, FETCHED), (0, list_groups(20)[0][1][:9]), (0, list_groups(20)[0][1][9:]), list_groups(20)[1]],
+        [(1, list_groups(20)[1][1])],
+        [(1, FETCHED[:-1] + b"\1"), list_groups(20)[0]],
+    ],
+    ids=[
+        "another inside it",
+        "many small ones inside it",
+        "no topic",
+        "no name of the first topic",
+        "two",
+        "two in other pieces",
+        "a request in pieces",
+        "another response",
+        "the begin of a message",
+    ],
+)
+def test_unusual_beginnings_of_joined_connections_are_left_to_objects(
+    first: list[tuple[int, bytes]], tmp_path: Path, received: list[bytes]
+) -> None:
+    path = joined(tmp_path / "joined.pcap", *first, *(piece for number in range(6) for piece in list_groups(number)))
+    by_columns(path, window=1 << 26)
+    assert received
+    assert_same(path, windows=(1, 300, 1 << 26))
+
+
+def test_nothing_is_kept_of_a_response_without_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Objects continue from the numbers of bytes alone if something unusual comes in a later window."""
+    calls = [[piece for number in numbers for piece in list_groups(number)] for numbers in (range(8), range(8, 16))]
+    path = joined(tmp_path / "joined.pcap", (1, FETCHED), *calls[0], (1, FETCHED), *calls[1])
+    assert_same(path, windows=(300, 800, 1 << 26))
+    followers: list[object] = []
+    keep = Connections.keep
+
+    def kept(self: Connections, streams: Streams) -> None:
+        keep(self, streams)
+        followers.extend(self._conversations.rows["follower"].tolist())
+
+    monkeypatch.setattr(Connections, "keep", kept)
+    by_columns(path, window=300)
+    assert followers[:2] == [None, None]
 
 
 def test_recognition_waits_for_a_whole_frame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a connection that was joined in the middle: the pieces in front of it are not looked at one by one."""
-    asked: list[tuple[int, int]] = []
+    asked: list[tuple[int, int, tuple[str, ...]]] = []
     real = connections.recognise_joined
 
-    def counted(client: bytes, server: bytes, *, settled: bool) -> Recognised:
-        asked.append((len(client), len(server)))
-        return real(client, server, settled=settled)
+    def counted(client: bytes, server: bytes, *, settled: bool, names: tuple[str, ...]) -> Recognised:
+        asked.append((len(client), len(server), names))
+        return real(client, server, settled=settled, names=names)
 
     monkeypatch.setattr(connections, "recognise_joined", counted)
     request, response = (data for _, data in list_groups(0))
     first = [(1, FETCHED[number : number + 7]) for number in range(0, len(FETCHED), 7)]
     path = joined(tmp_path / "joined.pcap", *first, (0, request[:9]), (0, request[9:]), (1, response))
     by_columns(path, window=1 << 26)
-    assert asked == [(len(request), len(FETCHED))]
+    assert asked == [(len(request), len(FETCHED), ("kafka",))]
 
 
 @pytest.mark.parametrize(
@@ -516,6 +606,10 @@ def test_recognition_waits_for_a_whole_frame(tmp_path: Path, monkeypatch: pytest
         [list_groups(0)[0], list_groups(1)[0], list_groups(1)[1], list_groups(2)[0]],
         [(0, b"\0\0\0\x60" + list_groups(0)[0][1]), list_groups(0)[1], (0, bytes(96)), *list_groups(1)],
         [(1, FETCHED[number : number + 5]) for number in range(0, len(FETCHED), 5)] + [*list_groups(0)],
+        [(0, METADATA[0] + list_groups(0)[0][1]), list_groups(0)[1], *list_groups(1)],
+        [(1, each.data) for each in (message(0), receipt(1), message(2))],
+        [(1, message(0).data), (1, receipt(1).data), (0, send(2).data), (1, receipt(2).data)],
+        [(0, send(1).data), (1, message(0).data), (1, receipt(1).data)],
     ],
     ids=[
         "inside a request",
@@ -529,6 +623,10 @@ def test_recognition_waits_for_a_whole_frame(tmp_path: Path, monkeypatch: pytest
         "a request that waits",
         "a request inside what may be one",
         "an answer in many pieces",
+        "a request behind one that is not declared",
+        "the server alone",
+        "the server first",
+        "the client first",
     ],
 )
 def test_connections_that_are_joined_anywhere(pieces: list[tuple[int, bytes]], tmp_path: Path) -> None:

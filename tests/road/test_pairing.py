@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 pytest.importorskip("numba")
@@ -13,10 +16,14 @@ pytest.importorskip("numba")
 import wirekit
 from tests.capture.second_parser import Packet, write
 from tests.road.test_law import assert_same, by_columns, odd_packets
+from wirekit.compiler.columns import scan_ranges
+from wirekit.compiler.columns.ranges import CLEAN, REFUSED
 from wirekit.conversation import Description, Dialogue
+from wirekit.conversation.following import HEADS
 from wirekit.conversation.pairing import Heads, Kind, Pairing, pairing_of
 from wirekit.engine import Decoded
 from wirekit.registry import Layout, Protocol, register, registry
+from wirekit.strategies import bulk_mutations
 from wirekit.wire import Length, String, Struct, int16, uint8, uint32
 
 NOTE = Struct("size" / Length(uint32, minimum=6), "kind" / uint8, "number" / uint8, "text" / String(int16))
@@ -125,3 +132,32 @@ def test_layouts_that_pairings_name_are_there(name: str) -> None:
         assert all(kind.role in ("request", "response", "event") for kind in heads.every)
         others = {kind.api for kind in pairing.heads(OTHER[side]).kinds.values() if kind.role == "response"}
         assert {name for kind in heads.kinds.values() for name in kind.answers} <= others
+        for layout in () if heads.unasked is None else heads.unasked.layouts:
+            nothing = np.zeros(0, np.int64)
+            batch, _ = scan_ranges(protocol.key(layout), b"", nothing, nothing, fields=[heads.unasked.text])
+            assert batch.schema.field(heads.unasked.text).type == pa.list_(pa.field("item", pa.string(), False))
+
+
+def test_the_search_accepts_what_a_pairing_declares_as_unasked() -> None:
+    pairing, protocol = pairing_of("kafka"), registry.protocol("kafka")
+    assert pairing is not None
+    assert pairing.server.unasked is not None
+    layouts, text = pairing.server.unasked.layouts, pairing.server.unasked.text
+    seen = {"accepted": 0, "refused": 0}
+    for layout in layouts:
+        for mutation in islice(bulk_mutations(protocol.key(layout), seed=5), 1000):
+            data = mutation.data
+            fits = clean = False
+            for each in layouts:
+                one = np.array([0]), np.array([len(data)])
+                batch, states = scan_ranges(protocol.key(each), data, *one, fields=[text, "@gap"])
+                fits |= states[0] < REFUSED
+                whole = states[0] == CLEAN and batch.column("@gap").to_pylist() == [0]
+                clean |= whole and any(batch.column(text)[0].as_py()[:1])
+            parts = [data[:size] for size in HEADS if size < len(data)] + [data]
+            plausible = all(protocol.follow().plausible("server", part, len(data)) for part in parts)
+            assert plausible or not clean, data.hex()
+            assert fits or not plausible, data.hex()
+            seen["accepted"] += clean
+            seen["refused"] += not fits
+    assert min(seen.values()) > 100

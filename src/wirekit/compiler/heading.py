@@ -67,6 +67,10 @@ class Heading:
                 return True
         return False
 
+    def fits(self, frame: bytes) -> bool:
+        """Whether a whole frame may be clean, as far as the heading tells."""
+        return self.pattern.match(frame) is not None and not self.overruns(frame)
+
     def refusal(self, data: bytes | bytearray) -> WireError | None:
         """Why the length at the head of some bytes makes no sense, as ``frame_size`` of the engine has it."""
         if self.number is None or len(data) < self.length + self.number.size:

@@ -81,6 +81,22 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True)
+class Unasked:
+    """Responses that answer requests from before the capture, as the first frame of a side.
+
+    If nothing else was received yet, ``Dialogue.plausible`` accepts a frame that is clean in one of these layouts and
+    has the text, and refuses a frame that none of them decodes. ``Dialogue.skipped`` needs no facts about it.
+
+    Attributes:
+        layouts: the layouts.
+        text: path in them of a list of texts, of which the first must not be empty.
+    """
+
+    layouts: tuple[str, ...]
+    text: Path
+
+
+@dataclass(frozen=True, slots=True)
 class Heads:
     """The kinds of frames of one side.
 
@@ -90,6 +106,8 @@ class Heads:
         kinds: {these numbers: kind}.
         undeclared: {first of these numbers: kind} for frames that are not in ``kinds``.
         most: the highest value, from 0, of the other numbers of such frames.
+        unasked: responses without a request that the side may begin with if its connection was joined in the middle;
+            None leaves all of them to the dialogue.
     """
 
     layout: str
@@ -97,6 +115,7 @@ class Heads:
     kinds: Mapping[tuple[int, ...], Kind] = field(default_factory=dict)
     undeclared: Mapping[int, Kind] = field(default_factory=dict)
     most: int = 0
+    unasked: Unasked | None = None
 
     def kind(self, numbers: tuple[int, ...]) -> Kind | None:
         """The kind of a frame with these numbers, None for a frame that is left to the dialogue."""

@@ -303,7 +303,7 @@ def _first_frames(protocol: Protocol, data: bytes, side: str) -> _First:
         frame = data[position : position + size]
         if len(frame) < size:
             return _First(begin, frames, partial(_is_cut, frame, key))
-        if not overruns(frame, key) if begin is None else begin.pattern.match(frame) and not begin.overruns(frame):
+        if not overruns(frame, key) if begin is None else begin.fits(frame):
             frames.append(frame)
         position += size
     return _First(begin, frames, _no)
@@ -406,9 +406,9 @@ def recognise_inside(client: bytes, server: bytes) -> Recognised | None:
     return None
 
 
-def recognise_joined(client: bytes, server: bytes, *, settled: bool) -> Recognised:
+def recognise_joined(client: bytes, server: bytes, *, settled: bool, names: tuple[str, ...] = ()) -> Recognised:
     """``recognise`` for a connection that was joined in the middle, possibly of a frame."""
-    recognised = recognise(client, server, rivals=False, settled=settled)
+    recognised = recognise(client, server, names=names, rivals=False, settled=settled)
     return recognised if recognised.protocol else recognise_inside(client, server) or recognised
 
 

@@ -19,15 +19,16 @@ import numpy as np
 
 from wirekit.capture.follow import Choice, Flow, Follower, Item, Link
 from wirekit.capture.tcp import Closed, Connection, Data, Duplicate, Event, Ignored, Opened, Settings
-from wirekit.conversation import Skipped
+from wirekit.conversation import Conversation, Skipped
 from wirekit.conversation.recognition import recognise_joined
 from wirekit.pipeline.carried import pair_of
 from wirekit.pipeline.ids import connection_id
+from wirekit.pipeline.summary import failure
 from wirekit.registry import registry
 from wirekit.road.begun import CARRIED, CONVERSATION, Begun, conversations, nothing_begun
 from wirekit.road.conversations import Conversations
 from wirekit.road.events import SIDES, events, segment_of
-from wirekit.road.joined import Sizes, first_attempts
+from wirekit.road.joined import Attempt, begins_whole, first_attempts, usual_beginnings
 from wirekit.road.packets import Endpoints
 from wirekit.road.states import States
 from wirekit.road.streams import REASONS, STATE, Streams, silent_streams, word
@@ -119,7 +120,7 @@ class Connections:
         self._conversations = Conversations(self._states)
         self._ready: list[tuple[Any, Any, Any]] = []  # for ``begun``: flows, places, unheard sides
         self._ending: dict[int, int] = {}  # by row, when a connection ended that is not fully reported
-        self._attempts: dict[int, Sizes] = {}  # of flows of a window, as ``first_attempts`` has them
+        self._attempts: dict[int, Attempt] = {}  # of flows of a window, as ``first_attempts`` has them
 
     def _restore(self, row: int) -> bool:
         """Restores a flow that an earlier bundle has stored; returns False if there is none."""
@@ -244,12 +245,57 @@ class Connections:
         self._conversations.add(conversations(rows[fresh], [protocols[flow] for flow in started.tolist()]))
         for each in (started, flows[heard & left]):
             self._ready.append((each, streams.starts[each], np.zeros((each.size, len(SIDES)), bool)))
-        for flow in flows[~(fresh | heard | states.reported[rows])].tolist():
+        others = flows[~(fresh | heard | states.reported[rows])]
+        joined = np.array([flow in self._attempts for flow in others.tolist()], bool)
+        yield from self._join(streams, others[joined])
+        for flow in others[~joined].tolist():
             yield from self._begin(streams, flow)
 
     def begin_behind(self, streams: Streams, flow: int) -> Iterator[Followed]:
         """Does the same for a connection whose first frames on both sides need objects."""
         yield from self._begin(streams, flow, particular=True)
+
+    def _join(self, streams: Streams, flows: NDArray[Any]) -> Iterator[Followed]:
+        """Begins connections that were joined in the middle, and that their first attempt may recognise.
+
+        Columns follow those with a usual beginning from their first bytes on, or behind a response whose request was
+        before the capture; this response is reported here.
+        """
+        rows = self._rows[flows]
+        self._states.take(rows, streams, flows)
+        links = [self._opened(row) for row in rows.tolist()]
+        self._recognise(streams, flows, links)
+        protocols = np.array([link.protocol for link in links], object)
+        readers = {name: Conversation(name, started=False) for name in {*protocols.tolist()} - {""}}
+        usual, ahead = np.zeros(flows.size, bool), np.zeros(flows.size, np.int64)
+        for name, reader in readers.items():
+            mine = np.flatnonzero(protocols == name)
+            attempts = [self._attempts[flow] for flow in flows[mine].tolist()]
+            usual[mine] = usual_beginnings(streams, flows[mine], attempts, reader)
+            ahead[mine] = [each.ahead for each in attempts]
+        for place in np.flatnonzero(~usual).tolist():
+            row, link = int(rows[place]), links[place]
+            self._flows[row] = TrackedFlow(row, link=link, follower=Follower(link) if link.protocol else None)
+            yield from self._begin(streams, int(flows[place]))
+        places = streams.starts[flows] + np.stack([np.zeros_like(ahead), ahead], axis=1)
+        begun = conversations(rows, protocols)
+        begun["skipped"][:, 1] = ahead
+        for place in np.flatnonzero(usual & (ahead > 0)).tolist():
+            link, (client, stop) = links[place], places[place].tolist()
+            self._places[int(flows[place])] = client, stop
+            reader, size = readers[link.protocol], int(ahead[place])
+            frame = reader.preview("server", streams.stream[stop - size : stop].tobytes())
+            frame.time_us = int(streams.times[np.searchsorted(streams.ends, stop)])
+            frame.messages = list(reader.dialogue.messages(frame))
+            yield link, frame
+            row = begun[place]
+            row["calls"], row["errors"], facts, names = self._writer.calls_of(self._name, link).take()
+            row["facts"], row["names"] = facts or None, names or None
+            if failure(frame) is not None:  # ``skipped`` counts it among the frames
+                row["sizes"][1, [list(FATES).index(fate) for fate in ("frames", "quarantined")]] = -size, size
+            self._writer.forget(link)
+        self._conversations.add(begun[usual])
+        self._ready.append((flows[usual], places[usual], np.stack([usual, ahead == 0], axis=1)[usual]))
 
     def _begin(self, streams: Streams, flow: int, *, particular: bool = False) -> Iterator[Followed]:
         """Follows the first frames of a connection up to the first point at which nothing is pending."""
@@ -258,7 +304,7 @@ class Connections:
             return
         self._link_of(streams, flow, tracked)
         places, final = list(map(int, streams.starts[flow])), bool(streams.final[flow])
-        if tracked.follower is None and not particular:
+        if tracked.follower is None and not particular and flow not in self._attempts:
             self._recognise_ahead(streams, flow, tracked)
         at_once = tracked.follower is not None and tracked.follower.quiet and not tracked.follower.unheard
         if at_once and not final and not (streams.starts[flow] < streams.stops[flow]).any():
@@ -363,20 +409,34 @@ class Connections:
         """
         self._attempts = first_attempts(streams, flows)
 
+    def _recognise(self, streams: Streams, flows: NDArray[Any], links: list[Link]) -> None:
+        """Tries to recognise connections, attempt by attempt, and drops the attempts that recognise nothing.
+
+        The protocol stays unknown if an attempt exchanges client and server.
+        """
+        unknown = [place for place, link in enumerate(links) if not link.protocol]
+        while unknown:
+            failed = []
+            for place in unknown:
+                flow, link = int(flows[place]), links[place]
+                attempt = self._attempts.get(flow)
+                if attempt is None:
+                    continue
+                bounds = zip(streams.starts[flow].tolist(), attempt.sizes, strict=True)
+                heads = [streams.stream[start : start + size].tobytes() for start, size in bounds]
+                found = recognise_joined(*heads, settled=False, names=attempt.names)
+                if not found.protocol:
+                    failed.append(place)
+                elif not found.swapped:
+                    link.protocol = found.protocol
+            numbers = np.array([self._attempts.pop(int(flows[place])).number for place in failed], np.int64)
+            self._attempts |= first_attempts(streams, flows[failed], numbers)
+            unknown = failed
+
     def _recognise_ahead(self, streams: Streams, flow: int, tracked: TrackedFlow) -> None:
         """Recognises the protocol of a connection from its first bytes in a window, as its follower would."""
         if tracked.link is None:
             return
-        sizes = None if tracked.link.protocol else self._attempts.get(flow)
-        if sizes is not None:
-            places = zip(streams.starts[flow].tolist(), sizes, strict=True)
-            heads = [streams.stream[start : start + size].tobytes() for start, size in places]
-            found = recognise_joined(*heads, settled=False)
-            if found.protocol:
-                if not found.swapped:
-                    tracked.link.protocol = found.protocol
-                    tracked.follower = Follower(tracked.link)
-                return
         scout = Follower(replace(tracked.link))
         protocol = tracked.link.protocol
         for _, event in events(streams, flow) if not protocol else ():
@@ -679,10 +739,4 @@ def _may_leave(streams: Streams, flow: int, follower: Follower, event: Event, *,
             return False
         if event.direction == "server" and not follower.link.known_start:
             return False
-    for side in map(SIDES.index, unheard):
-        start, stop = int(streams.starts[flow, side]), int(streams.stops[flow, side])
-        if start < stop:
-            stop = int(streams.ends[streams.pieces[flow, side]])
-            if not follower.begins_whole(SIDES[side], streams.stream[start:stop].tobytes()):
-                return False
-    return True
+    return begins_whole(streams, flow, unheard, follower)

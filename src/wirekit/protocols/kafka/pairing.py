@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from wirekit.conversation.pairing import Heads, Kind, Pairing
-from wirekit.protocols.kafka.dialogue import HIGHEST, UNSUPPORTED_VERSION
+from wirekit.conversation.pairing import Heads, Kind, Pairing, Unasked
+from wirekit.protocols.kafka.dialogue import FETCHED, HIGHEST, UNSUPPORTED_VERSION
 from wirekit.protocols.kafka.tables import NONE
 from wirekit.schemas.kafka.admin_apis import API_VERSIONS, SASL_HANDSHAKE
 from wirekit.schemas.kafka.apis import APIS
@@ -46,6 +46,10 @@ def _undeclared() -> Iterator[tuple[int, Kind]]:
 
 PAIRING = Pairing(
     client=Heads("request_header", ("api_key", "api_version"), dict(_requests()), dict(_undeclared()), HIGHEST),
-    server=Heads("response_header", kinds={(): Kind("", "", "response", None, NUMBER, (NUMBER,))}),
+    server=Heads(
+        "response_header",
+        kinds={(): Kind("", "", "response", None, NUMBER, (NUMBER,))},
+        unasked=Unasked(tuple(key.partition(".")[2] for key in FETCHED), "body.responses.topic"),
+    ),
     in_order=True,
 )

@@ -11,6 +11,7 @@ import errno
 import io
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -42,6 +43,15 @@ _AWS = re.compile(
 _DENIED = ("ACCESS_DENIED", "INVALID_ACCESS_KEY_ID", "SIGNATURE_DOES_NOT_MATCH", "INVALID_CLIENT_TOKEN_ID")
 _DENIED_STATUS = ("401", "403")
 _UNREACHABLE = ("NETWORK_CONNECTION", "REQUEST_TIMEOUT")
+_GOOGLE = re.compile(r"google::cloud::Status\((\w+): (.*?)(?: error_info=.*)?$", re.DOTALL)
+_HADOOP = re.compile(r"Unable to load (libjvm|libhdfs)\b")
+_LOGINS = {
+    "OAuth2 access token": "GOOGLE_APPLICATION_CREDENTIALS, or log in by `gcloud auth application-default login`",
+    "DefaultAzureCredential": "AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or log in by `az login`",
+}
+"""What the client of a store lacks without credentials, and where it looks for them."""
+_LONGEST = 300
+"""Characters of a store's own text in an error."""
 Result = TypeVar("Result")
 
 
@@ -133,6 +143,9 @@ def place_of(uri: str) -> Place:
         with failures(uri):
             system = _file_system(scheme, netloc, tuple(sorted(_settings().items())))
     except ValueError as error:
+        if "account name" in str(error):
+            form = f"{scheme}://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH"
+            raise Misuse(f"{uri} names no account; pass {form}") from error
         raise Misuse(f"{uri}: {error}") from error
     except ImportError as error:
         raise (lacking(uri, error) if isinstance(error, ModuleNotFoundError) else Misuse(f"{uri}: {error}")) from error
@@ -183,19 +196,25 @@ def failures(uri: str) -> Iterator[None]:
     """Converts errors of an object store to one line with the URI."""
     try:
         yield
-    except OSError as error:
+    except (OSError, *_unclassified()) as error:
+        if isinstance(error, ValueError):
+            raise
         raise _failure(error, uri) from error
 
 
-def _failure(error: OSError, uri: str) -> OSError:
+def _unclassified() -> tuple[type[Exception], ...]:
+    """The class of what pyarrow raises for errors of Azure, as long as pyarrow is loaded."""
+    arrow = sys.modules.get("pyarrow")
+    return () if arrow is None else (arrow.ArrowException,)
+
+
+def _failure(error: Exception, uri: str) -> OSError:
     text = " ".join(str(error.args[-1] if error.args else error).split())
     match = _AWS.search(text)
     if isinstance(error, FileNotFoundError):
         return FileNotFoundError(errno.ENOENT, "no such object", uri)
     if match is None:
-        if "Bucket" in text and "not found" in text:
-            return FileNotFoundError(errno.ENOENT, "no such bucket", uri)
-        return OSError(error.errno or errno.EIO, text, uri)
+        return _other_failure(text, getattr(error, "errno", None) or errno.EIO, uri)
     name, status, operation, why = match.groups()
     if name == "NO_SUCH_BUCKET":
         return FileNotFoundError(errno.ENOENT, "no such bucket", uri)
@@ -205,7 +224,27 @@ def _failure(error: OSError, uri: str) -> OSError:
         return OSError(errno.EHOSTUNREACH, f"the object store does not answer: {why.partition(';')[0]}", uri)
     if (status or "").startswith("5"):
         return OSError(errno.EIO, f"the object store fails: HTTP status {status} ({operation})", uri)
-    return OSError(errno.EIO, f"{name} ({operation}): {why}", uri)
+    return OSError(errno.EIO, f"{name} ({operation}): {_shortened(why)}", uri)
+
+
+def _other_failure(text: str, number: int, uri: str) -> OSError:
+    """The failure of a store other than S3, or one that S3's client does not name."""
+    for token, places in _LOGINS.items():
+        if token in text:
+            return PermissionError(errno.EACCES, f"no credentials; see {places}", uri)
+    if "Bucket" in text and "not found" in text:
+        return FileNotFoundError(errno.ENOENT, "no such bucket", uri)
+    hadoop, google = _HADOOP.search(text), _GOOGLE.search(text)
+    if hadoop is not None:
+        why = f"cannot load {hadoop[1]}; set JAVA_HOME, HADOOP_HOME and CLASSPATH"
+        return OSError(errno.EIO, why, uri)
+    if google is not None:
+        text = f"{google[1]}: {google[2]}"
+    return OSError(number, _shortened(text), uri)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def status(name: str) -> Status:

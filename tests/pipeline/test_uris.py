@@ -5,12 +5,14 @@ from __future__ import annotations
 import gzip
 import os
 import random
+import re
 import socket
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 import wirekit
@@ -239,6 +241,49 @@ def test_no_permission_and_no_store_are_lines(
         status, out, err = command(capsys, "frames", uri)
     assert (status, out, err.count("\n")) == (1, "", 1)
     assert err.startswith(f"wirekit: {uri}: the object store does not answer: ")
+
+
+@pytest.mark.parametrize(
+    ("raised", "reason"),
+    [
+        (
+            OSError("Unable to load libjvm dlopen(/usr/lib/jvm/libjvm.so) failed: " + 99 * "no such file "),
+            "load libjvm",
+        ),
+        (OSError("google::cloud::Status(UNAVAILABLE: Could not create a OAuth2 access token to"), "see GOOGLE_APP"),
+        (OSError("google::cloud::Status(INTERNAL: broken error_info={reason=, domain=})"), "INTERNAL: broken: 'gs:"),
+        (pa.ArrowException("Failed to get token from DefaultAzureCredential.\nSee"), "see AZURE_TENANT_ID"),
+        (pa.ArrowException("broken"), "broken: 'gs:"),
+        (OSError(99 * "broken "), "…: 'gs:"),
+    ],
+    ids=["libjvm", "no token of Google", "Google", "no token of Azure", "Azure", "long"],
+)
+def test_failures_of_other_stores_are_short_lines(raised: Exception, reason: str) -> None:
+    with pytest.raises(OSError, match=reason) as found, storage.failures("gs://b/a.pcap"):
+        raise raised
+    assert found.value.filename == "gs://b/a.pcap"
+    text = str(found.value)
+    assert "\n" not in text
+    assert len(text) < 400
+
+
+@pytest.mark.parametrize(
+    ("uri", "reason"),
+    [
+        ("hdfs://nowhere/a.pcap", "cannot load lib"),
+        ("abfs://container/a.pcap", r"names no account; pass abfs://CONTAINER@ACCOUNT\.dfs\.core\.windows\.net/PATH"),
+    ],
+)
+def test_stores_that_lack_something_here_are_lines(
+    uri: str, reason: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HADOOP_HOME", str(tmp_path))
+    monkeypatch.delenv("AZURE_STORAGE_ACCOUNT", raising=False)
+    status, out, err = command(capsys, "frames", uri)
+    assert status in (1, 2)
+    assert (out, err.count("\n")) == ("", 1)
+    assert re.search(reason, err)
+    assert len(err) < 400
 
 
 def test_without_pyarrow_the_extra_is_named() -> None:

@@ -148,6 +148,18 @@ def test_shim_opens_the_package_only_where_it_exists(tmp_path: Path) -> None:
     assert arguments_through(shimmed(echoing_java(tmp_path / "old", "17.0.15")), option, "Main") == [option, "Main"]
 
 
+def test_shim_has_the_libraries_of_the_real_home(tmp_path: Path) -> None:
+    java = echoing_java(tmp_path / "home")
+    libjvm = java.path / "lib" / "server" / "libjvm.so"
+    libjvm.parent.mkdir(parents=True)
+    libjvm.touch()
+    found = shimmed(java).path / "lib" / "server" / "libjvm.so"
+    assert found.samefile(libjvm)
+    (shimmed(java).path / "lib").unlink()  # as in a shim of an earlier version
+    shimmed(java)
+    assert found.samefile(libjvm)
+
+
 def test_shim_is_written_once_and_repaired(tmp_path: Path) -> None:
     java = echoing_java(tmp_path / "home")
     first = shimmed(java).path / "bin" / "java"

@@ -4,9 +4,10 @@ The order is: the environment's ``JAVA_HOME``, ``java`` on the ``PATH``, the run
 Each candidate is run, because a version can't be told from a path. Nothing here imports pyspark or starts Spark.
 
 Spark's launcher always adds the module ``jdk.incubator.vector``. The packaged runtime was built without it and refuses
-to start; a full one starts and prints a warning. A *shim* is a directory that serves as ``JAVA_HOME``: its only file,
-``bin/java``, is a shell script that drops this argument and becomes the real ``java``. It also drops the opening of a
-package that newer Javas no longer have and warn about.
+to start; a full one starts and prints a warning. A *shim* is a directory that serves as ``JAVA_HOME``: its file
+``bin/java`` is a shell script that drops this argument and becomes the real ``java``. It also drops the opening of a
+package that newer Javas no longer have and warn about. ``lib`` is a link to that of the real home, in which libhdfs
+looks for libjvm.
 
 ``python -m wirekit.spark.java`` prints what was found; exit status 3 when nothing was.
 """
@@ -23,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -157,12 +159,12 @@ def shimmed(java: JavaHome) -> JavaHome:
     name = f"java-{java.version}-{hashlib.sha256(script.encode()).hexdigest()[:12]}"
     try:
         home = _cache_directory() / name
-        _write_shim(home, script)
+        _write_shim(home, script, java.path)
     except (OSError, RuntimeError):  # Path.home() raises RuntimeError for a user without a home
         scratch = Path(tempfile.mkdtemp(prefix="wirekit-java-"))
         atexit.register(shutil.rmtree, scratch, ignore_errors=True)
         home = scratch / name
-        _write_shim(home, script)
+        _write_shim(home, script, java.path)
     return JavaHome(home, java.version, java.origin, is_shim=True)
 
 
@@ -214,11 +216,13 @@ def _cache_directory() -> Path:
     return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "wirekit"
 
 
-def _write_shim(home: Path, script: str) -> None:
+def _write_shim(home: Path, script: str, real: Path) -> None:
     java = home / "bin" / "java"
+    java.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        os.symlink(real / "lib", home / "lib")
     if os.access(java, os.X_OK) and java.read_text() == script:
         return
-    java.parent.mkdir(parents=True, exist_ok=True)
     # Written aside and renamed: whoever looks meanwhile sees no file or the whole file.
     with tempfile.NamedTemporaryFile("w", dir=java.parent, prefix=".java-", delete=False) as file:
         file.write(script)

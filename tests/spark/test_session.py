@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from wirekit.errors import Misuse
-from wirekit.spark.session import SparkFailed, _environment, _submitted, in_one_line, session, settings
+from wirekit.spark.session import (
+    SparkFailed,
+    _environment,
+    _said_at_start,
+    _submitted,
+    in_one_line,
+    session,
+    settings,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -149,3 +158,34 @@ def test_an_invalid_master_is_refused_before_java_starts(
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(Misuse, match=re.escape(text)):
         session(master)
+
+
+class Thrown(Exception):
+    """An exception of Java, as py4j gives it."""
+
+    def __init__(self, text: str, cause: Thrown | None = None) -> None:
+        super().__init__(f"An error occurred while calling None.None.\n: {text}")
+        self.java_exception = self
+        self.toString = lambda: text
+        self.getCause = lambda: cause
+
+
+def test_a_start_that_fails_names_its_first_cause() -> None:
+    refused = Thrown("java.net.ConnectException: Connection refused")
+    outer = Thrown("ClientException: An error has occurred.", Thrown("java.io.IOException: broken", refused))
+    text = "ClientException: An error has occurred; java.net.ConnectException: Connection refused"
+    assert _said_at_start(outer) == text
+    assert _said_at_start(refused) == "java.net.ConnectException: Connection refused"
+    stopped = "java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.\nIt was created at:"
+    assert _said_at_start(Thrown(stopped)) == "no master answers there"
+
+
+@pytest.mark.spark
+def test_a_cluster_that_does_not_answer_is_one_line(fixtures: Path, tmp_path: Path) -> None:
+    master = "k8s://https://127.0.0.1:1"
+    capture = str(fixtures / "pcap" / "pulsar-batch.pcap")
+    command = [sys.executable, "-m", "wirekit", "pipeline", capture, "-o", str(tmp_path / "lake"), "--master", master]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert re.fullmatch(f"wirekit: Spark does not start on {master}: .*Connection refused\n", ended.stderr)
+    assert not (tmp_path / "lake").exists()

@@ -34,6 +34,8 @@ _LACKING = re.compile(r"No module named '(wirekit|pyspark_wirekit|pyarrow|pandas
 _LOOPBACK = "127.0.0.1"
 _ATTEMPTS = 4
 _TRACEBACK = "Traceback (most recent call last):"
+_STOPPED = "Cannot call methods on a stopped SparkContext"
+"""What a context says that Spark has stopped while it was made, as no standalone master answered for a minute."""
 _LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 
 # What a developer's shell may hold and what would make Spark another one than this package was tested with.
@@ -112,7 +114,7 @@ def session(
             try:
                 spark = builder.getOrCreate()
             except (Py4JError, PySparkException) as error:
-                raise Misuse(f"Spark does not start on {master}: {_said(error)}") from error
+                raise Misuse(f"Spark does not start on {master}: {_said_at_start(error)}") from error
     else:
         for name in (*_MEANING, *(extra_conf or ())):
             if spark.conf.isModifiable(name):
@@ -152,6 +154,18 @@ def _said(error: Exception) -> str:
         return text.partition("\n")[0]
     lines = takewhile(lambda line: line.strip() and not line.startswith("\tat "), trace.splitlines()[1:])
     return "; ".join(line.strip() for line in lines if not line.startswith(" "))
+
+
+def _said_at_start(error: Exception) -> str:
+    """The text of an error of a session that does not start, and its first cause, which Spark's text may not name."""
+    text = _said(error)
+    if _STOPPED in text:
+        return "no master answers there"
+    cause = first = getattr(error, "java_exception", None)
+    while cause is not None:
+        first, cause = cause, cause.getCause()
+    said = "" if first is None else str(first.toString()).partition("\n")[0]
+    return text if said in text else f"{text.rstrip('.')}; {said}"
 
 
 @contextmanager
@@ -212,18 +226,16 @@ def _warehouse(scratch: str | None) -> str:
 @contextmanager
 def _environment(master: str, conf: Mapping[str, str]) -> Iterator[None]:
     """The environment that the JVM and, through it, the Python workers start with; put back afterwards."""
-    java = find_java()
     changes: dict[str, str | None] = dict.fromkeys(_SCRUBBED_ALWAYS)
+    # A full Java works without the shim, but prints warnings about what the shim leaves out.
+    changes["JAVA_HOME"] = str(shimmed(find_java()).path)
     if _is_local(master):
         changes |= dict.fromkeys(_SCRUBBED_LOCALLY)
-        # A full Java works without the shim, but prints warnings about what the shim leaves out.
-        changes["JAVA_HOME"] = str(shimmed(java).path)
         changes["PYSPARK_PYTHON"] = sys.executable
         changes["SPARK_LOCAL_IP"] = _LOOPBACK
         if "spark.local.dir" in conf:
             changes["SPARK_LOCAL_DIRS"] = None  # would win over the setting
     else:
-        changes["JAVA_HOME"] = str(java.path)
         python = sys.executable
         if conf.get("spark.archives", "").endswith(f"#{DIRECTORY}"):
             # By name: a worker has its own Python, and finds wirekit in the archive; the driver's is the first here.

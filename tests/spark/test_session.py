@@ -189,3 +189,17 @@ def test_a_cluster_that_does_not_answer_is_one_line(fixtures: Path, tmp_path: Pa
     assert (ended.returncode, ended.stdout) == (2, "")
     assert re.fullmatch(f"wirekit: Spark does not start on {master}: .*Connection refused\n", ended.stderr)
     assert not (tmp_path / "lake").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("spark.master", "local[1]", "pass it as the master, by --master"),
+        ("spark.remote", "sc://host", "wirekit runs on Spark's classic API"),
+        ("spark.api.mode", "connect", "wirekit runs on Spark's classic API"),
+        ("spark.submit.deployMode", "cluster", "the driver runs in this process"),
+    ],
+)
+def test_settings_that_contradict_a_session_are_refused(name: str, value: str, reason: str) -> None:
+    with pytest.raises(Misuse, match=f"^the setting {name} cannot be {re.escape(value)}: {reason}"):
+        session(extra_conf={name: value})

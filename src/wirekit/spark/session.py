@@ -32,6 +32,13 @@ LOCAL_DIR = "WIREKIT_SPARK_LOCAL_DIR"
 _MASTER = re.compile(r"local(\[(\*|[1-9]\d*)(\s*,\s*[1-9]\d*)?\])?|local-cluster\[.+\]|spark://.+|k8s://.+|yarn")
 _LACKING = re.compile(r"No module named '(wirekit|pyspark_wirekit|pyarrow|pandas|numpy|construct)\b")
 _LOOPBACK = "127.0.0.1"
+_REFUSED = {
+    "spark.master": ("", "pass it as the master, by --master or as an argument"),
+    "spark.remote": ("", "wirekit runs on Spark's classic API"),
+    "spark.api.mode": ("classic", "wirekit runs on Spark's classic API"),
+    "spark.submit.deployMode": ("client", "the driver runs in this process"),
+}
+"""Settings that would contradict what a session is made of: their only value, and why there is no other."""
 _ATTEMPTS = 4
 _TRACEBACK = "Traceback (most recent call last):"
 _STOPPED = "Cannot call methods on a stopped SparkContext"
@@ -89,7 +96,7 @@ def session(
     Raises:
         JavaMissing: no Java of version 17 or later.
         Misuse: pyspark is not installed, ``master`` is none that Spark knows or not that of the active session or of
-            ``spark-submit``, or Spark does not start on it.
+            ``spark-submit``, Spark does not start on it, or ``extra_conf`` names a master or another API.
     """
     try:
         from py4j.protocol import Py4JError
@@ -100,6 +107,9 @@ def session(
         raise lacking("a Spark session", error) from error
     if master is not None:
         _check(master)
+    for name, (only, why) in _REFUSED.items():
+        if (extra_conf or {}).get(name, only) != only:
+            raise Misuse(f"the setting {name} cannot be {(extra_conf or {})[name]}: {why}")
     spark = SparkSession.getActiveSession()
     running = spark.sparkContext.master if spark is not None else _submitted()
     if running and master and running != master:

@@ -33,7 +33,7 @@ def generated(key: str) -> bool:
 def columnar(key: str) -> bool:
     """Whether a schema gives columns."""
     from wirekit.compiler.columns import program
-    from wirekit.compiler.columns.front import selected_by_header
+    from wirekit.compiler.columns.header_variants import selected_by_header
 
     try:
         return selected_by_header(wirekit.registry[key].layout) or program(key) is not None
@@ -112,7 +112,7 @@ def computed(key: str, said: tuple[tuple[str, Any], ...] = ()) -> frozenset[str]
 def _element(key: str, said: tuple[tuple[str, Any], ...]) -> ir.Node | None:
     """The record of a schema, None where what is in front selects it."""
     from wirekit.compiler.columns import program
-    from wirekit.compiler.columns.front import selected_by_header
+    from wirekit.compiler.columns.header_variants import selected_by_header
 
     return None if selected_by_header(wirekit.registry[key].layout) else program(key, dict(said)).plan.element
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import wirekit
 from tests.compiler.cells import differences
 from wirekit.compiler.columns import scan
-from wirekit.compiler.columns.front import selected_by_header
+from wirekit.compiler.columns.header_variants import selected_by_header
 from wirekit.compiler.columns.plan import start
 from wirekit.compiler.columns.programs import Program, led_program, program
 from wirekit.compiler.columns.reference import of_held

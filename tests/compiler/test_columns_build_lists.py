@@ -16,7 +16,7 @@ from tests.agreement.law import LISTS, rebuild
 from tests.compiler.test_columns_lists import PROTOCOL, SAMPLES
 from wirekit.compiler.building import source
 from wirekit.compiler.columns import program, scan
-from wirekit.compiler.columns.front import selected_by_header
+from wirekit.compiler.columns.header_variants import selected_by_header
 from wirekit.errors import Misuse
 from wirekit.registry import Layout, Protocol, register
 from wirekit.wire import (

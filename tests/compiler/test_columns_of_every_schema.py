@@ -11,7 +11,7 @@ import wirekit
 from tests.agreement.law import rebuild
 from tests.agreement.walk import compare
 from wirekit.compiler.columns import program
-from wirekit.compiler.columns.front import selected_by_header
+from wirekit.compiler.columns.header_variants import selected_by_header
 from wirekit.errors import WireError
 from wirekit.program.passes import every
 from wirekit.program.steps import Copy, Emit, Load, Prefixed, Split

@@ -352,7 +352,7 @@ def write(
     within: str = "",
     whole: ir.Node | None = None,
     some: bool = False,
-    given: frozenset[str] | None = None,
+    message_fields: frozenset[str] | None = None,
 ) -> WriteProgram:
     """Generates the program that writes records of one layout.
 
@@ -362,7 +362,7 @@ def write(
         within: the path of the records inside others, or "".
         some: whether a record must have bytes, because no field counts the records.
         whole: the layout with all choices, some of which are decided in ``element``; it shows the parts to write once.
-        given: the fields of protobuf messages that the batch has; None for all of them.
+        message_fields: the fields of protobuf messages that the batch has; None for all of them.
 
     Raises:
         Misuse: a node cannot be built; the text names the node and its path.
@@ -383,7 +383,7 @@ def write(
         ]
     paths = {column.path: column for column in columns}
     once = parts(element if whole is None else whole)
-    writer = _Writer(key, paths=paths, once=once, slots=len(columns), given=given)
+    writer = _Writer(key, paths=paths, once=once, slots=len(columns), message_fields=message_fields)
     if gaps:
         paths[GAPS] = Column(GAPS, "number", "int64", slot=writer.slot())
     groups = {each.number: each for column in columns for each in levels(column.within)}

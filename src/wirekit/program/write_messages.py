@@ -40,11 +40,11 @@ class Messages(Branches):
     """Writes protobuf messages.
 
     Attributes:
-        given: the fields of messages that the batch has; None for all.
+        message_fields: the fields of messages that the batch has; None for all.
         messages_of: the messages of a record, by number.
     """
 
-    given: frozenset[str] | None = None
+    message_fields: frozenset[str] | None = None
     messages_of: list[MessageColumns] = field(default_factory=list)
 
     def visit_Protobuf(self, node: ir.Protobuf, path: str, scope: Scope) -> Value:
@@ -72,7 +72,7 @@ class Messages(Branches):
         message = MessageColumns(tables(self.key, node, path, 0))
         self.messages_of.append(message)
         for slot, place in enumerate(message.tables.places):
-            if is_leaf(place, slot) and (self.given is None or place.path in self.given):
+            if is_leaf(place, slot) and (self.message_fields is None or place.path in self.message_fields):
                 self.add(message, slot, place)
         return message
 

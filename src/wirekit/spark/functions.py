@@ -18,8 +18,8 @@ from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.pandas.types import from_arrow_type
 
 from wirekit.compiler.building.each import build_each
+from wirekit.compiler.columns.column_names import names
 from wirekit.compiler.columns.each import Values, holds_messages, is_list, scan_each
-from wirekit.compiler.columns.known import names
 from wirekit.compiler.columns.programs import program
 from wirekit.errors import Misuse, WirekitError
 from wirekit.spark.nested import Shape, flat, nested, shape

@@ -25,7 +25,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirekit.compiler.columns.known import checked, leaves
+from wirekit.compiler.columns.column_names import checked, leaves
 from wirekit.compiler.columns.programs import Columnar, program
 from wirekit.compiler.columns.protobuf import leaf_type
 from wirekit.compiler.columns.times import TIMES

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirekit.compiler.columns.known import names
+from wirekit.compiler.columns.column_names import names
 from wirekit.compiler.columns.programs import program
 from wirekit.compiler.columns.ranges import DOUBTFUL, REFUSED, scan_ranges
 from wirekit.compiler.expressions import Expression, Field, Literal, Operation, expression, fields_of

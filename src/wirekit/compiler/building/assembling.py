@@ -20,8 +20,8 @@ from wirekit.compiler import ir
 from wirekit.compiler.building.contents import closed
 from wirekit.compiler.building.places import Rows
 from wirekit.compiler.building.run import Builder, run
-from wirekit.compiler.columns import known
-from wirekit.compiler.columns.front import selected_by_header
+from wirekit.compiler.columns import column_names
+from wirekit.compiler.columns.header_variants import selected_by_header
 from wirekit.compiler.columns.plan import Lead, Records
 from wirekit.compiler.columns.programs import Columnar, led_program, program, program_of
 from wirekit.compiler.settling import checked
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FRONT = b"wirekit.front"
-KEPT = 256  # write programs: one for each layout, and for each set of fields of its messages
+CACHED = 256  # write programs: one for each layout, and for each set of fields of its messages
 
 
 def build_columns(key: str, batch: Any, *, context: Mapping[str, Any] | None = None, **options: Any) -> bytes:
@@ -90,28 +90,28 @@ def build_columns(key: str, batch: Any, *, context: Mapping[str, Any] | None = N
     try:
         signature.bind(schema.key, batch, **options)
     except TypeError as error:
-        taken = [name for name, each in signature.parameters.items() if each.kind is each.KEYWORD_ONLY]
-        raise Misuse(f"{key}: {error}; it takes {', '.join(taken)}") from None
+        names = [name for name, each in signature.parameters.items() if each.kind is each.KEYWORD_ONLY]
+        raise Misuse(f"{key}: {error}; it takes {', '.join(names)}") from None
     built: bytes = function(schema.key, batch, **options)
     return built
 
 
-def record_batch(key: str, batch: Any, made: Columnar | None = None) -> pa.RecordBatch:
+def record_batch(key: str, batch: Any, columnar: Columnar | None = None) -> pa.RecordBatch:
     """A batch or table as one batch whose columns are known to the layout.
 
     Args:
-        made: what the key stands for, if that depends on the batch.
+        columnar: what the key stands for, if that depends on the batch.
 
     Raises:
         Misuse: when it is neither, when the chunks of a table do not fit one batch, for a column of another name.
     """
     batch = _whole(key, batch)
-    names, made = batch.schema.names, made or program(key)
+    names, columnar = batch.schema.names, columnar or program(key)
     for name in names:
         if names.count(name) > 1:
             raise Misuse(f"{key}: the batch has {names.count(name)} columns {name}; give it once")
-        if name not in known.names(made) and not name.startswith("@"):
-            raise known.unknown(key, name, made)
+        if name not in column_names.names(columnar) and not name.startswith("@"):
+            raise column_names.unknown(key, name, columnar)
     return batch
 
 
@@ -146,18 +146,18 @@ def assembled(
     Raises:
         Misuse: as ``build_columns``.
     """
-    made, ahead = _led(key, batch, context)
-    batch = record_batch(key, batch, made)
-    given = known.message_fields(made).intersection(batch.schema.names)
-    builder = _builder(key, made, given, apart=ends is not None)
+    columnar, ahead = _led(key, batch, context)
+    batch = record_batch(key, batch, columnar)
+    message_fields = column_names.message_fields(columnar).intersection(batch.schema.names)
+    builder = _builder(key, columnar, message_fields, apart=ends is not None)
     rows: Rows = first
     facts: dict[str, NDArray[Any]] = {}
-    if made.program.contents is not None:
-        batch, rows, facts = closed(key, made, builder, _inner(key, made, given), batch, first)
-    numbers = [lead.number for lead in made.plan.lead if lead.number is not None]
+    if columnar.program.contents is not None:
+        batch, rows, facts = closed(key, columnar, builder, _inner(key, columnar, message_fields), batch, first)
+    numbers = [lead.number for lead in columnar.plan.lead if lead.number is not None]
     front = len(ahead) + sum(number.groups or number.size for number in numbers)
     output, end = run(key, builder, batch, rows, front=front, known=facts, ends=ends)
-    lead = ahead + _lead(key, made.plan, end - front, batch.num_rows)
+    lead = ahead + _lead(key, columnar.plan, end - front, batch.num_rows)
     spare = front - len(lead)
     output.array[spare:front] = np.frombuffer(lead, np.uint8)
     if ends is not None:
@@ -174,41 +174,45 @@ def _led(key: str, batch: Any, context: Mapping[str, Any] | None) -> tuple[Colum
     if not selected_by_header(layout):
         return program(key, context), b""
     assert isinstance(layout, ir.Structure)
-    told = (_whole(key, batch).schema.metadata or {}).get(FRONT)
-    if told is None:
-        wanted = f"pass them as the metadata {FRONT.decode()}, as columns does"
-        raise Misuse(f"{key}: its first fields select the layout of the records; {wanted}")
+    text = (_whole(key, batch).schema.metadata or {}).get(FRONT)
+    if text is None:
+        advice = f"pass them as the metadata {FRONT.decode()}, as columns does"
+        raise Misuse(f"{key}: its first fields select the layout of the records; {advice}")
     try:
-        ahead = encode(key, {**json.loads(told), layout.members[-1].name: []})
+        ahead = encode(key, {**json.loads(text), layout.members[-1].name: []})
     except (ValueError, TypeError, WirekitError) as error:
         raise Misuse(f"{key}: the metadata {FRONT.decode()} does not hold its first fields: {error}") from None
-    made, _, _ = led_program(key, np.frombuffer(ahead, np.uint8), registry[key].limits)
-    if made is None:
+    columnar, _, _ = led_program(key, np.frombuffer(ahead, np.uint8), registry[key].limits)
+    if columnar is None:
         raise Misuse(f"{key}: the metadata {FRONT.decode()} selects records of an unknown layout")
-    return made, ahead
+    return columnar, ahead
 
 
-@lru_cache(KEPT)
-def _builder(key: str, made: Columnar, given: frozenset[str] | None, *, apart: bool = False) -> Builder:
+@lru_cache(CACHED)
+def _builder(key: str, columnar: Columnar, message_fields: frozenset[str] | None, *, apart: bool = False) -> Builder:
     """The program that builds records.
 
     Args:
-        given: the fields of messages that the batch has; None for all.
+        message_fields: the fields of messages that the batch has; None for all.
         apart: whether it notes the end of each record, and one may be empty.
     """
-    read, plan = made.program, made.plan
+    read, plan = columnar.program, columnar.plan
     some = not (apart or plan.counted or ir.minimum(plan.element))  # nothing in front says how many records there are
-    program = write(key, plan.element, read.columns, gaps=read.gaps, whole=made.whole, some=some, given=given)
+    program = write(
+        key, plan.element, read.columns, gaps=read.gaps, whole=columnar.whole, some=some, message_fields=message_fields
+    )
     return Builder(program)
 
 
-@lru_cache(KEPT)
-def _inner(key: str, made: Columnar, given: frozenset[str]) -> Builder | None:
+@lru_cache(CACHED)
+def _inner(key: str, columnar: Columnar, message_fields: frozenset[str]) -> Builder | None:
     """The program that builds the records inside a schema's records; None if they contain none."""
-    if made.contents is None or made.held is None:
+    if columnar.contents is None or columnar.held is None:
         return None
-    columns = made.contents.program.columns
-    return Builder(write(key, made.held.element, columns, gaps=False, within=made.held.path, given=given))
+    columns = columnar.contents.program.columns
+    return Builder(
+        write(key, columnar.held.element, columns, gaps=False, within=columnar.held.path, message_fields=message_fields)
+    )
 
 
 def source(key: str, ahead: bytes = b"", context: Mapping[str, Any] | None = None) -> str:
@@ -233,9 +237,9 @@ def _lead(key: str, plan: Records, behind: int, rows: int) -> bytes:
         value = _value(lead, rows, len(data) + behind)
         if not lead.number.low <= value <= lead.number.high or (lead.measure and value < lead.measure.least):
             low = lead.measure.least if lead.measure else lead.number.low
-            what, rows_wanted = "records" if lead.role == "count" else "bytes", "more" if value < low else "fewer"
-            within = f"{value} {what} is not in {low}..{lead.number.high}"
-            raise Misuse(f"{key}: {lead.path}: {within}; build {rows_wanted} rows")
+            unit, change = "records" if lead.role == "count" else "bytes", "more" if value < low else "fewer"
+            within = f"{value} {unit} is not in {low}..{lead.number.high}"
+            raise Misuse(f"{key}: {lead.path}: {within}; build {change} rows")
         data = lead.number.written(value) + data
     return data
 

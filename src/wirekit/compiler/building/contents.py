@@ -27,7 +27,7 @@ Closed = tuple[pa.RecordBatch, Rows, "dict[str, NDArray[Any]]"]
 
 
 def closed(
-    key: str, made: Columnar, built: Builder, inner: Builder | None, batch: pa.RecordBatch, first: int
+    key: str, columnar: Columnar, built: Builder, inner: Builder | None, batch: pa.RecordBatch, first: int
 ) -> Closed:
     """The records that hold others, a row each: what they hold as bytes, their rows, what the program must know.
 
@@ -38,7 +38,7 @@ def closed(
     Raises:
         Misuse: for rows that do not belong together, or hold what the layout has not.
     """
-    rows = _Rows(key, made, batch, first)
+    rows = _Rows(key, columnar, batch, first)
     begins = ends = np.zeros(rows.firsts.size, np.int64)
     data = b""
     if inner is not None and rows.inside.any():
@@ -57,11 +57,11 @@ def closed(
 class _Rows:
     """The rows of a batch, and which of them stand in one record."""
 
-    def __init__(self, key: str, made: Columnar, batch: pa.RecordBatch, first: int) -> None:
-        contents = made.program.contents
+    def __init__(self, key: str, columnar: Columnar, batch: pa.RecordBatch, first: int) -> None:
+        contents = columnar.program.contents
         assert contents is not None
         self.key, self.batch, self.first = key, batch, first
-        self.path, self.codecs = made.program.columns[contents.column].path, contents.codecs
+        self.path, self.codecs = columnar.program.columns[contents.column].path, contents.codecs
         self.verdict = f"{self.path}.ok"
         names = batch.schema.names
         self.inner = [name for name in names if name.startswith(f"{self.path}.") and name != self.verdict]
@@ -116,9 +116,11 @@ class _Rows:
             return batch
         frames = batch.take(pa.array(self.firsts))
         for name in names:
-            column, wanted = batch.column(name), frames.column(name).take(pa.array(self.groups))
-            if not column.equals(wanted):
-                row = next(row for row in range(len(column)) if not column[row : row + 1].equals(wanted[row : row + 1]))
+            column, expected = batch.column(name), frames.column(name).take(pa.array(self.groups))
+            if not column.equals(expected):
+                row = next(
+                    row for row in range(len(column)) if not column[row : row + 1].equals(expected[row : row + 1])
+                )
                 text = f"differs from row {self.first + int(self.firsts[self.groups[row]])} of the same record"
                 raise Misuse(f"{self.key}: row {self.first + row}: {name}: {text}")
         return frames

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from wirekit.compiler import cache
-from wirekit.compiler.building.inputs import ABSENT, NOTHING, Input, taken
+from wirekit.compiler.building.from_arrow import ABSENT, NOTHING, Input, input_of
 from wirekit.compiler.building.places import Rows, place
 from wirekit.compiler.building.unfolding import Unfolded
 from wirekit.compiler.columns.memory import address
@@ -33,14 +33,14 @@ class Builder:
     """A write program and its words, which are made when they are first needed."""
 
     program: WriteProgram
-    made: list[WriteWords] = field(default_factory=list)
+    _words: list[WriteWords] = field(default_factory=list)
 
     @property
     def words(self) -> WriteWords:
         """The words of the program."""
-        if not self.made:
-            self.made.append(write_words(self.program))
-        return self.made[0]
+        if not self._words:
+            self._words.append(write_words(self.program))
+        return self._words[0]
 
 
 class Output:
@@ -123,7 +123,7 @@ def _input(key: str, column: Column, batch: pa.RecordBatch, unfolded: Unfolded) 
     if column.within is not None:
         return unfolded.column(column)
     index = batch.schema.get_field_index(column.path)
-    return ABSENT if index < 0 else taken(key, column, batch.column(index), unfolded.rows)
+    return ABSENT if index < 0 else input_of(key, column, batch.column(index), unfolded.rows)
 
 
 def _table(program: WriteProgram, inputs: dict[int, Input], ends: NDArray[Any] | None) -> NDArray[Any]:
@@ -134,7 +134,7 @@ def _table(program: WriteProgram, inputs: dict[int, Input], ends: NDArray[Any] |
     for slot, each in inputs.items():
         strings = slot not in columns or columns[slot].is_bytes
         how = each.values.itemsize + op.UNSIGNED * (each.values.dtype.kind in "uf")
-        entry = address(each.values), address(each.valid), each.given, each.values.size - strings, how
+        entry = address(each.values), address(each.valid), each.presence, each.values.size - strings, how
         memory[place_of(slot) :][: op.WIDTH_OF_COLUMN] = *entry, address(each.data), each.data.size
     return memory
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from wirekit.compiler.building.inputs import ABSENT, NOTHING, Input, bits, elements, sound, taken
+from wirekit.compiler.building.from_arrow import ABSENT, NOTHING, Input, bits, elements, input_of, sound
 from wirekit.compiler.building.places import Elements, Rows, place
 from wirekit.errors import Misuse
 from wirekit.program.columns import Column, Repeated
@@ -91,7 +91,7 @@ class Unfolded:
 
     def __init__(self, key: str, batch: pa.RecordBatch, rows: Rows) -> None:
         self.key, self.batch, self.rows = key, batch, rows
-        self.found: dict[int, Lists] = {}
+        self._lists: dict[int, Lists] = {}
         self.places: dict[int, Elements] = {}
         self.uneven = batch.num_rows, ""
 
@@ -109,10 +109,10 @@ class Unfolded:
             lists, array = unfolded(self.key, column.path, array)
             self._agree(group, lists, rows)
             rows = self.places[group.number]
-        return taken(self.key, column, array, rows)
+        return input_of(self.key, column, array, rows)
 
     def _agree(self, group: Repeated, lists: Lists, rows: Rows) -> None:
-        other = self.found.setdefault(group.number, lists)
+        other = self._lists.setdefault(group.number, lists)
         self.places.setdefault(group.number, Elements(rows, lists.offsets))
         if other is lists:
             return
@@ -138,11 +138,11 @@ class Unfolded:
             if at < self.uneven[0]:
                 text = f"has another length than the other columns of {group.path}"
                 self.uneven = at, f"{place(self.rows, at, lists.path)}: {text}"
-        self.found[group.number] = replace(other, offsets=offsets, valid=np.ascontiguousarray(valid))
+        self._lists[group.number] = replace(other, offsets=offsets, valid=np.ascontiguousarray(valid))
 
     def lists(self, number: int) -> Input:
         """The arrays of a list, when the columns inside it were taken."""
-        found = self.found.get(number)
-        if found is None:
+        lists = self._lists.get(number)
+        if lists is None:
             return ABSENT
-        return Input(NULLS if found.valid.size else WHOLE, found.offsets, found.valid)
+        return Input(NULLS if lists.valid.size else WHOLE, lists.offsets, lists.valid)

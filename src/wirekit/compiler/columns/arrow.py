@@ -113,7 +113,7 @@ def _batch(made: Columnar, level: Level, depth: int, sizes: dict[int, int]) -> p
     fields = [made.fields[name] for name, _ in columns] if level.trays or level.measured or not whole else []
     arrays = [array for _, array in columns]
     for tray in reversed(level.trays):
-        _add_message(tray, made, level, places[tray.made.at], fields, arrays)
+        _add_message(tray, made, level, places[tray.tables.at], fields, arrays)
     large = any(size > LARGE for size in sizes.values())
     if large or level.measured:
         fields = [field.with_type(array.type) for field, array in zip(fields, arrays, strict=True)]
@@ -130,7 +130,7 @@ def _add_message(
     tray: Tray, made: Columnar, level: Level, at: int, fields: list[pa.Field], arrays: list[pa.Array]
 ) -> None:
     """Adds the columns of a message in front of those that follow it."""
-    slot = tray.made.at
+    slot = tray.tables.at
     good = slot in level.slots and _all_good(slot, made.program.columns[slot].nullable, level)
     found = list(message_arrays(tray, level.buffer, level.rows, good))
     fields[at:at] = [field for field, _ in found]

@@ -17,10 +17,10 @@ import pyarrow.compute as pc
 
 from wirekit.compiler import ir
 from wirekit.compiler.columns.arrow import assembled, batch_of
-from wirekit.compiler.columns.errors import Found, refused
-from wirekit.compiler.columns.known import checked
+from wirekit.compiler.columns.column_names import checked
+from wirekit.compiler.columns.compressed_records import opened_levels
+from wirekit.compiler.columns.errors import LevelErrors, refused
 from wirekit.compiler.columns.opening import Opening
-from wirekit.compiler.columns.packed import opened_levels
 from wirekit.compiler.columns.plan import Ranges, Start, start
 from wirekit.compiler.columns.programs import Columnar, program
 from wirekit.compiler.columns.reference import of_records
@@ -62,9 +62,9 @@ class Values:
                 while pa.types.is_list(values.type):
                     rows, values = rows[np.asarray(pc.list_parent_indices(values))], pc.list_flatten(values)
                 bad[rows[np.flatnonzero(pc.equal(values, False).fill_null(False))]] = True
-        found = np.zeros(self.firsts.size - 1, bool)
-        found[np.searchsorted(self.firsts, np.flatnonzero(bad), side="right") - 1] = True
-        return found
+        doubtful = np.zeros(self.firsts.size - 1, bool)
+        doubtful[np.searchsorted(self.firsts, np.flatnonzero(bad), side="right") - 1] = True
+        return doubtful
 
 
 def is_list(key: str, context: Mapping[str, Any] | None = None) -> bool:
@@ -114,9 +114,9 @@ def scan_each(
     >>> values.errors[3]
     ['kafka.sasl_token: 1 byte left over, at byte 7 (0x7)']
     """
-    made = program(key, checked_context(key, context))
-    wanted = checked(key, made, fields)
-    scan = _Scan(key, made, wanted, context, limits or registry[key].limits, opened)
+    columnar = program(key, checked_context(key, context))
+    paths = checked(key, columnar, fields)
+    scan = _Scan(key, columnar, paths, context, limits or registry[key].limits, opened)
     waiting = [column]
     while waiting:
         part = waiting.pop()
@@ -133,7 +133,7 @@ class _Scan:
     """How the values of a column are scanned."""
 
     key: str
-    made: Columnar
+    columnar: Columnar
     fields: tuple[str, ...] | None
     context: Mapping[str, Any] | None
     limits: Limits
@@ -141,39 +141,41 @@ class _Scan:
 
     def values(self, column: pa.Array) -> Values | None:
         """The contents of the byte strings; None if they exceed the limits and are more than one."""
-        made, (data, begins, ends, there) = self.made, byte_strings(column)
+        columnar, (data, begins, ends, there) = self.columnar, byte_strings(column)
         allowance = Allowance(self.limits, int((ends - begins).sum()))
         allowance.room -= LIBRARIES
         level = Level(data, self._ranges(data, begins, ends, there), begins, np.arange(begins.size))
         try:
-            run(made, made.plan, level, self.limits, self.fields, allowance)
+            run(columnar, columnar.plan, level, self.limits, self.fields, allowance)
         except NoRoom:
             return self._beyond(column, allowance)
-        reference = of_records(made.plan, allowance, self.context)
-        found = [refused(made.program, reference, level, 0)]
-        if self.opened and made.program.packing is not None:
-            batch = assembled(made, opened_levels(made, level, reference, self.fields, found), False)
+        reference = of_records(columnar.plan, allowance, self.context)
+        errors = [refused(columnar.program, reference, level, 0)]
+        if self.opened and columnar.program.packing is not None:
+            batch = assembled(columnar, opened_levels(columnar, level, reference, self.fields, errors), False)
             numbers = _numbers(batch, begins)
         else:
-            batch = batch_of(made, level, depth=0).append_column(_VALUE, pa.array(level.ranges_of_rows(), pa.int64()))
-            if self.opened and made.program.contents is not None:
-                opening = Opening(made, level, batch, reference, self.fields)
-                batch = opening.opened()
-                found.append(opening.found)
+            batch = batch_of(columnar, level, depth=0).append_column(
+                _VALUE, pa.array(level.ranges_of_rows(), pa.int64())
+            )
+            if self.opened and columnar.program.contents is not None:
+                opening = Opening(columnar, level, batch, reference, self.fields)
+                batch = opening.unpack()
+                errors.append(opening.errors)
             numbers = batch[_VALUE].to_numpy()
             batch = batch.drop_columns([_VALUE])
-        errors, exceeded = self._errors(found, begins)
+        texts, exceeded = self._errors(errors, begins)
         if exceeded and len(column) > 1:
             return None
-        self._left_over(errors, level, ends, there)
-        if errors and not self.opened:  # a value is good as a whole, or not at all
-            good = ~np.isin(numbers, np.array([*errors]))
+        self._left_over(texts, level, ends, there)
+        if texts and not self.opened:  # a value is good as a whole, or not at all
+            good = ~np.isin(numbers, np.array([*texts]))
             batch, numbers = batch.filter(pa.array(good)), numbers[good]
         firsts = np.searchsorted(numbers, np.arange(begins.size + 1))
-        return Values(batch, firsts, errors)
+        return Values(batch, firsts, texts)
 
     def _ranges(self, data: NDArray[Any], begins: NDArray[Any], ends: NDArray[Any], there: NDArray[Any]) -> Ranges:
-        plan = self.made.plan
+        plan = self.columnar.plan
         if plan.lead:
             places = zip(begins.tolist(), ends.tolist(), there.tolist(), strict=True)
             frame, view = self.limits.frame, data.data
@@ -192,11 +194,11 @@ class _Scan:
         reason = f"{self.key}: {allowance.exceeded().reason}, at byte 0 (0x0)"
         return Values(empty.batch, np.zeros(2, np.int64), {0: [reason]})
 
-    def _errors(self, found: list[Found], begins: NDArray[Any]) -> tuple[dict[int, list[str]], bool]:
+    def _errors(self, levels: list[LevelErrors], begins: NDArray[Any]) -> tuple[dict[int, list[str]], bool]:
         """The errors of each value in words, and whether one is that all values together ask for too much."""
-        errors: dict[int, list[str]] = {}
+        texts: dict[int, list[str]] = {}
         exceeded = False
-        for each in found:
+        for each in levels:
             rows, which = each.table()
             pairs = [*zip(rows.to_pylist(), which.tolist(), strict=True)] if rows.num_rows else []
             for row, number in [*((row, number) for number, row in each.front.items()), *pairs]:
@@ -206,21 +208,21 @@ class _Scan:
                 where = row["path"] or "the start"
                 inside = " of decompressed data" if row["at_depth"] else ""
                 text = f"{self.key}: {where}: {row['reason']}, at byte {row['at']} (0x{row['at']:x}){inside}"
-                errors.setdefault(value, []).append(text)
+                texts.setdefault(value, []).append(text)
                 shared = f"the limit {MEMORY} ", f"the limit {TOTAL} "
                 exceeded |= row["kind"] == "limit" and any(name in row["reason"] for name in shared)
-        return errors, exceeded
+        return texts, exceeded
 
-    def _left_over(self, errors: dict[int, list[str]], level: Level, ends: NDArray[Any], there: NDArray[Any]) -> None:
+    def _left_over(self, texts: dict[int, list[str]], level: Level, ends: NDArray[Any], there: NDArray[Any]) -> None:
         """Adds an error for each value, otherwise good, that has bytes behind its records."""
-        if _has_tail(self.key, self.made):
+        if _has_tail(self.key, self.columnar):
             return
         stopped = level.arrays["stopped"]
         for number in np.flatnonzero(there & (stopped < ends)).tolist():
-            if number not in errors:
+            if number not in texts:
                 at, left = int(stopped[number] - level.begins[number]), int(ends[number] - stopped[number])
                 text = f"{left} byte{'s'[: left > 1]} left over, at byte {at} (0x{at:x})"
-                errors[number] = [f"{self.key}: {text}"]
+                texts[number] = [f"{self.key}: {text}"]
 
 
 def _numbers(batch: pa.RecordBatch, begins: NDArray[Any]) -> NDArray[Any]:
@@ -232,9 +234,11 @@ def _numbers(batch: pa.RecordBatch, begins: NDArray[Any]) -> NDArray[Any]:
     return np.searchsorted(begins, offset, side="right") - 1
 
 
-def _has_tail(key: str, made: Columnar) -> bool:
+def _has_tail(key: str, columnar: Columnar) -> bool:
     """Whether a layout says of bytes behind its records what they are."""
     layout = registry[key].layout
-    if made.plan.stop:
+    if columnar.plan.stop:
         return True
-    return bool(made.plan.path) and isinstance(layout, ir.Structure) and layout.members[-1].name != made.plan.path
+    return (
+        bool(columnar.plan.path) and isinstance(layout, ir.Structure) and layout.members[-1].name != columnar.plan.path
+    )

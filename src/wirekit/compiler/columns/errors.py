@@ -37,7 +37,7 @@ Error = tuple[str, str, int, str]
 
 
 @dataclass(slots=True)
-class Found:
+class LevelErrors:
     """The errors of a level.
 
     Attributes:
@@ -56,47 +56,47 @@ class Found:
 
     def table(self) -> tuple[pa.RecordBatch, NDArray[Any]]:
         """The errors of records, and the number of the range of each."""
-        parts = [*self.parts, _made(self.more)] if self.more or not self.parts else self.parts
+        parts = [*self.parts, _batch_of(self.more)] if self.more or not self.parts else self.parts
         if len(parts) > 1:
             parts = [(pa.concat_batches([rows for rows, _ in parts]), np.concatenate([which for _, which in parts]))]
         self.parts, self.more = parts, []
         return parts[0]
 
     def forget(self, gone: NDArray[Any]) -> None:
-        """Takes back what was found in ranges."""
+        """Drops the errors of some ranges."""
         rows, which = self.table()
         self.parts = [(rows.filter(pa.array(~gone[which])), which[~gone[which]])]
         self.front = {which: row for which, row in self.front.items() if not gone[which]}
 
-    def told(self) -> list[pa.RecordBatch]:
-        """All rows."""
+    def batches(self) -> list[pa.RecordBatch]:
+        """All rows, in batches."""
         if not (self.parts or self.more or self.front):
             return []
         front = pa.RecordBatch.from_pylist(list(self.front.values()), schema=ERRORS)
         return [self.table()[0], front]
 
 
-def errors_of(levels: Iterable[Found]) -> pa.RecordBatch:
+def errors_of(levels: Iterable[LevelErrors]) -> pa.RecordBatch:
     """The errors of some levels."""
-    parts = [part for found in levels for part in found.told()]
+    parts = [part for errors in levels for part in errors.batches()]
     return pa.concat_batches(parts) if parts else NO_ERRORS
 
 
-def _made(rows: list[tuple[int, dict[str, Any]]]) -> tuple[pa.RecordBatch, NDArray[Any]]:
+def _batch_of(rows: list[tuple[int, dict[str, Any]]]) -> tuple[pa.RecordBatch, NDArray[Any]]:
     which = np.array([which for which, _ in rows], np.int64)
     return pa.RecordBatch.from_pylist([row for _, row in rows], schema=ERRORS), which
 
 
-def refused(program: Program, reference: Reference, level: Level, depth: int) -> Found:
+def refused(program: Program, reference: Reference, level: Level, depth: int) -> LevelErrors:
     """The errors of the records that were refused, which can be as many as records, and of what is in front of them."""
-    count, found = level.errors, Found(front=dict(_in_front(reference, level, depth)))
+    count, errors = level.errors, LevelErrors(front=dict(_in_front(reference, level, depth)))
     if not count:
-        return found
+        return errors
     which = (np.searchsorted(level.arrays["failed"], np.arange(count), side="right") - 1).tolist()
     for start in range(0, count, CHUNK):
         numbers = range(start, min(start + CHUNK, count))
-        found.parts.append(_made([_refused(program, reference, level, depth, at, which[at]) for at in numbers]))
-    return found
+        errors.parts.append(_batch_of([_refused(program, reference, level, depth, at, which[at]) for at in numbers]))
+    return errors
 
 
 def _refused(
@@ -106,37 +106,39 @@ def _refused(
     start, length = int(arrays["error_offset"][number]), int(arrays["error_length"][number])
     end = int(level.ranges.ends[which])
     error, _ = reference.read(level.buffer.data, start, end, origin=-begin, depth=depth)
-    known = program.reasons[int(arrays["error_reason"][number]) - 1]
+    reason = program.reasons[int(arrays["error_reason"][number]) - 1]
     at = int(arrays["error_at"][number]) - begin
-    told = (known.kind, known.path, at, known.text) if error is None else said(error, at)
-    return failure(level, (which, start - begin, length), depth, told, depth + _opened(program, told[1]))
+    details = (reason.kind, reason.path, at, reason.text) if error is None else details_of(error, at)
+    return failure(
+        level, (which, start - begin, length), depth, details, depth + _times_decompressed(program, details[1])
+    )
 
 
-def _opened(program: Program, path: str) -> int:
+def _times_decompressed(program: Program, path: str) -> int:
     """How many times what lies at a path from a record was decompressed: a record that is cut may be opened."""
     holder = program.packing or program.contents
     return 0 if holder is None else path.count(f"{program.columns[holder.column].path}.content")
 
 
 def unopened(
-    reference: Reference, level: Level, depth: int, row: int, path: str, known: tuple[str, str]
+    reference: Reference, level: Level, depth: int, row: int, path: str, fallback: tuple[str, str]
 ) -> tuple[int, dict[str, Any]]:
     """The error for what a record that seemed good holds in the field ``path``, with the number of its range.
 
     Args:
-        known: kind and reason, should the reference engine find nothing wrong.
+        fallback: kind and reason, should the reference engine find nothing wrong.
     """
     which, offset, _ = record = record_of(level, row)
     begin, end = int(level.begins[which]), int(level.ranges.ends[which])
     error, checks = reference.read(level.buffer.data, begin + offset, end, origin=-begin, depth=depth)
-    told, at_depth = (known[0], path, offset, known[1]), depth
+    details, at_depth = (fallback[0], path, offset, fallback[1]), depth
     bad = (check for check in checks if check.kind in ("decompression", "layout") and check.status == "bad")
     if error is not None:
-        told = said(error, offset)
+        details = details_of(error, offset)
     elif check := next((check for check in bad if check.path in (path, f"{path}.content")), None):
-        told = check.kind, check.path, check.offset, check.note
+        details = check.kind, check.path, check.offset, check.note
         at_depth += int(check.source > 0)
-    return failure(level, record, depth, told, at_depth)
+    return failure(level, record, depth, details, at_depth)
 
 
 def too_much(program: Program, reference: Reference, level: Level, depth: int, row: int) -> tuple[int, dict[str, Any]]:
@@ -160,7 +162,7 @@ def before(level: Level, which: int, offset: int) -> int:
     return int(np.searchsorted(level.arrays["offset"][begin:end], offset + level.begins[which]))
 
 
-def said(error: WireError, at: int) -> Error:
+def details_of(error: WireError, at: int) -> Error:
     """Kind, path, offset (``at`` where the error knows none) and reason of an error."""
     return error.kind, error.path, at if error.offset is None else error.offset, error.reason
 
@@ -173,15 +175,15 @@ def _in_front(reference: Reference, level: Level, depth: int) -> Iterator[tuple[
     ranges = level.ranges
     for index, (name, known, place, length, words) in ranges.wrong.items():
         begin = int(level.begins[index])
-        told = known, name, place - begin, words
+        details = known, name, place - begin, words
         if ranges.starts[index] == ranges.ends[index]:
             error = whole(reference, level.buffer.data, begin, place + length, depth)
-            told = told if error is None else said(error, place - begin)
-        yield failure(level, (index, place - begin, length), depth, told)
+            details = details if error is None else details_of(error, place - begin)
+        yield failure(level, (index, place - begin, length), depth, details)
 
 
 def failure(
-    level: Level, record: tuple[int, int, int], depth: int, told: Error, at_depth: int | None = None
+    level: Level, record: tuple[int, int, int], depth: int, details: Error, at_depth: int | None = None
 ) -> tuple[int, dict[str, Any]]:
     """The number of a range, and a row of the errors.
 
@@ -190,7 +192,7 @@ def failure(
         at_depth: how many times the data was decompressed in which it went wrong; by default ``depth``.
     """
     which, offset, length = record
-    kind, path, at, reason = told
+    kind, path, at, reason = details
     wrapper = int(level.roots[which]) if depth else None
     return which, {
         "offset": offset,

@@ -168,9 +168,9 @@ class Filled:
     def enlarge(self, table: NDArray[Any], guess: int, more: int) -> None:
         """Makes as much room as was wanted; that for rows grows to a guess, twice its size, or so many more."""
         at = self.place.at
-        wanted, size = int(table[at + op.WANTED]), int(table[at + op.BYTES_WANTED])
-        if wanted > self.room or (self.place.direct and guess > self.room):
-            self.grow(max(wanted, min(2 * self.room, self.room + more), guess), 0)
+        rows, size = int(table[at + op.WANTED]), int(table[at + op.BYTES_WANTED])
+        if rows > self.room or (self.place.direct and guess > self.room):
+            self.grow(max(rows, min(2 * self.room, self.room + more), guess), 0)
         if size > self.data.size:
             self.more(max(size, 2 * self.data.size + 4096))
         table[at + op.WANTED] = table[at + op.BYTES_WANTED] = 0

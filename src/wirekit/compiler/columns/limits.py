@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirekit.compiler.columns.errors import Found, before, failure, record_of
+from wirekit.compiler.columns.errors import LevelErrors, before, failure, record_of
 
 if TYPE_CHECKING:
     from wirekit.compiler.columns.programs import Columnar
@@ -23,34 +23,34 @@ if TYPE_CHECKING:
 ENDING = pa.array(["short", "wrong", "limit"])  # kinds of errors behind which the reference engine reads no record
 
 
-def passed_on(made: Columnar, levels: list[Level], found: list[Found]) -> None:
-    """Makes limits errors of the records around them, and takes back what else is told of the insides of those."""
+def passed_on(columnar: Columnar, levels: list[Level], errors: list[LevelErrors]) -> None:
+    """Makes limits errors of the records around them, and drops all other errors inside those records."""
     for depth in range(len(levels) - 1, 0, -1):
         level, around = levels[depth], levels[depth - 1]
-        for inside, path, error in _limits(made, level, found[depth]):
+        for inside, path, error in _limits(columnar, level, errors[depth]):
             parent = int(level.parents[inside])
             around.state[parent] = 2
-            told = "limit", path, error["at"], error["reason"]
-            found[depth - 1].add(*failure(around, record_of(around, parent), depth - 1, told, error["at_depth"]))
+            details = "limit", path, error["at"], error["reason"]
+            errors[depth - 1].add(*failure(around, record_of(around, parent), depth - 1, details, error["at_depth"]))
     for depth in range(1, len(levels)):
         level, gone = levels[depth], levels[depth - 1].state[levels[depth].parents] == 2
         if gone.any():
             rows = np.searchsorted(level.arrays["first"], np.arange(level.rows), side="right") - 1
             level.state[gone[rows]] = 2
-            found[depth].forget(gone)
+            errors[depth].forget(gone)
 
 
-def _limits(made: Columnar, level: Level, found: Found) -> Iterator[tuple[int, str, dict[str, Any]]]:
+def _limits(columnar: Columnar, level: Level, errors: LevelErrors) -> Iterator[tuple[int, str, dict[str, Any]]]:
     """Of each range that a limit ends: its number, the path from the record around it, and the error."""
-    assert made.inner is not None
-    assert made.program.packing is not None
-    content = f"{made.program.columns[made.program.packing.column].path}.content"
-    for which, error in found.front.items():
+    assert columnar.inner is not None
+    assert columnar.program.packing is not None
+    content = f"{columnar.program.columns[columnar.program.packing.column].path}.content"
+    for which, error in errors.front.items():
         if error["kind"] == "limit":
             yield which, f"{content}.{error['path']}", error
-    if made.inner.path:
-        content += f".{made.inner.path}"
-    rows, ranges = found.table()
+    if columnar.inner.path:
+        content += f".{columnar.inner.path}"
+    rows, ranges = errors.table()
     numbers = np.flatnonzero(pc.is_in(rows["kind"], ENDING))
     order = numbers[np.lexsort((rows["offset"].to_numpy()[numbers], ranges[numbers]))]
     first = order[np.unique(ranges[order], return_index=True)[1]]

@@ -40,8 +40,8 @@ class Pool:
             if self._block is None or length > self._room:
                 self._block, self._at, self._room = pa.allocate_buffer(SHARED), 0, SHARED
             block, begin = self._block, self._at
-            taken = -(-length // 64) * 64
-            self._at, self._room = self._at + taken, self._room - taken
+            padded = -(-length // 64) * 64
+            self._at, self._room = self._at + padded, self._room - padded
         return np.frombuffer(block, dtype, size, begin), block.address + begin
 
 

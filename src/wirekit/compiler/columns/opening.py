@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirekit.compiler.columns.arrow import batch_of
-from wirekit.compiler.columns.errors import ERRORS, Found, before, failure, record_of, refused, too_much, unopened
+from wirekit.compiler.columns.errors import ERRORS, LevelErrors, before, failure, record_of, refused, too_much, unopened
 from wirekit.compiler.columns.reference import of_held
 from wirekit.compiler.columns.run import Level, NoRoom, run
 from wirekit.errors import Limit, WireError, Wrong
@@ -36,7 +36,7 @@ class Opening:
     """Opens what the rows of a level hold.
 
     Args:
-        made: what the level was scanned with.
+        columnar: what the level was scanned with.
         level: the level.
         batch: its rows.
         reference: for the words of what is wrong, and how many bytes may come out of what is compressed.
@@ -45,20 +45,20 @@ class Opening:
 
     def __init__(
         self,
-        made: Columnar,
+        columnar: Columnar,
         level: Level,
         batch: pa.RecordBatch,
         reference: Reference,
         fields: tuple[str, ...] | None,
     ) -> None:
-        self.made, self.level, self.batch, self.reference, self.fields = made, level, batch, reference, fields
+        self.columnar, self.level, self.batch, self.reference, self.fields = columnar, level, batch, reference, fields
         self.limits = reference.limits
-        contents = made.program.contents
+        contents = columnar.program.contents
         assert contents is not None
         self.contents = contents
-        self.column = made.program.columns[contents.column]
+        self.column = columnar.program.columns[contents.column]
         self.path = self.column.path
-        self.found = Found()
+        self.errors = LevelErrors()
         rows = level.rows
         self.verdict = np.full(rows, -1, np.int8)
         self.gone = np.zeros(rows, bool)
@@ -66,29 +66,29 @@ class Opening:
         self.plain: dict[int, bytes] = {}
         self.lists: dict[int, Any] = {}
 
-    def opened(self) -> pa.RecordBatch:
+    def unpack(self) -> pa.RecordBatch:
         """The rows, with what they hold in their place."""
         holding = np.flatnonzero(self.level.arrays["codec"] | self.level.arrays["listed"])
         for row in holding.tolist():
             self._row(row)
         outer, inner = self._messages()
         rows = self.level.rows
-        told = pa.array(self.verdict == 1, mask=self.verdict < 0) if holding.size else pa.nulls(rows, pa.bool_())
+        verdicts = pa.array(self.verdict == 1, mask=self.verdict < 0) if holding.size else pa.nulls(rows, pa.bool_())
         content, batch = self._content(), self.batch
         if self.gaps.any() and "@gap" in batch.schema.names:
             gap = batch.schema.get_field_index("@gap")
             batch = batch.set_column(gap, batch.schema.field(gap), pa.array(self.gaps + self.level.arrays["gap"]))
         at = batch.schema.get_field_index(self.path)
         batch = batch.set_column(at, batch.schema.field(at).with_type(content.type), content)
-        batch = batch.add_column(at + 1, f"{self.path}.ok", told)
-        kept = None
+        batch = batch.add_column(at + 1, f"{self.path}.ok", verdicts)
+        mask = None
         if self.gone.any():
-            kept = ~self.gone[outer]
-            outer = outer[kept]
-        if (self.lists or kept is not None) and not np.array_equal(outer, np.arange(self.level.rows)):
+            mask = ~self.gone[outer]
+            outer = outer[mask]
+        if (self.lists or mask is not None) and not np.array_equal(outer, np.arange(self.level.rows)):
             batch = batch.take(pa.array(outer))
         for place, (field, array) in enumerate(inner):
-            values = array if kept is None else array.filter(pa.array(kept))
+            values = array if mask is None else array.filter(pa.array(mask))
             if field.name == "@index":
                 batch = batch.append_column(field, values)
             else:
@@ -101,11 +101,11 @@ class Opening:
         data: Any = arrays[f"d{slot}"].data[begin:end]
         codec = int(arrays["codec"][row])
         if codec:
-            opened = self._decompressed(row, self.contents.codecs[codec - 1], data)
-            if opened is None:
+            content = self._decompressed(row, self.contents.codecs[codec - 1], data)
+            if content is None:
                 return
-            self.verdict[row], data = 1, opened
-            self.plain[row] = opened
+            self.verdict[row], data = 1, content
+            self.plain[row] = content
         listed = int(arrays["listed"][row])
         if listed == 1:
             self.lists[row] = data
@@ -122,13 +122,13 @@ class Opening:
             self._failed(row, error)
 
     def _decompressed(self, row: int, name: str, data: Any) -> bytes | None:
-        told = int(self.level.arrays["size"][row])
+        size = int(self.level.arrays["size"][row])
         try:
             if self.limits.depth < 1:
                 raise Limit("depth", self.limits.depth, 1)
-            if told < 0 and name in NEED_SIZE:
+            if size < 0 and name in NEED_SIZE:
                 raise Wrong("a size after decompression", "none")
-            return self.reference.allowance.decompress(name, data, told if told >= 0 else None)
+            return self.reference.allowance.decompress(name, data, size if size >= 0 else None)
         except WireError as error:
             self._failed(row, error)
         return None
@@ -137,8 +137,8 @@ class Opening:
         """A row that cannot be opened; the record is not good if that is for a limit."""
         self.gone[row] = isinstance(error, Limit)
         self.verdict[row] = 0
-        known = error.kind if isinstance(error, Limit) else "decompression", error.reason
-        self.found.add(*unopened(self.reference, self.level, 0, row, self.path, known))
+        fallback = error.kind if isinstance(error, Limit) else "decompression", error.reason
+        self.errors.add(*unopened(self.reference, self.level, 0, row, self.path, fallback))
 
     def _content(self) -> pa.Array:
         """The bytes: as they stand, decompressed, or null where there are records instead."""
@@ -154,7 +154,7 @@ class Opening:
 
     def _messages(self) -> tuple[NDArray[Any], list[tuple[pa.Field, pa.Array]]]:
         """(the row around each row of the result, columns of what is inside)."""
-        inner, plan = self.made.contents, self.made.held
+        inner, plan = self.columnar.contents, self.columnar.held
         if inner is None or plan is None:
             return np.arange(self.level.rows), []
         below, parents = self._below(inner, plan)
@@ -178,7 +178,7 @@ class Opening:
         places[before[parents[ranges]] + index] = np.arange(below.rows)
         missing = places < 0
         take = pa.array(places, mask=missing)
-        found = [
+        columns = [
             (
                 batch.schema.field(name).with_name(f"{self.path}.{name}").with_nullable(True),
                 batch.column(name).take(take),
@@ -188,7 +188,7 @@ class Opening:
         ]
         number = np.zeros(len(outer), np.int32)
         number[~missing] = index
-        return outer, [*found, (pa.field("@index", pa.int32()), pa.array(number, mask=missing))]
+        return outer, [*columns, (pa.field("@index", pa.int32()), pa.array(number, mask=missing))]
 
     def _below(self, inner: Columnar, plan: Records) -> tuple[Level, NDArray[Any]]:
         """The level of the records inside, and the row that holds each range; of rows that there is memory for."""
@@ -203,7 +203,7 @@ class Opening:
                 for row in parents[error.range :].tolist():
                     del self.lists[row]
                     self.gone[row], self.verdict[row] = True, 0
-                    self.found.add(*too_much(self.made.program, self.reference, self.level, 0, row))
+                    self.errors.add(*too_much(self.columnar.program, self.reference, self.level, 0, row))
             else:
                 return below, parents
 
@@ -212,8 +212,8 @@ class Opening:
 
         The record around the first of them is not good either if it holds them as they stand, or for a limit.
         """
-        found = refused(inner.program, of_held(plan, self.reference.allowance), below, 1)
-        rows, which = found.table()
+        inner_errors = refused(inner.program, of_held(plan, self.reference.allowance), below, 1)
+        rows, which = inner_errors.table()
         first = np.unique(which, return_index=True)[1]
         packed = self.level.arrays["codec"][parents[which]] != 0
         ending = first[~packed[first] | np.asarray(pc.equal(rows["kind"], "limit"))[first]]
@@ -222,16 +222,16 @@ class Opening:
             if packed[number]:
                 path = f"{self.path}.content[{before(below, int(which[number]), error['offset'])}]"
                 path = f"{path}.{error['path']}" if error["path"] else path
-                told = "limit", path, error["at"], error["reason"]
-                self.found.add(*failure(self.level, record_of(self.level, parent), 0, told, 1))
+                details = "limit", path, error["at"], error["reason"]
+                self.errors.add(*failure(self.level, record_of(self.level, parent), 0, details, 1))
             else:
-                known = error["kind"], error["reason"]
-                self.found.add(*unopened(self.reference, self.level, 0, parent, self.path, known))
+                fallback = error["kind"], error["reason"]
+                self.errors.add(*unopened(self.reference, self.level, 0, parent, self.path, fallback))
             self.gone[parent] = True
-        found.forget(self.gone[parents])
-        rows, which = found.table()
+        inner_errors.forget(self.gone[parents])
+        rows, which = inner_errors.table()
         paths = pc.binary_join_element_wise(self.path, rows["path"], ".")
-        self.found.parts.append(
+        self.errors.parts.append(
             (rows.set_column(rows.schema.get_field_index("path"), ERRORS.field("path"), paths), which)
         )
 

@@ -102,9 +102,9 @@ class Ranges:
     @staticmethod
     def of(places: Sequence[Start]) -> Ranges:
         """Places that were found one by one."""
-        found = np.array([(each.start, each.end, each.count) for each in places], np.int64).reshape(-1, 3)
+        table = np.array([(each.start, each.end, each.count) for each in places], np.int64).reshape(-1, 3)
         wrong = {number: each.wrong for number, each in enumerate(places) if each.wrong is not None}
-        starts, ends, counts = found.T.copy()
+        starts, ends, counts = table.T.copy()
         return Ranges(starts, ends, counts, wrong)
 
     @staticmethod

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from wirekit.compiler import ir
 from wirekit.compiler.columns.filled import Ready
-from wirekit.compiler.columns.front import Front, front, selected_by_header
+from wirekit.compiler.columns.header_variants import Header, read_header, selected_by_header
 from wirekit.compiler.columns.plan import Records, Start, records
 from wirekit.compiler.columns.times import dated_schema
 from wirekit.compiler.generated import by_key
@@ -174,13 +174,13 @@ def _program(key: str, name: str, planned: Callable[[], Records], whole: ir.Node
     return found
 
 
-def led_program(key: str, data: NDArray[Any], limits: Limits) -> tuple[Columnar | None, Start, Front]:
+def led_program(key: str, data: NDArray[Any], limits: Limits) -> tuple[Columnar | None, Start, Header]:
     """The program for records of which something in front tells what they are."""
     from wirekit.engine import Params
     from wirekit.registry import registry
 
     schema = registry[key]
-    read = front(schema.layout, schema.node, schema.protocol, data.data[:FRONT], limits, Params())
+    read = read_header(schema.layout, schema.node, schema.protocol, data.data[:FRONT], limits, Params())
     if read.several is None:
         error = read.error
         assert error is not None

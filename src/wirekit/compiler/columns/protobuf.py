@@ -60,36 +60,36 @@ class Tray:
     """The arrays of one message type for one scan: tables, what the record at hand holds, the columns.
 
     Args:
-        made: the tables.
+        tables: the tables of the message type.
         rows: records that there is room for.
-        fields: prefixes of the paths that are wanted, or None for all.
+        fields: prefixes of the paths to return, or None for all.
     """
 
-    def __init__(self, made: Tables, rows: int, fields: tuple[str, ...] | None) -> None:
-        self.made = made
+    def __init__(self, tables: Tables, rows: int, fields: tuple[str, ...] | None) -> None:
+        self.tables = tables
         self.fields = fields
-        slots = len(made.places)
-        if fields not in made.templates:
-            if len(made.templates) >= TEMPLATES:
-                made.templates.clear()
-            made.templates[fields] = self._template()
-        memory, self.wanted = made.templates[fields]
+        count = len(tables.places)
+        if fields not in tables.templates:
+            if len(tables.templates) >= TEMPLATES:
+                tables.templates.clear()
+            tables.templates[fields] = self._template()
+        memory, self.slots = tables.templates[fields]
         self.memory = memory.copy()
         self.items: NDArray[Any] = np.empty((1024, 5), np.int64)
-        columns = min(COLUMNS, slots)
+        columns = min(COLUMNS, count)
         self.dense = pool.table(2 * columns, rows, _WORD)
         self.present: NDArray[Any] = np.zeros((columns, self.dense.shape[1]), np.uint8)
 
     def _template(self) -> tuple[NDArray[Any], list[int]]:
-        """The tables as they are before a scan, and the slots of the columns that are wanted."""
-        places, where = self.made.places, [-1] * len(self.made.places)
-        wanted = [slot for slot, place in enumerate(places) if chosen(place.path, self.fields)]
+        """The tables as they are before a scan, and the slots of the columns to return."""
+        places, where = self.tables.places, [-1] * len(self.tables.places)
+        slots = [slot for slot, place in enumerate(places) if chosen(place.path, self.fields)]
         if self.fields is not None:
-            needed = set(wanted)
+            needed = set(slots)
             for slot, place in enumerate(places):
                 if needed.isdisjoint(range(slot, place.end)):
                     where[slot] = -2
-        return memory(self.made, where), [slot for slot in wanted if is_leaf(places[slot], slot)]
+        return memory(self.tables, where), [slot for slot in slots if is_leaf(places[slot], slot)]
 
     def described(self) -> list[int]:
         """The entries of the message in the table of a scan (see ``runtime.opcodes``)."""
@@ -100,22 +100,22 @@ class Tray:
     @property
     def where(self) -> NDArray[Any]:
         """Which of the columns a slot has; negative for none."""
-        return self.memory.view(np.int64)[VALUES + 3 : slot_at(len(self.made.places)) : SLOT_WIDTH]
+        return self.memory.view(np.int64)[VALUES + 3 : slot_at(len(self.tables.places)) : SLOT_WIDTH]
 
-    def taken(self, rows: int) -> int:
+    def used(self, rows: int) -> int:
         """Bytes of the arrays that are filled when there are so many records."""
-        kept, columns = int(self.memory[1]), int(self.memory[5])
-        return self.items.itemsize * 5 * kept + (2 * self.dense.itemsize + 1) * columns * rows
+        kept_items, columns = int(self.memory[1]), int(self.memory[5])
+        return self.items.itemsize * 5 * kept_items + (2 * self.dense.itemsize + 1) * columns * rows
 
     def grow(self, rows: int) -> None:
         """Makes room for rows, and for what a scan came to the end of."""
-        kept, used, columns = (int(self.memory[at]) for at in (1, 2, 5))
+        kept_items, used, columns = (int(self.memory[at]) for at in (1, 2, 5))
         if 2 * used > self.items.shape[0]:
             items, self.items = self.items, np.empty((4 * self.items.shape[0], 5), np.int64)
-            self.items[:kept] = items[:kept]
+            self.items[:kept_items] = items[:kept_items]
         count = self.present.shape[0]
         if columns + 2 > self.dense.shape[0]:
-            count = min(2 * count, len(self.made.places))
+            count = min(2 * count, len(self.tables.places))
         if count > self.present.shape[0] or rows > self.present.shape[1]:
             dense, self.dense = self.dense, pool.table(2 * count, rows, _WORD)
             self.dense[: dense.shape[0], : dense.shape[1]] = dense
@@ -131,8 +131,8 @@ def arrays(tray: Tray, buffer: NDArray[Any], rows: int, good: bool) -> Iterator[
     """
     where: list[int] = tray.where.tolist()
     dense, present, items = tray.dense, tray.present, _Items(tray, rows, good)
-    for slot in tray.wanted:
-        place = tray.made.places[slot]
+    for slot in tray.slots:
+        place = tray.tables.places[slot]
         around = place.owner if place.owner >= 0 else place.message
         if tray.fields is None and around and where[around] < 0:  # the message around is in no row
             continue
@@ -220,10 +220,10 @@ class _Items:
 
     def __init__(self, tray: Tray, rows: int, good: bool) -> None:
         self.tray, self.rows, self.good = tray, rows, good
-        found = tray.items[: int(tray.memory[1])]
-        order = np.argsort(found[:, 0], kind="stable")
-        self.found = found[order]
-        self.slots = self.found[:, 0]
+        items = tray.items[: int(tray.memory[1])]
+        order = np.argsort(items[:, 0], kind="stable")
+        self.items = items[order]
+        self.slots = self.items[:, 0]
 
     def offsets(self, slot: int) -> NDArray[Any]:
         """Where the list of each row begins among the elements of all rows."""
@@ -244,9 +244,9 @@ class _Items:
         values, lengths = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
         there = np.zeros(count, np.uint8)
         first, last = np.searchsorted(self.slots, (slot_at(slot), slot_at(slot + 1)))
-        found = self.found[first:last]
-        at = offsets[found[:, 1]] + found[:, 2]
-        values[at], lengths[at], there[at] = found[:, 3].view(np.uint64), found[:, 4].view(np.uint64), 1
+        items = self.items[first:last]
+        at = offsets[items[:, 1]] + items[:, 2]
+        values[at], lengths[at], there[at] = items[:, 3].view(np.uint64), items[:, 4].view(np.uint64), 1
         if each.message is not None:  # a message without fields
             inner = pa.array(np.ones(count, bool))
         else:
@@ -260,7 +260,7 @@ class _Items:
         return _field_of(place).with_type(listed.type), listed
 
     def _valid(self, owner: int) -> pa.Buffer | None:
-        message = self.tray.made.places[owner].message
+        message = self.tray.tables.places[owner].message
         row = int(self.tray.where[message])
         there = self.tray.present[row >> 1, : self.rows] if row >= 0 else np.zeros(self.rows, np.uint8)
         return None if there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from wirekit.compiler.columns.arrow import batch_of
-from wirekit.compiler.columns.front import selected_by_header
-from wirekit.compiler.columns.known import checked, selected
+from wirekit.compiler.columns.column_names import checked, selected
+from wirekit.compiler.columns.header_variants import selected_by_header
 from wirekit.compiler.columns.plan import Ranges
 from wirekit.compiler.columns.programs import Columnar, described, program
 from wirekit.compiler.columns.run import Level, as_array, run
@@ -77,26 +77,26 @@ def scan_ranges(
     schema = registry[key]
     if selected_by_header(schema.layout):
         raise Misuse(f"{key}: fields before its records select their layout, and a range has no such fields")
-    made = program(key, context)
-    if made.plan.lead:
+    columnar = program(key, context)
+    if columnar.plan.lead:
         raise Misuse(f"{key}: each range must be one record, but the layout has fields before its list of records")
-    wanted = checked(key, made, fields)
+    paths = checked(key, columnar, fields)
     level = _level(buffer, starts, ends, 1)
     measured = frozenset(
-        each.slot for each in made.program.columns if each.is_bytes and each.coding is None and each.path in lengths
+        each.slot for each in columnar.program.columns if each.is_bytes and each.coding is None and each.path in lengths
     )
-    run(made, made.plan, level, limits or schema.limits, wanted, verdicts=True, measured=measured)
+    run(columnar, columnar.plan, level, limits or schema.limits, paths, verdicts=True, measured=measured)
     starts, ends = level.ranges.starts, level.ranges.ends
     first = level.arrays["first"]
     decoded = np.diff(first, append=level.rows) == 1
     whole = decoded if prefix else decoded & (level.arrays["stopped"] == ends)
     states = np.where(whole, CLEAN, REFUSED).astype(np.int8)
     rows = first[whole]
-    states[np.flatnonzero(whole)[_doubtful(made, level)[rows]]] = DOUBTFUL
-    batch = selected(batch_of(made, level, depth=0), wanted)
+    states[np.flatnonzero(whole)[_doubtful(columnar, level)[rows]]] = DOUBTFUL
+    batch = selected(batch_of(columnar, level, depth=0), paths)
     if rows.size < level.rows:
         batch = batch.take(pa.array(rows))
-    return batch.replace_schema_metadata(described(key, made)), states
+    return batch.replace_schema_metadata(described(key, columnar)), states
 
 
 def scan_lists(
@@ -130,18 +130,18 @@ def scan_lists(
     ([5, 5, 5], [0, 1, 3], [0, 0])
     """
     schema = registry[key]
-    made = program(key)
-    if selected_by_header(schema.layout) or made.plan.lead or not made.plan.path:
+    columnar = program(key)
+    if selected_by_header(schema.layout) or columnar.plan.lead or not columnar.plan.path:
         raise Misuse(f"{key} is not a list of records without fields before it")
-    wanted = checked(key, made, fields)
+    paths = checked(key, columnar, fields)
     level = _level(buffer, starts, ends, -1)
-    run(made, made.plan, level, limits or schema.limits, wanted, verdicts=True)
+    run(columnar, columnar.plan, level, limits or schema.limits, paths, verdicts=True)
     firsts = np.append(level.arrays["first"], level.rows)
     states = np.where(level.arrays["stopped"] == level.ranges.ends, CLEAN, REFUSED).astype(np.int8)
     states[np.diff(level.arrays["failed"], append=level.errors) != 0] = REFUSED
-    bad = level.ranges_of_rows()[np.flatnonzero(_doubtful(made, level))]
+    bad = level.ranges_of_rows()[np.flatnonzero(_doubtful(columnar, level))]
     states[bad] = np.maximum(states[bad], DOUBTFUL)
-    batch = selected(batch_of(made, level, depth=0), wanted)
+    batch = selected(batch_of(columnar, level, depth=0), paths)
     return batch, firsts, states
 
 
@@ -157,10 +157,10 @@ def _level(buffer: Any, starts: NDArray[Any], ends: NDArray[Any], count: int) ->
     return Level(data, ranges, np.zeros(starts.size, np.int64), np.zeros(starts.size, np.int64))
 
 
-def _doubtful(made: Columnar, level: Level) -> NDArray[Any]:
+def _doubtful(columnar: Columnar, level: Level) -> NDArray[Any]:
     """Of each row, whether a verdict on something in it is bad."""
     doubtful = np.zeros(level.rows, bool)
-    for column in made.verdicts:
+    for column in columnar.verdicts:
         if f"c{column.slot}" not in level.arrays:
             continue
         count = level.elements(column.within)

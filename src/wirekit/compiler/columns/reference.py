@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from wirekit.compiler.columns.front import Front
+from wirekit.compiler.columns.header_variants import Header
 from wirekit.compiler.columns.plan import Records
 from wirekit.compiler.lower import lower
 from wirekit.engine import Params
@@ -90,10 +90,10 @@ def of_records(plan: Records, allowance: Allowance, context: Mapping[str, Any] |
     return Reference(plan.key, node, scope, plan.stop, allowance)
 
 
-def of_front(ahead: Front, plan: Records, allowance: Allowance) -> Reference:
-    """For the records that something in front has told."""
-    assert ahead.scope is not None
-    return Reference(plan.key, ahead.node, ahead.scope, plan.stop, allowance)
+def of_header(header: Header, plan: Records, allowance: Allowance) -> Reference:
+    """For the records whose layout a header selects."""
+    assert header.scope is not None
+    return Reference(plan.key, header.node, header.scope, plan.stop, allowance)
 
 
 def of_held(plan: Records, allowance: Allowance) -> Reference:
@@ -104,15 +104,15 @@ def of_held(plan: Records, allowance: Allowance) -> Reference:
 
 def _lists(root: Any) -> Iterator[Any]:
     seen: set[int] = set()
-    found = [root]
-    while found:
-        node = found.pop()
+    nodes = [root]
+    while nodes:
+        node = nodes.pop()
         if id(node) in seen:
             continue
         seen.add(id(node))
         if isinstance(node, LISTS):
             yield node
-        found += [inner for _, inner in node.parts()]
+        nodes += [inner for _, inner in node.parts()]
 
 
 def whole(reference: Reference, data: Any, begin: int, end: int, depth: int) -> WireError | None:

@@ -51,8 +51,8 @@ def rows(batch: Any, fields: Sequence[str] | None = None) -> Iterator[Any]:
         fields = [name for name in names if not name.startswith("@")]
     for name in fields:
         if names.count(name) != 1:
-            found = f"{names.count(name)} columns" if name in names else "no column"
-            raise Misuse(f"the batch has {found} {name!r}; it has {', '.join(names) or 'none'}")
+            count = f"{names.count(name)} columns" if name in names else "no column"
+            raise Misuse(f"the batch has {count} {name!r}; it has {', '.join(names) or 'none'}")
     return chain.from_iterable(_chunks(batch.select(list(fields)), row_type(tuple(fields))))
 
 

@@ -142,7 +142,7 @@ class NoRoom(Exception):
 
 
 def run(
-    made: Columnar,
+    columnar: Columnar,
     plan: Records,
     level: Level,
     limits: Limits,
@@ -163,11 +163,11 @@ def run(
     Raises:
         NoRoom: they need more.
     """
-    ranges, program = level.ranges, made.program
+    ranges, program = level.ranges, columnar.program
     total = int((ranges.ends - ranges.starts).sum())
     wide = total > LARGE
-    ready = made.ready(fields, verdicts, wide)
-    rows = min(total // made.least + 1, total // ROW_GUESS + 1024)
+    ready = columnar.ready(fields, verdicts, wide)
+    rows = min(total // columnar.least + 1, total // ROW_GUESS + 1024)
     if ranges.counts.size and ranges.counts.min() >= 0:
         rows = min(rows, int(ranges.counts.sum()))
     many = len(ready.places) > EAGER
@@ -214,7 +214,7 @@ def run(
         for at, entry in filled.items():
             count = level.rows if entry.place.outer is None else int(registers[entry.place.index])
             used += entry.used(count, int(table[at + op.NEXT]))
-        used = COPIES * (used + sum(tray.taken(level.rows) for tray in level.trays))
+        used = COPIES * (used + sum(tray.used(level.rows) for tray in level.trays))
         left = HIGHEST if allowance is None else allowance.room - used
         if left < 0 and (full or level.roots.size):  # of the buffer itself, what is there already may stay
             raise NoRoom(state, level)

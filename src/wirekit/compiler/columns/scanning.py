@@ -39,15 +39,15 @@ import pyarrow as pa
 
 from wirekit.compiler import cache
 from wirekit.compiler.columns.arrow import assembled, batch_of
+from wirekit.compiler.columns.column_names import checked, selected
+from wirekit.compiler.columns.compressed_records import opened_levels
 from wirekit.compiler.columns.errors import ERRORS, errors_of, failure, refused
-from wirekit.compiler.columns.front import selected_by_header
-from wirekit.compiler.columns.known import checked, selected
+from wirekit.compiler.columns.header_variants import selected_by_header
 from wirekit.compiler.columns.names import named
 from wirekit.compiler.columns.opening import BOTH, Opening
-from wirekit.compiler.columns.packed import opened_levels
 from wirekit.compiler.columns.plan import Ranges, Start, start
 from wirekit.compiler.columns.programs import Columnar, described, led_program, program, source
-from wirekit.compiler.columns.reference import of_front, of_records
+from wirekit.compiler.columns.reference import of_header, of_records
 from wirekit.compiler.columns.run import Level, NoRoom, as_array, byte_strings, run
 from wirekit.compiler.columns.times import TIMES, dated
 from wirekit.errors import Misuse
@@ -155,54 +155,54 @@ def scan(
     data = as_array(buffer)
     allowance = Allowance(bounds, data.size)
     allowance.room -= LIBRARIES
-    ahead = None
+    header = None
     if led:
-        known, found, ahead = led_program(key, data, bounds)
-        if known is None:
-            return _unreadable(key, found)
-        made, reference = known, of_front(ahead, known.plan, allowance)
+        variant, place, header = led_program(key, data, bounds)
+        if variant is None:
+            return _unreadable(key, place)
+        columnar, reference = variant, of_header(header, variant.plan, allowance)
     else:
-        made = program(key, context)
-        reference = of_records(made.plan, allowance, context)
-        found = start(made.plan, data.data, 0, data.size, bounds.frame)
-    wanted = checked(key, made, fields)
-    whole = _level(data, found)
+        columnar = program(key, context)
+        reference = of_records(columnar.plan, allowance, context)
+        place = start(columnar.plan, data.data, 0, data.size, bounds.frame)
+    paths = checked(key, columnar, fields)
+    whole = _level(data, place)
     beyond = None
     try:
-        run(made, made.plan, whole, bounds, wanted, allowance)
+        run(columnar, columnar.plan, whole, bounds, paths, allowance)
     except NoRoom as error:
-        beyond, whole = error.position, _level(data, replace(found, end=error.position, count=-1))
-        run(made, made.plan, whole, bounds, wanted)
-    wrong = [refused(made.program, reference, whole, 0)]
+        beyond, whole = error.position, _level(data, replace(place, end=error.position, count=-1))
+        run(columnar, columnar.plan, whole, bounds, paths)
+    wrong = [refused(columnar.program, reference, whole, 0)]
     if beyond is not None:
         reason = allowance.exceeded().reason
         wrong[0].add(*failure(whole, (0, beyond, data.size - beyond), 0, ("limit", "", beyond, reason)))
         allowance.room = 0
-    levels = opened_levels(made, whole, reference, wanted, wrong)
-    batch = assembled(made, levels, wrappers)
-    if made.program.contents is not None:
-        opening = Opening(made, whole, batch, reference, wanted)
-        batch = opening.opened()
-        wrong.append(opening.found)
+    levels = opened_levels(columnar, whole, reference, paths, wrong)
+    batch = assembled(columnar, levels, wrappers)
+    if columnar.program.contents is not None:
+        opening = Opening(columnar, whole, batch, reference, paths)
+        batch = opening.unpack()
+        wrong.append(opening.errors)
     consumed = int(whole.arrays["stopped"][0])
     errors = errors_of(wrong)
-    batch = selected(batch, wanted)
-    told = {"wirekit.consumed": str(consumed), "wirekit.errors": str(errors.num_rows), **described(key, made)}
-    if ahead is not None:
-        told["wirekit.front"] = ahead.told
-    return _described(batch, made, told, times), errors
+    batch = selected(batch, paths)
+    metadata = {"wirekit.consumed": str(consumed), "wirekit.errors": str(errors.num_rows), **described(key, columnar)}
+    if header is not None:
+        metadata["wirekit.front"] = header.fields
+    return _described(batch, columnar, metadata, times), errors
 
 
-def _described(batch: pa.RecordBatch, made: Columnar, told: dict[str, str], times: str) -> pa.RecordBatch:
+def _described(batch: pa.RecordBatch, columnar: Columnar, metadata: dict[str, str], times: str) -> pa.RecordBatch:
     """A batch with its metadata, and with times as timestamps if they are wanted so."""
     if times == "int":
-        return batch.replace_schema_metadata(told)
-    if not batch.schema.equals(made.schema):
-        return dated(batch.replace_schema_metadata(told))
+        return batch.replace_schema_metadata(metadata)
+    if not batch.schema.equals(columnar.schema):
+        return dated(batch.replace_schema_metadata(metadata))
     columns = batch.columns
-    for index in made.times:
-        columns[index] = columns[index].view(made.dated.types[index])
-    return pa.RecordBatch.from_arrays(columns, schema=made.dated.with_metadata(told))
+    for index in columnar.times:
+        columns[index] = columns[index].view(columnar.dated.types[index])
+    return pa.RecordBatch.from_arrays(columns, schema=columnar.dated.with_metadata(metadata))
 
 
 def opened(
@@ -228,23 +228,23 @@ def opened(
     """
     from wirekit.registry import registry
 
-    made = program(key, context)
-    if made.plan.path or made.program.packing is not None or made.program.contents is not None:
+    columnar = program(key, context)
+    if columnar.plan.path or columnar.program.packing is not None or columnar.program.contents is not None:
         raise Misuse(f"{key} is a list of records; a byte string of a column must be one record")
     data, begins, ends, there = byte_strings(column)
     rows = np.arange(begins.size)
     level = Level(data, Ranges(begins, ends, there.astype(np.int64), {}), begins, rows)
     level.roots = rows
     bounds = limits or registry[key].limits
-    run(made, made.plan, level, bounds)
-    reference = of_records(made.plan, Allowance(bounds, level.buffer.size), context)
-    errors = errors_of([refused(made.program, reference, level, 1)])
-    taken = np.full(rows.size, -1, np.int64)
-    taken[level.ranges_of_rows()] = np.arange(level.rows)
-    found = batch_of(made, level)
-    fields = [field.with_nullable(True) for field in found.schema if field.name not in BOTH]
-    place = pa.array(taken, mask=taken < 0)
-    arrays = [found[field.name].take(place) for field in fields]
+    run(columnar, columnar.plan, level, bounds)
+    reference = of_records(columnar.plan, Allowance(bounds, level.buffer.size), context)
+    errors = errors_of([refused(columnar.program, reference, level, 1)])
+    positions = np.full(rows.size, -1, np.int64)
+    positions[level.ranges_of_rows()] = np.arange(level.rows)
+    batch = batch_of(columnar, level)
+    fields = [field.with_nullable(True) for field in batch.schema if field.name not in BOTH]
+    place = pa.array(positions, mask=positions < 0)
+    arrays = [batch[field.name].take(place) for field in fields]
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields)), errors
 
 
@@ -268,28 +268,30 @@ def warm(key: str, *, fields: Sequence[str] | None = None, context: Mapping[str,
     """
     from wirekit.registry import registry
 
-    made = program(key, context)
-    wanted = checked(key, made, fields)
-    ready = made.ready(wanted, verdicts=False, wide=False)
+    columnar = program(key, context)
+    paths = checked(key, columnar, fields)
+    ready = columnar.ready(paths, verdicts=False, wide=False)
     if ready.kernel is None:
         return False
     ready.choose(cache.kernel(ready.kernel))
-    run(made, made.plan, _level(as_array(b""), Start(0, 0, -1)), registry[key].limits, wanted)
-    for each in made.choices.values():
+    run(columnar, columnar.plan, _level(as_array(b""), Start(0, 0, -1)), registry[key].limits, paths)
+    for each in columnar.choices.values():
         each.choose(None)
     return True
 
 
-def _level(data: NDArray[Any], found: Start) -> Level:
+def _level(data: NDArray[Any], place: Start) -> Level:
     """The level of the buffer itself."""
-    return Level(data, Ranges.of([found]), np.zeros(1, np.int64), np.zeros(1, np.int64))
+    return Level(data, Ranges.of([place]), np.zeros(1, np.int64), np.zeros(1, np.int64))
 
 
-def _unreadable(key: str, found: Start) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+def _unreadable(key: str, place: Start) -> tuple[pa.RecordBatch, pa.RecordBatch]:
     """Nothing but an error: what the records are is not known."""
-    assert found.wrong is not None
-    path, kind, at, length, reason = found.wrong
-    nowhere = _level(np.zeros(0, np.uint8), found)
+    assert place.wrong is not None
+    path, kind, at, length, reason = place.wrong
+    nowhere = _level(np.zeros(0, np.uint8), place)
     _, row = failure(nowhere, (0, at, length), 0, (kind, path, at, reason))
-    told = {"wirekit.key": key, "wirekit.consumed": "0", "wirekit.errors": "1"}
-    return pa.RecordBatch.from_pylist([], schema=pa.schema([], told)), pa.RecordBatch.from_pylist([row], schema=ERRORS)
+    metadata = {"wirekit.key": key, "wirekit.consumed": "0", "wirekit.errors": "1"}
+    return pa.RecordBatch.from_pylist([], schema=pa.schema([], metadata)), pa.RecordBatch.from_pylist(
+        [row], schema=ERRORS
+    )

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from wirekit.compiler.building import assembled, record_batch
-from wirekit.compiler.building.inputs import taken
+from wirekit.compiler.building.from_arrow import input_of
 from wirekit.compiler.columns import program
 from wirekit.compression import compress
 from wirekit.errors import Misuse
@@ -92,7 +92,7 @@ class _Rows:
         if name not in self.batch.schema.names:
             return np.full(self.batch.num_rows, missing, np.int64)
         column = next(each for each in program(self.key).program.columns if each.path == name)
-        found = taken(self.key, column, self.batch.column(name))
+        found = input_of(self.key, column, self.batch.column(name))
         values = found.values.astype(np.int64)
         return np.where(found.valid != 0, values, missing) if found.valid.size else values
 

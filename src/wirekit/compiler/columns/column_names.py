@@ -15,7 +15,7 @@ from wirekit.program.messages import Place, Tables, chosen, is_leaf
 SCANNED = frozenset({"@offset", "@length", "@gap", "@depth", "@wrapper", "@index", "@parent", "@left"})
 
 
-def checked(key: str, made: Columnar, fields: Sequence[str] | None) -> tuple[str, ...] | None:
+def checked(key: str, columnar: Columnar, fields: Sequence[str] | None) -> tuple[str, ...] | None:
     """The fields that a caller asks for, None for all.
 
     Raises:
@@ -25,10 +25,10 @@ def checked(key: str, made: Columnar, fields: Sequence[str] | None) -> tuple[str
         return None
     if isinstance(fields, str):
         raise Misuse(f"fields must be a list of paths, not {fields!r}")
-    known = names(made)
+    known = names(columnar)
     for name in fields:
         if name not in SCANNED and name not in known and not any(path.startswith(f"{name}.") for path in known):
-            raise unknown(key, name, made)
+            raise unknown(key, name, columnar)
     return tuple(fields)
 
 
@@ -37,41 +37,41 @@ def selected(batch: pa.RecordBatch, fields: tuple[str, ...] | None) -> pa.Record
     return batch if fields is None else batch.select([name for name in batch.schema.names if chosen(name, fields)])
 
 
-def unknown(key: str, name: str, made: Columnar) -> Misuse:
+def unknown(key: str, name: str, columnar: Columnar) -> Misuse:
     """The error for a column that a layout does not have."""
-    known = names(made)
+    known = names(columnar)
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
     return Misuse(f"{key} has no column {name!r}; it has {', '.join(near or sorted(known))}")
 
 
 @cache
-def names(made: Columnar) -> frozenset[str]:
+def names(columnar: Columnar) -> frozenset[str]:
     """The columns that a layout may have.
 
     >>> from wirekit.compiler.columns.programs import program
     >>> sorted(names(program("kafka.offset_index")))
     ['@length', '@offset', 'position', 'relative_offset']
     """
-    return message_fields(made).union(_named(made, ""))
+    return message_fields(columnar).union(_named(columnar, ""))
 
 
 @cache
-def message_fields(made: Columnar) -> frozenset[str]:
+def message_fields(columnar: Columnar) -> frozenset[str]:
     """The columns of fields of protobuf messages."""
-    fields = {place.path for message in made.program.messages for place in leaves(message)}
-    if made.contents is not None and made.held is not None:
-        fields |= {f"{made.held.path}.{path}" for path in message_fields(made.contents)}
+    fields = {place.path for tables in columnar.program.messages for place in leaves(tables)}
+    if columnar.contents is not None and columnar.held is not None:
+        fields |= {f"{columnar.held.path}.{path}" for path in message_fields(columnar.contents)}
     return frozenset(fields)
 
 
-def _named(made: Columnar, within: str) -> Iterator[str]:
-    yield from (f"{within}{name}" for name in made.schema.names)
-    if made.contents is not None and made.held is not None:
-        yield from _named(made.contents, f"{within}{made.held.path}.")
-    if made.program.contents is not None:
-        yield f"{within}{made.program.columns[made.program.contents.column].path}.ok"
+def _named(columnar: Columnar, within: str) -> Iterator[str]:
+    yield from (f"{within}{name}" for name in columnar.schema.names)
+    if columnar.contents is not None and columnar.held is not None:
+        yield from _named(columnar.contents, f"{within}{columnar.held.path}.")
+    if columnar.program.contents is not None:
+        yield f"{within}{columnar.program.columns[columnar.program.contents.column].path}.ok"
 
 
-def leaves(made: Tables) -> Iterator[Place]:
+def leaves(tables: Tables) -> Iterator[Place]:
     """The fields of a message that have columns."""
-    return (place for slot, place in enumerate(made.places) if is_leaf(place, slot))
+    return (place for slot, place in enumerate(tables.places) if is_leaf(place, slot))

@@ -17,40 +17,40 @@ from wirekit.errors import Limit, WireError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from wirekit.compiler.columns.errors import Found
+    from wirekit.compiler.columns.errors import LevelErrors
     from wirekit.compiler.columns.programs import Columnar
     from wirekit.compiler.columns.reference import Reference
     from wirekit.wire.stream import Allowance
 
 
 def opened_levels(
-    made: Columnar, level: Level, reference: Reference, fields: tuple[str, ...] | None, found: list[Found]
+    columnar: Columnar, level: Level, reference: Reference, fields: tuple[str, ...] | None, errors: list[LevelErrors]
 ) -> list[Level]:
     """A level, and those of what its records hold compressed, outermost first.
 
     Args:
         reference: for the words of what is wrong in the level.
         fields: prefixes of the columns that are filled, or None for all.
-        found: has what is wrong in the level, and takes what is wrong in the others.
+        errors: has what is wrong in the level, and takes what is wrong in the others.
     """
     levels = [level]
-    while made.program.packing is not None and made.inner is not None:
-        below = _opened_level(made, levels[-1], len(levels) - 1, reference, found[-1], fields)
+    while columnar.program.packing is not None and columnar.inner is not None:
+        below = _opened_level(columnar, levels[-1], len(levels) - 1, reference, errors[-1], fields)
         if below is None:
             break
-        reference = of_records(made.inner, reference.allowance)
-        found.append(refused(made.program, reference, below, len(levels)))
+        reference = of_records(columnar.inner, reference.allowance)
+        errors.append(refused(columnar.program, reference, below, len(levels)))
         levels.append(below)
-    passed_on(made, levels, found)
+    passed_on(columnar, levels, errors)
     return levels
 
 
 def _opened_level(
-    made: Columnar,
+    columnar: Columnar,
     level: Level,
     depth: int,
     reference: Reference,
-    found: Found,
+    errors: LevelErrors,
     fields: tuple[str, ...] | None,
 ) -> Level | None:
     """The records inside the records of a level, scanned; None if there are none.
@@ -58,33 +58,33 @@ def _opened_level(
     Args:
         depth: of the level.
         reference: for the words of those that cannot be opened, and how many bytes may come out.
-        found: takes those.
+        errors: takes those.
         fields: prefixes of the columns that are filled, or None for all.
     """
     packed = np.flatnonzero(level.arrays["codec"])
     if packed.size == 0:
         return None
     level.left = np.full(level.rows, -1, np.int64)
-    pieces, parents = _decompressed(made, level, packed, depth, reference, found)
+    pieces, parents = _decompressed(columnar, level, packed, depth, reference, errors)
     level.state[parents] = 1
     if not pieces:
         return None
-    below = _scanned(made, level, depth, pieces, parents, reference, fields)
+    below = _scanned(columnar, level, depth, pieces, parents, reference, fields)
     while isinstance(below, NoRoom):
         for row in parents[below.range :].tolist():
             level.state[row] = 2
-            found.add(*too_much(made.program, reference, level, depth, row))
+            errors.add(*too_much(columnar.program, reference, level, depth, row))
         pieces, parents = pieces[: below.range], parents[: below.range]
         if not pieces:
             return None
-        below = _scanned(made, level, depth, pieces, parents, reference, fields)
+        below = _scanned(columnar, level, depth, pieces, parents, reference, fields)
     sizes = np.fromiter(map(len, pieces), np.int64, len(pieces))
     level.left[parents] = below.begins + sizes - below.arrays["good"]
     return below
 
 
 def _scanned(
-    made: Columnar,
+    columnar: Columnar,
     level: Level,
     depth: int,
     pieces: list[bytes],
@@ -93,7 +93,7 @@ def _scanned(
     fields: tuple[str, ...] | None,
 ) -> Level | NoRoom:
     """The level of what was decompressed, or which piece its arrays have no room for."""
-    limits, inner = reference.limits, made.inner
+    limits, inner = reference.limits, columnar.inner
     assert inner is not None
     below = Level.of(pieces, parents)
     if inner.lead:
@@ -103,36 +103,36 @@ def _scanned(
     outer = np.searchsorted(level.arrays["first"], parents, side="right") - 1
     below.roots = level.roots[outer] if depth else level.arrays["offset"][parents]
     try:
-        run(made, inner, below, limits, fields, reference.allowance)
+        run(columnar, inner, below, limits, fields, reference.allowance)
     except NoRoom as error:
         return error
     return below
 
 
 def _decompressed(
-    made: Columnar, level: Level, packed: NDArray[Any], depth: int, reference: Reference, told: Found
+    columnar: Columnar, level: Level, packed: NDArray[Any], depth: int, reference: Reference, errors: LevelErrors
 ) -> tuple[list[bytes], NDArray[Any]]:
     """The decompressed bytes, and the rows that held them."""
-    found: list[bytes] = []
+    pieces: list[bytes] = []
     there = np.ones(packed.size, bool)
-    for number, quick in enumerate(_quickly(made, level, packed, depth, reference.allowance)):
-        piece = _opened(made, level, int(packed[number]), depth, reference, told) if quick is None else quick
+    for number, quick in enumerate(_quickly(columnar, level, packed, depth, reference.allowance)):
+        piece = _content(columnar, level, int(packed[number]), depth, reference, errors) if quick is None else quick
         if piece is None:
             there[number] = False
         else:
-            found.append(piece)
-    return found, packed[there]
+            pieces.append(piece)
+    return pieces, packed[there]
 
 
 def _quickly(
-    made: Columnar, level: Level, packed: NDArray[Any], depth: int, allowance: Allowance
+    columnar: Columnar, level: Level, packed: NDArray[Any], depth: int, allowance: Allowance
 ) -> Iterator[bytes | None]:
     """The contents of the valid compressed rows, run by run of rows of one codec."""
     from wirekit.compression_quick import pieces
 
-    packing = made.program.packing
+    packing = columnar.program.packing
     assert packing is not None
-    slot = made.program.columns[packing.column].slot
+    slot = columnar.program.columns[packing.column].slot
     data, offsets = level.arrays[f"d{slot}"].data, level.arrays[f"o{slot}"]
     if depth >= allowance.limits.depth:
         yield from (None for _ in packed)
@@ -144,11 +144,13 @@ def _quickly(
         yield from pieces(codec, data, offsets[rows].tolist(), offsets[rows + 1].tolist(), allowance)
 
 
-def _opened(made: Columnar, level: Level, row: int, depth: int, reference: Reference, found: Found) -> bytes | None:
+def _content(
+    columnar: Columnar, level: Level, row: int, depth: int, reference: Reference, errors: LevelErrors
+) -> bytes | None:
     """The content of a row, bounded and verified at each step; None, and an error, if that fails."""
-    packing, arrays = made.program.packing, level.arrays
+    packing, arrays = columnar.program.packing, level.arrays
     assert packing is not None
-    column = made.program.columns[packing.column]
+    column = columnar.program.columns[packing.column]
     data, offsets = arrays[f"d{column.slot}"].data, arrays[f"o{column.slot}"]
     limits = reference.limits
     try:
@@ -158,6 +160,6 @@ def _opened(made: Columnar, level: Level, row: int, depth: int, reference: Refer
         return reference.allowance.decompress(codec, data[int(offsets[row]) : int(offsets[row + 1])])
     except WireError as error:
         level.state[row] = 2 if isinstance(error, Limit) else 0
-        known = error.kind if isinstance(error, Limit) else "decompression", error.reason
-        found.add(*unopened(reference, level, depth, row, column.path, known))
+        fallback = error.kind if isinstance(error, Limit) else "decompression", error.reason
+        errors.add(*unopened(reference, level, depth, row, column.path, fallback))
         return None

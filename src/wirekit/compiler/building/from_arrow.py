@@ -32,13 +32,13 @@ class Input:
     """A column for the interpreter.
 
     Attributes:
-        given: MISSING, WHOLE or NULLS.
+        presence: MISSING, WHOLE or NULLS.
         values: a number each; of byte strings and lists, where each begins and the last one ends.
         valid: a byte each, 0 for null; empty if none is.
         data: of byte strings, what they are pieces of; ``total`` bytes of it are used.
     """
 
-    given: int
+    presence: int
     values: NDArray[Any]
     valid: NDArray[Any]
     data: NDArray[Any] = field(default_factory=lambda: NOTHING)
@@ -49,7 +49,7 @@ ABSENT = Input(MISSING, NOTHING, NOTHING)
 """A column that the batch does not have."""
 
 
-def taken(key: str, column: Column, array: pa.Array, first: Rows = 0) -> Input:
+def input_of(key: str, column: Column, array: pa.Array, first: Rows = 0) -> Input:
     """The arrays of a column.
 
     Args:
@@ -61,12 +61,12 @@ def taken(key: str, column: Column, array: pa.Array, first: Rows = 0) -> Input:
     sound(key, column.path, array)
     if isinstance(array.type, pa.DictionaryType):
         array = array.dictionary_decode()
-    valid, given = (bits(array, 0), NULLS) if array.null_count else (NOTHING, WHOLE)
+    valid, presence = (bits(array, 0), NULLS) if array.null_count else (NOTHING, WHOLE)
     if column.kind in ("bytes", "text"):
         offsets, data, total = _strings(key, column, array, first)
-        return Input(given, offsets, valid, data, total)
+        return Input(presence, offsets, valid, data, total)
     values = _flags(key, column, array) if column.kind == "flag" else _numbers(key, column, array, first)
-    return Input(given, values, valid)
+    return Input(presence, values, valid)
 
 
 def sound(key: str, path: str, array: pa.Array) -> None:
@@ -112,10 +112,10 @@ def _strings(key: str, column: Column, array: pa.Array, first: Rows) -> tuple[ND
         array = _cast(key, column, array, pa.string() if narrow else pa.large_string(), first)
     if column.kind == "text" and column.coding is not None:
         array, narrow = _encoded(key, column, column.coding, array, first), False
-    _, ends, bytes_ = array.buffers()
-    kept = elements(ends, np.dtype(np.int32 if narrow else np.int64), array.offset + len(array) + 1)
-    offsets = kept[array.offset :]
-    data = NOTHING if bytes_ is None else np.frombuffer(bytes_, np.uint8)
+    _, ends_buffer, data_buffer = array.buffers()
+    ends = elements(ends_buffer, np.dtype(np.int32 if narrow else np.int64), array.offset + len(array) + 1)
+    offsets = ends[array.offset :]
+    data = NOTHING if data_buffer is None else np.frombuffer(data_buffer, np.uint8)
     total = int(offsets[-1]) - int(offsets[0])
     if total < 0 or total > data.size or bool((offsets[1:] < offsets[:-1]).any()):
         raise Misuse(f"{key}: the offsets of the column {column.path} point outside of its data")
@@ -124,14 +124,14 @@ def _strings(key: str, column: Column, array: pa.Array, first: Rows) -> tuple[ND
 
 def _encoded(key: str, column: Column, coding: Coding, array: pa.Array, first: Rows) -> pa.Array:
     """Text as the bytes that it has in another encoding."""
-    found: list[bytes | None] = []
+    encoded: list[bytes | None] = []
     for row, value in enumerate(array.to_pylist()):
         try:
-            found.append(None if value is None else coding.encode(value))
+            encoded.append(None if value is None else coding.encode(value))
         except CodingError as error:
             read = "; if it was read so, its bytes are lost" if "\ufffd" in (value or "") else ""
             raise Misuse(f"{key}: {place(first, row, column.path)}: {error}{read}") from None
-    return pa.array(found, pa.large_binary())
+    return pa.array(encoded, pa.large_binary())
 
 
 def _flags(key: str, column: Column, array: pa.Array) -> NDArray[Any]:
@@ -152,12 +152,12 @@ def _numbers(key: str, column: Column, array: pa.Array, first: Rows) -> NDArray[
         kind = array.type
     fits = pa.types.is_integer(kind) or pa.types.is_null(kind) or pa.types.is_boolean(kind)
     if not fits and not (dtype.kind == "f" and pa.types.is_floating(kind)):
-        wanted = "names or integers" if column.table is not None else str(dtype)
-        wanted = wanted if column.unit is None else f"timestamp[{column.unit}, tz=UTC] or {wanted}"
-        raise Misuse(f"{key}: the column {column.path} is {kind}; give it as {wanted}")
-    wanted_type = pa.from_numpy_dtype(dtype)
-    if kind != wanted_type:
-        array = _cast(key, column, array, wanted_type, first)
+        expected = "names or integers" if column.table is not None else str(dtype)
+        expected = expected if column.unit is None else f"timestamp[{column.unit}, tz=UTC] or {expected}"
+        raise Misuse(f"{key}: the column {column.path} is {kind}; give it as {expected}")
+    expected_type = pa.from_numpy_dtype(dtype)
+    if kind != expected_type:
+        array = _cast(key, column, array, expected_type, first)
     return elements(array.buffers()[1], dtype, array.offset + len(array))[array.offset :]
 
 

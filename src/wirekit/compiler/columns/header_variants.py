@@ -19,11 +19,11 @@ from wirekit.wire.stream import Limits, Reader, Scope, Session, located
 
 
 @dataclass(frozen=True, slots=True)
-class Front:
+class Header:
     """The fields before the records of a buffer.
 
     Attributes:
-        told: its fields, as JSON.
+        fields: the fields, as JSON.
         several: the list of records, choices made.
         path: where it stands in the value.
         case: what the choices were made by.
@@ -34,7 +34,7 @@ class Front:
         whole: a record with all choices.
     """
 
-    told: str
+    fields: str
     several: ir.Several | None
     path: str
     case: str
@@ -58,7 +58,9 @@ def selected_by_header(layout: ir.Node) -> bool:
     return lists and all(isinstance(tree, Field) and tree.up == 0 for tree in last.on)
 
 
-def front(layout: ir.Node, node: Any, protocol: str, data: bytes | memoryview, limits: Limits, params: Any) -> Front:
+def read_header(
+    layout: ir.Node, node: Any, protocol: str, data: bytes | memoryview, limits: Limits, params: Any
+) -> Header:
     """Reads what stands in front of the records.
 
     Args:
@@ -83,19 +85,19 @@ def front(layout: ir.Node, node: Any, protocol: str, data: bytes | memoryview, l
     except WireError as error:
         if error.offset is None:
             located(error, reader)
-        return Front("", None, path, "", reader.position, error)
+        return Header("", None, path, "", reader.position, error)
     values = {name: scope[name] for name, _ in node.members[:-1]}
-    made: list[str] = []
-    several = _chosen(last, values, 0, made, {})
+    cases: list[str] = []
+    several = _chosen(last, values, 0, cases, {})
     assert isinstance(several, ir.Several)
     assert isinstance(records, RecordsToEnd)
-    told = json.dumps({name: to_json(value) for name, value in values.items()})
+    fields = json.dumps({name: to_json(value) for name, value in values.items()})
     whole = last.case(tuple(_value(tree, values) for tree in last.on))
     assert isinstance(whole, ir.Several)
-    return Front(told, several, path, ",".join(made), reader.position, None, records.element, scope, whole.element)
+    return Header(fields, several, path, ",".join(cases), reader.position, None, records.element, scope, whole.element)
 
 
-def _chosen(node: ir.Node, values: dict[str, Any], depth: int, made: list[str], known: dict[Any, ir.Node]) -> ir.Node:
+def _chosen(node: ir.Node, values: dict[str, Any], depth: int, cases: list[str], known: dict[Any, ir.Node]) -> ir.Node:
     """A node in which the choices by values in front, ``depth`` structures out, are made; shared nodes stay shared."""
     if (id(node), depth) in known:
         return known[id(node), depth]
@@ -104,11 +106,11 @@ def _chosen(node: ir.Node, values: dict[str, Any], depth: int, made: list[str], 
         key = tuple(_value(tree, values) for tree in node.on)
         case = node.case(key)
         # of others not the value: there are as many programs as cases, whatever bytes say
-        made.append("*" if case is None else ",".join(map(str, key)))
+        cases.append("*" if case is None else ",".join(map(str, key)))
         if (case := case or node.otherwise) is not None:
-            chosen = _chosen(case, values, depth, made, known)
+            chosen = _chosen(case, values, depth, cases, known)
     else:
-        chosen = ir.mapped(node, lambda _, inner: _chosen(inner, values, deeper, made, known))
+        chosen = ir.mapped(node, lambda _, inner: _chosen(inner, values, deeper, cases, known))
     known[id(node), depth] = chosen
     return chosen
 

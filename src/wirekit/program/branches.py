@@ -126,7 +126,7 @@ class Branches(Choices):
         self.not_negative(size, path)
         inner = self.fresh()
         fault = self.fault(path, "short", SHORT)
-        self.put(steps.Bound(inner, self.limit, size, 0, fault, rest=False, record=False))
+        self.put(steps.Bound(inner, self.limit, size, 0, fault, zero_is_rest=False, record=False))
         with self.before(inner):
             value = self.node(node.node, path, scope)
         self.gaps = True

@@ -261,10 +261,10 @@ class Maker:
         match tree:
             case Literal(value=int(value)) if LOWEST <= value <= HIGHEST:
                 return self.constant(int(value)), int(value), int(value)
-            case LengthOf(of=Field() as of) if (found := scope.value(self.key, of, path)).length is not None and (
-                not found.present and found.unfit != TEXT
+            case LengthOf(of=Field() as of) if (field := scope.value(self.key, of, path)).length is not None and (
+                not field.present and field.unfit != TEXT
             ):
-                return self.operand(found.length), 0, LONGEST
+                return self.operand(field.length), 0, LONGEST
             case Field():
                 read = scope.value(self.key, tree, path)
                 if not read.unfit and not read.present and read.inside is None:

@@ -115,42 +115,42 @@ def tables(key: str, node: ir.Protobuf, path: str, at: int) -> Tables:
     Raises:
         Misuse: tables cannot hold the type, or a declared time is not a 64-bit integer.
     """
-    made = Tables(key, path, at)
+    tables = Tables(key, path, at)
     message = Message._known[node.message]
-    made.places.append(Place(path, None, 0, -1))
-    _message(made, message, path, 0, -1, (node.message,))
-    made.places[0].end = len(made.places)
-    made.slots = {place.path: slot for slot, place in enumerate(made.places) if slot}
+    tables.places.append(Place(path, None, 0, -1))
+    _message(tables, message, path, 0, -1, (node.message,))
+    tables.places[0].end = len(tables.places)
+    tables.slots = {place.path: slot for slot, place in enumerate(tables.places) if slot}
     for name, unit in node.times:
-        found = made.reads(tuple(name.split(".")))
-        if found is None or found.field is None or DTYPES.get(found.field.kind) not in ("int64", "uint64"):
+        place = tables.reads(tuple(name.split(".")))
+        if place is None or place.field is None or DTYPES.get(place.field.kind) not in ("int64", "uint64"):
             raise Misuse(f"{key}: {name} is a time, but no integer of 64 bits in {node.message}")
-        found.unit = unit
-    return made
+        place.unit = unit
+    return tables
 
 
-def _message(made: Tables, message: Message, path: str, slot: int, owner: int, outer: tuple[str, ...]) -> int:
+def _message(tables: Tables, message: Message, path: str, slot: int, owner: int, outer: tuple[str, ...]) -> int:
     """Adds the rows of a message and of those inside it; returns its number. A slot of -1: no columns inside."""
     highest = max(message.fields, default=0)
     required = [each for each in message.fields.values() if each.required]
     if highest > LARGEST_NUMBER or len(required) > MOST_REQUIRED:
-        raise unfit(made.key, path, f"a message {message.name}", "of field numbers too large or too many required")
-    number = len(made.rows)
-    row = [len(made.index), highest, slot, 0, (1 << len(required)) - 1, -1]
-    made.rows.append((path, row))
+        raise unfit(tables.key, path, f"a message {message.name}", "of field numbers too large or too many required")
+    number = len(tables.rows)
+    row = [len(tables.index), highest, slot, 0, (1 << len(required)) - 1, -1]
+    tables.rows.append((path, row))
     if slot < 0:
-        made.silent[message.name] = number
-    made.index += [-1] * (highest + 1)
+        tables.silent[message.name] = number
+    tables.index += [-1] * (highest + 1)
     for each in message.fields.values():
-        _field(made, each, f"{path}.{each.name}" if path else each.name, row[0], slot, owner, outer, required)
+        _field(tables, each, f"{path}.{each.name}" if path else each.name, row[0], slot, owner, outer, required)
     if message.selector:
-        row[5] = made.index[row[0] + message.by_name[message.selector].number]
-    row[3] = len(made.places)
+        row[5] = tables.index[row[0] + message.by_name[message.selector].number]
+    row[3] = len(tables.places)
     return number
 
 
 def _field(
-    made: Tables,
+    tables: Tables,
     each: Field,
     path: str,
     first: int,
@@ -163,35 +163,35 @@ def _field(
     nested = (each.repeated and owner >= 0) or (inner is not None and inner.name in outer)
     slot = -1
     if message >= 0 and nested:
-        made.left_out.append(path)
+        tables.left_out.append(path)
     elif message >= 0:
-        slot = len(made.places)
-        made.places.append(Place(path, each, message, owner))
+        slot = len(tables.places)
+        tables.places.append(Place(path, each, message, owner))
     kind = _KINDS.get(each.kind)
     if kind is None:
         kind = 4 if each.fixed else 1 if each.kind in ("int32", "int64", "enum") else 0
     bit = 1 << required.index(each) if each.required else 0
-    made.index[first + each.number] = len(made.fields)
+    tables.index[first + each.number] = len(tables.fields)
     row = [each.wire_type, kind, each.bits, slot, -1, int(each.repeated), bit, 1]
-    made.fields.append(row)
+    tables.fields.append(row)
     if each.required and each.table is not None:
-        row[4] = len(made.sets)
-        made.sets += _set(made, each, path)
+        row[4] = len(tables.sets)
+        tables.sets += _set(tables, each, path)
     if inner is not None:
-        if slot < 0 and inner.name in made.silent:
-            row[4] = made.silent[inner.name]
+        if slot < 0 and inner.name in tables.silent:
+            row[4] = tables.silent[inner.name]
         else:
             listed = slot if each.repeated and slot >= 0 else owner
-            row[4] = _message(made, inner, path, slot, listed, (*outer, inner.name))
+            row[4] = _message(tables, inner, path, slot, listed, (*outer, inner.name))
     if slot >= 0:
-        made.places[slot].end = len(made.places)
+        tables.places[slot].end = len(tables.places)
 
 
-def _set(made: Tables, each: Field, path: str) -> list[int]:
+def _set(tables: Tables, each: Field, path: str) -> list[int]:
     numbers = [int(symbol) for symbol in each.table or ()]
     low, high = min(numbers), max(numbers)
     if high - low > LARGEST_NUMBER:
-        raise unfit(made.key, path, "an enum", "of numbers too far apart")
+        raise unfit(tables.key, path, "an enum", "of numbers too far apart")
     return [low, high - low + 1, *(int(number in numbers) for number in range(low, high + 1))]
 
 
@@ -200,35 +200,35 @@ def slot_at(slot: int) -> int:
     return VALUES + SLOT_WIDTH * slot
 
 
-def memory(made: Tables, where: list[int]) -> NDArray[Any]:
+def memory(tables: Tables, where: list[int]) -> NDArray[Any]:
     """One array with the whole state of a message type, for ``kernels.protobuf``; passing several would cost more.
 
     State, slots (value, length, stamp, column), slots touched, stack, fields, messages, sets, index, in this order.
     """
-    touched = slot_at(len(made.places))
-    stack = touched + len(made.places)
+    touched = slot_at(len(tables.places))
+    stack = touched + len(tables.places)
     fields = stack + WIDTH * (DEEPEST + 1)
-    messages = fields + WIDTH * len(made.fields)
-    sets = messages + WIDTH * len(made.rows)
-    index = sets + len(made.sets)
-    memory = np.zeros(index + len(made.index), np.int64)
+    messages = fields + WIDTH * len(tables.fields)
+    sets = messages + WIDTH * len(tables.rows)
+    index = sets + len(tables.sets)
+    memory = np.zeros(index + len(tables.index), np.int64)
     memory[0] = 1
     memory[6:9] = messages, touched, stack
     memory[VALUES + 1 : touched : SLOT_WIDTH] = -1
     memory[VALUES + 3 : touched : SLOT_WIDTH] = where
-    for number, (wire_type, kind, bits, slot, message, repeated, required, _) in enumerate(made.fields):
+    for number, (wire_type, kind, bits, slot, message, repeated, required, _) in enumerate(tables.fields):
         begin = messages + WIDTH * message if kind == _KINDS["message"] else sets + message
         place = begin if message >= 0 else -1
         listed = int(slot >= 0 and where[slot] > -2)
         at = slot_at(slot) if slot >= 0 else -1
         memory[fields + WIDTH * number :][:WIDTH] = wire_type, kind, bits, at, place, repeated, required, listed
-    for number, (_, (first, highest, slot, end, required, selector)) in enumerate(made.rows):
+    for number, (_, (first, highest, slot, end, required, selector)) in enumerate(tables.rows):
         begin = slot_at(slot) if slot >= 0 else -1
         chooses = fields + WIDTH * selector if selector >= 0 else -1
         memory[messages + WIDTH * number :][:6] = index + first, highest, begin, slot_at(end), required, chooses
-    memory[sets:index] = made.sets
-    found = np.array(made.index, np.int64)
-    memory[index:] = np.where(found >= 0, fields + WIDTH * found, -1)
+    memory[sets:index] = tables.sets
+    entries = np.array(tables.index, np.int64)
+    memory[index:] = np.where(entries >= 0, fields + WIDTH * entries, -1)
     return memory.view(np.uint64)
 
 

@@ -54,23 +54,23 @@ class Deferred:
 
 def parts(root: ir.Node) -> dict[int, Part]:
     """The structures of a record that are written once, by the node's id."""
-    found = _Search()
-    found.visit(root, 0, tail=True, tight=False)
+    search = _Search()
+    search.visit(root, 0, tail=True, tight=False)
     order: dict[int, ir.Structure] = {}
-    found.sorted(root, order)
+    search.sorted(root, order)
     chosen = [
         node
         for node in reversed(order.values())
-        if len(found.outer.get(id(node), ())) > 1 and id(node) not in found.unfit and not _reads_outside(node)
+        if len(search.outer.get(id(node), ())) > 1 and id(node) not in search.unfit and not _reads_outside(node)
     ]
     names: dict[str, int] = {}
-    made = {}
+    by_id = {}
     for number, node in enumerate(chosen):
         name = node.name.lower()
         names[name] = names.get(name, 0) + 1
         shown = name if names[name] == 1 else f"{name}_{names[name]}"
-        made[id(node)] = Part(node, shown, number, takes_all(node))
-    return made
+        by_id[id(node)] = Part(node, shown, number, takes_all(node))
+    return by_id
 
 
 class _Search:
@@ -94,7 +94,7 @@ class _Search:
                     bounded = any(each.bounds and each.first <= at <= each.last for each in node.measures)
                     summed = any(each.first <= at <= each.last for each in node.sums)
                     summed |= any(not each.bounds and each.first <= at <= each.last for each in node.measures)
-                    last = all(_rest(behind.node) for behind in node.members[at + 1 :])
+                    last = all(_is_rest(behind.node) for behind in node.members[at + 1 :])
                     inside = tail and last and not summed
                     self.visit(member.node, id(node), tail=inside, tight=tight or bounded)
             case ir.Fallback(node=inner):
@@ -120,5 +120,5 @@ def _reads_outside(node: ir.Node) -> bool:
     return any(True for _ in ir.read_outside(node, lambda each: (tree for _, tree in ir.expressions(each))))
 
 
-def _rest(node: ir.Node) -> bool:
+def _is_rest(node: ir.Node) -> bool:
     return isinstance(node, ir.Blob) and node.length is None and not node.text

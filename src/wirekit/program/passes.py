@@ -18,13 +18,13 @@ def _always(column: Column) -> bool:
     return True
 
 
-def shortened(program: Program, wanted: Callable[[Column], bool] = _always) -> steps.Body:
+def shortened(program: Program, requested: Callable[[Column], bool] = _always) -> steps.Body:
     """The shortened steps of a program; the program itself is not changed.
 
     Args:
-        wanted: returns whether a column is requested; by default all are.
+        requested: returns whether a column is requested; by default all are.
     """
-    fewer = without_needless(_selected(program.steps, wanted), program.constants.get(0))
+    fewer = without_needless(_selected(program.steps, requested), program.constants.get(0))
     unset = _unset(fewer)
     return _mapped(fewer, lambda step: _cleared(step, unset))
 
@@ -58,25 +58,25 @@ def _mapped(body: steps.Body, work: Callable[[steps.Step], steps.Step | None]) -
     return [step for step in worked if step is not None]
 
 
-def _selected(body: steps.Body, wanted: Callable[[Column], bool]) -> steps.Body:
+def _selected(body: steps.Body, requested: Callable[[Column], bool]) -> steps.Body:
     """The steps that fill no columns except the requested ones."""
 
     def selected(step: steps.Step) -> steps.Step | None:
         match step:
-            case steps.Emit(column=column) | steps.Copy(column=column) if not wanted(column):
+            case steps.Emit(column=column) | steps.Copy(column=column) if not requested(column):
                 return None
             case steps.Load(column=column) | steps.Prefixed(column=column) | steps.Varint(column=column) if (
-                column is not None and not wanted(column)
+                column is not None and not requested(column)
             ):
                 return replace(step, column=None)
             case steps.Split():
                 parts = [
-                    (shift, mask, to, column if column is not None and wanted(column) else None)
+                    (shift, mask, to, column if column is not None and requested(column) else None)
                     for shift, mask, to, column in step.parts
                 ]
                 return replace(step, parts=parts)
             case steps.Loop() | steps.Try():
-                undo = [each for each in step.undo if not isinstance(each, Column) or wanted(each)]
+                undo = [each for each in step.undo if not isinstance(each, Column) or requested(each)]
                 return replace(step, undo=undo)
         return step
 

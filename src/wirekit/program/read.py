@@ -275,8 +275,8 @@ class _Reader(Lists):
     def structure(self, node: ir.Structure, path: str, scope: Scope) -> Value:
         """Reads a structure."""
         verified = [measure for measure in node.measures if not measure.is_limit]
-        wanted = set[int]().union(*node.extents(verified), (total.at for total in node.sums))
-        state = OpenStructure(node, path, Scope({}, scope), wanted)
+        marked = set[int]().union(*node.extents(verified), (total.at for total in node.sums))
+        state = OpenStructure(node, path, Scope({}, scope), marked)
         top = self.limit == steps.RANGE and not path and not self.maybe and self.around is None
         limits: list[tuple[int, int, int | None]] = []
         run = 0
@@ -288,7 +288,7 @@ class _Reader(Lists):
                 run, size = run_of(node, index, {last for last, *_ in limits})
                 if run:
                     self.bound(size, name)
-            if index in wanted:
+            if index in marked:
                 state.begins[index] = self.mark()
             if self.loose and index:
                 value = self.behind(member.node, name, state.scope)
@@ -298,7 +298,7 @@ class _Reader(Lists):
                 self.checked = False
             state.scope.fields[member.name] = value
             run -= run > 0
-            if index in wanted:
+            if index in marked:
                 state.ends[index] = self.mark()
             self.measured(state, index)
             while limits and limits[-1][0] == index:
@@ -324,18 +324,18 @@ class _Reader(Lists):
             if measure.at != at or not measure.bounds:
                 continue
             name, value, register = self.length(state, at)
-            found: steps.Body = []
+            checks: steps.Body = []
             if value.low < measure.least:
                 fault = self.fault(name, "wrong", f"expected a length of at least {measure.least}")
-                found.append(steps.Refuse("<", register, self.constant(measure.least), fault))
+                checks.append(steps.Refuse("<", register, self.constant(measure.least), fault))
                 if measure.zero_is_rest:
-                    found = [steps.Test("!=", register, self.constant(0), found)]
+                    checks = [steps.Test("!=", register, self.constant(0), checks)]
             if measure.frame:
                 fault = self.fault(name, "limit", "exceeds the limit frame")
-                found.append(steps.Refuse(">", register, steps.FRAME, fault))
-            if value.present and found:
-                found = [steps.Test("!=", self.all_of(value.present), self.constant(0), found)]
-            self.body += found
+                checks.append(steps.Refuse(">", register, steps.FRAME, fault))
+            if value.present and checks:
+                checks = [steps.Test("!=", self.all_of(value.present), self.constant(0), checks)]
+            self.body += checks
 
     def bounding(self, state: OpenStructure, measure: ir.Measure, top: bool) -> tuple[int, int, int | None]:
         """Begins the limit of a length: (last member inside, registers of the enclosing limit and of the length).

@@ -116,7 +116,7 @@ class Show:
             case steps.Clear():
                 yield f"clear {', '.join(f'{name(to)} = {value}' for to, value in step.values.items())}"
             case steps.Switch():
-                yield f"switch {', '.join(name(value) + self.given(present) for value, present in step.on)}:"
+                yield f"switch {', '.join(name(value) + self.if_present(present) for value, present in step.on)}:"
                 for rows, body in step.cases:
                     yield f"  {' or '.join(','.join(map(str, row)) for row in rows)}:"
                     yield from self.inside(body, "    ")
@@ -125,7 +125,7 @@ class Show:
                     yield from self.inside(step.otherwise, "    ")
             case steps.Keep():
                 for which, there in step.messages:
-                    yield f"keep message {self.message(which)}{self.given(there)}"
+                    yield f"keep message {self.message(which)}{self.if_present(there)}"
             case Join():
                 parts = " | ".join(f"{name(part)} << {shift}" for part, shift in step.parts)
                 yield f"store {self.value(step.number)} {parts}"
@@ -136,5 +136,5 @@ class Show:
                         yield "or else:" if isinstance(step, steps.Try) else "else:"
                     yield from self.inside(body)
 
-    def given(self, present: int | None) -> str:
+    def if_present(self, present: int | None) -> str:
         return "" if present is None else f" if {self.name(present)}"

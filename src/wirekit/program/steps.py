@@ -277,12 +277,12 @@ class Bound(Step):
         outer: the enclosing limit.
         size: register of the length; ``less`` is subtracted from it.
         fault: for a length beyond the enclosing limit; None if the length is reduced to that limit.
-        rest: whether 0 means all remaining bytes.
+        zero_is_rest: whether 0 means all remaining bytes.
         record: whether the record ends at the limit.
     """
 
     TEXT = (
-        "push {limit} = here + {size}[{less?} - {less}] before {outer}[{rest?}, 0 is the rest]"
+        "push {limit} = here + {size}[{less?} - {less}] before {outer}[{zero_is_rest?}, 0 is the rest]"
         "[{record?}, ends the record][{fault!}, clipped][ else {fault}]"
     )
 
@@ -291,7 +291,7 @@ class Bound(Step):
     size: In
     less: int
     fault: Fault | None
-    rest: bool
+    zero_is_rest: bool
     record: bool
 
 

@@ -87,13 +87,13 @@ class OpenStructure:
 
     Attributes:
         scope: takes the values of its members.
-        begins, ends: registers with the start and end of the members in ``wanted``.
+        begins, ends: registers with the start and end of the members in ``marked``.
     """
 
     node: ir.Structure
     path: str
     scope: Scope
-    wanted: set[int]
+    marked: set[int]
     begins: dict[int, int] = field(default_factory=dict)
     ends: dict[int, int] = field(default_factory=dict)
 

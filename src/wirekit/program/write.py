@@ -91,7 +91,7 @@ class _Writer(Messages):
 
     def content(self, node: ir.Alternatives, path: str, scope: Scope) -> Value:
         """Writes the bytes of a field that contains records."""
-        self.opened = path
+        self.contents_path = path
         self.content_registers = {name: self.register() for name in ("codec", "listed", "count", "size")}
         self.opaque = self.register()
         with self.block() as body:
@@ -158,7 +158,7 @@ class _Writer(Messages):
         node, inner = state.node, state.scope
         for index, member in enumerate(node.members[first:], first):
             name = state.name(index)
-            if index in state.wanted:
+            if index in state.marked:
                 state.begins[index] = self.mark()
             for derived in node.derived:
                 if derived.at == index:
@@ -186,7 +186,7 @@ class _Writer(Messages):
 
     def ended(self, state: _Open, index: int) -> None:
         """Handles the end of a member: lengths that end with it are now known to later expressions."""
-        if index in state.wanted:
+        if index in state.marked:
             state.ends[index] = self.mark()
         for measure in state.node.measures:
             if measure.at < measure.first and measure.last == index:
@@ -322,10 +322,10 @@ class _Writer(Messages):
                 silent = self.let("==", message.flag, self.constant(0))
                 filled = self.let("and", silent, self.there(*message.inside[0]))
                 self.fail("!=", filled, 0, message.tables.path, UNREAD)
-        if self.opened and self.paths[self.opened].slot in self.stamps:
-            stamp = self.stamps[self.paths[self.opened].slot]
-            unseen = self.let("!=", stamp, self.index(self.paths[self.opened]))
-            self.fail("!=", self.let("and", unseen, self.holds_records()), 0, self.opened, UNREAD)
+        if self.contents_path and self.paths[self.contents_path].slot in self.stamps:
+            stamp = self.stamps[self.paths[self.contents_path].slot]
+            unseen = self.let("!=", stamp, self.index(self.paths[self.contents_path]))
+            self.fail("!=", self.let("and", unseen, self.holds_records()), 0, self.contents_path, UNREAD)
 
 
 def levels(group: Repeated | None) -> Iterator[Repeated]:
@@ -411,7 +411,7 @@ def write(
         without_needless(writer.body, writer.constants.get(0)),
         [column for column in writer.read.values() if column.kind != LIST] + writer.columns_of_messages(),
         [(writer.own[group.number], group) for group in writer.entered_groups],
-        writer.hidden if writer.opened else {},
+        writer.hidden if writer.contents_path else {},
         writer.refusals,
         writer.element,
         _fixed(writer.body),

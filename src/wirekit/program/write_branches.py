@@ -69,7 +69,7 @@ class Branches(Fields):
         later: deferred work for the end of a part: a register for whether it is needed, and the work.
         flags: registers that are 0 until a record, or element, sets them; ``marks`` those with positions.
         written_messages: the messages that are written.
-        opened: the path of the field that contains records, or ""; ``record_count`` is the column of their number.
+        contents_path: the path of the field with nested records, or ""; ``record_count`` is the column of their number.
         or_bytes: slots of the verdicts on fields that may be plain bytes.
         groups: the lists of the read program; ``own`` has a column for each list, with the ranges of its elements.
         slots: the number of columns so far.
@@ -81,7 +81,7 @@ class Branches(Fields):
     flags: list[int] = field(default_factory=list)
     marks: list[int] = field(default_factory=list)
     written_messages: list[MessageColumns] = field(default_factory=list)
-    opened: str = ""
+    contents_path: str = ""
     record_count: Column | None = None
     groups: list[Repeated] = field(default_factory=list)
     own: dict[int, Column] = field(default_factory=dict)
@@ -103,7 +103,7 @@ class Branches(Fields):
             value = work()
         here = [each for each in self.read.values() if each.within is self.around and self.is_value(each)]
         deciding = [each for each in here if self.decides(each.slot, constants=constants)]
-        records = bool(self.opened) and any(each.path == self.opened for each in self.read.values())
+        records = bool(self.contents_path) and any(each.path == self.contents_path for each in self.read.values())
         of_messages = [column for message in self.written_messages for column in message.inside[0]]
         showing = deciding if deciding or self.written_messages else here
         presence = Presence(showing + of_messages, records)
@@ -120,8 +120,8 @@ class Branches(Fields):
 
     def any_of(self, presence: Presence) -> int:
         """The register for whether one of several columns has a value."""
-        found = self.there(*presence.columns)
-        return self.let("or", found, self.holds_records()) if presence.records else found
+        present = self.there(*presence.columns)
+        return self.let("or", present, self.holds_records()) if presence.records else present
 
     def holds_records(self) -> int:
         """The register for whether rows have values of nested records."""
@@ -157,8 +157,8 @@ class Branches(Fields):
         column = self.column(path)
         present = self.there(column)
         if default is not None:
-            given = self.there(column, given=True)
-            present = self.let("or", present, self.let("==", given, self.constant(0)))
+            in_batch = self.there(column, in_batch=True)
+            present = self.let("or", present, self.let("==", in_batch, self.constant(0)))
         with self.block() as body:
             value = self.visit_Constant(node, path, scope)
         self.if_true(present, body)
@@ -242,7 +242,7 @@ class Branches(Fields):
         plain = ir.Blob(None, None, text=False, explained=False, filler=False)
         _, other, presence = self.apart(lambda: self.visit_Blob(plain, path, scope))
         self.loose = loose
-        missing = self.let("==", self.there(verdict, given=True), self.constant(0))
+        missing = self.let("==", self.there(verdict, in_batch=True), self.constant(0))
         bad = self.let("or", self.bad(verdict), self.let("and", missing, self.any_of(presence)))
         self.if_true(bad, other, fitted)
         return Value(unfit="a field that may not fit")

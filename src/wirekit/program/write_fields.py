@@ -136,12 +136,12 @@ class Fields(Choices):
         self.put(steps.Look(column, self.index(column), value, there))
         return value, there
 
-    def there(self, *columns: Column, given: bool = False) -> int:
+    def there(self, *columns: Column, in_batch: bool = False) -> int:
         """The register for whether one of several columns has a value, or is in the batch at all."""
         if not columns:
             return self.constant(0)
         to = self.register()
-        self.put(steps.AnyOf(to, self.index(columns[0]), given, list(columns)))
+        self.put(steps.AnyOf(to, self.index(columns[0]), in_batch, list(columns)))
         return to
 
     def bad(self, verdict: Column) -> int:
@@ -213,7 +213,7 @@ class Fields(Choices):
         known = node.parted(default) if isinstance(default, int | Mapping) else {}
         none = None
         if any(known.values()):  # they hold when nothing is told about the field at all
-            none = self.let("==", self.there(*columns, given=True), self.constant(0))
+            none = self.let("==", self.there(*columns, in_batch=True), self.constant(0))
         parts, values = [], {}
         for bit, column in zip(node.fields, columns, strict=True):
             usual: Any = int(known.get(bit.name, 0))
@@ -318,17 +318,17 @@ class Fields(Choices):
         """Writes a byte string whose length is an expression; zeros without a column."""
         assert node.length is not None
         assert not isinstance(node.length, ir.Number)
-        wanted, low, _ = self.amount(node.length, scope, column.path)
+        size, low, _ = self.amount(node.length, scope, column.path)
         if low < 0:
-            self.fail("<", wanted, 0, column.path, "its length would be less than 0")
+            self.fail("<", size, 0, column.path, "its length would be less than 0")
         with self.block() as other:
             if not node.filler:
-                given = self.constant(1) if node.text else self.there(column, given=True)
-                self.fail("!=", given, 0, column.path, "its length differs from the one the layout requires")
-            self.fail(">", wanted, ZEROS, column.path, f"it would be more than {ZEROS} zeros")
-            self.put(steps.Reserve(wanted))
-        self.put(Test("!=", step.length, wanted, other, [steps.CopyBytes(column, step.start, step.length)]))
-        return wanted
+                in_batch = self.constant(1) if node.text else self.there(column, in_batch=True)
+                self.fail("!=", in_batch, 0, column.path, "its length differs from the one the layout requires")
+            self.fail(">", size, ZEROS, column.path, f"it would be more than {ZEROS} zeros")
+            self.put(steps.Reserve(size))
+        self.put(Test("!=", step.length, size, other, [steps.CopyBytes(column, step.start, step.length)]))
+        return size
 
     def visit_Delimited(self, node: ir.Delimited, path: str, scope: Scope, default: Any) -> Value:
         if node.decimal:
@@ -366,5 +366,5 @@ def _holds(column: Column, kind: str, dtype: str, more: tuple[Any, ...]) -> bool
     if column.dtype == dtype or kind != "number":
         return True
     has, wants = column.dtype.rstrip("0123456789"), dtype.rstrip("0123456789")
-    bits, wanted = int(column.dtype[len(has) :]), int(dtype[len(wants) :])
-    return "float" not in (has, wants) and (has, wants) != ("uint", "int") and bits >= wanted + (has != wants)
+    bits, needed = int(column.dtype[len(has) :]), int(dtype[len(wants) :])
+    return "float" not in (has, wants) and (has, wants) != ("uint", "int") and bits >= needed + (has != wants)

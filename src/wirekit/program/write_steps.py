@@ -2,7 +2,7 @@
 
 A write program writes one row of columns as a record. Its position is in the output. If a step has no space, its caller
 enlarges the output and runs the record again. A register with an index selects a value of a column: that of a row, or
-of an element of a list. ``GIVEN`` columns are the columns of a batch.
+of an element of a list. A ``given`` column is a column of the batch.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ class Look(Step):
 
 @dataclass(slots=True)
 class AnyOf(Step):
-    """Whether one of several columns has a value; with ``given``, whether one of them is in the batch."""
+    """Whether one of several columns has a value; with ``in_batch``, whether one of them is in the batch."""
 
     PURE = True
-    TEXT = "look {to} = [{given?}given][{given!}any of] {columns}"
+    TEXT = "look {to} = [{in_batch?}given][{in_batch!}any of] {columns}"
 
     to: Out
     index: In
-    given: bool
+    in_batch: bool
     columns: list[Column]
 
 

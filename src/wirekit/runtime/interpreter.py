@@ -160,7 +160,7 @@ def _is_next(t: Any, p: int, limit: int, code: Any, at: Any) -> bool:
 
 
 @inner
-def _found(t: Any, p: int, limit: int, code: Any, at: Any) -> Any:
+def _delimiter_position(t: Any, p: int, limit: int, code: Any, at: Any) -> Any:
     """Where a delimiter stands, -1 for nowhere."""
     size = np.int64(word(code, at))
     for place in range(p, limit - size + 1):
@@ -394,7 +394,7 @@ def _caught(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
 def _find(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     """Reads text up to a delimiter: (where to go on, position)."""
     limit = get(reg, word(code, pc + TWO))
-    end = _found(t, p, limit, code, pc + NINE)
+    end = _delimiter_position(t, p, limit, code, pc + NINE)
     if end < 0:
         return _fail(reg, word(code, pc + SIX)), p
     if word(code, pc + SEVEN) != NONE and _has_line(t, p, end):

@@ -84,8 +84,8 @@ PATTERNS: Final[Mapping[type[Step], str]] = {
     steps.Slice: "[{length} = max({limit} - p, 0)\n]{start} = p\np += {length}",
     steps.Gap: f"{EXTRA} += {{size}}",
     steps.Bound: (
-        "{limit} = p + {size} - {less}\nif [{rest?}{size} != 0 and ]({limit} > {outer} or {limit} < p): "
-        "[{fault}][{fault!}{limit} = {outer} if {limit} > p else p][{rest?}\nif {size} == 0: {limit} = {outer}]"
+        "{limit} = p + {size} - {less}\nif [{zero_is_rest?}{size} != 0 and ]({limit} > {outer} or {limit} < p): "
+        "[{fault}][{fault!}{limit} = {outer} if {limit} > p else p][{zero_is_rest?}\nif {size} == 0: {limit} = {outer}]"
         f"[{{record?}}\nput(reg, np.uint64({steps.AFTER}), {{limit}})]"
     ),
     steps.Close: (
@@ -212,12 +212,12 @@ class _Renderer(Show):
         yield from self.nested("else:" if step.cases else "if True:", step.otherwise)
 
     def case(self, on: list[tuple[int, int | None]], row: tuple[int | None, ...]) -> Iterator[str]:
-        for (value, present), wanted in zip(on, row, strict=True):
+        for (value, present), expected in zip(on, row, strict=True):
             there = "" if present is None else f"{self.name(present)} != 0"
-            if wanted is None:
+            if expected is None:
                 yield f"not ({there or 'True'})"
             else:
-                yield " and ".join(filter(None, (there, f"{self.name(value)} == {wanted}")))
+                yield " and ".join(filter(None, (there, f"{self.name(value)} == {expected}")))
 
     def prefixed(self, step: steps.Prefixed) -> Iterator[str]:
         limit, length = self.name(step.limit), f"r{step.length}"

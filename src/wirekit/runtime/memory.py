@@ -205,8 +205,8 @@ def _want(t: Any, c: Any, row: Any, size: Any) -> None:
     """There is no room for a row of a column, or for so many bytes."""
     put(t, op.FULL, np.int64(1))
     if row >= get(t, c + op.ROOM):
-        put(t, c + op.WANTED, max(get(t, c + op.WANTED), row + 1))
-    put(t, c + op.BYTES_WANTED, max(get(t, c + op.BYTES_WANTED), size))
+        put(t, c + op.ROWS_NEEDED, max(get(t, c + op.ROWS_NEEDED), row + 1))
+    put(t, c + op.BYTES_NEEDED, max(get(t, c + op.BYTES_NEEDED), size))
 
 
 @inlined

@@ -49,8 +49,8 @@ COLUMNS = 32
 
 # Of a column: address of its values, or offsets; of its validity, 0 for none; rows from which on it has nothing yet, -1
 # for one that every row sets; how many there is room for; address and size of the bytes; bytes of a value; register of
-# the number of its rows; how many rows, and bytes, are wanted; what it is; of a list the register of its elements.
-VALUES, VALID, NEXT, ROOM, BYTES, BYTES_ROOM, VALUE_WIDTH, INDEX, WANTED, BYTES_WANTED, KIND, ELEMENTS = range(12)
+# the number of its rows; how many rows, and bytes, are needed; what it is; of a list the register of its elements.
+VALUES, VALID, NEXT, ROOM, BYTES, BYTES_ROOM, VALUE_WIDTH, INDEX, ROWS_NEEDED, BYTES_NEEDED, KIND, ELEMENTS = range(12)
 WIDTH_OF_COLUMN = 12
 NUMBERS, STRINGS, LISTS = 0, 1, 2
 

@@ -26,7 +26,7 @@ COLUMNS = 8
 
 # Of a column: address of its values, or offsets; of its validity; what the batch says; how many values; how a value is
 # read; address and size of the bytes.
-VALUES, VALID, GIVEN, COUNT, HOW, DATA, DATA_SIZE = range(7)
+VALUES, VALID, PRESENCE, COUNT, HOW, DATA, DATA_SIZE = range(7)
 WIDTH_OF_COLUMN = 7
 UNSIGNED = 16
 """How a value is read: its bytes, and this if they have no sign."""

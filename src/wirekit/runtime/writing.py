@@ -80,10 +80,10 @@ _value_of: Any = _value_fast if DIRECT else _value_checked
 @inlined
 def _is_there(t: Any, c: Any, at: Any) -> Any:
     """Whether a column has a value."""
-    given = get(t, c + op.GIVEN)
-    if given == op.NULLS:
+    presence = get(t, c + op.PRESENCE)
+    if presence == op.NULLS:
         return read_8(get(t, c + op.VALID), get(t, c + op.COUNT), at) != 0
-    return given == op.WHOLE
+    return presence == op.WHOLE
 
 
 @inlined
@@ -204,12 +204,12 @@ def _fail(reg: Any, fault: Any) -> Any:
 def _take(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     """Takes a number of a column, and writes it: (where to go on, position)."""
     c, at = np.int64(word(code, pc + ONE)), get(reg, word(code, pc + TWO))
-    given = get(t, c + op.GIVEN)
-    if given == op.MISSING:
+    presence = get(t, c + op.PRESENCE)
+    if presence == op.MISSING:
         if word(code, pc + FOUR) == NONE:
             return _fail(reg, word(code, pc + FIVE)), p
         value = get(reg, word(code, pc + FOUR))
-    elif given == op.NULLS and read_8(get(t, c + op.VALID), get(t, c + op.COUNT), at) == 0:
+    elif presence == op.NULLS and read_8(get(t, c + op.VALID), get(t, c + op.COUNT), at) == 0:
         return _fail(reg, word(code, pc + SIX)), p
     else:
         value = _value(t, c, at)
@@ -229,9 +229,9 @@ def _take(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
 def _bytes(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     """Takes the bytes of a column, and writes them: (where to go on, position)."""
     c, at = np.int64(word(code, pc + ONE)), get(reg, word(code, pc + TWO))
-    given, there = get(t, c + op.GIVEN), _is_there(t, c, at)
+    presence, there = get(t, c + op.PRESENCE), _is_there(t, c, at)
     if not there:
-        fault = word(code, pc + FIVE) if given == op.MISSING else word(code, pc + SIX)
+        fault = word(code, pc + FIVE) if presence == op.MISSING else word(code, pc + SIX)
         if fault != NONE:
             return _fail(reg, fault), p
     if word(code, pc + EIGHT) != NONE:
@@ -278,13 +278,13 @@ def _copied(reg: Any, t: Any, c: Any, start: Any, length: Any, p: Any, behind: A
 @inner
 def _any_of(code: Any, reg: Any, t: Any, pc: Any) -> Any:
     """Whether one of some columns has a value; gives where to go on."""
-    at, given, count = get(reg, word(code, pc + TWO)), word(code, pc + THREE) != U(0), word(code, pc + FOUR)
-    found = np.int64(0)
+    at, in_batch, count = get(reg, word(code, pc + TWO)), word(code, pc + THREE) != U(0), word(code, pc + FOUR)
+    result = np.int64(0)
     for index in range(count):
         c = np.int64(word(code, pc + FIVE + U(index)))
-        if get(t, c + op.GIVEN) != op.MISSING if given else _is_there(t, c, at):
-            found = np.int64(1)
-    put(reg, word(code, pc + ONE), found)
+        if get(t, c + op.PRESENCE) != op.MISSING if in_batch else _is_there(t, c, at):
+            result = np.int64(1)
+    put(reg, word(code, pc + ONE), result)
     return pc + FIVE + count
 
 
@@ -324,9 +324,9 @@ def _has_line(code: Any, pc: Any, data: Any, start: Any, length: Any) -> bool:
 def _digits(t: Any, p: Any, value: Any) -> Any:
     """Writes an integer in decimal; gives the position, -1 where there is no room."""
     out = uint8_on(get(t, op.OUT), get(t, op.OUT_SIZE))
-    rest = U(value) if value >= 0 else U(0) - U(value)
+    magnitude = U(value) if value >= 0 else U(0) - U(value)
     count = 1
-    left = rest // TEN
+    left = magnitude // TEN
     while left != U(0):
         count += 1
         left //= TEN
@@ -336,8 +336,8 @@ def _digits(t: Any, p: Any, value: Any) -> Any:
         out[p] = 0x2D
         p += 1
     for index in range(count):
-        out[p + count - 1 - index] = np.uint8(U(0x30) + rest % TEN)
-        rest //= TEN
+        out[p + count - 1 - index] = np.uint8(U(0x30) + magnitude % TEN)
+        magnitude //= TEN
     return p + count
 
 
@@ -516,7 +516,7 @@ def _elements(code: Any, reg: Any, t: Any, pc: Any) -> Any:
     c, at = np.int64(word(code, pc + ONE)), get(reg, word(code, pc + TWO))
     there = _is_there(t, c, at)
     if not there:
-        fault = word(code, pc + SIX) if get(t, c + op.GIVEN) == op.MISSING else word(code, pc + SEVEN)
+        fault = word(code, pc + SIX) if get(t, c + op.PRESENCE) == op.MISSING else word(code, pc + SEVEN)
         if fault != NONE:
             return _fail(reg, fault)
     first, last = np.int64(0), np.int64(0)

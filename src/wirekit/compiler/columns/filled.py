@@ -168,12 +168,12 @@ class Filled:
     def enlarge(self, table: NDArray[Any], guess: int, more: int) -> None:
         """Makes as much room as was wanted; that for rows grows to a guess, twice its size, or so many more."""
         at = self.place.at
-        rows, size = int(table[at + op.WANTED]), int(table[at + op.BYTES_WANTED])
+        rows, size = int(table[at + op.ROWS_NEEDED]), int(table[at + op.BYTES_NEEDED])
         if rows > self.room or (self.place.direct and guess > self.room):
             self.grow(max(rows, min(2 * self.room, self.room + more), guess), 0)
         if size > self.data.size:
             self.more(max(size, 2 * self.data.size + 4096))
-        table[at + op.WANTED] = table[at + op.BYTES_WANTED] = 0
+        table[at + op.ROWS_NEEDED] = table[at + op.BYTES_NEEDED] = 0
 
     def finished(self, used: int, count: int) -> Iterator[tuple[str, NDArray[Any]]]:
         """(name, array), with as many elements as there are rows; nothing of a column that is null throughout.

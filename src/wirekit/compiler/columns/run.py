@@ -226,7 +226,7 @@ def run(
         more = left // (COPIES * max(sum(entry.width for entry in filled.values()), 1)) + 1024
         rows = min(2 * rows + 1024, rows + more) if level.rows >= rows else rows
         for place in ready.places:
-            if place.at not in filled and table[place.at + op.WANTED]:
+            if place.at not in filled and table[place.at + op.ROWS_NEEDED]:
                 filled[place.at] = Filled(place, pool, place.slot in measured)
         for entry in filled.values():
             guess = rows if entry.place.outer is None else min(elements, 2 * elements + more)

@@ -51,7 +51,7 @@ from wirekit.wire import (
     uint64,
 )
 
-FOUND: dict[str, tuple[Node, str]] = {
+LAYOUTS: dict[str, tuple[Node, str]] = {
     "a count in a list that may be cut, of elements that context makes longer": (
         RecordsToEnd(
             Repeat(1, Switch(context.mode, {None: Struct("n" / Length(int40, "a"), "a" / int32), 1: int64})),
@@ -210,15 +210,15 @@ FOUND: dict[str, tuple[Node, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", FOUND)
+@pytest.mark.parametrize("name", LAYOUTS)
 def test_engines_agree(name: str) -> None:
-    layout, data = FOUND[name]
+    layout, data = LAYOUTS[name]
     with own(layout) as key:
         agree(key, bytes.fromhex(data), {})
 
 
 def test_behind_an_error_the_outer_length_tells_where_the_next_record_begins() -> None:
-    layout, data = FOUND["an error within two lengths that end with the record"]
+    layout, data = LAYOUTS["an error within two lengths that end with the record"]
     with own(layout) as key:
         batch, errors = scan(key, bytes.fromhex(data))
     assert errors["path"].to_pylist() == ["b"]
@@ -227,9 +227,9 @@ def test_behind_an_error_the_outer_length_tells_where_the_next_record_begins() -
 
 def test_the_hint_on_context_knows_a_case_for_none() -> None:
     with own(Struct("a" / Switch(context.mode, {1: uint8, None: uint16}))) as key:
-        with pytest.raises(WireError) as given:
+        with pytest.raises(WireError) as wide:
             wirekit.encode(key, {"a": 1 << 16})
-        assert not given.value.hint
+        assert not wide.value.hint
         with pytest.raises(WireError) as unknown:
             wirekit.encode(key, {"a": 1}, context={"mode": 7})
         assert unknown.value.hint == "the context mode is 7; it may be 1"

@@ -26,11 +26,11 @@ STATUS = {"ok": True, "bad": False, "absent": None}
 @functools.cache
 def bases(key: str) -> dict[str, list[str]]:
     """The names of columns by the path that they stand for; those of the scan are left out."""
-    found: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
     for name in program(key).schema.names:
         if not name.startswith("@"):
-            found.setdefault(re.sub(r":[a-z0-9:]+", "", name), []).append(name)
-    return found
+            names.setdefault(re.sub(r":[a-z0-9:]+", "", name), []).append(name)
+    return names
 
 
 @functools.cache
@@ -78,8 +78,8 @@ def _fitting(
 
 def differences(key: str, row: Mapping[str, Any], value: Any, checks: list[Check]) -> list[str]:
     """Where a row is not what a record's value and its verdicts say; paths of verdicts begin at the record."""
-    told = {check.path: STATUS[check.status] for check in checks if check.source == 0}
-    found = []
+    verdicts = {check.path: STATUS[check.status] for check in checks if check.source == 0}
+    texts = []
     for base, names in bases(key).items():
         got = functools.reduce(merged, (read(codings(key).get(name), row[name]) for name in names))
         where, start, path = "", value, base
@@ -93,9 +93,9 @@ def differences(key: str, row: Mapping[str, Any], value: Any, checks: list[Check
             tree = trimmed(tree, max(levels(key, name) for name in names))
         bare = base.removesuffix("ok").removesuffix(".") if verdict else base
         fits = fitting(key).get(bare, frozenset({None}))
-        if not (judged(told, got, tree, fits) if verdict else same(got, tree)):
-            found.append(f"{base}: {got!r}, not {tree!r}")
-    return found
+        if not (judged(verdicts, got, tree, fits) if verdict else same(got, tree)):
+            texts.append(f"{base}: {got!r}, not {tree!r}")
+    return texts
 
 
 def levels(key: str, name: str) -> int:
@@ -163,8 +163,8 @@ def same(got: Any, tree: Any) -> bool:
     """Whether columns have what a value has; a record has columns of its own."""
     if isinstance(tree, list):
         return isinstance(got, list) and len(got) == len(tree) and all(map(same, got, tree))
-    wanted = plain(None if tree is None else tree[1])
-    return bool(got == wanted or (got != got and wanted != wanted))
+    expected = plain(None if tree is None else tree[1])
+    return bool(got == expected or (got != got and expected != expected))
 
 
 def plain(value: Any) -> Any:
@@ -175,7 +175,7 @@ def plain(value: Any) -> Any:
     return int(value) if isinstance(value, Symbol) else value
 
 
-def judged(told: Mapping[str, bool | None], got: Any, tree: Any, fits: frozenset[bool | None]) -> bool:
+def judged(verdicts: Mapping[str, bool | None], got: Any, tree: Any, fits: frozenset[bool | None]) -> bool:
     """Whether verdicts are those of the reference engine, which says nothing of what fits and of good text.
 
     Args:
@@ -183,15 +183,15 @@ def judged(told: Mapping[str, bool | None], got: Any, tree: Any, fits: frozenset
     """
     if isinstance(tree, Cells) and isinstance(got, list):
         return len(got) == len(tree) and all(
-            judged(told, one, other, fits) for one, other in zip(got, tree, strict=True)
+            judged(verdicts, one, other, fits) for one, other in zip(got, tree, strict=True)
         )
     if isinstance(tree, Cells):  # of the list itself
-        return got == told[tree.where] if tree.where in told else got in fits
+        return got == verdicts[tree.where] if tree.where in verdicts else got in fits
     if tree is None:
         return got is None
     where, value = tree
-    if where in told:
-        return got == told[where]
+    if where in verdicts:
+        return got == verdicts[where]
     if isinstance(value, str):
         return got == (value == plain(value))
     return got in (True, None)

@@ -64,12 +64,12 @@ def same(key: str, value: Any, context: dict[str, Any]) -> tuple[Any, str]:
     """Builds on both engines and compares what they give; the generated code's answer."""
     before = copy.deepcopy(value)
     expected, by = outcome(key, value, context, "reference")
-    given, engine = outcome(key, value, context, "rows")
-    assert given == expected
+    built, engine = outcome(key, value, context, "rows")
+    assert built == expected
     assert by in ("reference", "none")
     if engine != "none" and not nan(value):
         assert value == before, "building changes nothing"
-    return given, engine
+    return built, engine
 
 
 def nan(value: Any) -> bool:
@@ -82,9 +82,9 @@ def decoded(key: str) -> list[wirekit.Decoded]:
     return [wirekit.decode(data, key, context=CONTEXT.get(key, {})) for data in samples()[key]]
 
 
-def in_order(found: wirekit.Decoded) -> bool:
+def in_order(decoding: wirekit.Decoded) -> bool:
     """Whether a value is whole, and nothing is kept beside its fields."""
-    return found.error is None and "$" not in json.dumps(wirekit.to_json(found.value))
+    return decoding.error is None and "$" not in json.dumps(wirekit.to_json(decoding.value))
 
 
 def test_code_is_generated_for_every_schema() -> None:
@@ -94,26 +94,26 @@ def test_code_is_generated_for_every_schema() -> None:
 
 @pytest.mark.parametrize("key", samples())
 def test_real_values(key: str) -> None:
-    for found in decoded(key):
-        built, engine = same(key, found.value, CONTEXT.get(key, {}))
-        if found.error is None:
-            assert built == found.data[: found.consumed]
-        if in_order(found):
+    for decoding in decoded(key):
+        built, engine = same(key, decoding.value, CONTEXT.get(key, {}))
+        if decoding.error is None:
+            assert built == decoding.data[: decoding.consumed]
+        if in_order(decoding):
             assert engine == "rows", "values in order are for the generated code"
 
 
 @pytest.mark.parametrize("key", samples())
 def test_json_mappings(key: str) -> None:
-    for found in decoded(key):
-        mapping = json.loads(json.dumps(wirekit.to_json(found.value)))
+    for decoding in decoded(key):
+        mapping = json.loads(json.dumps(wirekit.to_json(decoding.value)))
         _, engine = same(key, mapping, CONTEXT.get(key, {}))
-        assert engine == "rows" or not in_order(found)
+        assert engine == "rows" or not in_order(decoding)
 
 
 @pytest.mark.parametrize("key", samples())
 def test_values_without_kept_bytes_build_alike(key: str) -> None:
-    for found in decoded(key)[:FEW]:
-        stripped = copy.deepcopy(found.value)
+    for decoding in decoded(key)[:FEW]:
+        stripped = copy.deepcopy(decoding.value)
         for record in records(stripped):
             record._extra = None
         same(key, stripped, CONTEXT.get(key, {}))
@@ -184,10 +184,10 @@ REPLACEMENTS = [
 
 def edit(data: st.DataObject, value: Any) -> None:
     """Changes one field or element: another value, twice as many, one less, not set."""
-    found = list(places(value))
-    if not found:
+    fields = list(places(value))
+    if not fields:
         return
-    holder, at = data.draw(st.sampled_from(found), label="place")
+    holder, at = data.draw(st.sampled_from(fields), label="place")
     kind = data.draw(st.sampled_from(["replace", "more", "less", "unset"]))
     if kind == "replace":
         replacement = copy.deepcopy(data.draw(st.sampled_from(REPLACEMENTS), label="replacement"))
@@ -218,9 +218,9 @@ def test_edited_values(key: str, data: st.DataObject) -> None:
 @given(data=st.data())
 def test_values_of_damaged_bytes(key: str, data: st.DataObject) -> None:
     context = CONTEXT.get(key, {})
-    found = wirekit.decode(damaged(data, samples()[key]), key, context=context)
-    if found.value is not None:
-        same(key, found.value, context)
+    decoding = wirekit.decode(damaged(data, samples()[key]), key, context=context)
+    if decoding.value is not None:
+        same(key, decoding.value, context)
 
 
 def test_changed_content_is_compressed_anew() -> None:
@@ -229,15 +229,15 @@ def test_changed_content_is_compressed_anew() -> None:
     data = wirekit.encode("kafka.message_set", {"messages": [{"offset": 0, "message": wrapper}]})
     value = wirekit.decode(data, "kafka.message_set").value
     assert same("kafka.message_set", value, {}) == (data, "rows")
-    opened = value.messages[0].message.value
-    opened.content.messages[0].message.value = b"changed"
+    wrapper_value = value.messages[0].message.value
+    wrapper_value.content.messages[0].message.value = b"changed"
     built, engine = same("kafka.message_set", value, {})
     assert engine == "rows"
     again = wirekit.decode(built, "kafka.message_set").value.messages[0].message.value
     assert again.content.messages[0].message.value == b"changed"
-    opened.content = None
+    wrapper_value.content = None
     assert same("kafka.message_set", value, {}) == (data, "rows")
-    opened.content, opened.compressed = again.content, b"no gzip at all"
+    wrapper_value.content, wrapper_value.compressed = again.content, b"no gzip at all"
     assert same("kafka.message_set", value, {})[1] == "rows"
 
 

@@ -129,14 +129,14 @@ def registered() -> Iterator[None]:
 @cache
 def message_sets() -> list[bytes]:
     """The message sets in the golden produce requests and fetch responses."""
-    found = []
+    sets = []
     for key, frames in samples().items():
         if not key.startswith(("kafka.produce.request", "kafka.fetch.response")):
             continue
         for frame in frames:
             value = wirekit.decode(frame, key).value
-            found += [wirekit.encode("kafka.message_set", each) for each in sets_in(value) if each["messages"]]
-    return found
+            sets += [wirekit.encode("kafka.message_set", each) for each in sets_in(value) if each["messages"]]
+    return sets
 
 
 def sets_in(value: Any) -> Iterator[Record]:
@@ -152,10 +152,10 @@ def sets_in(value: Any) -> Iterator[Record]:
 
 
 def message(number: int, magic: int, value: Any, codec: int = 0, **other: Any) -> dict[str, Any]:
-    told = {"magic": magic, "attributes": {"codec": codec}, "value": value, **other}
+    fields = {"magic": magic, "attributes": {"codec": codec}, "value": value, **other}
     if magic:
-        told.setdefault("timestamp", 1_480_000_000_000 + number % 1000)
-    return {"offset": number, "message": told}
+        fields.setdefault("timestamp", 1_480_000_000_000 + number % 1000)
+    return {"offset": number, "message": fields}
 
 
 @cache
@@ -205,7 +205,7 @@ def summed(count: int) -> bytes:
 
 @cache
 def joyqueue_messages() -> bytes:
-    made = []
+    messages = []
     for number in range(8):
         value = {
             "send_time": number,
@@ -215,8 +215,8 @@ def joyqueue_messages() -> bytes:
             "client_ip": bytes(16),
         }
         value |= {"attributes": "a=b" if number % 2 else None, "extension": None, "flag": number, "partition": -1}
-        made.append(wirekit.encode("joyqueue.message", value))
-    return b"".join(made)
+        messages.append(wirekit.encode("joyqueue.message", value))
+    return b"".join(messages)
 
 
 @cache
@@ -501,8 +501,8 @@ def test_a_value_that_does_not_decompress_stays_as_it_is() -> None:
 
 def test_a_message_beyond_a_limit_is_an_error_and_its_neighbours_are_rows() -> None:
     bomb = {"messages": [message(0, 1, bytes(200_000))]}
-    told = [message(0, 1, b"a"), message(1, 1, {"content": bomb}, 1), message(2, 1, b"b")]
-    data = wirekit.encode("kafka.message_set", {"messages": told})
+    messages = [message(0, 1, b"a"), message(1, 1, {"content": bomb}, 1), message(2, 1, b"b")]
+    data = wirekit.encode("kafka.message_set", {"messages": messages})
     batch, errors = compare("kafka.message_set", data, wirekit.Limits(decompressed=1000))
     assert batch["message.value"].to_pylist() == [b"a", b"b"]
     assert errors["kind"].to_pylist() == ["limit"]
@@ -542,8 +542,8 @@ def test_damage_comes_before_a_limit_behind_it() -> None:
         outer = [message(1, 1, b"first"), message(2, 1, gzipped(middle), 1), message(3, 1, b"last")]
         data = wirekit.encode("kafka.message_set", {"messages": outer})
         _, errors = compare("kafka.message_set", data, wirekit.Limits(decompressed=1000))
-        found = list(zip(errors["kind"].to_pylist(), errors["depth"].to_pylist(), strict=True))
-        assert found == {0: [("wrong", 1), ("limit", 1)], 1: [("wrong", 1)]}.get(broken, [("limit", 0)])
+        kinds = list(zip(errors["kind"].to_pylist(), errors["depth"].to_pylist(), strict=True))
+        assert kinds == {0: [("wrong", 1), ("limit", 1)], 1: [("wrong", 1)]}.get(broken, [("limit", 0)])
 
 
 def test_an_error_inside_a_wrapper_names_the_wrapper() -> None:
@@ -562,12 +562,12 @@ def test_any_damage_inside_wrappers() -> None:
     chance = random.Random(5)
     whole = wirekit.encode("kafka.message_set", {"messages": [message(n, n % 2, b"v" * n) for n in range(4)]})
     for _ in range(CASES // 5):
-        told = [message(1, 1, b"before")]
+        messages = [message(1, 1, b"before")]
         for magic in (0, 1):
             inner = bytearray(whole[: chance.randrange(1, len(whole) + 1)])
             inner[chance.randrange(len(inner))] = chance.randrange(256)
-            told += [message(2, magic, gzipped(inner), 1), message(3, magic, b"between")]
-        inner = bytearray(wirekit.encode("kafka.message_set", {"messages": told}))
+            messages += [message(2, magic, gzipped(inner), 1), message(3, magic, b"between")]
+        inner = bytearray(wirekit.encode("kafka.message_set", {"messages": messages}))
         inner[chance.randrange(len(inner))] ^= 1 << chance.randrange(8)
         outer = [message(1, 0, b"first"), message(2, 0, gzipped(inner), 1), message(3, 1, b"last")]
         limits = chance.choice([None, wirekit.Limits(depth=1), wirekit.Limits(decompressed=80)])
@@ -587,8 +587,8 @@ def test_wrappers_can_be_kept() -> None:
     wrappers = batch.filter(pa.compute.is_valid(batch["@left"]))
     assert wrappers.num_rows == 6 + 3
     assert wrappers["@left"].to_pylist() == [0] * 9
-    kept = batch.filter(pa.compute.is_null(batch["@left"]))
-    assert kept.select(without.schema.names).equals(without)
+    messages = batch.filter(pa.compute.is_null(batch["@left"]))
+    assert messages.select(without.schema.names).equals(without)
     for index in range(batch.num_rows):
         parent = batch["@parent"][index].as_py()
         assert (parent is None) == (batch["@depth"][index].as_py() == 0)
@@ -601,7 +601,7 @@ def test_wrappers_can_be_kept() -> None:
 # Kafka's rules for offsets and times, applied to columns.
 
 
-def told_by_reading(key: str, data: bytes) -> list[Any]:
+def messages_by_reading(key: str, data: bytes) -> list[Any]:
     from wirekit.protocols.kafka.reading import messages_of
 
     names = ("offset", "timestamp", "timestamp_type", "key", "value", "attributes", "codec", "crc", "check")
@@ -609,7 +609,7 @@ def told_by_reading(key: str, data: bytes) -> list[Any]:
     return [{name: getattr(each, name) for name in names} for each in messages_of(decoded)]
 
 
-def told_by_columns(key: str, data: bytes) -> list[Any]:
+def messages_by_columns(key: str, data: bytes) -> list[Any]:
     from wirekit.protocols.kafka.columns import messages
 
     batch, _ = messages(data, key)
@@ -630,16 +630,16 @@ def log_append(number: int) -> bytes:
 @pytest.mark.skipif(FEW, reason="reads no bytes")
 def test_messages_as_reading_gives_them() -> None:
     for data in [*message_sets(), mixed(), log_append(90), log_append(1), log_append(2**63 - 2), b""]:
-        assert told_by_columns("kafka.message_set", data) == told_by_reading("kafka.message_set", data)
+        assert messages_by_columns("kafka.message_set", data) == messages_by_reading("kafka.message_set", data)
     for data in files(".log"):
-        assert told_by_columns("kafka.log_segment", data) == told_by_reading("kafka.log_segment", data)
+        assert messages_by_columns("kafka.log_segment", data) == messages_by_reading("kafka.log_segment", data)
 
 
 def test_offsets_in_a_cut_wrapper_are_not_known() -> None:
     inner = wirekit.encode("kafka.message_set", {"messages": [message(n, 1, b"v") for n in range(2)]})
     data = wirekit.encode("kafka.message_set", {"messages": [message(9, 1, gzipped(inner[:-1]), 1)]})
-    assert [each["offset"] for each in told_by_columns("kafka.message_set", data)] == [None]
-    assert told_by_columns("kafka.message_set", data) == told_by_reading("kafka.message_set", data)
+    assert [each["offset"] for each in messages_by_columns("kafka.message_set", data)] == [None]
+    assert messages_by_columns("kafka.message_set", data) == messages_by_reading("kafka.message_set", data)
 
 
 # What has no columns, and the code.
@@ -688,8 +688,8 @@ def test_explain_prints_the_program_that_front_or_context_selects() -> None:
     led = CliRunner().invoke(command, ["net.pcap", *asked, "--front", str(FIXTURES / "pcap" / "jmq4-consume.pcap")])
     assert "emit r" in led.output
     assert "tcp.source_port: uint16?" in led.output
-    told = CliRunner().invoke(command, ["net.packet", *asked, "--context", "link_type=1"]).output
-    assert told == source("net.packet", context={"link_type": 1}) != source("net.packet", context={"link_type": 101})
+    printed = CliRunner().invoke(command, ["net.packet", *asked, "--context", "link_type=1"]).output
+    assert printed == source("net.packet", context={"link_type": 1}) != source("net.packet", context={"link_type": 101})
     with pytest.raises(Misuse, match="--front"):
         source("net.pcap")
     front = ["--front", str(FIXTURES / "pcap" / "jmq4-consume.pcap")]

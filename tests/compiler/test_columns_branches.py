@@ -125,15 +125,15 @@ def registered() -> Iterator[None]:
     del registry._protocols[PROTOCOL.name]
 
 
-def flat(value: Any, path: str, shared: set[str], found: dict[str, Any]) -> None:
+def flat(value: Any, path: str, shared: set[str], fields: dict[str, Any]) -> None:
     """The fields of a record by the names of their columns."""
     if isinstance(value, Record):
         name = type(value).__name__.lower()
         for each, inner in value.items():
             prefix = name if name in shared else path
-            flat(inner, f"{prefix}.{each}" if prefix else each, shared, found)
+            flat(inner, f"{prefix}.{each}" if prefix else each, shared, fields)
     else:
-        found[path] = value
+        fields[path] = value
 
 
 def compare(key: str, parts_: list[bytes], records: list[Any], shared: set[str]) -> pa.RecordBatch:
@@ -265,8 +265,8 @@ def test_packets_of_captures_down_to_tcp() -> None:
             for _ in range(chance.randrange(3)):
                 changed[chance.randrange(16, len(part))] = chance.randrange(256)
             damaged.append(bytes(changed))
-        found = wirekit.decode(head + b"".join(damaged), "net.pcap").value.packets
-        batch = compare("net.pcap", [head, *damaged], list(found), shared)
+        packets = wirekit.decode(head + b"".join(damaged), "net.pcap").value.packets
+        batch = compare("net.pcap", [head, *damaged], list(packets), shared)
         assert batch.num_rows == len(cut)
 
 
@@ -277,12 +277,12 @@ def test_a_kernel_needs_the_fields_of_the_header() -> None:
 
 def test_there_are_as_many_programs_as_cases_whatever_bytes_say() -> None:
     limits = wirekit.registry["net.pcap"].limits
-    made = set()
+    programs = set()
     for number in (1, 147, 9999, 54321):
         front = {"magic_number": 0xA1B2C3D4, "header": {"link": {"type": number}}}
         file = wirekit.encode("net.pcap", {**front, "packets": [{"seconds": 1, "data": "00"}]})
-        made.add(id(led_program("net.pcap", as_array(file), limits)[0]))
-    assert len(made) == 2
+        programs.add(id(led_program("net.pcap", as_array(file), limits)[0]))
+    assert len(programs) == 2
 
 
 def test_the_verdict_on_a_record_as_a_whole_is_called_ok() -> None:

@@ -221,15 +221,15 @@ def test_codecs(codec: str, number: int, magic: int) -> None:
 
     batch = produced(50, magic, 1000)
     built = wirekit.build_columns(SETS, batch, codec=codec)
-    told = top(scan(SETS, built, wrappers=True)[0]).to_pylist()
-    assert len(told) == 1
-    assert told[0]["offset"] == 1049
-    assert told[0]["message.attributes.codec"] == number
-    assert told[0]["message.timestamp"] == (max(batch["message.timestamp"].to_pylist()) if magic else None)
+    wrappers = top(scan(SETS, built, wrappers=True)[0]).to_pylist()
+    assert len(wrappers) == 1
+    assert wrappers[0]["offset"] == 1049
+    assert wrappers[0]["message.attributes.codec"] == number
+    assert wrappers[0]["message.timestamp"] == (max(batch["message.timestamp"].to_pylist()) if magic else None)
     inside = [{**each, "offset": each["offset"] - 1000 * magic} for each in records(batch)]
     wrapper = {"magic": magic, "attributes": {"codec": number}, "value": {"content": {"messages": inside}}}
     if magic:
-        wrapper["timestamp"] = told[0]["message.timestamp"]
+        wrapper["timestamp"] = wrappers[0]["message.timestamp"]
     assert built == wirekit.encode(SETS, {"messages": [{"offset": 1049, "message": wrapper}]})
     back = wirekit.columns(SETS, built, times="int")
     names = [name for name in back.schema.names if name[0] != "@" and name != "message.value.ok"]
@@ -260,18 +260,18 @@ def test_sets_that_real_clients_compressed_come_back_as_the_same_columns(codec: 
         back = wirekit.columns(SETS, wirekit.build_columns(SETS, batch, codec=codec))
         names = [name for name in back.schema.names if name[0] != "@" and name != "message.value.ok"]
         inside = pc.is_valid(batch["@wrapper"])
-        kept = back.filter(inside).select(names)
-        assert kept.to_pylist() == batch.filter(inside).select(names).to_pylist()
+        nested = back.filter(inside).select(names)
+        assert nested.to_pylist() == batch.filter(inside).select(names).to_pylist()
         compared += 1
     assert compared > 5
 
 
 def test_a_wrapper_ends_where_magic_type_or_time_change() -> None:
-    told = [message(n, 1, b"x", timestamp=time) for n, time in enumerate((5, 6, 7, 7, 8))]
-    for each in told[2:]:
+    messages = [message(n, 1, b"x", timestamp=time) for n, time in enumerate((5, 6, 7, 7, 8))]
+    for each in messages[2:]:
         each["message"]["attributes"]["timestamp_type"] = 1
-    told.append(message(5, 0, b"y"))
-    batch = wirekit.columns(SETS, wirekit.encode(SETS, {"messages": told}))
+    messages.append(message(5, 0, b"y"))
+    batch = wirekit.columns(SETS, wirekit.encode(SETS, {"messages": messages}))
     built, _ = scan(SETS, wirekit.build_columns(SETS, batch, codec="gzip"), wrappers=True)
     assert top(built)["offset"].to_pylist() == [1, 3, 4, 5]
     assert top(built)["message.timestamp"].to_pylist() == [6, 7, 8, None]
@@ -290,7 +290,7 @@ def build(batch: Any, key: str = "buildtest.named") -> bytes:
     return wirekit.build_columns(key, batch)
 
 
-WANTED = bytes.fromhex("0a0001010161012c0000001d000701026263012c") + bytes(21)
+NAMED_BYTES = bytes.fromhex("0a0001010161012c0000001d000701026263012c") + bytes(21)
 
 
 @pytest.mark.parametrize(
@@ -317,8 +317,8 @@ WANTED = bytes.fromhex("0a0001010161012c0000001d000701026263012c") + bytes(21)
     ],
 )
 def test_types_are_coerced_and_defaults_filled_in(columns: dict[str, Any]) -> None:
-    assert build(named(**columns)) == WANTED
-    assert build(pa.Table.from_batches([named(**columns)])) == WANTED
+    assert build(named(**columns)) == NAMED_BYTES
+    assert build(pa.Table.from_batches([named(**columns)])) == NAMED_BYTES
 
 
 @pytest.mark.parametrize("key", [SETS, "columnstest.readings"])
@@ -361,7 +361,7 @@ def table(batch: Any) -> pa.Table:
 
 
 def test_tables_and_chunks() -> None:
-    assert build(table(named())) == WANTED
+    assert build(table(named())) == NAMED_BYTES
     assert build(named().slice(0, 0)) == b""
     assert build(pa.Table.from_batches([], schema=named().schema)) == b""
 
@@ -403,18 +403,18 @@ def test_a_value_that_does_not_fit_is_misuse_with_column_and_row(columns: dict[s
 def test_columns_that_have_to_be_there() -> None:
     with pytest.raises(Misuse, match="name: the column is missing, and the field has no default"):
         build(named().drop_columns(["name"]))
-    told = {"offset": [1, 2], "message.magic": [0, 1], "message.value": ["a", None]}
+    columns = {"offset": [1, 2], "message.magic": [0, 1], "message.value": ["a", None]}
     with pytest.raises(Misuse, match=r"row 1: message\.timestamp: the column is missing"):
-        build(pa.RecordBatch.from_pydict(told), SETS)
+        build(pa.RecordBatch.from_pydict(columns), SETS)
     for codec in ("none", "gzip"):
-        batch = pa.RecordBatch.from_pydict(told | {"message.timestamp": pa.nulls(2)})
+        batch = pa.RecordBatch.from_pydict(columns | {"message.timestamp": pa.nulls(2)})
         with pytest.raises(Misuse, match=r"row 1: message\.timestamp: is null"):
             wirekit.build_columns(SETS, batch, codec=codec)
 
 
 def test_a_wrong_name_is_reported_with_similar_names() -> None:
-    for name, told in [("pingg", "PING, "), ("0x7", "CONNECT, CONNECTED, SUBSCRIBE, .*, …$")]:
-        with pytest.raises(Misuse, match=f"{name!r} is not a name of [^:]*: {told}"):
+    for name, similar in [("pingg", "PING, "), ("0x7", "CONNECT, CONNECTED, SUBSCRIBE, .*, …$")]:
+        with pytest.raises(Misuse, match=f"{name!r} is not a name of [^:]*: {similar}"):
             wirekit.build_columns("pulsar.frame", pa.RecordBatch.from_pydict({"command.type": [name]}))
 
 
@@ -484,9 +484,9 @@ def test_explain_prints_the_program() -> None:
 @pytest.mark.skipif("WIREKIT_LONG" not in os.environ, reason="takes a minute: make test-long")
 def test_with_bounds_checked() -> None:
     """All that writes bytes, once more with every index compared with its array."""
-    told = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__]
+    arguments = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__]
     done = subprocess.run(
-        [*told, "-k", "own or real or damage or codecs or coerced or nowhere"],
+        [*arguments, "-k", "own or real or damage or codecs or coerced or nowhere"],
         check=False,
         env=os.environ | {"NUMBA_BOUNDSCHECK": "1"},
         stdout=subprocess.PIPE,

@@ -69,15 +69,15 @@ def test_rows_that_lost_an_empty_nested_message_are_refused() -> None:
     def connected(**flags: Any) -> dict[str, Any]:
         return {"command": {"type": "CONNECTED", "connected": {"server_version": "x", **flags}}}
 
-    told, ping, without = encoded(connected(feature_flags={}), PING, connected())
-    assert LOST in again(told)
-    assert build(wirekit.columns(KEY, told).drop_columns(["@gap"])) == without
+    frame, ping, without = encoded(connected(feature_flags={}), PING, connected())
+    assert LOST in again(frame)
+    assert build(wirekit.columns(KEY, frame).drop_columns(["@gap"])) == without
     assert again(ping + without) == ""
 
 
 def test_messages_of_a_batch_go_back_into_one_frame() -> None:
-    codecs = [{"compression": number} for number in (1, 2, 3, 4)]
-    parts = encoded(single(1), batched(3), *(batched(4, **told) for told in codecs), batched(0), batched(1), single(2))
+    compressed = [batched(4, compression=number) for number in (1, 2, 3, 4)]
+    parts = encoded(single(1), batched(3), *compressed, batched(0), batched(1), single(2))
     data = b"".join(parts)
     assert again(data) == again(b"") == ""
     assert build(wirekit.columns(KEY, data).drop_columns(["@offset"])) == data
@@ -101,11 +101,11 @@ def test_numbers_follow_the_rows_that_are_there(codec: int | None) -> None:
     value["entry"]["metadata"]["num_messages_in_batch"] = 2
     if codec:
         value["entry"]["metadata"].pop("uncompressed_size", None)
-    wanted = wirekit.encode(KEY, value)
+    expected = wirekit.encode(KEY, value)
     some = batch.filter(pa.array([False, True, False, True]))
-    assert build(some) == wanted
+    assert build(some) == expected
     names = [f"entry.metadata.{name}" for name in ("num_messages_in_batch", "uncompressed_size")]
-    assert build(some.drop_columns([*names, "entry.payload.metadata.payload_size"])) == wanted
+    assert build(some.drop_columns([*names, "entry.payload.metadata.payload_size"])) == expected
 
 
 OWN: dict[str, Any] = {
@@ -126,11 +126,11 @@ def own(**columns: Any) -> pa.RecordBatch:
 
 def test_columns_of_ones_own() -> None:
     def both(payloads: list[Any], **metadata: Any) -> bytes:
-        told = [
+        frames = [
             {"command": SEND[at], "entry": {"metadata": METADATA[at] | metadata, "payload": payloads[at]}}
             for at in (0, 1)
         ]
-        return b"".join(encoded(*told, PING))
+        return b"".join(encoded(*frames, PING))
 
     assert build(own(entry__payload=[b"ab", b"", None])) == both([b"ab", b""])
     packed = own(entry__payload=[b"ab" * 9, b"c", None], entry__metadata__compression=["ZLIB", "ZLIB", None])

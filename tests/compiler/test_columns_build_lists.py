@@ -160,13 +160,13 @@ def test_nested_lists_alternatives_and_checksums_in_elements_come_back(key: str)
 
 def test_lists_of_any_type_and_shape_of_arrays() -> None:
     batch = shops()
-    wanted = build(batch)
+    expected = build(batch)
     large = pa.large_list(pa.large_list(pa.large_binary()))
-    assert build(with_column(batch, "goods.tags", batch["goods.tags"].cast(large))) == wanted
-    assert build(with_column(batch, "repeated", batch["repeated"].cast(pa.list_(pa.uint64())))) == wanted
-    assert build(pa.Table.from_batches([batch.slice(0, 1), batch.slice(1)])) == wanted
+    assert build(with_column(batch, "goods.tags", batch["goods.tags"].cast(large))) == expected
+    assert build(with_column(batch, "repeated", batch["repeated"].cast(pa.list_(pa.uint64())))) == expected
+    assert build(pa.Table.from_batches([batch.slice(0, 1), batch.slice(1)])) == expected
     fixed = pa.FixedSizeListArray.from_arrays(pa.array([7, 8], pa.int16()), 2)
-    assert build(with_column(batch.slice(0, 1), "repeated", fixed)) == wanted[: batch["@length"][0].as_py()]
+    assert build(with_column(batch.slice(0, 1), "repeated", fixed)) == expected[: batch["@length"][0].as_py()]
 
 
 def test_a_null_list_may_stand_on_elements_that_nobody_sees() -> None:
@@ -290,10 +290,10 @@ def test_every_schema_that_gives_columns_is_built_from_them() -> None:
     lists = 0
     for key in wirekit.registry:
         try:
-            made = program(key)
+            columnar = program(key)
         except Misuse:
             continue
-        if made.program.lists:
+        if columnar.program.lists:
             lists += 1
         if not selected_by_header(wirekit.registry[key].layout) and key != "buildlists.empty":
             assert "end of record" in source(key)
@@ -334,8 +334,8 @@ def test_explain_prints_the_program_of_a_context() -> None:
 
     from wirekit.cli.explain import command
 
-    told = ["--engine", "build-columns", "--context", "api=heartbeat", "--context", "version=0"]
-    printed = CliRunner().invoke(command, ["kafka.response", *told]).output
+    options = ["--engine", "build-columns", "--context", "api=heartbeat", "--context", "version=0"]
+    printed = CliRunner().invoke(command, ["kafka.response", *options]).output
     assert printed == source("kafka.response", context={"api": "heartbeat", "version": 0})
 
 

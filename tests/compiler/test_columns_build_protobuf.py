@@ -37,11 +37,11 @@ def every_kind() -> Any:
     file = descriptor_pb2.FileDescriptorProto(name="buildproto.proto", package="buildproto", syntax="proto2")
     plain, whole = file.message_type.add(name="Plain"), file.message_type.add(name="Whole")
     for number, kind in enumerate(TYPES, 1):
-        told = {"type": getattr(descriptor_pb2.FieldDescriptorProto, f"TYPE_{kind.upper()}")}
-        whole.field.add(name=kind, number=3 * number, label=1, **told)
+        options = {"type": getattr(descriptor_pb2.FieldDescriptorProto, f"TYPE_{kind.upper()}")}
+        whole.field.add(name=kind, number=3 * number, label=1, **options)
         if kind in LISTED:
-            plain.field.add(name=kind, number=number, label=1, **told)
-            whole.field.add(name=f"{kind}s", number=200 * number, label=3, **told)
+            plain.field.add(name=kind, number=number, label=1, **options)
+            whole.field.add(name=f"{kind}s", number=200 * number, label=3, **options)
     whole.field.add(name="parts", number=7, label=3, type=11, type_name=".buildproto.Plain")
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
@@ -85,8 +85,8 @@ def message(number: int) -> dict[str, Any]:
         "ordering_key": chance.randbytes(number % 7),
         "null_value": chance.random() < 0.5,
     }
-    kept = {name: value for name, value in some.items() if chance.random() < 0.6}
-    return {"metadata": kept | {"payload_size": number % 300}, "payload": chance.randbytes(number % 300)}
+    metadata = {name: value for name, value in some.items() if chance.random() < 0.6}
+    return {"metadata": metadata | {"payload_size": number % 300}, "payload": chance.randbytes(number % 300)}
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 400])
@@ -115,23 +115,23 @@ def test_other_orders_and_long_varints_are_built_in_the_usual_form() -> None:
 
 
 def test_columns_of_ones_own() -> None:
-    told = {"metadata.payload_size": [1, 2], "payload": ["a", "bc"], "metadata.properties.key": [["x"], None]}
-    told["metadata.properties.value"] = pa.array([["y"], []], pa.large_list(pa.large_string()))
+    columns = {"metadata.payload_size": [1, 2], "payload": ["a", "bc"], "metadata.properties.key": [["x"], None]}
+    columns["metadata.properties.value"] = pa.array([["y"], []], pa.large_list(pa.large_string()))
     properties = [{"key": "x", "value": "y"}]
-    wanted = [
+    expected = [
         {"metadata": {"payload_size": 1, "properties": properties}, "payload": b"a"},
         {"metadata": {"payload_size": 2}, "payload": b"bc"},
     ]
-    built = wirekit.build_columns(BATCH, pa.RecordBatch.from_pydict(told))
-    assert built == wirekit.encode(BATCH, {"messages": wanted})
+    built = wirekit.build_columns(BATCH, pa.RecordBatch.from_pydict(columns))
+    assert built == wirekit.encode(BATCH, {"messages": expected})
 
 
-@pytest.mark.parametrize("told", [None, [1, 2], [7, None]])
-def test_the_payload_size_is_computed(told: list[int | None] | None) -> None:
+@pytest.mark.parametrize("sizes", [None, [1, 2], [7, None]])
+def test_the_payload_size_is_computed(sizes: list[int | None] | None) -> None:
     columns: dict[str, Any] = {"metadata.partition_key": ["k", None], "payload": ["a", "bcd"]}
-    batch = pa.RecordBatch.from_pydict(columns if told is None else columns | {"metadata.payload_size": told})
-    wanted = [{"metadata": {"partition_key": "k"}, "payload": b"a"}, {"metadata": {}, "payload": b"bcd"}]
-    assert wirekit.build_columns(BATCH, batch) == wirekit.encode(BATCH, {"messages": wanted})
+    batch = pa.RecordBatch.from_pydict(columns if sizes is None else columns | {"metadata.payload_size": sizes})
+    expected = [{"metadata": {"partition_key": "k"}, "payload": b"a"}, {"metadata": {}, "payload": b"bcd"}]
+    assert wirekit.build_columns(BATCH, batch) == wirekit.encode(BATCH, {"messages": expected})
 
 
 @pytest.mark.parametrize(
@@ -149,6 +149,6 @@ def test_the_payload_size_is_computed(told: list[int | None] | None) -> None:
     ],
 )
 def test_a_value_that_does_not_fit_the_message_is_misuse(columns: dict[str, Any], said: str) -> None:
-    told = {"metadata.payload_size": [1, 1], "payload": [b"a", b"b"]} | columns
+    whole = {"metadata.payload_size": [1, 1], "payload": [b"a", b"b"]} | columns
     with pytest.raises(Misuse, match=said):
-        wirekit.build_columns(BATCH, pa.RecordBatch.from_pydict(told))
+        wirekit.build_columns(BATCH, pa.RecordBatch.from_pydict(whole))

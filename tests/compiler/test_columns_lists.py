@@ -234,29 +234,29 @@ def test_arrays_grow_as_they_fill(monkeypatch: pytest.MonkeyPatch) -> None:
 
     lists = [[{"number": n} for n in range(count % 200)] for count in range(900)]
     data = wirekit.encode("liststest.lists", [{"inner": each} for each in lists])
-    want = scan("liststest.lists", data)[0]
-    assert want["inner.number"].to_pylist() == [[each["number"] for each in inner] for inner in lists]
+    lists_batch = scan("liststest.lists", data)[0]
+    assert lists_batch["inner.number"].to_pylist() == [[each["number"] for each in inner] for inner in lists]
     more = nested() * 50
-    wanted = scan("liststest.nested", more)[0]
+    nested_batch = scan("liststest.nested", more)[0]
     monkeypatch.setattr(columns_run, "ELEMENT_GUESS", 1 << 40)
     monkeypatch.setattr(columns_run, "ROW_GUESS", 1 << 40)
     monkeypatch.setattr(columns_run, "WHOLE", 0)
-    assert scan("liststest.lists", data)[0].equals(want)
-    assert scan("liststest.nested", more)[0].equals(wanted)
+    assert scan("liststest.lists", data)[0].equals(lists_batch)
+    assert scan("liststest.nested", more)[0].equals(nested_batch)
 
 
 def test_memory_does_not_grow_with_a_count(monkeypatch: pytest.MonkeyPatch) -> None:
     import pyarrow as arrow
 
-    taken: list[int] = []
+    sizes: list[int] = []
     allocate = arrow.allocate_buffer
-    monkeypatch.setattr(arrow, "allocate_buffer", lambda size: taken.append(size) or allocate(size))
+    monkeypatch.setattr(arrow, "allocate_buffer", lambda size: sizes.append(size) or allocate(size))
     lies = b"\0\0\0\1\x7f\xff\xff\xff" + bytes(12)
     _, errors = scan("liststest.nested", lies)
     assert errors["kind"].to_pylist() == ["short"]
     _, errors = scan("liststest.flagged", b"\1\0\0\xff" + bytes(20))
     assert errors["kind"].to_pylist() == ["short"]
-    assert max(taken) < 1 << 16
+    assert max(sizes) < 1 << 16
 
 
 def test_a_record_with_other_fields_beside_its_list_is_a_row() -> None:

@@ -88,14 +88,14 @@ def compare(key: str, parts: list[bytes]) -> tuple[pa.RecordBatch, pa.RecordBatc
     inside = set(errors["wrapper"].to_pylist())
     for part in parts:
         try:
-            wanted, decoded = rows_of(key, part)
+            rows, decoded = rows_of(key, part)
         except WireError:
             assert position in failed, position
             position += len(part)
             continue
         bad = {check.path for check in decoded.checks if check.status == "bad"}
         if position not in inside:
-            for want in wanted:
+            for want in rows:
                 assert listed["@offset"][row] == position
                 for name, values in listed.items():
                     if name.startswith("@"):
@@ -133,10 +133,10 @@ def test_frames_of_all_captures_at_once() -> None:
 
 
 def single(index: int, **metadata: Any) -> dict[str, Any]:
-    told = {"producer_name": "p", "sequence_id": index, "publish_time": 1_700_000_000_000 + index, **metadata}
+    metadata = {"producer_name": "p", "sequence_id": index, "publish_time": 1_700_000_000_000 + index, **metadata}
     return {
         "command": {"type": "SEND", "send": {"producer_id": 1, "sequence_id": index}},
-        "entry": {"metadata": told, "payload": b"v" * (index % 50)},
+        "entry": {"metadata": metadata, "payload": b"v" * (index % 50)},
     }
 
 
@@ -282,8 +282,8 @@ def test_messages_that_do_not_occur_have_no_columns() -> None:
 
 
 def test_fields_without_a_column_are_listed() -> None:
-    told = wirekit.columns(KEY, b"").schema.metadata[b"wirekit.left_out"]
-    left_out = json.loads(told)
+    paths = wirekit.columns(KEY, b"").schema.metadata[b"wirekit.left_out"]
+    left_out = json.loads(paths)
     assert "command.send.message_id.first_chunk_message_id" in left_out
     assert all(program(KEY).program.messages[0].slots.get(path) is None for path in left_out)
 
@@ -346,8 +346,8 @@ def test_messages_inside_of_messages_are_bounded() -> None:
         size = len(inner)
         inner = b"\x3a" + (bytes([size]) if size < 128 else bytes([size & 127 | 128, size >> 7])) + inner
     size = len(inner)
-    told = bytes([size & 127 | 128, size >> 7])
-    ack = b"\x1a" + told + inner
+    length = bytes([size & 127 | 128, size >> 7])
+    ack = b"\x1a" + length + inner
     size = len(ack)
     command = b"\x08\x12\x3a" + bytes([size & 127 | 128, size >> 7]) + ack
     batch, errors = scan(KEY, framed(command) + framed(b"\x08\x12"))

@@ -19,16 +19,16 @@ from wirekit.errors import Misuse
 NEVER = ("@offset", "@length", "@gap", "@depth")
 
 
-def columnar() -> list[str]:
+def columnar_keys() -> list[str]:
     """All keys that give columns and have one kernel."""
-    found = []
+    keys = []
     for key in wirekit.registry:
         try:
             program(key)
         except Misuse:
             continue
-        found.append(key)
-    return found
+        keys.append(key)
+    return keys
 
 
 def always(node: ir.Node, path: str = "") -> Iterator[tuple[str, bool]]:
@@ -48,14 +48,14 @@ def always(node: ir.Node, path: str = "") -> Iterator[tuple[str, bool]]:
 
 
 def test_a_field_that_is_always_present_is_not_nullable() -> None:
-    keys = columnar()
+    keys = columnar_keys()
     assert {"kafka.message_set", "pulsar.frame", "joyqueue.batch", "net.pcap.packets.le"} <= set(keys)
     for key in keys:
-        made = program(key)
-        nullable = {field.name: field.nullable for field in made.schema}
-        found = dict(always(made.plan.element))
-        assert {name: nullable[name] for name in found if name in nullable} == {
-            name: told for name, told in found.items() if name in nullable
+        columnar = program(key)
+        nullable = {field.name: field.nullable for field in columnar.schema}
+        fields = dict(always(columnar.plan.element))
+        assert {name: nullable[name] for name in fields if name in nullable} == {
+            name: may_be_null for name, may_be_null in fields.items() if name in nullable
         }, key
         assert not any(nullable[name] for name in NEVER if name in nullable)
 
@@ -73,7 +73,7 @@ def entries() -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("key", "made"),
+    ("key", "sample"),
     [
         ("kafka.message_set", mixed),
         ("joyqueue.message", joyqueue_messages),
@@ -83,8 +83,8 @@ def entries() -> bytes:
         ("pulsar.entry", entries),
     ],
 )
-def test_a_column_that_is_not_nullable_holds_no_null(key: str, made: Any) -> None:
-    data, chance = made(), random.Random(key)
+def test_a_column_that_is_not_nullable_holds_no_null(key: str, sample: Any) -> None:
+    data, chance = sample(), random.Random(key)
     seen = 0
     for wrappers in (False, True):
         for damaged in (False, *[True] * 20):
@@ -111,5 +111,5 @@ def spoilt(data: bytes, chance: random.Random) -> bytes:
 def test_the_form_of_names_and_times_does_not_change_nullability() -> None:
     data = mixed()
     plain = wirekit.columns("kafka.message_set", data, times="int")
-    told = wirekit.columns("kafka.message_set", data, enums="dictionary")
-    assert [field.nullable for field in told.schema] == [field.nullable for field in plain.schema]
+    dictionaries = wirekit.columns("kafka.message_set", data, enums="dictionary")
+    assert [field.nullable for field in dictionaries.schema] == [field.nullable for field in plain.schema]

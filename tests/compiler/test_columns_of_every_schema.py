@@ -60,9 +60,9 @@ def test_every_schema_gives_columns() -> None:
 @pytest.mark.parametrize("key", ["kafka.message_set", "pulsar.frame", "jmq4.message", "net.packet", "kafka.request"])
 def test_every_column_is_filled_by_a_step(key: str) -> None:
     context = {"link_type": 1} if key == "net.packet" else None
-    made = program(key, context).program
+    read = program(key, context).program
     filled: set[int] = set()
-    for step in every(made.steps):
+    for step in every(read.steps):
         match step:
             case Emit(column=column) | Copy(column=column):
                 filled.add(id(column))
@@ -70,7 +70,7 @@ def test_every_column_is_filled_by_a_step(key: str) -> None:
                 filled.add(id(column))
             case Split():
                 filled |= {id(column) for *_, column in step.parts}
-    assert all(id(column) in filled for column in made.columns)
+    assert all(id(column) in filled for column in read.columns)
 
 
 def test_a_new_layout_needs_no_compilation() -> None:

@@ -13,7 +13,7 @@ from wirekit.compiler.columns import scan, scan_ranges
 from wirekit.compiler.columns.ranges import CLEAN, DOUBTFUL, REFUSED
 from wirekit.errors import Misuse
 
-OPENED = {"@index", "entry.payload.ok"}
+NESTED = {"@index", "entry.payload.ok"}
 BROKERS = [{"node_id": node, "host": "localhost", "port": 9090 + node} for node in (1, 2)]
 FRAMES = {
     "kafka.metadata.response.v1": wirekit.encode(
@@ -63,8 +63,8 @@ def test_each_range_has_the_state_and_rows_of_its_own_scan(key: str) -> None:
         expected, alone = state_of(key, frames[number])
         assert state == expected, frames[number].hex()
         for row in alone:
-            found = next(rows)
-            own = {name: found.get(name) for name in row if name not in OPENED}
+            actual = next(rows)
+            own = {name: actual.get(name) for name in row if name not in NESTED}
             assert own == {name: row[name] for name in own} | {"@offset": starts[number]}
     assert next(rows, None) is None
 

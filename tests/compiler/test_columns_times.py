@@ -25,8 +25,8 @@ EXTREMES = (NOW, -1, 0, None, (1 << 63) - 1, -(1 << 63))
 
 def message_set(times: Any = EXTREMES) -> bytes:
     """A message of magic 1 for each time, one of magic 0 for None."""
-    told = [{"magic": 0} if time is None else {"magic": 1, "timestamp": time} for time in times]
-    return wirekit.encode(SETS, {"messages": [{"offset": 1, "message": {**each, "value": None}} for each in told]})
+    messages = [{"magic": 0} if time is None else {"magic": 1, "timestamp": time} for time in times]
+    return wirekit.encode(SETS, {"messages": [{"offset": 1, "message": {**each, "value": None}} for each in messages]})
 
 
 def pulsar_frame(event_time: int) -> bytes:

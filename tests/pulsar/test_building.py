@@ -21,7 +21,7 @@ def batch(*texts: bytes) -> list[dict[str, Any]]:
     return [{"metadata": {"partition_key": "k"}, "payload": text.hex()} for text in texts]
 
 
-def opened(value: Any) -> Any:
+def entry_of(value: Any) -> Any:
     frame = wirekit.decode(wirekit.encode("pulsar.frame", value), "pulsar.frame", strict=True)
     return frame.value.entry
 
@@ -31,7 +31,7 @@ def test_sizes_and_counts_are_computed(codec: str | None) -> None:
     metadata = {} if codec is None else {"compression": codec}
     payload = batch(b"one", b"", b"three" * 90)
     plain = codec in (None, "NONE")
-    entry = opened(send(payload if plain else {"content": payload}, **metadata))
+    entry = entry_of(send(payload if plain else {"content": payload}, **metadata))
     items = entry.payload if plain else entry.payload.content
     assert entry.metadata.num_messages_in_batch == 3
     assert [item.payload for item in items] == [b"one", b"", b"three" * 90]
@@ -168,7 +168,7 @@ def test_presence_is_apart_from_defaults() -> None:
     ],
 )
 def test_markers_are_opened(marker: int, payload: Any) -> None:
-    entry = opened(send(payload, marker_type=marker))
+    entry = entry_of(send(payload, marker_type=marker))
     assert wirekit.to_json(entry.payload) == payload
 
 

@@ -95,14 +95,14 @@ def test_encrypted_payload_is_opaque_and_its_metadata_is_not() -> None:
 
 
 def test_broker_entry_metadata_is_read_before_the_checksum() -> None:
-    found = 0
+    count = 0
     for line in lines("broker_entry_metadata"):
         decoded = wirekit.decode(bytes.fromhex(line["hex"]), "pulsar.frame")
         if decoded.value.entry is not None and decoded.value.entry.broker_entry_metadata is not None:
-            found += 1
+            count += 1
             assert decoded.value.entry.broker_entry_metadata.metadata.index is not None
             assert decoded.clean
-    assert found
+    assert count
 
 
 def vectors(kind: str) -> list[dict[str, Any]]:

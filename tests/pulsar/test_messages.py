@@ -38,9 +38,9 @@ def item(text: bytes, **metadata: Any) -> dict[str, Any]:
     return {"metadata": metadata, "payload": text.hex()}
 
 
-@pytest.mark.parametrize(("told", "partition"), [(0, 0), (7, 7), (-1, None)])
-def test_the_partition_is_that_of_the_message_id(told: int, partition: int | None) -> None:
-    (message,) = heard(entry("61"), message_id={"ledgerId": 5, "entryId": 1, "partition": told})
+@pytest.mark.parametrize(("number", "partition"), [(0, 0), (7, 7), (-1, None)])
+def test_the_partition_is_that_of_the_message_id(number: int, partition: int | None) -> None:
+    (message,) = heard(entry("61"), message_id={"ledgerId": 5, "entryId": 1, "partition": number})
     assert message.partition == partition
 
 
@@ -124,7 +124,7 @@ def sealed(plain: bytes, **metadata: Any) -> dict[str, Any]:
     return entry(cipher.hex(), encryption_keys=keys, encryption_param="00" * 12, **metadata)
 
 
-def opened(cipher: bytes, metadata: Any) -> bytes | None:
+def decrypted(cipher: bytes, metadata: Any) -> bytes | None:
     return bytes(byte ^ 0x55 for byte in cipher) if metadata.encryption_keys[0].key == "k1" else None
 
 
@@ -146,21 +146,21 @@ def test_a_key_of_the_caller_opens_it() -> None:
     batch = wirekit.encode("pulsar.batch", {"messages": [item(b"one"), item(b"two")]})
     value = sealed(batch, num_messages_in_batch=2)
     data = wirekit.encode("pulsar.entry", value)
-    decoded = wirekit.decode(data, "pulsar.entry", decrypt=opened)
+    decoded = wirekit.decode(data, "pulsar.entry", decrypt=decrypted)
     assert decoded.clean
     assert [each.payload for each in decoded.value.payload.content] == [b"one", b"two"]
     assert {check.kind: check.status for check in decoded.checks} == {"decryption": "ok", "count": "ok", "crc32c": "ok"}
     assert wirekit.encode("pulsar.entry", decoded.value) == data
     assert wirekit.encode("pulsar.entry", wirekit.to_json(decoded.value)) == data
     assert any(span.path == "payload.content[1].payload" for span in decoded.spans)
-    assert [message.value for message in heard(value, decrypt=opened)] == [b"one", b"two"]
-    assert heard(value, decrypt=opened)[0].details["encrypted"] is None
+    assert [message.value for message in heard(value, decrypt=decrypted)] == [b"one", b"two"]
+    assert heard(value, decrypt=decrypted)[0].details["encrypted"] is None
 
 
 def test_what_a_key_opens_counts_as_a_level_of_nesting() -> None:
     data = wirekit.encode("pulsar.entry", sealed(b"hidden"))
-    assert wirekit.decode(data, "pulsar.entry", decrypt=opened, limits=wirekit.Limits(depth=1)).clean
-    error = wirekit.decode(data, "pulsar.entry", decrypt=opened, limits=wirekit.Limits(depth=0)).error
+    assert wirekit.decode(data, "pulsar.entry", decrypt=decrypted, limits=wirekit.Limits(depth=1)).clean
+    error = wirekit.decode(data, "pulsar.entry", decrypt=decrypted, limits=wirekit.Limits(depth=0)).error
     assert isinstance(error, wirekit.Limit)
     assert (error.limit, error.allowed, error.actual) == ("depth", 0, 1)
 
@@ -220,6 +220,6 @@ def test_an_empty_zlib_payload_has_a_note_that_only_some_clients_read_it() -> No
             "entry": entry({"content": ""}, compression="ZLIB"),
         },
     )
-    opened = wirekit.decode(stream, "pulsar.frame")
-    assert opened.clean
-    assert (opened.value.entry.payload.content, len(opened.value.entry.payload.compressed)) == (b"", 8)
+    decoded = wirekit.decode(stream, "pulsar.frame")
+    assert decoded.clean
+    assert (decoded.value.entry.payload.content, len(decoded.value.entry.payload.compressed)) == (b"", 8)

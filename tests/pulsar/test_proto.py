@@ -112,9 +112,9 @@ def test_every_enum_value_is_the_schemas(source: str) -> None:
 
 
 def test_nothing_of_the_schema_is_left_out() -> None:
-    found = [walk(source) for source in MODULES]
-    assert sum(len(messages) for messages, _ in found) == len(FACTS["messages"]) == 99
-    assert sum(len(enums) for _, enums in found) == len(FACTS["enums"]) == 20
+    walks = [walk(source) for source in MODULES]
+    assert sum(len(messages) for messages, _ in walks) == len(FACTS["messages"]) == 99
+    assert sum(len(enums) for _, enums in walks) == len(FACTS["enums"]) == 20
 
 
 def test_base_command_has_all_seventy_commands() -> None:

@@ -30,11 +30,11 @@ def broker() -> Iterator[Broker]:
 
 @pytest.fixture
 def client(broker: Broker) -> Iterator[Any]:
-    made = pulsar.Client(
+    client = pulsar.Client(
         broker.url, operation_timeout_seconds=5, connection_timeout_ms=3_000, logger=pulsar.FileLogger(*_quiet())
     )
-    yield made
-    made.close()
+    yield client
+    client.close()
 
 
 def _quiet() -> tuple[Any, str]:

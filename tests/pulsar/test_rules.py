@@ -33,7 +33,7 @@ SUBSCRIBE_REFUSED = [consumer()[0], s("ERROR", request_id=20, error="ConsumerBus
 PRODUCER_REFUSED = [producer()[0], s("ERROR", request_id=10, error="ProducerBusy", message="no")]
 WAITING = s("PRODUCER_SUCCESS", request_id=10, producer_name="p", producer_ready=False)
 IN_A_WHILE = PONG_WITHIN_US + 5 * SECOND
-OPENED = [c("CONNECT", client_version="c", protocol_version=20, at=0), connect()[1]]
+CONNECTED = [c("CONNECT", client_version="c", protocol_version=20, at=0), connect()[1]]
 BROKER_ENTRY = {"broker_entry_metadata": {"metadata": {"index": 1}}}
 
 CASES: dict[str, tuple[list[Said], list[list[Said]], list[Said]]] = {
@@ -63,7 +63,7 @@ CASES: dict[str, tuple[list[Said], list[list[Said]], list[Said]]] = {
         [message(1)],
     ),
     "ping_unanswered": (
-        [*OPENED, c("PING", at=SECOND)],
+        [*CONNECTED, c("PING", at=SECOND)],
         [
             [s("PING", at=2 * SECOND), c("PONG", at=IN_A_WHILE)],
             [c("PING", at=40 * SECOND), s("PING", at=IN_A_WHILE)],
@@ -196,9 +196,9 @@ def test_every_rule_has_a_case() -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_conversation_that_keeps_it(name: str) -> None:
-    before, _, kept = CASES[name]
-    assert name not in names(breaches("pulsar", [*before, *kept]))
-    joined_late("pulsar", [*before, *kept])
+    before, _, valid = CASES[name]
+    assert name not in names(breaches("pulsar", [*before, *valid]))
+    joined_late("pulsar", [*before, *valid])
 
 
 @pytest.mark.parametrize(("name", "number"), [(name, n) for name, case in CASES.items() for n in range(len(case[1]))])

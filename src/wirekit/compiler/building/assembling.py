@@ -100,7 +100,7 @@ def record_batch(key: str, batch: Any, columnar: Columnar | None = None) -> pa.R
     """A batch or table as one batch whose columns are known to the layout.
 
     Args:
-        columnar: what the key stands for, if that depends on the batch.
+        columnar: the program of the key, if it depends on the batch.
 
     Raises:
         Misuse: when it is neither, when the chunks of a table do not fit one batch, for a column of another name.
@@ -136,12 +136,12 @@ def assembled(
     context: Mapping[str, Any] | None = None,
     ends: NDArray[Any] | None = None,
 ) -> bytes:
-    """The bytes of a batch, record after record, with what the layout has in front of them.
+    """The bytes of a batch, record after record, with the fields before them.
 
     Args:
         first: the number of its first row, for errors.
-        context: what the bytes do not say themselves.
-        ends: takes where each record ends, an int64 each.
+        context: facts that the bytes lack.
+        ends: takes the end of each record, an int64 each.
 
     Raises:
         Misuse: as ``build_columns``.
@@ -229,7 +229,7 @@ def source(key: str, ahead: bytes = b"", context: Mapping[str, Any] | None = Non
 
 
 def _lead(key: str, plan: Records, behind: int, rows: int) -> bytes:
-    """What stands in front of the records, now that their size is known."""
+    """The fields before the records, now that the size of these is known."""
     data = b""
     for lead in reversed(plan.lead):
         if lead.number is None:

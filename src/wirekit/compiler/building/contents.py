@@ -29,14 +29,14 @@ Closed = tuple[pa.RecordBatch, Rows, "dict[str, NDArray[Any]]"]
 def closed(
     key: str, columnar: Columnar, built: Builder, inner: Builder | None, batch: pa.RecordBatch, first: int
 ) -> Closed:
-    """The records that hold others, a row each: what they hold as bytes, their rows, what the program must know.
+    """The outer records, a row each, with their content as bytes; their rows; the facts that the program needs.
 
     Args:
         inner: builds what is inside.
         first: the number of the first row, for errors.
 
     Raises:
-        Misuse: for rows that do not belong together, or hold what the layout has not.
+        Misuse: for rows that do not belong together, or have values that the layout has no place for.
     """
     rows = _Rows(key, columnar, batch, first)
     begins = ends = np.zeros(rows.firsts.size, np.int64)

@@ -79,9 +79,9 @@ def run(
 
     Args:
         rows: the numbers of the rows, for errors.
-        known: what is known of a field that holds records, an int64 a row.
-        ends: takes where each record ends.
-        choosing: only find out what such a field holds, which ``known`` takes.
+        known: facts about a field that holds records, an int64 a row each.
+        ends: takes the end of each record.
+        choosing: only evaluate these facts, and store them in ``known``.
 
     Raises:
         Misuse: for a column of another type, a value that does not fit; the text has the column and the row.

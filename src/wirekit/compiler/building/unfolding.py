@@ -99,7 +99,7 @@ class Unfolded:
         """The arrays of a column inside lists: an element each of all that are not null.
 
         Raises:
-            Misuse: as ``taken``, and when its lists are not as long as those of the others.
+            Misuse: as ``input_of``, and when its lists are not as long as those of the others.
         """
         index = self.batch.schema.get_field_index(column.path)
         if index < 0:
@@ -141,7 +141,7 @@ class Unfolded:
         self._lists[group.number] = replace(other, offsets=offsets, valid=np.ascontiguousarray(valid))
 
     def lists(self, number: int) -> Input:
-        """The arrays of a list, when the columns inside it were taken."""
+        """The arrays of a list, once its columns were converted."""
         lists = self._lists.get(number)
         if lists is None:
             return ABSENT

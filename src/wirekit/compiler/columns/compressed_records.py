@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 def opened_levels(
     columnar: Columnar, level: Level, reference: Reference, fields: tuple[str, ...] | None, errors: list[LevelErrors]
 ) -> list[Level]:
-    """A level, and those of what its records hold compressed, outermost first.
+    """A level and the levels of the records compressed in it, outermost first.
 
     Args:
-        reference: for the words of what is wrong in the level.
+        reference: supplies the errors of the level.
         fields: prefixes of the columns that are filled, or None for all.
-        errors: has what is wrong in the level, and takes what is wrong in the others.
+        errors: the errors of the level; those of the other levels are added.
     """
     levels = [level]
     while columnar.program.packing is not None and columnar.inner is not None:
@@ -57,8 +57,8 @@ def _opened_level(
 
     Args:
         depth: of the level.
-        reference: for the words of those that cannot be opened, and how many bytes may come out.
-        errors: takes those.
+        reference: supplies the errors of records that cannot be decompressed, and the allowance.
+        errors: takes these errors.
         fields: prefixes of the columns that are filled, or None for all.
     """
     packed = np.flatnonzero(level.arrays["codec"])
@@ -92,7 +92,7 @@ def _scanned(
     reference: Reference,
     fields: tuple[str, ...] | None,
 ) -> Level | NoRoom:
-    """The level of what was decompressed, or which piece its arrays have no room for."""
+    """The level of the decompressed pieces; ``NoRoom`` has the piece that exceeds the memory."""
     limits, inner = reference.limits, columnar.inner
     assert inner is not None
     below = Level.of(pieces, parents)

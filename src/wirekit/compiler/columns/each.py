@@ -195,7 +195,7 @@ class _Scan:
         return Values(empty.batch, np.zeros(2, np.int64), {0: [reason]})
 
     def _errors(self, levels: list[LevelErrors], begins: NDArray[Any]) -> tuple[dict[int, list[str]], bool]:
-        """The errors of each value in words, and whether one is that all values together ask for too much."""
+        """The error texts of each value, and whether one is a limit that all values share."""
         texts: dict[int, list[str]] = {}
         exceeded = False
         for each in levels:

@@ -43,7 +43,7 @@ class LevelErrors:
     Attributes:
         parts: errors of records, with the number of the range of each.
         more: the same, one by one.
-        front: what is wrong in front of the records, by the number of the range.
+        front: errors in the fields before the records, by the number of the range.
     """
 
     parts: list[tuple[pa.RecordBatch, NDArray[Any]]] = field(default_factory=list)
@@ -88,7 +88,7 @@ def _batch_of(rows: list[tuple[int, dict[str, Any]]]) -> tuple[pa.RecordBatch, N
 
 
 def refused(program: Program, reference: Reference, level: Level, depth: int) -> LevelErrors:
-    """The errors of the records that were refused, which can be as many as records, and of what is in front of them."""
+    """The errors of the refused records, which can be all of them, and those of the fields before the records."""
     count, errors = level.errors, LevelErrors(front=dict(_in_front(reference, level, depth)))
     if not count:
         return errors
@@ -115,7 +115,7 @@ def _refused(
 
 
 def _times_decompressed(program: Program, path: str) -> int:
-    """How many times what lies at a path from a record was decompressed: a record that is cut may be opened."""
+    """How many times the bytes at a path of a record were decompressed; a cut record may be decompressed too."""
     holder = program.packing or program.contents
     return 0 if holder is None else path.count(f"{program.columns[holder.column].path}.content")
 
@@ -123,7 +123,7 @@ def _times_decompressed(program: Program, path: str) -> int:
 def unopened(
     reference: Reference, level: Level, depth: int, row: int, path: str, fallback: tuple[str, str]
 ) -> tuple[int, dict[str, Any]]:
-    """The error for what a record that seemed good holds in the field ``path``, with the number of its range.
+    """The error for the content of the field ``path`` of a record that seemed good, with the number of its range.
 
     Args:
         fallback: kind and reason, should the reference engine find nothing wrong.
@@ -142,7 +142,7 @@ def unopened(
 
 
 def too_much(program: Program, reference: Reference, level: Level, depth: int, row: int) -> tuple[int, dict[str, Any]]:
-    """The error for a record that holds more than there is memory for, with the number of its range."""
+    """The error for a record whose content exceeds the memory limit, with the number of its range."""
     record, holder = record_of(level, row), program.packing or program.contents
     assert holder is not None
     reason, path = reference.allowance.exceeded().reason, program.columns[holder.column].path
@@ -170,7 +170,7 @@ def details_of(error: WireError, at: int) -> Error:
 def _in_front(reference: Reference, level: Level, depth: int) -> Iterator[tuple[int, dict[str, Any]]]:
     """The errors in the fields before the records of a level, with the number of the range.
 
-    A length that goes beyond the data is told as it stands: the reference engine would read all records first.
+    A length beyond the data is reported as it is: the reference engine would read all records first.
     """
     ranges = level.ranges
     for index, (name, known, place, length, words) in ranges.wrong.items():
@@ -188,8 +188,8 @@ def failure(
     """The number of a range, and a row of the errors.
 
     Args:
-        record: as ``record_of`` has it.
-        at_depth: how many times the data was decompressed in which it went wrong; by default ``depth``.
+        record: as ``record_of`` returns it.
+        at_depth: how many times the data with the error was decompressed; by default ``depth``.
     """
     which, offset, length = record
     kind, path, at, reason = details

@@ -24,14 +24,14 @@ class Header:
 
     Attributes:
         fields: the fields, as JSON.
-        several: the list of records, choices made.
-        path: where it stands in the value.
-        case: what the choices were made by.
-        begin: where it ends, in bytes.
-        error: why it cannot be read, or None.
+        several: the list of records, with its choices resolved.
+        path: the path of the list.
+        case: the values that resolved the choices.
+        begin: the offset of the first record.
+        error: the error in the header, or None.
         node: the layout of one record, as the reference engine reads it.
-        scope: what stands in front, for its expressions.
-        whole: a record with all choices.
+        scope: the header, for the expressions of a record.
+        whole: the layout of a record with all choices.
     """
 
     fields: str
@@ -46,7 +46,7 @@ class Header:
 
 
 def selected_by_header(layout: ir.Node) -> bool:
-    """Whether a layout is a list of records that something in front chooses among several."""
+    """Whether a layout is a header and a list of records whose layout the header selects."""
     if not isinstance(layout, ir.Structure) or layout.measures or layout.sums or not layout.members:
         return False
     last = layout.members[-1].node
@@ -61,10 +61,10 @@ def selected_by_header(layout: ir.Node) -> bool:
 def read_header(
     layout: ir.Node, node: Any, protocol: str, data: bytes | memoryview, limits: Limits, params: Any
 ) -> Header:
-    """Reads what stands in front of the records.
+    """Reads the header before the records.
 
     Args:
-        layout, node: a schema's, as ``selected_by_header`` has it.
+        layout, node: those of a schema for which ``selected_by_header`` is true.
         data: the buffer.
     """
     assert isinstance(layout, ir.Structure)
@@ -79,7 +79,7 @@ def read_header(
             scope[name] = member._parse(reader, scope, "")
             reader.session.path.pop()
         records = node.members[-1][1].settled(scope)
-        if not isinstance(records, RecordsToEnd):  # no case is this one
+        if not isinstance(records, RecordsToEnd):  # no case has these values
             reader.session.path.append(path)
             node.members[-1][1]._parse(reader, scope, "")
     except WireError as error:
@@ -98,14 +98,14 @@ def read_header(
 
 
 def _chosen(node: ir.Node, values: dict[str, Any], depth: int, cases: list[str], known: dict[Any, ir.Node]) -> ir.Node:
-    """A node in which the choices by values in front, ``depth`` structures out, are made; shared nodes stay shared."""
+    """Resolves the choices that header fields, ``depth`` structures further out, decide; shared nodes stay shared."""
     if (id(node), depth) in known:
         return known[id(node), depth]
     chosen, deeper = node, depth + isinstance(node, ir.Structure)
     if isinstance(node, ir.Choice) and all(isinstance(tree, Field) and tree.up == depth for tree in node.on):
         key = tuple(_value(tree, values) for tree in node.on)
         case = node.case(key)
-        # of others not the value: there are as many programs as cases, whatever bytes say
+        # "*" for all unknown values: hostile bytes cannot create more programs than there are cases
         cases.append("*" if case is None else ",".join(map(str, key)))
         if (case := case or node.otherwise) is not None:
             chosen = _chosen(case, values, depth, cases, known)

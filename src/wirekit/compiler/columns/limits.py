@@ -41,7 +41,7 @@ def passed_on(columnar: Columnar, levels: list[Level], errors: list[LevelErrors]
 
 
 def _limits(columnar: Columnar, level: Level, errors: LevelErrors) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    """Of each range that a limit ends: its number, the path from the record around it, and the error."""
+    """Yields the number of each range that a limit ends, the path from the enclosing record, and the error."""
     assert columnar.inner is not None
     assert columnar.program.packing is not None
     content = f"{columnar.program.columns[columnar.program.packing.column].path}.content"

@@ -33,14 +33,14 @@ BOTH = ("@offset", "@length", "@gap")  # columns of the scan, which the row has 
 
 
 class Opening:
-    """Opens what the rows of a level hold.
+    """Unpacks the nested records of the rows of a level.
 
     Args:
-        columnar: what the level was scanned with.
+        columnar: the program that scanned the level.
         level: the level.
         batch: its rows.
-        reference: for the words of what is wrong, and how many bytes may come out of what is compressed.
-        fields: prefixes of the columns that are wanted, or None.
+        reference: supplies the errors, and the allowance for decompressed bytes.
+        fields: prefixes of the columns to return, or None for all.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Opening:
         self.lists: dict[int, Any] = {}
 
     def unpack(self) -> pa.RecordBatch:
-        """The rows, with what they hold in their place."""
+        """The rows, each replaced by its nested records if it has any."""
         holding = np.flatnonzero(self.level.arrays["codec"] | self.level.arrays["listed"])
         for row in holding.tolist():
             self._row(row)
@@ -113,7 +113,7 @@ class Opening:
             self._message(row, self.contents.messages[listed - 2], bytes(data))
 
     def _message(self, row: int, name: str, data: bytes) -> None:
-        """Says of bytes that stay as they are whether they are the message that they should be."""
+        """Verifies that bytes, which stay as they are, are the expected message."""
         from wirekit.wire.protobuf import Message, parse_message
 
         try:
@@ -134,7 +134,7 @@ class Opening:
         return None
 
     def _failed(self, row: int, error: WireError) -> None:
-        """A row that cannot be opened; the record is not good if that is for a limit."""
+        """Adds the error of a row that cannot be unpacked; a limit refuses the whole record."""
         self.gone[row] = isinstance(error, Limit)
         self.verdict[row] = 0
         fallback = error.kind if isinstance(error, Limit) else "decompression", error.reason
@@ -153,7 +153,7 @@ class Opening:
         return pa.concat_arrays([content, pieces]).take(pa.array(rows, mask=missing))
 
     def _messages(self) -> tuple[NDArray[Any], list[tuple[pa.Field, pa.Array]]]:
-        """(the row around each row of the result, columns of what is inside)."""
+        """(the outer row of each row of the result, the columns of the nested records)."""
         inner, plan = self.columnar.contents, self.columnar.held
         if inner is None or plan is None:
             return np.arange(self.level.rows), []
@@ -191,7 +191,7 @@ class Opening:
         return outer, [*columns, (pa.field("@index", pa.int32()), pa.array(number, mask=missing))]
 
     def _below(self, inner: Columnar, plan: Records) -> tuple[Level, NDArray[Any]]:
-        """The level of the records inside, and the row that holds each range; of rows that there is memory for."""
+        """The level of the nested records, and the row of each range; without rows that exceed the memory limit."""
         while True:
             parents = np.array(list(self.lists), np.int64)
             below = Level.of([*self.lists.values()], parents)
@@ -208,9 +208,9 @@ class Opening:
                 return below, parents
 
     def _damaged(self, inner: Columnar, plan: Records, below: Level, parents: NDArray[Any]) -> None:
-        """Tells of records inside that are not good.
+        """Adds the errors of nested records.
 
-        The record around the first of them is not good either if it holds them as they stand, or for a limit.
+        The first error of a range refuses the outer record too if it is a limit, or if the range was not compressed.
         """
         inner_errors = refused(inner.program, of_held(plan, self.reference.allowance), below, 1)
         rows, which = inner_errors.table()
@@ -236,14 +236,14 @@ class Opening:
         )
 
     def _nothing(self, schema: pa.Schema) -> list[tuple[pa.Field, pa.Array]]:
-        """The columns where no row holds any records."""
+        """The columns if no row has nested records."""
         fields = [field for field in schema if field.name not in BOTH]
         fields = [field.with_name(f"{self.path}.{field.name}").with_nullable(True) for field in fields]
         fields.append(pa.field("@index", pa.int32()))
         return [(field, pa.nulls(self.level.rows, field.type)) for field in fields]
 
     def _verdicts(self, below: Level, parents: NDArray[Any], counts: NDArray[Any]) -> None:
-        """Whether the records inside are as many as announced, and all good."""
+        """Sets the verdicts: whether all announced records are there, and all are good."""
         announced = self.level.arrays["count"][parents]
         wrong = np.diff(np.append(below.arrays["failed"], below.errors)) > 0
         good = ((announced < 0) | (announced == counts)) & ~wrong
@@ -251,7 +251,7 @@ class Opening:
 
 
 def inside(fields: tuple[str, ...] | None, path: str) -> tuple[str, ...] | None:
-    """Which columns are wanted of what lies inside a path, called as they are there."""
+    """The prefixes of the requested columns inside a path, relative to it."""
     if fields is None or chosen(path, fields):
         return None
     return tuple(name[len(path) + 1 :] for name in fields if name.startswith(f"{path}."))

@@ -57,7 +57,7 @@ def scan(b, starts, lengths, present, offsets, data):
 
 
 class Tray:
-    """The arrays of one message type for one scan: tables, what the record at hand holds, the columns.
+    """The arrays of one message type for one scan: tables, the values of the current record, the columns.
 
     Args:
         tables: the tables of the message type.
@@ -108,7 +108,7 @@ class Tray:
         return self.items.itemsize * 5 * kept_items + (2 * self.dense.itemsize + 1) * columns * rows
 
     def grow(self, rows: int) -> None:
-        """Makes room for rows, and for what a scan came to the end of."""
+        """Makes room for rows, and enlarges the arrays that a scan has filled up."""
         kept_items, used, columns = (int(self.memory[at]) for at in (1, 2, 5))
         if 2 * used > self.items.shape[0]:
             items, self.items = self.items, np.empty((4 * self.items.shape[0], 5), np.int64)

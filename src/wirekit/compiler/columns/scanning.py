@@ -194,7 +194,7 @@ def scan(
 
 
 def _described(batch: pa.RecordBatch, columnar: Columnar, metadata: dict[str, str], times: str) -> pa.RecordBatch:
-    """A batch with its metadata, and with times as timestamps if they are wanted so."""
+    """A batch with its metadata, and with times as timestamps if these are requested."""
     if times == "int":
         return batch.replace_schema_metadata(metadata)
     if not batch.schema.equals(columnar.schema):
@@ -286,7 +286,7 @@ def _level(data: NDArray[Any], place: Start) -> Level:
 
 
 def _unreadable(key: str, place: Start) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-    """Nothing but an error: what the records are is not known."""
+    """An empty batch and the error of the header, which selects no layout."""
     assert place.wrong is not None
     path, kind, at, length, reason = place.wrong
     nowhere = _level(np.zeros(0, np.uint8), place)

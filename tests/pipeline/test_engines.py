@@ -196,7 +196,7 @@ def test_progress_moves_within_a_task(
 
         return run
 
-    monkeypatch.setattr(pipeline, "packed", lambda groups, count: [groups])
+    monkeypatch.setattr(pipeline, "balanced", lambda groups, count: [groups])
     monkeypatch.setattr(pipeline, "WINDOW", 10_000)
     told: list[Step] = []
     job = Job(find_inputs([captures]))
@@ -299,7 +299,7 @@ def test_a_run_that_fails_for_good_leaves_the_tables_of_the_last_one(
 
 def test_captures_go_whole_to_tasks_unless_one_dominates() -> None:
     pytest.importorskip("pyspark")
-    from wirekit.spark.pipeline import LEAD, dominating, packed
+    from wirekit.spark.pipeline import LEAD, balanced, dominating
 
     mib = 1 << 20
     groups = [(Input(number, f"{number}.pcap", "", size * mib, 0),) for number, size in enumerate([1, 40, 3, 3, 50, 2])]
@@ -312,10 +312,10 @@ def test_captures_go_whole_to_tasks_unless_one_dominates() -> None:
     assert dominating([(Input(0, "a.pcap", "", 70 * mib, 0),)] * 9, "objects", 1) != []  # more than memory is to hold
     stored = (Input(0, "00000000000000000000.log", "", 90 * mib, 0, "kafka.log_segment"),)
     assert dominating([stored], "objects", 2) == []
-    tasks = packed(groups, 2)
+    tasks = balanced(groups, 2)
     assert {group for task in tasks for group in task} == set(groups)
     assert sorted(sum(files[0].size for files in task) // mib for task in tasks) == [49, 50]
-    assert [[files[0].size // mib for files in task] for task in packed(groups, 100)] == [
+    assert [[files[0].size // mib for files in task] for task in balanced(groups, 100)] == [
         [50],
         [40],
         [3],
@@ -323,4 +323,4 @@ def test_captures_go_whole_to_tasks_unless_one_dominates() -> None:
         [2],
         [1],
     ]
-    assert packed([], 4) == []
+    assert balanced([], 4) == []

@@ -60,7 +60,7 @@ def decoded(key: str, *values: bytes | None, mode: str = "PERMISSIVE", **choices
 
 def opened(key: str, *values: bytes | None) -> list[list[dict[str, Any]] | None]:
     """What ``messages`` gives, without Spark."""
-    function = functions._opener(key, None, None, shape(key, opened=True), False)
+    function = functions._message_reader(key, None, None, shape(key, opened=True), False)
     return [row for part in function(iter([pa.array(values, pa.binary())])) for row in part.to_pylist()]
 
 

@@ -87,14 +87,14 @@ def settings(path: str | os.PathLike[str]) -> dict[str, str]:
         with tarfile.open(path, "r:gz") as archive:
             member = archive.next()
             file = archive.extractfile(member) if member is not None and member.name == DESCRIPTION else None
-            found = json.loads(file.read()) if file is not None else None
+            description = json.loads(file.read()) if file is not None else None
     except (tarfile.TarError, EOFError, ValueError) as error:
         raise Misuse(f"{os.fspath(path)} is not an archive of `wirekit archive`: {error}") from error
-    if found is None:
+    if description is None:
         raise Misuse(f"{os.fspath(path)} is not an archive of `wirekit archive`")
     for name, value in _platform().items():
-        if found.get(name) != value:
-            raise Misuse(f"{os.fspath(path)} was written for {name} {found.get(name)}; this process has {value}")
+        if description.get(name) != value:
+            raise Misuse(f"{os.fspath(path)} was written for {name} {description.get(name)}; this process has {value}")
     return {
         "spark.archives": f"{Path(path).resolve()}#{DIRECTORY}",
         "spark.executorEnv.PYTHONPATH": f"{DIRECTORY}/{_SITE}",
@@ -114,26 +114,26 @@ def _distributions() -> dict[str, metadata.Distribution]:
             raise Misuse(
                 f"{name} is installed in editable mode; install it without -e, so that its files can be listed"
             )
-    found: dict[str, metadata.Distribution] = {}
-    wanted = [("wirekit", _EXTRAS), *((name, ()) for name in packages)]
-    while wanted:
-        name, extras = wanted.pop()
+    distributions: dict[str, metadata.Distribution] = {}
+    pending = [("wirekit", _EXTRAS), *((name, ()) for name in packages)]
+    while pending:
+        name, extras = pending.pop()
         try:
             distribution = metadata.distribution(name)
         except metadata.PackageNotFoundError:
             continue  # for another platform, or an extra that is not installed
         name = distribution.name
-        if name in found or name in _OF_SPARK:
+        if name in distributions or name in _OF_SPARK:
             continue
-        found[name] = distribution
+        distributions[name] = distribution
         for requirement in distribution.requires or ():
             condition = re.search(r"extra *== *['\"]([\w.-]+)", requirement)
             if condition is None or condition[1] in extras:
-                wanted.append((_name(requirement), ()))
+                pending.append((_name(requirement), ()))
     for extra, module in (("columns", "numba"), ("spark", "pyarrow")):
-        if module not in found:
+        if module not in distributions:
             raise Misuse(f"an archive for workers needs {module}: pip install 'wirekit[{extra}]'")
-    return found
+    return distributions
 
 
 def _name(requirement: str) -> str:

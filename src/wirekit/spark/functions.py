@@ -88,10 +88,10 @@ def decode(
     Raises:
         Misuse: as ``spark_schema``, and for another ``mode``.
     """
-    made = shape(key, fields=fields, context=context, times=times)
+    value_shape = shape(key, fields=fields, context=context, times=times)
     listed = is_list(key, context)
-    value = pa.list_(made.type) if listed else made.type
-    function = _decoder(key, fields, context, made, listed, _fails(mode))
+    value = pa.list_(value_shape.type) if listed else value_shape.type
+    function = _decoder(key, fields, context, value_shape, listed, _fails(mode))
     return _arrow_udf(function, pa.struct([("value", value), ("error", pa.string())]))(column)
 
 
@@ -122,9 +122,9 @@ def messages(
     """
     if not holds_messages(key, context):
         raise Misuse(f"values of {key} contain no messages; use decode")
-    made = shape(key, fields=fields, context=context, times=times, opened=True)
-    function = _opener(key, fields, context, made, _fails(mode))
-    return _arrow_udf(function, pa.list_(pa.struct([("value", made.type), ("error", pa.string())])))(column)
+    value_shape = shape(key, fields=fields, context=context, times=times, opened=True)
+    function = _message_reader(key, fields, context, value_shape, _fails(mode))
+    return _arrow_udf(function, pa.list_(pa.struct([("value", value_shape.type), ("error", pa.string())])))(column)
 
 
 def check(column: Column | str, key: str, *, context: Mapping[str, Any] | None = None) -> Column:
@@ -164,8 +164,8 @@ def encode(
     Raises:
         Misuse: as ``spark_schema``, and for another ``mode``.
     """
-    made = shape(key, context=context)
-    return _arrow_udf(_encoder(key, context, made, is_list(key, context), _fails(mode)), pa.binary())(column)
+    value_shape = shape(key, context=context)
+    return _arrow_udf(_encoder(key, context, value_shape, is_list(key, context), _fails(mode)), pa.binary())(column)
 
 
 def register(spark: SparkSession, *keys: str) -> None:
@@ -186,21 +186,25 @@ def register(spark: SparkSession, *keys: str) -> None:
     spark.udf.register("wirekit_check", _arrow_udf(_checker(None), CHECKED))
     for key in keys:
         name = re.sub(r"\W", "_", key)
-        made, listed = shape(key), is_list(key)
+        value_shape, listed = shape(key), is_list(key)
         error = ("error", pa.string())
-        value = pa.struct([("value", pa.list_(made.type) if listed else made.type), error])
-        spark.udf.register(f"wirekit_decode_{name}", _arrow_udf(_decoder(key, None, None, made, listed, False), value))
-        encoder = _encoder(key, None, made, listed, False)
+        value = pa.struct([("value", pa.list_(value_shape.type) if listed else value_shape.type), error])
+        spark.udf.register(
+            f"wirekit_decode_{name}", _arrow_udf(_decoder(key, None, None, value_shape, listed, False), value)
+        )
+        encoder = _encoder(key, None, value_shape, listed, False)
         spark.udf.register(f"wirekit_encode_{name}", _arrow_udf(encoder, pa.binary()))
         if holds_messages(key):
-            made = shape(key, opened=True)
-            kind = pa.list_(pa.struct([("value", made.type), error]))
-            spark.udf.register(f"wirekit_messages_{name}", _arrow_udf(_opener(key, None, None, made, False), kind))
+            value_shape = shape(key, opened=True)
+            kind = pa.list_(pa.struct([("value", value_shape.type), error]))
+            spark.udf.register(
+                f"wirekit_messages_{name}", _arrow_udf(_message_reader(key, None, None, value_shape, False), kind)
+            )
 
 
 def _arrow_udf(function: Batches | Keyed, kind: pa.DataType) -> Any:
-    made: Any = arrow_udf
-    return made(function, _spark_type(kind))
+    untyped_udf: Any = arrow_udf
+    return untyped_udf(function, _spark_type(kind))
 
 
 def _spark_type(kind: pa.DataType) -> DataType:
@@ -220,7 +224,7 @@ def _decoder(
     key: str,
     fields: Sequence[str] | None,
     context: Mapping[str, Any] | None,
-    made: Shape,
+    value_shape: Shape,
     listed: bool,
     fails: bool,
 ) -> Batches:
@@ -229,13 +233,13 @@ def _decoder(
             at = 0
             for values in scan_each(key, column, fields=fields, context=context):
                 count = values.firsts.size - 1
-                yield decoded_values(values, made, column.slice(at, count).is_null() if listed else None, fails)
+                yield decoded_values(values, value_shape, column.slice(at, count).is_null() if listed else None, fails)
                 at += count
 
     return decoded
 
 
-def decoded_values(values: Values, made: Shape, missing: pa.Array | None, fails: bool) -> pa.Array:
+def decoded_values(values: Values, value_shape: Shape, missing: pa.Array | None, fails: bool) -> pa.Array:
     """Values as ``struct<value, error>``.
 
     Args:
@@ -244,7 +248,7 @@ def decoded_values(values: Values, made: Shape, missing: pa.Array | None, fails:
     Raises:
         WirekitError: for the first that does not decode, if it ``fails``.
     """
-    structs = nested(made, values.batch)
+    structs = nested(value_shape, values.batch)
     firsts, count = values.firsts, values.firsts.size - 1
     errors = _texts(values, fails)
     if missing is not None:
@@ -265,32 +269,32 @@ def _texts(values: Values, fails: bool) -> pa.Array:
     return pa.array([values.errors.get(n, (None,))[0] for n in range(values.firsts.size - 1)], pa.string())
 
 
-def _opener(
-    key: str, fields: Sequence[str] | None, context: Mapping[str, Any] | None, made: Shape, fails: bool
+def _message_reader(
+    key: str, fields: Sequence[str] | None, context: Mapping[str, Any] | None, value_shape: Shape, fails: bool
 ) -> Batches:
-    def opened(columns: Iterator[pa.Array]) -> Iterator[pa.Array]:
+    def read(columns: Iterator[pa.Array]) -> Iterator[pa.Array]:
         for column in columns:
             at = 0
             for values in scan_each(key, column, fields=fields, context=context, opened=True):
                 count = values.firsts.size - 1
-                yield opened_values(values, made, column.slice(at, count).is_null(), fails)
+                yield message_values(values, value_shape, column.slice(at, count).is_null(), fails)
                 at += count
 
-    return opened
+    return read
 
 
-def opened_values(values: Values, made: Shape, missing: pa.Array, fails: bool) -> pa.Array:
+def message_values(values: Values, value_shape: Shape, missing: pa.Array, fails: bool) -> pa.Array:
     """Values as ``list<struct<value, error>>``, with the errors of each behind its records.
 
     Raises:
         WirekitError: for the first that does not decode, if it ``fails``.
     """
-    structs, ends = nested(made, values.batch), values.firsts
+    structs, ends = nested(value_shape, values.batch), values.firsts
     errors = pa.nulls(len(structs), pa.string())
     if values.errors:
         if fails:
             _texts(values, fails)
-        texts = [(number, text) for number, found in sorted(values.errors.items()) for text in found]
+        texts = [(number, text) for number, faults in sorted(values.errors.items()) for text in faults]
         of_errors = np.array([number for number, _ in texts])
         of_rows = np.repeat(np.arange(ends.size - 1), np.diff(ends))
         owners = np.concatenate([of_rows, of_errors])
@@ -339,33 +343,33 @@ def checked_values(column: pa.Array, keys: pa.Array, context: Mapping[str, Any] 
 
 def _verdicts(key: str, context: Mapping[str, Any] | None) -> list[str]:
     """The columns that tell whether a value is good."""
-    made = program(key, context)
-    return [name for name in names(made) if name.rpartition(".")[2] == "ok"] + ["@gap"] * made.program.gaps
+    columnar = program(key, context)
+    return [name for name in names(columnar) if name.rpartition(".")[2] == "ok"] + ["@gap"] * columnar.program.gaps
 
 
 def _doubt(key: str, data: bytes, context: Mapping[str, Any] | None) -> str:
     """The first thing that is wrong with bytes that decode."""
     from wirekit.decoding import decode as decoded
 
-    found = decoded(data, key, context=context)
-    for each in found.checks:
+    value = decoded(data, key, context=context)
+    for each in value.checks:
         if each.status == "bad":
             words = each.note or f"expected {each.computed}, found {each.stored}"
             return f"{key}: {each.path}: {each.kind}: {words}, at byte {each.offset} (0x{each.offset:x})"
-    gap = next(iter(found.gaps), None)
+    gap = next(iter(value.gaps), None)
     return f"{key}: bytes that no field explains" + ("" if gap is None else f", {gap.length} at byte {gap.offset}")
 
 
-def _encoder(key: str, context: Mapping[str, Any] | None, made: Shape, listed: bool, fails: bool) -> Batches:
+def _encoder(key: str, context: Mapping[str, Any] | None, value_shape: Shape, listed: bool, fails: bool) -> Batches:
     def encoded(columns: Iterator[pa.Array]) -> Iterator[pa.Array]:
         for column in columns:
-            yield encoded_values(key, column, context, made, listed, fails)
+            yield encoded_values(key, column, context, value_shape, listed, fails)
 
     return encoded
 
 
 def encoded_values(
-    key: str, column: pa.Array, context: Mapping[str, Any] | None, made: Shape, listed: bool, fails: bool
+    key: str, column: pa.Array, context: Mapping[str, Any] | None, value_shape: Shape, listed: bool, fails: bool
 ) -> pa.Array:
     """Structs, or lists of them, as bytes; null where they cannot be built.
 
@@ -379,7 +383,7 @@ def encoded_values(
         raise Misuse(f"{key} is built from an array of structs, not from {column.type}")
     structs = there.flatten() if listed else there
     sizes = np.asarray(there.value_lengths()) if listed else np.ones(len(there), np.int64)
-    columns = flat(made, structs)
+    columns = flat(value_shape, structs)
     batch = pa.RecordBatch.from_arrays([*columns.values()], names=[*columns])
     built, errors = build_each(key, batch, np.concatenate([[0], np.cumsum(sizes)]), context=context)
     if errors and fails:

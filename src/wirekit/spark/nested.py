@@ -111,11 +111,11 @@ def shape(
     """
     if times not in TIMES:
         raise Misuse(f"times must be 'timestamp' or 'int', not {times!r}")
-    made = program(key, context)
-    wanted = None if fields is None else checked(key, made, fields)
+    columnar = program(key, context)
+    requested = None if fields is None else checked(key, columnar, fields)
     root = _Branch("")
-    for leaf in _leaves(made, opened):
-        if chosen(leaf.path, wanted):
+    for leaf in _leaves(columnar, opened):
+        if chosen(leaf.path, requested):
             root.add(leaf)
     if not root.inside:
         raise Misuse(f"{key} has no column that can be a field of a struct")
@@ -135,9 +135,9 @@ def flat(shape: Shape, structs: pa.Array) -> dict[str, pa.Array]:
     Raises:
         Misuse: the structs have a field that the shape does not have, or a field of another kind.
     """
-    found: dict[str, pa.Array] = {}
-    _columns(shape, structs, found, "")
-    return found
+    columns: dict[str, pa.Array] = {}
+    _columns(shape, structs, columns, "")
+    return columns
 
 
 @dataclass(slots=True)
@@ -159,16 +159,16 @@ class _Branch:
 
     def shape(self, dated: bool, name: str = "", outer: int = 0) -> Shape:
         """The struct of the fields of this branch."""
-        made = Shape(name)
+        struct = Shape(name)
         for part, branch in self.inside.items():
-            made.fields += branch._fields(part, dated, outer)
-        names = [each.name for each in made.fields]
-        for at, each in enumerate(made.fields):
+            struct.fields += branch._fields(part, dated, outer)
+        names = [each.name for each in struct.fields]
+        for at, each in enumerate(struct.fields):
             while names.index(each.name) < at:
                 each.name = names[at] = f"{each.name}_"
-        made.maybe = all(each.maybe for each in made.fields)
-        made.type = pa.struct([pa.field(each.name, each.type) for each in made.fields])
-        return made
+        struct.maybe = all(each.maybe for each in struct.fields)
+        struct.type = pa.struct([pa.field(each.name, each.type) for each in struct.fields])
+        return struct
 
     def _fields(self, part: str, dated: bool, outer: int) -> Iterator[Shape]:
         """The column, verdict or struct that one part of a path refers to."""
@@ -180,9 +180,9 @@ class _Branch:
         if self.inside:
             around = next(_any(self)).lists
             lists = sum(self.path == each or self.path.startswith(f"{each}.") for each in around) - outer
-            made = self.shape(dated, name, outer + lists)
-            made.lists, made.type = lists, _listed(made.type, lists)
-            yield made
+            struct = self.shape(dated, name, outer + lists)
+            struct.lists, struct.type = lists, _listed(struct.type, lists)
+            yield struct
 
 
 def _any(branch: _Branch) -> Iterator[Leaf]:
@@ -202,9 +202,9 @@ def _is_verdict(leaf: Leaf) -> bool:
     return leaf.type == pa.bool_() and leaf.path.rpartition(".")[2] == "ok"
 
 
-def _leaves(made: Columnar, opened: bool) -> Iterator[Leaf]:
+def _leaves(columnar: Columnar, opened: bool) -> Iterator[Leaf]:
     """The columns in their order: those of a message stand in front of what follows it."""
-    read = made.program
+    read = columnar.program
     messages: dict[int, list[Tables]] = {}
     for table in read.messages:
         messages.setdefault(table.at, []).append(table)
@@ -217,8 +217,8 @@ def _leaves(made: Columnar, opened: bool) -> Iterator[Leaf]:
             yield Leaf(f"{column.path}.ok", pa.bool_(), True)
         if holds:
             yield Leaf(f"{column.path}.ok", pa.bool_(), True)
-            if made.contents is not None and made.held is not None:
-                for leaf in _leaves(made.contents, False):
+            if columnar.contents is not None and columnar.held is not None:
+                for leaf in _leaves(columnar.contents, False):
                     if leaf.path not in SCANNED:
                         lists = tuple(f"{column.path}.{each}" for each in leaf.lists)
                         yield Leaf(f"{column.path}.{leaf.path}", leaf.type, True, lists, leaf.unit)
@@ -229,7 +229,7 @@ def _leaves(made: Columnar, opened: bool) -> Iterator[Leaf]:
         yield Leaf("@gap", pa.int64(), False)
     if opened and read.packing is not None:
         yield Leaf("@depth", pa.int32(), False)
-    if opened and made.contents is not None:
+    if opened and columnar.contents is not None:
         yield Leaf("@index", pa.int32(), True)
 
 
@@ -305,7 +305,7 @@ def _fitted(array: pa.Array, shape: Shape) -> pa.Array:
     return array if array.type == shape.type else array.cast(shape.type)
 
 
-def _columns(shape: Shape, array: pa.Array, found: dict[str, pa.Array], path: str) -> None:
+def _columns(shape: Shape, array: pa.Array, columns: dict[str, pa.Array], path: str) -> None:
     """Adds the columns inside a field."""
     if shape.lists:
         if not pa.types.is_list(array.type) and not pa.types.is_large_list(array.type):
@@ -313,17 +313,17 @@ def _columns(shape: Shape, array: pa.Array, found: dict[str, pa.Array], path: st
         inner = Shape(shape.name, shape.lists - 1, shape.maybe, shape.leaf, shape.fields)
         inside: dict[str, pa.Array] = {}
         _columns(inner, array.flatten(), inside, f"{path}[]")
-        found |= {name: _relisted(array, values) for name, values in inside.items()}
+        columns |= {name: _relisted(array, values) for name, values in inside.items()}
     elif shape.leaf is not None:
         if pa.types.is_decimal(array.type):
             array = array.cast(shape.leaf.type)
-        found[shape.leaf.path] = array
+        columns[shape.leaf.path] = array
     else:
         if not pa.types.is_struct(array.type):
             raise Misuse(f"{path or 'the value'} is {array.type}, not a struct")
-        known = {each.name: each for each in shape.fields}
+        fields = {each.name: each for each in shape.fields}
         for member, values in zip(array.type, array.flatten(), strict=True):
             inner_path = f"{path}.{member.name}" if path else member.name
-            if member.name not in known:
-                raise Misuse(f"no field {inner_path}; choose from {', '.join(known)}")
-            _columns(known[member.name], values, found, inner_path)
+            if member.name not in fields:
+                raise Misuse(f"no field {inner_path}; choose from {', '.join(fields)}")
+            _columns(fields[member.name], values, columns, inner_path)

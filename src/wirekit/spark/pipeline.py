@@ -125,7 +125,7 @@ def run(
         split = [each for each in whole if each[0].kind == CAPTURE and shuffled]
         if shuffled is None:
             split = [each for each in dominating(groups, part.road, cores) if each in whole]
-        tasks = packed([each for each in groups if each not in split], cores * WAVES)
+        tasks = balanced([each for each in groups if each not in split], cores * WAVES)
         manifests: list[Manifest] = []
         size = sum(map(_size, split))
 
@@ -157,16 +157,16 @@ def run(
                 rows = _by_number(spark, len(parts), on_spark(read))
             files = [ShuffleFile(*each) for row in rows for each in json.loads(row)]
             columns = by_columns(max(map(_size, split)), part.road)
-            found_shares = shares(files, count, 2 * AT_ONCE if columns else None)
+            flow_shares = shares(files, count, 2 * AT_ONCE if columns else None)
             follow = functools.partial(follow_share, files, count, columns, WINDOW)
             shuffled_size = sum(each.size for each in files)
-            followed = part.size - (size // 4 if any(each.flow is not None for each in found_shares) else 0)
+            followed = part.size - (size // 4 if any(each.flow is not None for each in flow_shares) else 0)
             with watched(FOLLOWING, shuffled_size, half, followed):
-                rows = _by_number(spark, len(found_shares), on_spark(functools.partial(follow, AT_ONCE, found_shares)))
+                rows = _by_number(spark, len(flow_shares), on_spark(functools.partial(follow, AT_ONCE, flow_shares)))
             reached(FOLLOWING, followed)
-            found = list(map(Outstanding.loads, rows))
-            manifests += [Manifest.loads(row) for row, each in zip(rows, found, strict=True) if each is None]
-            long = [each for each in found if each is not None]
+            outstanding = list(map(Outstanding.loads, rows))
+            manifests += [Manifest.loads(row) for row, each in zip(rows, outstanding, strict=True) if each is None]
+            long = [each for each in outstanding if each is not None]
             if long:
                 runs = _runs(long)
                 left = sum(unit.size for _, units in runs for unit in units)
@@ -176,8 +176,8 @@ def run(
                 more, again = completed(attempts, long, decoded)
                 manifests += more
                 if again:
-                    found_shares = [each for each in found_shares if each.flow in again]
-                    rows = _by_number(spark, len(found_shares), on_spark(functools.partial(follow, None, found_shares)))
+                    flow_shares = [each for each in flow_shares if each.flow in again]
+                    rows = _by_number(spark, len(flow_shares), on_spark(functools.partial(follow, None, flow_shares)))
                     manifests += map(Manifest.loads, rows)
             for name in {os.path.dirname(each.name) for each in files}:
                 folder(attempts).remove(name)
@@ -274,7 +274,7 @@ def dominating(groups: Sequence[Group], road: str, cores: int) -> list[Group]:
     return large
 
 
-def packed(groups: Sequence[Group], count: int) -> list[list[Group]]:
+def balanced(groups: Sequence[Group], count: int) -> list[list[Group]]:
     """Distributes groups to at most ``count`` tasks of about the same size; the largest task comes first."""
     if not groups:
         return []
@@ -346,10 +346,10 @@ def read_parts(
         yield json_text(written)
 
 
-def _attempt(what: str, number: int) -> str:
+def _attempt(stage: str, number: int) -> str:
     """A unique name for an attempt."""
     context = TaskContext.get()
-    return f"{what}-{number:05}-{context.attemptNumber() if context else 0}-{uuid.uuid4().hex}"
+    return f"{stage}-{number:05}-{context.attemptNumber() if context else 0}-{uuid.uuid4().hex}"
 
 
 def follow_share(

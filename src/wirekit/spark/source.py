@@ -77,17 +77,17 @@ def source_schema(options: Mapping[str, str]) -> StructType:
     _check_names(options, (*OPTIONS, *STREAM_OPTIONS))
     table = _table(options)
     schema = READABLE[table].schema
-    wanted = [name for name in (each.strip() for each in options.get("columns", "").split(",")) if name]
-    _known(table, wanted)
-    return from_arrow_schema(pa.schema([schema.field(name) for name in wanted]) if wanted else schema)
+    columns = [name for name in (each.strip() for each in options.get("columns", "").split(",")) if name]
+    _check_columns(table, columns)
+    return from_arrow_schema(pa.schema([schema.field(name) for name in columns]) if columns else schema)
 
 
-def _known(table: str, names: Iterable[str]) -> None:
+def _check_columns(table: str, names: Iterable[str]) -> None:
     """Refuses columns that a table does not have."""
-    known = READABLE[table].schema.names
+    columns = READABLE[table].schema.names
     for name in names:
-        if name not in known:
-            raise Misuse(f"the table {table} has no column {name!r}; it has {', '.join(known)}")
+        if name not in columns:
+            raise Misuse(f"the table {table} has no column {name!r}; it has {', '.join(columns)}")
 
 
 class CaptureReader(DataSourceReader):
@@ -105,7 +105,7 @@ class CaptureReader(DataSourceReader):
         _check_names(options, OPTIONS)
         self._table = _table(options)
         self._schema = schema
-        _known(self._table, schema.names)
+        _check_columns(self._table, schema.names)
         _same_types(self._table, schema)
         self._where = options.get("where", "")
         if self._where:
@@ -122,12 +122,12 @@ class CaptureReader(DataSourceReader):
 
         For ``packets`` a large file has several partitions.
         """
-        found = captures(self._inputs())
+        groups = captures(self._inputs())
         if self._table != PACKETS.name:
-            return [CapturePartition(files) for files in bundles(found)]
+            return [CapturePartition(files) for files in bundles(groups)]
         parts: list[CapturePartition] = []
         others: list[tuple[Input, ...]] = []
-        for file in (file for files in found for file in files):
+        for file in (file for files in groups for file in files):
             of_file = _splits(file)
             parts += (CapturePartition((file,), split) for split in of_file)
             others += [] if of_file else [(file,)]
@@ -135,14 +135,14 @@ class CaptureReader(DataSourceReader):
 
     def _inputs(self) -> tuple[Input, ...]:
         """The files with rows of the table, at least one."""
-        found = self.found()
-        inputs = self.of_table(found)
+        files = self.files()
+        inputs = self.of_table(files)
         if not inputs:
             tables = ", ".join(OF_STORED_FILES)
-            raise Misuse(f"{found[0].name} has no table {self._table}: files that brokers store have {tables}")
+            raise Misuse(f"{files[0].name} has no table {self._table}: files that brokers store have {tables}")
         return inputs
 
-    def found(self) -> tuple[Input, ...]:
+    def files(self) -> tuple[Input, ...]:
         """All files that the paths name.
 
         Raises:
@@ -195,10 +195,10 @@ class CaptureReader(DataSourceReader):
         names, where = self._schema.names, self._filter()
         if files:
             job, ports = self._job([files], {0: about}), frozenset(self._ports)
-            found = table_batches(job, self._table, names, where, ports=ports, keep=keep)
+            batches = table_batches(job, self._table, names, where, ports=ports, keep=keep)
         else:
-            found = ended_batches(about, self._job([]), self._table, names, where)
-        return self._of_schema(found)
+            batches = ended_batches(about, self._job([]), self._table, names, where)
+        return self._of_schema(batches)
 
     def configuration(self) -> str:
         """The options that the state of a capture depends on."""
@@ -206,8 +206,8 @@ class CaptureReader(DataSourceReader):
         return json.dumps([self._table, sorted(self._read()), self._protocol, ports])
 
     def _job(self, groups: Iterable[Sequence[Input]], continuations: Mapping[int, Continuation] | None = None) -> Job:
-        hints = {port: protocol for port, protocol in self._ports.items() if protocol}
-        return Job(renumbered(groups), self._protocol, hints, continuations=continuations or {})
+        protocols = {port: protocol for port, protocol in self._ports.items() if protocol}
+        return Job(renumbered(groups), self._protocol, protocols, continuations=continuations or {})
 
     def _filter(self) -> pc.Expression | None:
         return parsed(self._where, READABLE[self._table].schema) if self._where else None
@@ -241,8 +241,10 @@ def _same_types(table: str, schema: StructType) -> None:
     for each in schema.fields:
         kind = from_arrow_type(READABLE[table].schema.field(each.name).type)
         if each.dataType != kind:
-            given, wanted = each.dataType.simpleString(), kind.simpleString()
-            raise Misuse(f"the column {each.name} of the table {table} is {wanted}, not {given}: cast it in the query")
+            actual, expected = each.dataType.simpleString(), kind.simpleString()
+            raise Misuse(
+                f"the column {each.name} of the table {table} is {expected}, not {actual}: cast it in the query"
+            )
 
 
 def bundles(captures: Sequence[tuple[Input, ...]]) -> list[tuple[Input, ...]]:
@@ -260,12 +262,12 @@ def bundles(captures: Sequence[tuple[Input, ...]]) -> list[tuple[Input, ...]]:
     return [tuple(each) for each in bundled]
 
 
-def _check_names(options: Mapping[str, str], known: Sequence[str]) -> None:
+def _check_names(options: Mapping[str, str], allowed: Sequence[str]) -> None:
     """Refuses options that there are not: Spark would pass on what is misspelt, and nobody would read it."""
     for name in options:
-        if name.lower() not in known:
-            near = difflib.get_close_matches(name.lower(), known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"choose from {', '.join(known)}"
+        if name.lower() not in allowed:
+            near = difflib.get_close_matches(name.lower(), allowed, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"choose from {', '.join(allowed)}"
             if name.lower() in STREAM_OPTIONS:
                 hint = "it is for readStream"
             raise Misuse(f"no option {name!r}; {hint}")
@@ -290,17 +292,17 @@ def _paths(options: Mapping[str, str]) -> list[str] | list[list[str]]:
     paths = [options["path"]] if options.get("path") else []
     if options.get("paths"):
         try:
-            given = json.loads(options["paths"])
+            value = json.loads(options["paths"])
         except ValueError:
-            given = None
-        if not paths and _are(given, list) and all(each and _are(each, str) for each in given):
-            captures: list[list[str]] = given
+            value = None
+        if not paths and _are(value, list) and all(each and _are(each, str) for each in value):
+            captures: list[list[str]] = value
             return captures
-        if not _are(given, str):
+        if not _are(value, str):
             raise Misuse(
                 'option paths must be a JSON list of strings, as in ["a.pcap", "captures/"], or one of such lists'
             )
-        paths += given
+        paths += value
     if not paths:
         raise Misuse("nothing to read: pass captures or directories to load(), or as option path or paths")
     return paths

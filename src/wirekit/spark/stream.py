@@ -102,21 +102,21 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, schema: StructType, options: Mapping[str, str]) -> None:
         batch = {name: value for name, value in options.items() if name.lower() not in STREAM_OPTIONS}
-        given = {name.lower(): value for name, value in options.items()}
-        self._place = local(given.get("state", ""))
+        lowercase_options = {name.lower(): value for name, value in options.items()}
+        self._place = local(lowercase_options.get("state", ""))
         if not self._place and not flag({"separate": "true", **batch}, "separate"):
             raise Misuse(
                 "a stream joins the files of a rotation only with the option state, a folder for open connections"
             )
-        if not self._place and "closeafter" in given:
+        if not self._place and "closeafter" in lowercase_options:
             raise Misuse("option closeAfter needs option state")
         if self._place and flag(batch, "separate"):
             raise Misuse("pass state or separate, not both")
-        if self._place and given.get("table", PACKETS.name) == PACKETS.name:
+        if self._place and lowercase_options.get("table", PACKETS.name) == PACKETS.name:
             raise Misuse("the table packets needs no state; choose another table")
         self._reader = CaptureReader(schema, {**batch, "separate": "true"})
         self._configuration = self._reader.configuration() if self._place else ""
-        self._close_ns = int(_seconds("closeAfter", given.get("closeafter", str(CLOSE_SECONDS))) * 1e9)
+        self._close_ns = int(_seconds("closeAfter", lowercase_options.get("closeafter", str(CLOSE_SECONDS))) * 1e9)
         self._limit = _limit(options)
         self._settling = Settling(_seconds("settle", options.get("settle", str(SETTLE_SECONDS))))
         self._ignore_missing = flag(options, "ignoreMissing")
@@ -143,7 +143,7 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The end of the next micro-batch, which reads complete new files, the oldest first."""
         self._check(start)
         complete = self._complete() if self._available is None else self._available
-        seen = _unpacked(start["seen"])
+        seen = _digests_from(start["seen"])
         digests = {each.path: _digest(each.path) for each in complete}
         fresh = [each for each in complete if digests[each.path] not in seen]
         lines = self._lines(start, fresh, seen)
@@ -153,7 +153,7 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return start
         present = seen.intersection(_digest(each.path) for each in self._present)
         seen = present.union(digests[each.path] for each in chosen)
-        end = {**start, "batch": start["batch"] + 1, "parts": parts_text(parts), "seen": _packed(seen)}
+        end = {**start, "batch": start["batch"] + 1, "parts": parts_text(parts), "seen": _digests_text(seen)}
         if self._place:
             end["open"] = open_text(still_open)
         return end
@@ -167,18 +167,18 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             raise Misuse(f"no micro-batch is from offset {start['batch']} to {end['batch']}")
         parts = parts_from(end["parts"])
         whole = [tuple(each.as_input() for each in part.files) for part in parts if part.is_alone]
-        found: list[InputPartition] = [CapturePartition(files) for files in bundles(captures(renumbered(whole)))]
+        partitions: list[InputPartition] = [CapturePartition(files) for files in bundles(captures(renumbered(whole)))]
         together: list[tuple[int, Part]] = []
         size = 0
         for number, part in enumerate(parts):
             if part.is_alone:
                 continue
             if together and size + part.size > BUNDLE_BYTES:
-                found.append(OpenPartition(end["query"], end["batch"], tuple(together)))
+                partitions.append(OpenPartition(end["query"], end["batch"], tuple(together)))
                 together, size = [], 0
             together.append((number, part))
             size += part.size
-        return [*found, *([OpenPartition(end["query"], end["batch"], tuple(together))] if together else [])]
+        return [*partitions, *([OpenPartition(end["query"], end["batch"], tuple(together))] if together else [])]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition's files.
@@ -237,7 +237,7 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _complete(self) -> list[Input]:
         """The files that are complete now."""
         try:
-            self._present = self._reader.of_table(self._reader.found())
+            self._present = self._reader.of_table(self._reader.files())
         except NothingToReadError:
             self._present = ()
         complete = self._settling.complete(self._present)
@@ -247,12 +247,12 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The captures that can be read now, and those that go on."""
         if not self._place:
             return [_Line(None, [each], is_over=True) for each in fresh]
-        opened = self._opened(start)
+        open_captures = self._open_captures(start)
         growing = [each for each in self._present if _digest(each.path) not in seen and each not in fresh]
         again = {each.path for each in fresh}
-        going = {each.last.path: each for each in opened if each.last.path not in again}
+        going = {each.last.path: each for each in open_captures if each.last.path not in again}
         # A name that was used for another file says that the capture will not go on.
-        lines = [_Line(each, [], is_over=True) for each in opened if each.last.path in again]
+        lines = [_Line(each, [], is_over=True) for each in open_captures if each.last.path in again]
         lines += [_Line(None, [each], is_over=True) for each in fresh if each.kind != CAPTURE]
         named = {each.path: each for each in (*fresh, *growing) if each.kind == CAPTURE}
         waiting = {each.path for each in growing}
@@ -280,17 +280,17 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     line.files.append(named[path])
         return lines
 
-    def _opened(self, start: Mapping[str, Any]) -> list[Open]:
+    def _open_captures(self, start: Mapping[str, Any]) -> list[Open]:
         """The captures that go on, with the states that the tasks of the latest micro-batch have written."""
-        opened = open_from(start["open"])
-        if all(each.number is None for each in opened):
-            return opened
+        open_captures = open_from(start["open"])
+        if all(each.number is None for each in open_captures):
+            return open_captures
         written = StateFolder(self._place, start["query"]).written(start["batch"])
         return [
             each._replace(number=None, state=written[each.number], since=())
             if each.number in written
             else each._replace(number=None)
-            for each in opened
+            for each in open_captures
         ]
 
     def _planned(self, lines: Iterable[_Line], chosen: Sequence[Input]) -> tuple[list[Part], list[Open]]:
@@ -318,14 +318,14 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 def _in_order(lines: Iterable[_Line]) -> list[Input]:
     """The files of captures, the oldest first, but each behind those before it in its capture."""
-    found = [
+    ranked = [
         ((oldest, line.files[0].path, number), each)
         for line in lines
         for number, (each, oldest) in enumerate(
             zip(line.files, accumulate((each.mtime_ns for each in line.files), max), strict=True)
         )
     ]
-    return [each for _, each in sorted(found, key=itemgetter(0))]
+    return [each for _, each in sorted(ranked, key=itemgetter(0))]
 
 
 def _limited(files: list[Input], limit: ReadLimit) -> list[Input]:
@@ -373,10 +373,10 @@ def _digest(path: str) -> bytes:
     return hashlib.blake2b(path.encode(errors="surrogatepass"), digest_size=DIGEST_BYTES).digest()
 
 
-def _packed(digests: Iterable[bytes]) -> str:
+def _digests_text(digests: Iterable[bytes]) -> str:
     return base64.b64encode(b"".join(sorted(digests))).decode()
 
 
-def _unpacked(text: str) -> set[bytes]:
+def _digests_from(text: str) -> set[bytes]:
     data = base64.b64decode(text)
     return {data[start : start + DIGEST_BYTES] for start in range(0, len(data), DIGEST_BYTES)}

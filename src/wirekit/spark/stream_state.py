@@ -135,20 +135,20 @@ class StateFolder:
 
     def written(self, batch: int) -> dict[int, State]:
         """The states after the parts of a micro-batch, by part, for the parts whose tasks have written one."""
-        found: dict[int, State] = {}
+        states: dict[int, State] = {}
         for name in self._folder.names():
             match = _NAME.fullmatch(name)
             if match and int(match[1]) == batch:
                 state = State(f"{self._folder.name}/{name}", int(match[4]), match[5], int(match[3]))
-                found.setdefault(int(match[2]), state)
-        return found
+                states.setdefault(int(match[2]), state)
+        return states
 
     def keep(self, batch: int, states: Iterable[State]) -> None:
         """Removes the files of micro-batches before this one, except some states."""
-        kept = {each.name for each in states}
+        needed = {each.name for each in states}
         for name in self._folder.names():
             number = name.partition("-")[0]
-            if number.isdecimal() and int(number) < batch and f"{self._folder.name}/{name}" not in kept:
+            if number.isdecimal() and int(number) < batch and f"{self._folder.name}/{name}" not in needed:
                 self._folder.remove(name)
 
 

@@ -77,9 +77,9 @@ def _numbers(column: pa.Array) -> NDArray[Any]:
 def _properties(texts: pa.Array) -> pa.Array:
     """Name and value of each attribute; null for a text that Java refuses."""
     coded = texts.dictionary_encode()
-    found = [_pairs(text) for text in (*coded.dictionary.to_pylist(), None)]
+    pairs = [_pairs(text) for text in (*coded.dictionary.to_pylist(), None)]
     places = coded.indices.fill_null(len(coded.dictionary))
-    return pa.array(found, arrow_type(MESSAGES.types["properties"])).take(places)
+    return pa.array(pairs, arrow_type(MESSAGES.types["properties"])).take(places)
 
 
 def _pairs(text: str | None) -> list[dict[str, str]] | None:

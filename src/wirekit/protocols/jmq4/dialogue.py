@@ -128,7 +128,7 @@ class JmqDialogue(Dialogue):
         for topic, path, number, message in _records(int(value.type), payload):
             if "app" in message:
                 check = verdicts.get(f"{path}.body_crc", "absent")
-                yield from _opened(frame, topic, message, check, allowance, number)
+                yield from _application_messages(frame, topic, message, check, allowance, number)
 
 
 def _other(side: str) -> str:
@@ -154,7 +154,7 @@ def _records(kind: int, payload: Any) -> Iterator[tuple[str | None, str, int, An
             yield topic.topic, f"{path}.messages[{index}]", index, message
 
 
-def _opened(
+def _application_messages(
     frame: Frame, topic: str | None, message: Any, check: str, allowance: Allowance, number: int
 ) -> Iterator[Message]:
     """The application messages of one record; if its body cannot be decompressed, the stored body."""

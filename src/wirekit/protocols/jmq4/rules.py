@@ -29,11 +29,11 @@ ENDS = ("PRODUCE_MESSAGE_COMMIT", "PRODUCE_MESSAGE_ROLLBACK")
 
 def events(frame: Frame) -> Iterator[Event]:
     """The events of a command, with those of each topic, partition and transaction."""
-    what = frame.description
-    if what.api is None:
+    description = frame.description
+    if description.api is None:
         yield Event(LOST)
-    elif what.role == "request":
-        yield from _request(frame, what.api)
+    elif description.role == "request":
+        yield from _request(frame, description.api)
     else:
         yield from _answer(frame)
 

@@ -116,10 +116,10 @@ def _of_frames(frames: Frames, topics: str, partitions: str, *, offsets: bool) -
     held = {name: scope.path(f"{entries}.{name}").array for name in SET_FIELDS}
     held["topic"], held["partition"] = scope.path(f"{topics}.topic").array, scope.path(f"{place}.partition").array
     held["@row"] = pa.array(scope.rows)
-    packed = np.flatnonzero(_filled(held["message.attributes.codec"]) != UNCOMPRESSED)
+    wrapper_rows = np.flatnonzero(_filled(held["message.attributes.codec"]) != UNCOMPRESSED)
     codec = _filled(held["message.attributes.codec"])
-    if packed.size:
-        held, codec = _unwrapped(frames, scope, held, packed)
+    if wrapper_rows.size:
+        held, codec = _unwrapped(frames, scope, held, wrapper_rows)
     else:
         _within_limits(frames, scope.rows, {})
     magic, times = _filled(held["message.magic"]), _filled(held["message.timestamp"], NO_TIMESTAMP)
@@ -152,7 +152,7 @@ def _of_frames(frames: Frames, topics: str, partitions: str, *, offsets: bool) -
 
 
 def _unwrapped(
-    frames: Frames, scope: Scope, held: dict[str, pa.Array], packed: NDArray[Any]
+    frames: Frames, scope: Scope, held: dict[str, pa.Array], wrapper_rows: NDArray[Any]
 ) -> tuple[dict[str, pa.Array], NDArray[Any]]:
     """The messages, with wrappers replaced by their contents, and the codec of each; offsets and times are resolved.
 
@@ -165,9 +165,11 @@ def _unwrapped(
     allowances: dict[int, Allowance] = {}
     openers: dict[str, Callable[[bytes, Allowance], bytes | None]] = {}
     pieces: list[bytes] = []
-    good = np.ones(packed.size, bool)
-    values = held["message.value"].take(pa.array(packed)).to_pylist()
-    wrappers = zip(rows[packed].tolist(), magics[packed].tolist(), codecs[packed].tolist(), values, strict=True)
+    good = np.ones(wrapper_rows.size, bool)
+    values = held["message.value"].take(pa.array(wrapper_rows)).to_pylist()
+    wrappers = zip(
+        rows[wrapper_rows].tolist(), magics[wrapper_rows].tolist(), codecs[wrapper_rows].tolist(), values, strict=True
+    )
     for number, (row, magic, compression, value) in enumerate(wrappers):
         allowance = allowances.get(row)
         if allowance is None:
@@ -189,27 +191,27 @@ def _unwrapped(
     )
     good &= states == CLEAN
     counts = np.diff(firsts)
-    which = np.repeat(np.arange(packed.size), counts)
+    which = np.repeat(np.arange(wrapper_rows.size), counts)
     nested = (numbers(inner, "message.attributes.codec") != UNCOMPRESSED) | (numbers(inner, "@gap") != 0)
-    stored, above = numbers(inner, "offset"), _filled(held["offset"])[packed]
+    stored, above = numbers(inner, "offset"), _filled(held["offset"])[wrapper_rows]
     nested |= (stored < 0) | (stored > _FURTHEST) | (above[which] < 0) | (above[which] > _FURTHEST)
     good[which[nested]] = False
-    frames.doubted(frames, np.unique(rows[packed[~good]]))
-    _within_limits(frames, np.concatenate([rows, rows[packed][which]]), allowances)
-    wrapper_magic = magics[packed]
-    last = stored[np.maximum(firsts[1:] - 1, 0)] if stored.size else np.zeros(packed.size, np.int64)
+    frames.doubted(frames, np.unique(rows[wrapper_rows[~good]]))
+    _within_limits(frames, np.concatenate([rows, rows[wrapper_rows][which]]), allowances)
+    wrapper_magic = magics[wrapper_rows]
+    last = stored[np.maximum(firsts[1:] - 1, 0)] if stored.size else np.zeros(wrapper_rows.size, np.int64)
     base = np.where(wrapper_magic >= 1, np.maximum(above - last, 0), 0)
     own_types = numbers(inner, "message.attributes.timestamp_type")
-    wrapper_types = _filled(held["message.attributes.timestamp_type"])[packed]
+    wrapper_types = _filled(held["message.attributes.timestamp_type"])[wrapper_rows]
     types = np.where(wrapper_magic[which] >= 1, wrapper_types[which], own_types)
     times = numbers(inner, "message.timestamp", NO_TIMESTAMP)
     stamped = (wrapper_magic[which] >= 1) & (types == LOG_APPEND_TIME)
-    times = np.where(stamped, _filled(held["message.timestamp"], NO_TIMESTAMP)[packed][which], times)
-    places = packed[which]
+    times = np.where(stamped, _filled(held["message.timestamp"], NO_TIMESTAMP)[wrapper_rows][which], times)
+    places = wrapper_rows[which]
     change = np.concatenate([[True], np.diff(scope.owners) != 0]) if scope.size else np.zeros(0, bool)
     entry = np.arange(scope.size) - np.maximum.accumulate(np.where(change, np.arange(scope.size), 0))
     alone = np.ones(scope.size, bool)
-    alone[packed] = False
+    alone[wrapper_rows] = False
     outside = np.flatnonzero(alone)
     size = outside.size
     order = np.argsort(np.concatenate([outside, places]), kind="stable")
@@ -219,31 +221,31 @@ def _unwrapped(
         "message.timestamp": pa.array(times),
         **{name: held[name].take(pa.array(places)) for name in ("topic", "partition", "@row")},
     }
-    found = {}
+    columns = {}
     for name, column in held.items():
         more = added[name] if name in added else inner.column(name)
-        found[name] = pa.concat_arrays([column.take(pa.array(outside)), more.cast(column.type)]).take(take)
+        columns[name] = pa.concat_arrays([column.take(pa.array(outside)), more.cast(column.type)]).take(take)
     own = _filled(held["message.attributes.timestamp_type"])[outside]
-    found["@type"] = pa.array(np.concatenate([own, types])[order])
-    found["batch"] = pa.array(np.concatenate([np.zeros(size, np.int64), entry[places]])[order], mask=nothing[order])
+    columns["@type"] = pa.array(np.concatenate([own, types])[order])
+    columns["batch"] = pa.array(np.concatenate([np.zeros(size, np.int64), entry[places]])[order], mask=nothing[order])
     index = np.arange(which.size) - firsts[:-1][which]
-    found["batch_index"] = pa.array(
+    columns["batch_index"] = pa.array(
         np.concatenate([np.zeros(size, np.int64), index])[order].astype(np.int32), mask=nothing[order]
     )
-    return found, np.concatenate([codecs[outside], codecs[places]])[order]
+    return columns, np.concatenate([codecs[outside], codecs[places]])[order]
 
 
-def _within_limits(frames: Frames, rows: NDArray[Any], opened: Mapping[int, Allowance]) -> None:
+def _within_limits(frames: Frames, rows: NDArray[Any], allowances: Mapping[int, Allowance]) -> None:
     """Leaves frames to objects if their messages may exceed the memory limit.
 
     Args:
         rows: the frame of each message.
-        opened: {frame with compressed messages: its allowance after their decompression}.
+        allowances: {frame with compressed messages: its allowance after their decompression}.
     """
     limits = registry.protocol("kafka").limits
     lengths = np.asarray(frames.batch.column("@length")).astype(np.int64)
     room = limits.memory + limits.memory_ratio * lengths
-    for row, allowance in opened.items():
+    for row, allowance in allowances.items():
         room[row] = allowance.room
     most = cost_of_elements(registry["kafka.message_set"].layout) + OPENED
     frames.doubted(frames, np.flatnonzero(np.bincount(rows, minlength=room.size) * most > room))
@@ -255,7 +257,7 @@ def _filled(column: pa.Array, missing: int = 0) -> NDArray[Any]:
     return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.int64)
 
 
-def pieces_of_file(path: str, wanted: Set[str] | None = None) -> Iterator[Piece]:
+def pieces_of_file(path: str, requested: Set[str] | None = None) -> Iterator[Piece]:
     """The pieces of ``reading.pieces_of_file``, with the messages of each piece in columns.
 
     An irregular piece (a record that does not decode or decompress, bytes left over) is read one message at a time by
@@ -263,24 +265,24 @@ def pieces_of_file(path: str, wanted: Set[str] | None = None) -> Iterator[Piece]
 
     Args:
         path: the file.
-        wanted: the columns of the batches; by default all. ``offset`` is always included.
+        requested: the columns of the batches; by default all. ``offset`` is always included.
     """
-    fields = None if wanted is None else [*_ALWAYS, *(f"message.{name}" for name in ("crc", "key", "value"))]
-    if fields is not None and wanted is not None:
-        unread = {"crc", "key", "value"} - wanted - ({"value"} if "check" in wanted else set())
+    fields = None if requested is None else [*_ALWAYS, *(f"message.{name}" for name in ("crc", "key", "value"))]
+    if fields is not None and requested is not None:
+        unread = {"crc", "key", "value"} - requested - ({"value"} if "check" in requested else set())
         fields = [name for name in fields if name.rpartition(".")[2] not in unread]
     with open_binary(path) as file:
         segment = SegmentFile(path, file)
         more = True
         while more:
             data = segment.window()
-            piece, more = _in_columns(segment, data, wanted, fields) or segment.one_by_one(data)
+            piece, more = _in_columns(segment, data, requested, fields) or segment.one_by_one(data)
             if piece is not None:
                 yield piece
 
 
 def _in_columns(
-    segment: SegmentFile, data: memoryview, wanted: Set[str] | None, fields: Sequence[str] | None
+    segment: SegmentFile, data: memoryview, requested: Set[str] | None, fields: Sequence[str] | None
 ) -> tuple[Piece, bool] | None:
     """The messages of a window in columns, and whether the segment continues; None if objects must read it."""
     if data[: len(ZEROS)] == ZEROS:
@@ -298,7 +300,7 @@ def _in_columns(
     segment.search.before = int(numbers(rows, "offset")[numbers(rows, "@depth") == 0][-1])
     fixed = {"protocol": "kafka", "topic": segment.topic, "partition": segment.partition, "schema": SEGMENT}
     size = len(data) if segment.last and not zeros else consumed
-    batch = _messages(rows, segment.position, wanted)
+    batch = _messages(rows, segment.position, requested)
     piece = Piece(segment.position, size, batch=batch, fixed=fixed, fits=True)
     segment.take(size)
     return piece, zeros or not segment.last
@@ -317,7 +319,7 @@ def scanned(
         window, segment.last = window[:first], False
 
 
-def _messages(rows: pa.RecordBatch, position: int | None = None, wanted: Set[str] | None = None) -> pa.RecordBatch:
+def _messages(rows: pa.RecordBatch, position: int | None = None, requested: Set[str] | None = None) -> pa.RecordBatch:
     """The messages of a scan with wrappers; if its position in the file is given, also the columns of places."""
     offsets, known, times, types = resolved(rows)
     magic, codec = numbers(rows, "message.magic"), numbers(rows, "message.attributes.codec")
@@ -342,10 +344,12 @@ def _messages(rows: pa.RecordBatch, position: int | None = None, wanted: Set[str
         "crc": lambda: rows["message.crc"],
         "check": lambda: _named(verified(rows).astype(np.int32), ["bad", "ok"], None),
     }
-    found = {name: make() for name, make in columns.items() if wanted is None or name in wanted or name == "offset"}
-    if position is not None and (wanted is None or not wanted.isdisjoint(PLACES)):
-        found |= _places(rows, position)
-    batch = pa.RecordBatch.from_pydict(found)
+    arrays = {
+        name: make() for name, make in columns.items() if requested is None or name in requested or name == "offset"
+    }
+    if position is not None and (requested is None or not requested.isdisjoint(PLACES)):
+        arrays |= _places(rows, position)
+    batch = pa.RecordBatch.from_pydict(arrays)
     return batch if rows["@left"].null_count == rows.num_rows else batch.filter(rows["@left"].is_null())
 
 

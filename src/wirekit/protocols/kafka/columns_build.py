@@ -92,14 +92,14 @@ class _Rows:
         if name not in self.batch.schema.names:
             return np.full(self.batch.num_rows, missing, np.int64)
         column = next(each for each in program(self.key).program.columns if each.path == name)
-        found = input_of(self.key, column, self.batch.column(name))
-        values = found.values.astype(np.int64)
-        return np.where(found.valid != 0, values, missing) if found.valid.size else values
+        array = input_of(self.key, column, self.batch.column(name))
+        values = array.values.astype(np.int64)
+        return np.where(array.valid != 0, values, missing) if array.valid.size else values
 
     def runs(self) -> Iterator[tuple[int, int]]:
         """(first row, row after the last one) of each wrapper."""
-        told = [self.magic, self.types, self.wrapped, np.where(self.types == LOG_APPEND_TIME, self.times, 0)]
-        changes = np.flatnonzero(np.logical_or.reduce([values[1:] != values[:-1] for values in told])) + 1
+        delimiters = [self.magic, self.types, self.wrapped, np.where(self.types == LOG_APPEND_TIME, self.times, 0)]
+        changes = np.flatnonzero(np.logical_or.reduce([values[1:] != values[:-1] for values in delimiters])) + 1
         yield from zip([0, *changes.tolist()], [*changes.tolist(), self.batch.num_rows], strict=True)
 
     def inside(self, first: int, last: int) -> pa.RecordBatch:

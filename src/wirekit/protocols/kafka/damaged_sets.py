@@ -88,8 +88,8 @@ class Sets:
             self._decoded.add(self._verdict(data, parts[0], path))
         yield from messages_of_set({"messages": entries[:number]}, self._statuses, path=path, **facts)
         for batch in _batches(parts):
-            found = b"".join(self._bytes(data, part) for part in batch)
-            behind = decode(found, self._key, limits=self._limits(found))
+            rebuilt = b"".join(self._bytes(data, part) for part in batch)
+            behind = decode(rebuilt, self._key, limits=self._limits(rebuilt))
             statuses = verdicts(behind.checks)
             for index, part in enumerate(batch):
                 place = f"messages[{index}].message.crc"
@@ -185,12 +185,12 @@ class Sets:
             fields = None if undecodable and at == first else fields_end(data, at, limit, self._key)
             if end > limit and fields is None:
                 return  # cut
-            found = search.within(at + 1 if fields is None else fields, limit)
-            if found is None and (claim is None or end > limit):
+            next_start = search.within(at + 1 if fields is None else fields, limit)
+            if next_start is None and (claim is None or end > limit):
                 return
             if fields is not None:
-                yield Part(at, limit if found is None else fields, found is None)
-            at = limit if found is None else found
+                yield Part(at, limit if next_start is None else fields, next_start is None)
+            at = limit if next_start is None else next_start
 
     def _verdict(self, partial: bytes, part: Part, path: str) -> Check:
         """The verdict on a size beyond the end of its set; if no message is cut, the bytes are already a gap."""

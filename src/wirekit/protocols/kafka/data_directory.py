@@ -87,9 +87,9 @@ def _read(path: Path, report: Report, ends: dict[tuple[str, int], int | None]) -
             report.problems.append(Problem(str(path), wrong, None, number + IN_FRONT))
 
 
-def _wrong(entry: Any, what: str, ends: dict[tuple[str, int], int | None]) -> str | None:
+def _wrong(entry: Any, checkpoint: str, ends: dict[tuple[str, int], int | None]) -> str | None:
     """The contradiction between an entry of a checkpoint and the log."""
-    named = f"the {what} of {entry.topic} {entry.partition}, {entry.offset},"
+    named = f"the {checkpoint} of {entry.topic} {entry.partition}, {entry.offset},"
     if (entry.topic, entry.partition) not in ends:
         return f"{named} is of a partition that is not here"
     end = ends[entry.topic, entry.partition]

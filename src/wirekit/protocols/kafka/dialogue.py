@@ -121,7 +121,7 @@ class KafkaDialogue(Dialogue):
         if late:
             asked = [self.passed[number]]
         tokens = self.expects["server"] == "tokens"
-        keys = list(dict.fromkeys(self._answer(what, data) for what in asked)) if asked else []
+        keys = list(dict.fromkeys(self._answer(each, data) for each in asked)) if asked else []
         if tokens or len(keys) > 1:
             fitting: list[str | None] = [key for key in keys if key is not None and self._clean(data, key)]
             keys = fitting if fitting or tokens else keys
@@ -135,9 +135,9 @@ class KafkaDialogue(Dialogue):
             return ANY_RESPONSE, {}, Undeclared(reason)
         return keys[0], {}, "out of order: a later request was answered before" if late else None
 
-    def _answer(self, what: Description, data: bytes) -> str | None:
+    def _answer(self, request: Description, data: bytes) -> str | None:
         """The key of the response to a request, or None if it is unknown."""
-        api, version = BY_NAME.get(what.api or ""), what.version
+        api, version = BY_NAME.get(request.api or ""), request.version
         if api is None or version is None:
             return None
         if not _speaks(api, version):
@@ -154,16 +154,16 @@ class KafkaDialogue(Dialogue):
 
     def _clean(self, data: bytes, key: str) -> Decoded | None:
         """The decoded frame if the bytes are exactly one frame of a layout; otherwise None."""
-        found = fitting_value(data, key)
-        if found is not None and found.engine == "rows":  # what the other engine found is bound to the offset
-            self.whole = found
-        return found
+        decoded = fitting_value(data, key)
+        if decoded is not None and decoded.engine == "rows":  # what the other engine found is bound to the offset
+            self.whole = decoded
+        return decoded
 
     def _refusal(self, data: bytes) -> str | None:
         """The key of an ApiVersions response of a broker that does not know the requested version; otherwise None."""
         key = f"kafka.{API_VERSIONS.name}.response.v0"
-        found = self._clean(data, key)
-        return key if found is not None and found.value.body.error_code == UNSUPPORTED_VERSION else None
+        decoded = self._clean(data, key)
+        return key if decoded is not None and decoded.value.body.error_code == UNSUPPORTED_VERSION else None
 
     def describe(self, side: str, decoded: Decoded) -> Description:
         """API, version, correlation id; the API of a token is ``sasl_token``."""
@@ -186,8 +186,8 @@ class KafkaDialogue(Dialogue):
     def _describe_response(self, key: str, number: int | None) -> Description:
         waiting = self.requests.with_number(number, MOST_OF_ONE_ID)
         if key == ANY_RESPONSE:
-            pair, what = (waiting[0][0], waiting[0][1].description) if waiting else (None, Description())
-            return Description(what.api, what.version, number, "response", pair=pair)
+            pair, description = (waiting[0][0], waiting[0][1].description) if waiting else (None, Description())
+            return Description(description.api, description.version, number, "response", pair=pair)
         name, version = _api_of(key)
         pair = next((pair for pair, request in waiting if request.description.api == name), None)
         return Description(name, version, number, "response", pair=pair)
@@ -237,7 +237,7 @@ class KafkaDialogue(Dialogue):
         if self.expects["server"] != "start":
             return False
         asked = [request.description for _, request in self.requests.with_number(number, MOST_OF_ONE_ID)]
-        if any(what.api not in BY_NAME or not _speaks(BY_NAME[what.api], what.version) for what in asked):
+        if any(each.api not in BY_NAME or not _speaks(BY_NAME[each.api], each.version) for each in asked):
             return True
         return not asked and self._answers_a_fetch(data, size)
 
@@ -360,7 +360,7 @@ def examine(decoded: Decoded) -> None:
         sets.verify(decoded.value, "")
         return
     if decoded.schema == SET:
-        found = [("", decoded.value)]
+        message_sets = [("", decoded.value)]
     else:
         _, name, *role = decoded.schema.split(".")
         if decoded.schema == ANY_REQUEST:
@@ -368,8 +368,8 @@ def examine(decoded: Decoded) -> None:
             name = "" if api is None else api.name
         elif not role:
             name = str(decoded.context.get("api"))
-        found = [each[:2] for each in sets_in(name, decoded.value.get("body"))]
-    for path, message_set in found:
+        message_sets = [each[:2] for each in sets_in(name, decoded.value.get("body"))]
+    for path, message_set in message_sets:
         for _ in sets.messages(message_set, path, topic=None, partition=None):
             pass
 

@@ -199,20 +199,20 @@ class _Partition:
         return index
 
     def _entry(self, segment: Segment, index: _Index, number: int) -> str:
-        what = "position" if index.name.endswith(".index") else "timestamp"
+        value_name = "position" if index.name.endswith(".index") else "timestamp"
         relative = int(index.offsets[number]) - segment.base
-        return f"relative offset {relative}, {what} {int(index.values[number])}"
+        return f"relative offset {relative}, {value_name} {int(index.values[number])}"
 
     def _about(self, index: _Index, number: int, text: str) -> None:
         self._say(index.name, text, number * index.width, number)
 
     def _behind(self, segment: Segment, index: _Index, number: int) -> None:
         """Reports an entry that the walk never reached."""
-        what = self._entry(segment, index, number)
+        entry = self._entry(segment, index, number)
         if index.name.endswith(".index"):
-            self._about(index, number, f"{what} is beyond the log's last message, which ends at byte {segment.end}")
+            self._about(index, number, f"{entry} is beyond the log's last message, which ends at byte {segment.end}")
         elif segment.last is not None and index.offsets[number] > segment.last:
-            self._about(index, number, f"{what} is beyond the log's last offset {segment.last}")
+            self._about(index, number, f"{entry} is beyond the log's last offset {segment.last}")
 
     # The log, and what the indexes say of it
 
@@ -257,8 +257,8 @@ class _Partition:
         """The excess bytes of a message whose size is too large; they end where the next message begins."""
         if not (numbers(rows, "@gap")[numbers(rows, "@depth") == 0] > 0).any():
             return None
-        found = file.oversized(decode(bytes(window), SEGMENT, offset=file.position))
-        return None if found is None else found[1]
+        oversized = file.oversized(decode(bytes(window), SEGMENT, offset=file.position))
+        return None if oversized is None else oversized[1]
 
     def _goes_on(self, segment: Segment, file: SegmentFile, indexes: dict[str, _Index], *, damaged: bool) -> bool:
         """Moves to the next message after undecodable bytes, if any; unknown facts are not compared."""
@@ -266,18 +266,20 @@ class _Partition:
             file.search.before = segment.before
         if not damaged and file.search.beyond_zeros(segment.end) is None:
             return False
-        found = file.search.behind(segment.end)
-        if found is None:
+        next_start = file.search.behind(segment.end)
+        if next_start is None:
             return False
         self._say(
-            segment.name, f"{found - segment.end} bytes that are not messages, with messages after them", segment.end
+            segment.name,
+            f"{next_start - segment.end} bytes that are not messages, with messages after them",
+            segment.end,
         )
         index = indexes.get("index")
         if index is not None:
-            lost = (index.values[index.open] >= segment.end) & (index.values[index.open] < found)
+            lost = (index.values[index.open] >= segment.end) & (index.values[index.open] < next_start)
             index.open = index.open[~lost]
         segment.doubtful = segment.resumed = True
-        file.go(found)
+        file.go(next_start)
         return True
 
     def _tail(self, segment: Segment, file: SegmentFile, left: bytes) -> None:
@@ -344,14 +346,14 @@ class _Partition:
         here = here[index.values[here] <= last]
         for number in here:
             at = int(np.searchsorted(places, index.values[number], side="right")) - 1
-            what = self._entry(segment, index, int(number))
+            entry = self._entry(segment, index, int(number))
             if places[at] != index.values[number]:
-                self._about(index, int(number), f"{what}: no message begins there, one does at {int(places[at])}")
+                self._about(index, int(number), f"{entry}: no message begins there, one does at {int(places[at])}")
             elif known[at] and not before[at] < index.offsets[number] <= offsets[at]:
                 span = f"offset {int(offsets[at])}, and the one before it {int(before[at])}"
                 if before[at] == EARLIEST:
                     span = f"offset {int(offsets[at])}"
-                self._about(index, int(number), f"{what}: the message there has {span}")
+                self._about(index, int(number), f"{entry}: the message there has {span}")
         index.open = np.setdiff1d(index.open, here)
 
     def _times(
@@ -373,11 +375,11 @@ class _Partition:
         here = index.open[index.offsets[index.open] <= offsets[-1]]
         for number in here:
             at = int(np.searchsorted(offsets, index.offsets[number], side="right")) - 1
-            found, said = int(latest[at]) if at >= 0 else EARLIEST, int(index.values[number])
+            latest_time, said = int(latest[at]) if at >= 0 else EARLIEST, int(index.values[number])
             doubtful = segment.doubtful or lost[min(at + 1, len(lost) - 1)] > 0
-            if found > said or (found not in (EARLIEST, said) and not doubtful):
-                what = self._entry(segment, index, int(number))
-                self._about(index, int(number), f"{what}: the latest message up to there has {found}")
+            if latest_time > said or (latest_time not in (EARLIEST, said) and not doubtful):
+                entry = self._entry(segment, index, int(number))
+                self._about(index, int(number), f"{entry}: the latest message up to there has {latest_time}")
         index.open = np.setdiff1d(index.open, here)
 
     # Segment by segment

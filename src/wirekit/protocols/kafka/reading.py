@@ -197,21 +197,21 @@ class SegmentFile:
             self.take(0)
             return None, True
         begin, end, error = self._ended(data, decoded)
-        found = None if error is None else self.search.behind(end)
+        next_start = None if error is None else self.search.behind(end)
         piece = Piece(
             begin,
-            (end if error is None else found or begin + len(data)) - begin,
+            (end if error is None else next_start or begin + len(data)) - begin,
             messages_of(decoded, topic=self.topic, partition=self.partition),
-            errors=() if error is None or found is not None else (error,),
-            damaged=() if error is None or found is None else (Damaged(end, found - end, error),),
+            errors=() if error is None or next_start is not None else (error,),
+            damaged=() if error is None or next_start is None else (Damaged(end, next_start - end, error),),
             gaps=tuple(decoded.gaps),
             fits=any(check.status == "ok" for check in decoded.checks) or not data.strip(b"\0"),
         )
-        if found is not None:
-            self.go(found)
+        if next_start is not None:
+            self.go(next_start)
         else:
             self.take(piece.length)
-        return piece, self.position < self._size and (error is None or found is not None)
+        return piece, self.position < self._size and (error is None or next_start is not None)
 
     def oversized(self, decoded: Decoded) -> tuple[int, Damaged] | None:
         """The first message whose size is too large: its number, and the excess bytes.
@@ -232,12 +232,12 @@ class SegmentFile:
             self.search.before, end = entry.offset, decoded.offset + ends[number + 1]
             if check.status != "ok" and self.search.is_message(end):
                 continue
-            found = self.search.within(end - left, end)
-            if found is not None:
+            next_start = self.search.within(end - left, end)
+            if next_start is not None:
                 place = decoded.offset + ends[number]
                 where = {"protocol": SEGMENT, "path": f"messages[{number}].message_size", "offset": place}
                 error = Wrong(f"{entry.message_size - left} bytes", entry.message_size, **where)
-                return number, Damaged(end - left, found - end + left, error)
+                return number, Damaged(end - left, next_start - end + left, error)
         return None
 
     def _resumed(self, decoded: Decoded, number: int, damaged: Damaged) -> Piece:
@@ -276,11 +276,11 @@ class SegmentFile:
             return Piece(begin, self._size - begin, fits=True), False
         where = {"protocol": SEGMENT, "path": "tail", "offset": place}
         error = Wrong("zeros up to the end of the segment", "something else", **where)
-        found = self.search.behind(begin)
-        if found is None:
+        next_start = self.search.behind(begin)
+        if next_start is None:
             return Piece(begin, self._size - begin, errors=(error,)), False
-        self.go(found)
-        return Piece(begin, found - begin, damaged=(Damaged(begin, found - begin, error),)), True
+        self.go(next_start)
+        return Piece(begin, next_start - begin, damaged=(Damaged(begin, next_start - begin, error),)), True
 
 
 def pieces_of_file(path: str) -> Iterator[Piece]:
@@ -326,9 +326,9 @@ def cut(end: int, left: bytes, count: int) -> WireError | None:
     """
     if not left.strip(b"\0"):
         return None
-    found = f"{len(left)} bytes of one"
+    actual = f"{len(left)} bytes of one"
     where = {"protocol": SEGMENT, "path": f"messages[{count}]", "offset": end - len(left)}
-    return Wrong("a whole message or zeros", found, **where)
+    return Wrong("a whole message or zeros", actual, **where)
 
 
 @dataclass(slots=True)

@@ -35,28 +35,33 @@ PARTITION_LIMIT_UNTIL = 2
 
 def events(frame: Frame) -> Iterator[Event]:
     """The events of a request or response, with those of partitions, groups and API versions."""
-    what = frame.description
-    if what.role == "request":
+    description = frame.description
+    if description.role == "request":
         yield from _request(frame)
-    elif what.role == "response":
+    elif description.role == "response":
         yield from _response(frame)
     elif frame.decoded.error is not None:
         yield Event(LOST)
 
 
 def _request(frame: Frame) -> Iterator[Event]:
-    what = frame.description
+    description = frame.description
     body = _body(frame)
-    fields = {"request": frame.offset, "correlation_id": what.correlation_id, "api": what.api, "version": what.version}
-    yield Event("request", {**fields, "known": what.api in BY_NAME})
-    yield Event("answered request" if what.answered else "request with acks 0", fields)
+    fields = {
+        "request": frame.offset,
+        "correlation_id": description.correlation_id,
+        "api": description.api,
+        "version": description.version,
+    }
+    yield Event("request", {**fields, "known": description.api in BY_NAME})
+    yield Event("answered request" if description.answered else "request with acks 0", fields)
     for topic, partition, _ in _partitions(frame, "request"):
-        yield Event(f"{what.api} partition", {"topic": topic, "partition": partition, "replica": _replica(body)})
-    if body is not None and what.api in (*MEMBERS_ONLY, "leave_group", "join_group"):
-        yield Event(str(what.api), _membership(body))
-        if what.api in MEMBERS_ONLY:
+        yield Event(f"{description.api} partition", {"topic": topic, "partition": partition, "replica": _replica(body)})
+    if body is not None and description.api in (*MEMBERS_ONLY, "leave_group", "join_group"):
+        yield Event(str(description.api), _membership(body))
+        if description.api in MEMBERS_ONLY:
             yield Event("member", _membership(body))
-    if frame.decoded.error is not None or (frame.schema == ANY_REQUEST and what.api == PRODUCE):
+    if frame.decoded.error is not None or (frame.schema == ANY_REQUEST and description.api == PRODUCE):
         yield Event(LOST)  # whether it is answered is not known
 
 

@@ -84,9 +84,9 @@ class Search:
     def beyond_zeros(self, start: int) -> int | None:
         """The offset of the first byte from ``start`` on that is not zero; None if there is none."""
         while (written := self._written(start)) is not None and (data := self._read(written, _LARGEST_CHUNK)):
-            kept = data.lstrip(b"\0")
-            if kept:
-                return written + len(data) - len(kept)
+            nonzero = data.lstrip(b"\0")
+            if nonzero:
+                return written + len(data) - len(nonzero)
             start = written + len(data)
         return None
 

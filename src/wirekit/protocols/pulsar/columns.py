@@ -61,7 +61,7 @@ class _Entries:
         encrypted = np.asarray(self.scope.lengths("entry.metadata.encryption_keys")) > 0
         batched = there & ~encrypted & np.asarray(self._metadata("num_messages_in_batch").is_valid())
         compression = self._numbers("compression")
-        payloads, good = self._opened(payloads, there & ~encrypted & (compression != 0), compression)
+        payloads, good = self._decompressed(payloads, there & ~encrypted & (compression != 0), compression)
         there, batched = there & good, batched & good
         alone, outer = np.flatnonzero(there & ~batched), np.flatnonzero(batched)
         inner, counts = self._batches(payloads, outer)
@@ -119,24 +119,24 @@ class _Entries:
 
     def _unusual(self) -> NDArray[Any]:
         """The frames that only the dialogue can read."""
-        found = np.asarray(self._metadata("marker_type").is_valid()) | (self._numbers("num_chunks_from_msg") > 1)
-        found = found | ~np.isin(self._numbers("compression"), list(COMPRESSIONS))
+        unusual = np.asarray(self._metadata("marker_type").is_valid()) | (self._numbers("num_chunks_from_msg") > 1)
+        unusual = unusual | ~np.isin(self._numbers("compression"), list(COMPRESSIONS))
         lists = ["entry.metadata.compacted_batch_indexes"]
         for path in (*lists, *([f"{self.command}.ack_set"] if self.command else [])):
-            found = found | (self.scope.lengths(path) > 0)
+            unusual = unusual | (self.scope.lengths(path) > 0)
         if self.command:
             partition = self.scope.path(f"{self.command}.message_id.partition").array
             if not pa.types.is_null(partition.type):
-                found = found | (_whole(partition) < -1)
-        self.frames.doubted(self.frames, np.flatnonzero(found))
-        return np.asarray(found)
+                unusual = unusual | (_whole(partition) < -1)
+        self.frames.doubted(self.frames, np.flatnonzero(unusual))
+        return np.asarray(unusual)
 
-    def _opened(
-        self, payloads: pa.Array, packed: NDArray[Any], compression: NDArray[Any]
+    def _decompressed(
+        self, payloads: pa.Array, compressed: NDArray[Any], compression: NDArray[Any]
     ) -> tuple[pa.Array, NDArray[Any]]:
         """The payloads, compressed ones decompressed, and a mask of the good ones; the dialogue reads the others."""
         good = np.ones(self.size, bool)
-        rows = np.flatnonzero(packed)
+        rows = np.flatnonzero(compressed)
         if not rows.size:
             return payloads, good
         limits = registry.protocol("pulsar").limits
@@ -186,8 +186,8 @@ class _Entries:
             offsets = pa.nulls(rows.size, pa.int64())
         else:
             behind = np.where(index >= 0, self._numbers("num_messages_in_batch")[rows] - 1 - index, 0)
-            found = _whole(last)[rows] - behind
-            offsets = pa.array(found, mask=~np.asarray(last.is_valid())[rows])
+            log_offsets = _whole(last)[rows] - behind
+            offsets = pa.array(log_offsets, mask=~np.asarray(last.is_valid())[rows])
         if not self.command:
             return {"log_offset": offsets}
         ids = [self.scope.path(f"{self.command}.message_id.{name}").array for name in ("ledgerId", "entryId")]
@@ -225,7 +225,7 @@ def _event_times(array: pa.Array) -> dict[str, pa.Array]:
     """The application's time; 0 means none."""
     columns = {name: _fitted(array, name) for name in ("event_time", "event_time_ms")}
     none = pc.equal(columns["event_time_ms"], 0)
-    return {name: pc.if_else(none, pa.scalar(None, found.type), found) for name, found in columns.items()}
+    return {name: pc.if_else(none, pa.scalar(None, times.type), times) for name, times in columns.items()}
 
 
 def _keys_of(names: pa.Array, encrypted: NDArray[Any], rows: NDArray[Any]) -> pa.Array:

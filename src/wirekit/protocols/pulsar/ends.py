@@ -96,10 +96,10 @@ class Ends:
 
     def _of(self, kind: str, number: Any) -> Any:
         """The producer, consumer or topic with a number or name; created if it is new."""
-        known = getattr(self, kind)
-        if number not in known and len(known) < MOST_ENDS:
-            known[number] = KINDS[kind](number)
-        return known.get(number) or KINDS[kind](number)
+        ends = getattr(self, kind)
+        if number not in ends and len(ends) < MOST_ENDS:
+            ends[number] = KINDS[kind](number)
+        return ends.get(number) or KINDS[kind](number)
 
     def _connect(self, content: Any, entry: Any, asked: Any) -> None:
         self.client_version = content.client_version
@@ -112,8 +112,8 @@ class Ends:
         self.max_message_size = content.max_message_size
 
     def _producer(self, content: Any, entry: Any, asked: Any) -> None:
-        made = self._of("producers", content.producer_id)
-        made.topic, made.name = content.topic, content.producer_name or made.name
+        producer = self._of("producers", content.producer_id)
+        producer.topic, producer.name = content.topic, content.producer_name or producer.name
 
     def _producer_success(self, content: Any, entry: Any, asked: Any) -> None:
         if asked is not None and asked.get("producer_id") is not None:
@@ -129,11 +129,15 @@ class Ends:
         self._of("producers", content.producer_id).errors += 1
 
     def _subscribe(self, content: Any, entry: Any, asked: Any) -> None:
-        made = self._of("consumers", content.consumer_id)
-        made.topic, made.subscription, made.name = content.topic, content.subscription, content.consumer_name
-        made.permits = 0
-        if made.consumer_id in self.consumers:
-            self._permitted[made.consumer_id] = made
+        consumer = self._of("consumers", content.consumer_id)
+        consumer.topic, consumer.subscription, consumer.name = (
+            content.topic,
+            content.subscription,
+            content.consumer_name,
+        )
+        consumer.permits = 0
+        if consumer.consumer_id in self.consumers:
+            self._permitted[consumer.consumer_id] = consumer
 
     def _flow(self, content: Any, entry: Any, asked: Any) -> None:
         consumer = self._of("consumers", content.consumer_id)

@@ -20,12 +20,12 @@ NOT_READY = ("command.producer_success.producer_ready", 0)
 def _kinds(side: str) -> Iterator[tuple[tuple[int], Kind]]:
     command = COMMAND.message
     symbols = command.fields[1].table
-    for number, found in command.fields.items():
-        api = symbols(number).symbol if found.message is not None and symbols is not None else None
-        if api is None or found.message is None or api == "ERROR" or SENDERS.get(api, side) != side:
+    for number, field in command.fields.items():
+        api = symbols(number).symbol if field.message is not None and symbols is not None else None
+        if api is None or field.message is None or api == "ERROR" or SENDERS.get(api, side) != side:
             continue
-        path = f"command.{found.name}"
-        names = {each.name for each in found.message.fields.values()}
+        path = f"command.{field.name}"
+        names = {each.name for each in field.message.fields.values()}
         unusual = NOT_READY if api == "PRODUCER_SUCCESS" else None
         plain = Kind(api, "frame", "event")
         if "request_id" in names:

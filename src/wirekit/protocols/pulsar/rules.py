@@ -341,12 +341,12 @@ RULES = RuleSet(
                 f"{SPECIFICATION}, Command CloseProducer; Topic lookup",
                 event,
                 this.other < this.state,
-                f"{what}_closed_in_frame",
+                f"{kind}_closed_in_frame",
                 number,
                 other=("looked_up_in_frame", this.topic),
                 severity="warning",
             )
-            for what, event, number in (
+            for kind, event, number in (
                 ("producer", "client PRODUCER", this.producer_id),
                 ("consumer", "client SUBSCRIBE", this.consumer_id),
             )

@@ -106,19 +106,19 @@ def bulk_mutations(
     ['truncated', 'truncated']
     """
     full, said = full_key(key), dict(context or {})
-    wanted = None if kinds is None else frozenset(kinds)
-    if wanted is not None and not wanted <= {*KINDS, EDITED}:
-        raise Misuse(f"no mutation {min(wanted - {*KINDS, EDITED})!r}; choose from {', '.join((*KINDS, EDITED))}")
-    return _mutations(full, seed, said, wanted, originals)
+    requested = None if kinds is None else frozenset(kinds)
+    if requested is not None and not requested <= {*KINDS, EDITED}:
+        raise Misuse(f"no mutation {min(requested - {*KINDS, EDITED})!r}; choose from {', '.join((*KINDS, EDITED))}")
+    return _mutations(full, seed, said, requested, originals)
 
 
 def _mutations(
-    key: str, seed: int | str, context: dict[str, Any], wanted: frozenset[str] | None, originals: Sequence[bytes]
+    key: str, seed: int | str, context: dict[str, Any], requested: frozenset[str] | None, originals: Sequence[bytes]
 ) -> Iterator[Mutation]:
     random = Random(f"mutations of {key} {seed}")
     fresh = bulk_frames(key, seed=seed, context=context)
     layout, deep = layout_of(key), None
-    if layout.recursive and (wanted is None or "too deep" in wanted):
+    if layout.recursive and (requested is None or "too deep" in requested):
         dive = Wish(0, dive=registry[key].limits.depth + 1)
         deep = (data for _, data in _attempts(layout, SeededChoices(random), context, dive))
     barren = 0
@@ -126,21 +126,21 @@ def _mutations(
         pool = list(islice(fresh, POOL)) + random.sample(originals, min(len(originals), POOL))
         barren += 1
         for data in pool:
-            for mutation in _of_one(key, data, context, wanted, random, pool):
+            for mutation in _of_one(key, data, context, requested, random, pool):
                 barren = 0
                 yield mutation
         if deep is not None:
             original, data = pool[0], next(deep)
             barren = 0
             yield Mutation("too deep", "", data, original)
-    raise Misuse(f"{key} has no field for the mutations {', '.join(sorted(wanted or ()))}")
+    raise Misuse(f"{key} has no field for the mutations {', '.join(sorted(requested or ()))}")
 
 
 def _of_one(
     key: str,
     data: bytes,
     context: dict[str, Any],
-    wanted: frozenset[str] | None,
+    requested: frozenset[str] | None,
     random: Random,
     pool: Sequence[bytes],
 ) -> Iterator[Mutation]:
@@ -148,7 +148,7 @@ def _of_one(
     by_kind: dict[str, list[Recipe]] = {}
     decoded = decoding.decode(data, key, context=context, engine="trace")
     for recipe in recipes_of(key, data, context, decoded):
-        if wanted is None or recipe[0] in wanted:
+        if requested is None or recipe[0] in requested:
             by_kind.setdefault(recipe[0], []).append(recipe)
     spans = [(span.start, span.end) for span in decoded.spans if span.leaf and not span.source]
     for recipes in by_kind.values():
@@ -156,7 +156,7 @@ def _of_one(
             changed = change()
             if changed is not None and changed != data:
                 yield Mutation(name, path, changed, data)
-    if wanted is None or EDITED in wanted:
+    if requested is None or EDITED in requested:
         for _ in range(OF_A_KIND * max(len(by_kind), 1)):
             changed = edited(data, random, pool, spans)
             if changed != data:

@@ -61,7 +61,7 @@ class Choices(ABC):
         """A floating-point number of the format ``d`` or ``f`` of ``struct``."""
 
     @abstractmethod
-    def given(self, source: Any) -> Any:
+    def from_caller(self, source: Any) -> Any:
         """A value from the caller's strategy or constant for a field."""
 
 
@@ -89,7 +89,7 @@ class DrawnChoices(Choices):
     def real(self, code: str, *, nan: bool = True) -> float:
         return float(self._draw(FLOATS[code, nan]))
 
-    def given(self, source: Any) -> Any:
+    def from_caller(self, source: Any) -> Any:
         return self._draw(source) if isinstance(source, st.SearchStrategy) else source
 
 
@@ -131,7 +131,7 @@ class SeededChoices(Choices):
         number = float(struct.unpack(f">{code}", self._random.randbytes(size))[0])
         return number if nan or number == number else 0.0
 
-    def given(self, source: Any) -> Any:
+    def from_caller(self, source: Any) -> Any:
         return source(self._random) if callable(source) else source
 
 

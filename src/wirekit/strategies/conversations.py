@@ -126,31 +126,35 @@ def damaged_conversation(
     True
     """
     offered = conversation_kinds(protocol)
-    wanted = offered if kinds is None else list(kinds)
-    unknown = [kind for kind in wanted if kind not in offered]
+    requested = offered if kinds is None else list(kinds)
+    unknown = [kind for kind in requested if kind not in offered]
     if unknown:
         raise Misuse(f"{protocol} has no kind {unknown[0]!r}; choose from {', '.join(offered)}")
     random = Random(f"damage {protocol} {seed}")
     for _ in range(ATTEMPTS):
         exchange = _exchange(protocol, random, length, fields)
         turns = range(len(exchange.turns))
-        places = [(kind, at) for kind in random.sample(wanted, len(wanted)) for at in random.sample(turns, len(turns))]
+        places = [
+            (kind, at) for kind in random.sample(requested, len(requested)) for at in random.sample(turns, len(turns))
+        ]
         for kind, at in places:
             change = _DAMAGE[kind](exchange, at, random)
             script = None if change is None else _script(exchange, change, kind)
             if script is not None and script.faults():
                 return script
-    raise Misuse(f"{protocol} gave no conversation with {' or '.join(map(repr, wanted))}; try another seed or length")
+    raise Misuse(
+        f"{protocol} gave no conversation with {' or '.join(map(repr, requested))}; try another seed or length"
+    )
 
 
 def damaged_conversations(
     protocol: str, *, length: int = LENGTH, kinds: Iterable[str] | None = None, fields: Mapping[str, Any] | None = None
 ) -> st.SearchStrategy[Script]:
     """Conversations with one defect; the arguments and errors are those of ``damaged_conversation``."""
-    wanted = None if kinds is None else list(kinds)
-    damaged_conversation(protocol, kinds=wanted)  # refuses what there is not
+    requested = None if kinds is None else list(kinds)
+    damaged_conversation(protocol, kinds=requested)  # refuses what there is not
     return st.integers(0, 2**32).map(
-        lambda seed: damaged_conversation(protocol, seed=seed, length=length, kinds=wanted, fields=fields)
+        lambda seed: damaged_conversation(protocol, seed=seed, length=length, kinds=requested, fields=fields)
     )
 
 

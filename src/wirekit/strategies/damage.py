@@ -49,7 +49,7 @@ class Damage:
         self.messages: dict[str, list[int]] = {}
         self.sources = [source for source, _ in decoded.sources]
         self.inner: dict[str, tuple[int, int, int]] = {}
-        self.packed: tuple[tuple[str | int, ...], str] | None = None
+        self.compressed: tuple[tuple[str | int, ...], str] | None = None
         self.ends = set()
         for span in decoded.spans:
             if span.source and span.bit_start is None:
@@ -99,12 +99,12 @@ class Damage:
             case ir.Packed(blob=blob, node=inner):
                 if isinstance(value, Record):
                     yield from self._visit(blob, value.compressed, steps, scope)
-                    codec, outside = self._codec(node, scope), self.packed
-                    self.packed = None if codec is None else (steps, codec)
+                    codec, outside = self._codec(node, scope), self.compressed
+                    self.compressed = None if codec is None else (steps, codec)
                     if codec in BOMB_CODECS and outside is None:
                         yield "bomb", join_path(list(steps)), functools.partial(self._bombed, steps, codec)
                     yield from self._visit(inner, value.content, (*steps, "content"), scope)
-                    self.packed = outside
+                    self.compressed = outside
                 else:
                     yield from self._visit(blob, value, steps, scope)
             case ir.Reference(key=key):
@@ -162,7 +162,7 @@ class Damage:
             if stored is None or not isinstance(number, ir.Number):
                 continue
             for size, wrong in wrong_sizes(number, stored):
-                yield self._kept(f"length {size}", steps, member.name, wrong)
+                yield self._set_and_keep(f"length {size}", steps, member.name, wrong)
             if measure.bounds and measure.last > measure.at:
                 yield self._trailing(steps, member.name)
         for checked in node.sums:
@@ -170,7 +170,7 @@ class Damage:
             stored = field_of(value, member.name)
             if stored is not None:
                 changed = bytes([stored[0] ^ 1]) + stored[1:] if isinstance(stored, bytes) else stored ^ 1
-                yield self._kept("checksum", steps, member.name, changed)
+                yield self._set_and_keep("checksum", steps, member.name, changed)
 
     def _bit_field(self, field: ir.BitField, value: Any, steps: tuple[str | int, ...]) -> Iterator[Recipe]:
         if field.name.startswith("reserved") and not value[field.name]:
@@ -182,7 +182,7 @@ class Damage:
 
     def _constant(self, node: ir.Node, value: Any, steps: tuple[str | int, ...]) -> Iterator[Recipe]:
         if isinstance(value, int) and steps and isinstance(steps[-1], str):
-            yield self._kept("constant", steps[:-1], steps[-1], value ^ 1)
+            yield self._set_and_keep("constant", steps[:-1], steps[-1], value ^ 1)
         else:
             yield "constant", join_path(list(steps)), lambda: self._flipped(steps)
 
@@ -199,14 +199,14 @@ class Damage:
             yield self._replaced(f"{prefix} {name}", number, wrong, steps, f"${prefix}")
 
     def _replaced(self, name: str, number: ir.Number, wrong: int, steps: tuple[str | int, ...], *part: str) -> Recipe:
-        path, packed = join_path([*steps, *part]), self.packed
+        path, compressed = join_path([*steps, *part]), self.compressed
 
         def change() -> bytes | None:
             data = pack(number, wrong)
             if data is None:
                 return None
-            if packed is not None:
-                return None if number.groups else self._repacked(path, data, *packed)
+            if compressed is not None:
+                return None if number.groups else self._repacked(path, data, *compressed)
             place = self.places.get(path)
             if place is None or (number.groups and len(data) > place[1] - place[0]):
                 return None
@@ -227,8 +227,8 @@ class Damage:
         place = self.inner.get(path)
         if place is None:
             return None
-        packed = compress(codec, _over(self.sources[place[0] - 1], place[1], data))
-        return self._encoded(lambda value: _put(value, steps, packed))
+        compressed = compress(codec, _over(self.sources[place[0] - 1], place[1], data))
+        return self._encoded(lambda value: _put(value, steps, compressed))
 
     def _set(self, name: str, steps: tuple[str | int, ...], wrong: Any) -> Recipe:
         return name, join_path(list(steps)), lambda: self._encoded(lambda value: _put(value, steps, wrong))
@@ -237,7 +237,7 @@ class Damage:
         """The bytes with compressed data replaced by data that decompresses to far more."""
         return self._encoded(lambda value: _put(value, steps, _bomb(codec)))
 
-    def _kept(self, name: str, steps: tuple[str | int, ...], member: str, wrong: Any) -> Recipe:
+    def _set_and_keep(self, name: str, steps: tuple[str | int, ...], member: str, wrong: Any) -> Recipe:
         def change(value: Any) -> Any:
             record = _at(value, steps)
             record[member] = wrong

@@ -58,14 +58,14 @@ class Drawing:
         self.aim = wish.aim
         self.leading = wish.leading
         self.dive = wish.dive
-        self.given = wish.fields
+        self.caller_fields = wish.fields
         self.path: list[str] = []
         self.depth = 0
         self.sunk = 0
-        self.packed = 0
+        self.compression_depth = 0
         self.pieces = PIECES
         self.messages = 0
-        self.taken: set[str] = set()
+        self.taken_branches: set[str] = set()
         # Where we are: bytes since some origin, what must stand further on, whether the limit has been reached.
         self.at: int | None = 0
         self.wants: list[Want] = []
@@ -89,7 +89,7 @@ class Drawing:
         return items[self.upto(len(items) - 1)]
 
     def take(self, node: ir.Node, branch: str) -> None:
-        self.taken.add(f"{self.layout.names[id(node)]}={branch}")
+        self.taken_branches.add(f"{self.layout.names[id(node)]}={branch}")
 
     def aims(self, node: ir.Node, branch: str) -> bool:
         """Whether a branch of a node is requested; then it is taken half of the time."""
@@ -113,14 +113,14 @@ class Drawing:
         """Whether the value needs more recursion; only the first recursive path must provide it."""
         return self.depth < self.dive and self.sunk < self.dive
 
-    def _given(self, names: Iterable[str]) -> dict[str, Any]:
+    def _caller_values(self, names: Iterable[str]) -> dict[str, Any]:
         """Values that the caller passed for members of a record, by the end of their path."""
         values = {}
         for name in names:
             path = (*self.path, name)
-            for end, source in self.given.items():
+            for end, source in self.caller_fields.items():
                 if path[-len(end) :] == end:
-                    values[name] = self.choices.given(source)
+                    values[name] = self.choices.from_caller(source)
         return values
 
     # Position

@@ -152,10 +152,10 @@ class Exchange:
         drawn = self._draws(request, other=other)
         if drawn is None:
             return None
-        kind, key, given, context, said = drawn
+        kind, key, fixed, context, said = drawn
         if number and kind.pair:
-            given[kind.pair[-1]] = (given[kind.pair[-1]] or 0) + number
-        frames = (self._frame(key, given, context, said) for _ in range(ATTEMPTS))
+            fixed[kind.pair[-1]] = (fixed[kind.pair[-1]] or 0) + number
+        frames = (self._frame(key, fixed, context, said) for _ in range(ATTEMPTS))
         return next((data for data in frames if data is not None), None)
 
     def kind_of(self, frame: Frame) -> Kind | None:
@@ -170,7 +170,7 @@ class Exchange:
     def _draws(
         self, request: Frame, *, other: bool = False
     ) -> tuple[Kind, str, dict[str, Any], dict[str, Any], dict[str, list[Any]]] | None:
-        """Kind, key, given fields, context and repeatable fields for the answer to a request."""
+        """Kind, key, fixed fields, context and repeatable fields for the answer to a request."""
         asked, heads = self.kind_of(request), self.pairing.heads(OTHER[request.side])
         refusal = None
         if asked is None:
@@ -193,24 +193,24 @@ class Exchange:
             return None
         usual = [each for each in kinds if each[1].api == (asked.answers[0] if asked.answers else "")]
         numbers, kind = self._random.choice(usual if usual and self._random.random() < 0.8 else kinds)
-        given = dict(zip(heads.fields, numbers, strict=True)) if not layout else {}
+        fixed = dict(zip(heads.fields, numbers, strict=True)) if not layout else {}
         for path, source in zip(kind.pair, asked.pair, strict=False):
-            given[path] = at_path(request.value, source)
+            fixed[path] = at_path(request.value, source)
         if refusal is not None:
-            given[refusal[0]] = refusal[1]
+            fixed[refusal[0]] = refusal[1]
         context = {kind.context: request.description.version} if kind.context else {}
         said: dict[str, list[Any]] = {}
         for name, value in _scalars(request.value):
             said.setdefault(name, []).append(value)
-        return kind, self.protocol.key(layout or kind.layout), given, context, said
+        return kind, self.protocol.key(layout or kind.layout), fixed, context, said
 
     def _of_some(self, side: str, heads: Heads, kinds: list[tuple[tuple[int, ...], Kind]]) -> Turn | None:
         for numbers, kind in self._random.sample(kinds, min(len(kinds), ATTEMPTS)):
-            given: dict[str, Any] = dict(zip(heads.fields, numbers, strict=True))
+            fixed: dict[str, Any] = dict(zip(heads.fields, numbers, strict=True))
             if kind.pair:
                 self._number += 1
-                given[kind.pair[-1]] = self._number
-            turn = self._drawn(side, kind, self.protocol.key(kind.layout), given, {}, {}, attempts=2)
+                fixed[kind.pair[-1]] = self._number
+            turn = self._drawn(side, kind, self.protocol.key(kind.layout), fixed, {}, {}, attempts=2)
             if turn is not None:
                 return turn
         return None
@@ -220,7 +220,7 @@ class Exchange:
         side: str,
         kind: Kind,
         key: str,
-        given: dict[str, Any],
+        fixed: dict[str, Any],
         context: dict[str, Any],
         said: dict[str, list[Any]],
         *,
@@ -230,7 +230,7 @@ class Exchange:
         """Draws frames until one fits, and adds it."""
         place = (request.side, request.offset) if request is not None else None
         for _ in range(attempts):
-            data = self._frame(key, given, context, said)
+            data = self._frame(key, fixed, context, said)
             if data is None:
                 continue
             if self._fits(self.conversation.preview(side, data), kind, place):
@@ -239,11 +239,11 @@ class Exchange:
         return None
 
     def _frame(
-        self, key: str, given: dict[str, Any], context: dict[str, Any], said: dict[str, list[Any]]
+        self, key: str, fixed: dict[str, Any], context: dict[str, Any], said: dict[str, list[Any]]
     ) -> bytes | None:
         layout = layout_of(key)
         names = layout.field_names()
-        paths = {tuple(path.split(".")): value for path, value in given.items()}
+        paths = {tuple(path.split(".")): value for path, value in fixed.items()}
         fields = {path: value for path, value in paths.items() if names.issuperset(path)}
         try:
             value = Maker(layout, self._choices, context, Wish(1, clean=True, fields=fields)).whole()
@@ -304,8 +304,8 @@ class Exchange:
 
     def _scalar(self, name: str, item: Any, said: Mapping[str, list[Any]]) -> Any:
         if name in self._fields:
-            given = self._fields[name]
-            return given(self._random) if isinstance(given, Callable) else given  # type: ignore[arg-type]
+            override = self._fields[name]
+            return override(self._random) if isinstance(override, Callable) else override  # type: ignore[arg-type]
         for source in (said, self._known):
             fitting = [each for each in source.get(name, ()) if type(each) is type(item)]
             if fitting and self._random.random() < 0.9:

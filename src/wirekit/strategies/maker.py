@@ -118,10 +118,12 @@ class Maker(Fields, Settling, Messages):
 
     def _record(self, node: ir.Structure, inner: Scope, forced: dict[Names, Any]) -> dict[str, Any]:
         computed = node.computed
-        given: dict[str, Any] = {}
-        if self.given:
-            given = self._given(member.name for at, member in enumerate(node.members) if at not in computed)
-            forced = {**forced, **{(name,): item for name, item in given.items()}}
+        caller_values: dict[str, Any] = {}
+        if self.caller_fields:
+            caller_values = self._caller_values(
+                member.name for at, member in enumerate(node.members) if at not in computed
+            )
+            forced = {**forced, **{(name,): item for name, item in caller_values.items()}}
         fixed = self._settled(node, inner, forced)
         value: dict[str, Any] = {}
         bounds: list[tuple[int, bool]] = []
@@ -133,8 +135,8 @@ class Maker(Fields, Settling, Messages):
                 self._skip(member.node, inner)
             else:
                 inside = {names[1:]: item for names, item in fixed.items() if names[0] == member.name}
-                if member.name in given:
-                    item = given[member.name]
+                if member.name in caller_values:
+                    item = caller_values[member.name]
                     self.advance(ir.fixed_size(member.node))
                 else:
                     self.path.append(member.name)
@@ -377,15 +379,15 @@ class Maker(Fields, Settling, Messages):
         if codec is None or null:
             self.take(node, "as it stands")
             return None if codec is not None else self._blob(node.blob, scope, forced)
-        if self.packed > max(self.deepest, self.dive):
+        if self.compression_depth > max(self.deepest, self.dive):
             raise Rejected
         values, name = codec
         self.take(node, f"{','.join(map(str, values))} {name}")
         saved = self.at, self.wants, self.full, self.tail
         self.at, self.wants, self.full, self.tail = 0, [], False, None
-        self.packed += 1
+        self.compression_depth += 1
         content = self.make(node.node, scope, forced)
-        self.packed -= 1
+        self.compression_depth -= 1
         self.at, self.wants, self.full, self.tail = saved
         self._tell_size(node, content, scope)
         self.advance(None)

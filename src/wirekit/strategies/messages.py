@@ -20,15 +20,15 @@ class Messages(Drawing):
     def _message(self, message: Message, forced: dict[Names, Any]) -> dict[str, Any]:
         value: dict[str, Any] = {}
         lengths = {names[0]: count for names, count in forced.items() if names[1:] == (LENGTH,)}
-        given = {names[0]: item for names, item in forced.items() if len(names) == 1}
-        if self.given:
-            given |= self._given(message.by_name)
-        chosen = self._chosen(message, given)
+        fixed = {names[0]: item for names, item in forced.items() if len(names) == 1}
+        if self.caller_fields:
+            fixed |= self._caller_values(message.by_name)
+        chosen = self._chosen(message, fixed)
         for field in message.fields.values():
             inside = {names[1:]: item for names, item in forced.items() if names[0] == field.name and len(names) > 1}
             self.path.append(field.name)
-            if field.name in given:
-                value[field.name] = given[field.name]
+            if field.name in fixed:
+                value[field.name] = fixed[field.name]
             elif field.repeated:
                 count = lengths.get(field.name, 1 + self.upto(1) if field.name in chosen else None)
                 if count is not None:
@@ -43,14 +43,14 @@ class Messages(Drawing):
             value["$unknown"] = [self._unknown(message) for _ in range(1 + self.upto(1))]
         return value
 
-    def _chosen(self, message: Message, given: dict[str, Any]) -> set[str]:
+    def _chosen(self, message: Message, fixed: dict[str, Any]) -> set[str]:
         """Names of the optional fields to fill in: a few, or the one that a field selects."""
         selector = message.by_name.get(message.selector)
         optional = every = [field for field in message.fields.values() if not field.required]
         if self.messages >= MESSAGES or self.pieces <= 0:
             optional = [field for field in optional if field.message is None]
         if selector is not None:
-            selected = message.fields.get(given.setdefault(selector.name, self._scalar(selector, {})))
+            selected = message.fields.get(fixed.setdefault(selector.name, self._scalar(selector, {})))
             if selected in (every if self.clean else optional) and (self.clean or not self.chance(4)):
                 return {selected.name}
         if not optional or self.pieces <= 0:

@@ -73,14 +73,14 @@ def mutations(
     for kind in kinds or ():
         if kind not in KINDS:
             raise Misuse(f"no mutation {kind!r}; choose from {', '.join(KINDS)}")
-    wanted = tuple(kind for kind in offered if kinds is None or kind in kinds)
-    return _mutations(layout, dict(context or {}), wanted, depth) if wanted else st.nothing()
+    requested = tuple(kind for kind in offered if kinds is None or kind in kinds)
+    return _mutations(layout, dict(context or {}), requested, depth) if requested else st.nothing()
 
 
 @st.composite
-def _mutations(draw: Draw, layout: Layout, context: dict[str, Any], wanted: tuple[str, ...], depth: int) -> Mutation:
+def _mutations(draw: Draw, layout: Layout, context: dict[str, Any], requested: tuple[str, ...], depth: int) -> Mutation:
     """Draws the kind first, and then a value that allows it; a value that allows only other kinds gets one of these."""
-    kind = wanted[draw(upto(len(wanted) - 1))]
+    kind = requested[draw(upto(len(requested) - 1))]
     if kind == "too deep":
         return _too_deep(draw, layout, context)
     key = layout.key
@@ -89,7 +89,7 @@ def _mutations(draw: Draw, layout: Layout, context: dict[str, Any], wanted: tupl
     by_kind: dict[str, list[Recipe]] = {}
     for recipe in recipes_of(key, original, context):
         by_kind.setdefault(recipe[0], []).append(recipe)
-    others = [name for name in wanted if name in by_kind]
+    others = [name for name in requested if name in by_kind]
     if not others:
         reject()
     recipes = by_kind[kind if kind in by_kind else others[draw(upto(len(others) - 1))]]

@@ -58,7 +58,7 @@ class Plan:
         self.all: list[Decision] = []
         self.decisions: list[Decision] = []
         self._domains: dict[Names, Domain | None] = {}
-        self._made: dict[tuple[int, int], list[Decision]] = {}
+        self._memo: dict[tuple[int, int], list[Decision]] = {}
         for member in node.members:
             self.decisions += self._of(member.node, 0)
         self.decisions.sort(key=_most_first)
@@ -74,14 +74,14 @@ class Plan:
     def _of(self, node: ir.Node, depth: int) -> list[Decision]:
         if self.layout.escapes(node) < depth or isinstance(node, ir.Reference):
             return []
-        known = self._made.get((id(node), depth))
-        if known is None:
-            known = self._made[id(node), depth] = []
-            known += self._made_of(node, depth)
-            known.sort(key=_most_first)
-        return known
+        decisions = self._memo.get((id(node), depth))
+        if decisions is None:
+            decisions = self._memo[id(node), depth] = []
+            decisions += self._decisions_of(node, depth)
+            decisions.sort(key=_most_first)
+        return decisions
 
-    def _made_of(self, node: ir.Node, depth: int) -> list[Decision]:
+    def _decisions_of(self, node: ir.Node, depth: int) -> list[Decision]:
         deeper = depth + 1 if isinstance(node, ir.Structure) else depth
         parts = [(role, inner) for role, inner in ir.parts(node) if not isinstance(inner, ir.Number)]
         trees = expressions_of(node)
@@ -178,10 +178,10 @@ def outcomes(
     by_branch: dict[int, list[tuple[Any, ...]]] = {}
     choices = itertools.product(*(pools[names] for names in decision.variables))
     for values in itertools.islice(choices, COMBINATIONS):
-        given = dict(zip(decision.variables, values, strict=True))
+        assigned = dict(zip(decision.variables, values, strict=True))
 
-        def look(up: int, names: Names, given: dict[Names, Any] = given) -> Any:
-            return given[names] if up == decision.depth and names in given else outside(up, names)
+        def look(up: int, names: Names, assigned: dict[Names, Any] = assigned) -> Any:
+            return assigned[names] if up == decision.depth and names in assigned else outside(up, names)
 
         try:
             branch = _outcome(decision, look, context)

@@ -27,7 +27,7 @@ class Settling(Drawing):
         places = {id(ir.core(member.node)): offsets[member.name] for member in node.members if member.name in offsets}
         for names, pool in pools.items():
             if names[0] in offsets:
-                pools[names] = self._wanted(node, names, pool, offsets[names[0]])
+                pools[names] = self._agreeing(node, names, pool, offsets[names[0]])
         if self.aim:
             self._nameless(node, pools)
         touched = {names for names in pools if pools[names] is not plan.candidates[names]}
@@ -112,9 +112,9 @@ class Settling(Drawing):
         allowed = branches
         if id(decision.node) in self.layout.beyond:
             allowed = [item for item in branches if item[0].node is None]
-        elif self.shallow or (decision.role == "packed" and self.packed >= self.deepest and not self.diving):
+        elif self.shallow or (decision.role == "packed" and self.compression_depth >= self.deepest and not self.diving):
             allowed = [item for item in branches if item[0].node is None or not self.layout.refers(item[0].node)]
-            if decision.role == "packed" and self.packed >= self.deepest:
+            if decision.role == "packed" and self.compression_depth >= self.deepest:
                 allowed = [item for item in allowed if item[0].node is None]
         elif self.diving:
             allowed = [item for item in branches if item[0].node is not None and self.layout.refers(item[0].node)]
@@ -151,7 +151,7 @@ class Settling(Drawing):
             at += size
         return offsets
 
-    def _wanted(self, node: ir.Structure, names: Names, pool: list[Any], offset: int) -> list[Any]:
+    def _agreeing(self, node: ir.Structure, names: Names, pool: list[Any], offset: int) -> list[Any]:
         """The candidates that agree with required bytes, or only the required value."""
         member = next(member for member in node.members if member.name == names[0])
         size = ir.fixed_size(member.node)

@@ -100,7 +100,7 @@ def drawn(
     if not wish.dive and not _comes_out(layout.key, value, context):
         reject()
     if reached is not None:
-        reached |= maker.taken
+        reached |= maker.taken_branches
     return value
 
 

@@ -72,7 +72,7 @@ def pairs(context: Mapping[str, Any]) -> str:
 def _numbers(schema: str, check: Check) -> str:
     """The stored and the computed number, in hexadecimal if the field is displayed so."""
     from wirekit.display.fields import number_text
-    from wirekit.wire.hints import Hints
+    from wirekit.wire.display_hints import DisplayHints
 
-    digits = Hints(registry[schema].node).at(check.path).digits
+    digits = DisplayHints(registry[schema].node).at(check.path).digits
     return f"stored {number_text(check.stored, digits)}, computed {number_text(check.computed, digits)}"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from wirekit.errors import plural
 from wirekit.registry import registry
 from wirekit.values import Check, Record, Span, Symbol, readable
-from wirekit.wire.hints import Display, Hints, Nodes
+from wirekit.wire.display_hints import Display, DisplayHints, Nodes
 
 if TYPE_CHECKING:
     from wirekit.engine import Decoded
@@ -80,7 +80,7 @@ def framed(span: Span) -> str:
 class _Walk:
     def __init__(self, decoded: Decoded, complete: bool, indent_json: bool) -> None:
         self._decoded = decoded
-        self.hints = Hints(registry[decoded.schema].node)
+        self.hints = DisplayHints(registry[decoded.schema].node)
         self._complete = complete
         self._indent_json = indent_json
         self._cut = decoded.error is not None

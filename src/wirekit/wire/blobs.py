@@ -13,7 +13,7 @@ from construct import this
 from wirekit.codings import Coding, CodingError, CustomCoding, bytes_of, raw_of, stands, text_coding
 from wirekit.errors import Misuse, Wrong
 from wirekit.values import shown
-from wirekit.wire.extras import load_bytes
+from wirekit.wire.dollar_entries import load_bytes
 from wirekit.wire.node import NOTHING, Node, evaluate_size, is_null
 from wirekit.wire.numbers import UNPACKED, Integer
 from wirekit.wire.stream import Reader, Scope, Writer
@@ -380,13 +380,13 @@ class Delimited(Node):
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
         start = stream.position
-        found = _find(stream.buffer, self.end, start, stream.limit)
-        if found < 0:
+        delimiter = _find(stream.buffer, self.end, start, stream.limit)
+        if delimiter < 0:
             raise stream.short(stream.left + len(self.end))
-        data = stream.take(found - start)
+        data = stream.take(delimiter - start)
         stream.span(start, "number" if self.number else "text")
         stream.take(len(self.end))
-        stream.span(found, "delimiter", "$delimiter")
+        stream.span(delimiter, "delimiter", "$delimiter")
         if self.lines and b"\n" in data:
             raise stream.wrong(f"{self.end!r} in the line", "none", start)
         if not self.number:

@@ -11,7 +11,7 @@ from wirekit.errors import Limit, WireError
 from wirekit.values import Record, plain_mapping, record_type, shown
 from wirekit.wire.blobs import Bytes
 from wirekit.wire.costs import OPENED
-from wirekit.wire.extras import load_bytes, load_extras
+from wirekit.wire.dollar_entries import load_bytes, load_extras
 from wirekit.wire.node import Node, Quick, Wrapping, evaluate, load_part
 from wirekit.wire.stream import Limits, Reader, Scope, Writer, located
 
@@ -19,11 +19,11 @@ NEED_SIZE = ("lz4-block",)
 Opened = record_type("Opened", ("compressed", "content"))
 
 
-def load_opened(given: Mapping[str, Any], content: Any) -> Record:
+def load_opened(mapping: Mapping[str, Any], content: Any) -> Record:
     """The record of compressed data, from its JSON form and the loaded content."""
     record = Opened(content=content)
-    record.compressed = load_bytes(given.get("compressed"))
-    record._extra = load_extras(given, Opened._fields)
+    record.compressed = load_bytes(mapping.get("compressed"))
+    record._extra = load_extras(mapping, Opened._fields)
     return record
 
 
@@ -101,8 +101,8 @@ class Compressed(Wrapping):
         except WireError as error:
             del names[depth:], stream.session.frames[frames:]
             reader.gap(reader.position, reader.limit)
-            rest, reader.position = reader.position, reader.limit
-            reader.span(rest, "gap", "content", "$trailing")
+            gap_start, reader.position = reader.position, reader.limit
+            reader.span(gap_start, "gap", "content", "$trailing")
             stream.check("decompression", None, None, False, start, f"decompressed, but {error}")
             content, extra = error.partial, {"keep": ["compressed"]}
         del names[depth:]
@@ -166,8 +166,8 @@ class Compressed(Wrapping):
     def plain_size(self, obj: Any, stream: Writer, context: Scope) -> int | None:
         if self._name(context) is None or not isinstance(obj, (Record, Mapping)) or obj.get("content") is None:
             return None
-        kept = isinstance(obj, Record) and "compressed" in (obj._extra or {}).get("keep", ())
-        return None if kept else len(self._plain(obj, stream, context))
+        unchanged = isinstance(obj, Record) and "compressed" in (obj._extra or {}).get("keep", ())
+        return None if unchanged else len(self._plain(obj, stream, context))
 
     @staticmethod
     def _held(compressed: Any, stream: Writer) -> bytes:

@@ -166,7 +166,7 @@ class Const(Wrapping):
         return actual
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
-        value = obj if stream.kept() else evaluate(self.value, context)
+        value = obj if stream.is_kept() else evaluate(self.value, context)
         return self.inner._build(value, stream, context, path)
 
     def default(self, context: Scope) -> Any:
@@ -207,12 +207,12 @@ def innermost_first(sums: Iterable[Any]) -> list[Any]:
     Args:
         sums: checksums with their index ``at`` and the members they cover, ``first`` to ``last``.
     """
-    left, found = list(sums), []
+    left, ordered = list(sums), []
     while left:
         ready = [one for one in left if not any(one.first <= each.at <= one.last for each in left if each is not one)]
-        found += ready or left  # those that cover each other are refused when they are registered
+        ordered += ready or left  # those that cover each other are refused when they are registered
         left = [one for one in left if ready and one not in ready]
-    return found
+    return ordered
 
 
 def cover(of: str | tuple[str, str] | None, own: int, names: list[str]) -> tuple[int, int]:

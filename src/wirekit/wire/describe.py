@@ -224,15 +224,15 @@ def _(node: Address) -> str:
 @type_of.register(Bytes)
 @type_of.register(String)
 def _(node: Bytes) -> str:
-    what = "string" if node.text else "bytes" if node.explained else "bytes of unknown meaning"
+    kind = "string" if node.text else "bytes" if node.explained else "bytes of unknown meaning"
     if node.coding is not None:
-        what = f"{node.coding.name} {what}"
+        kind = f"{node.coding.name} {kind}"
     if node.length is None:
-        return f"{what} to the end"
+        return f"{kind} to the end"
     if node.prefix is None:
-        return f"{what} × {_expression(node.length)}"
+        return f"{kind} × {_expression(node.length)}"
     null = "" if node.null is None else f", {node.null} is null"
-    return f"{what}, length {node.prefix!r}{null}"
+    return f"{kind}, length {node.prefix!r}{null}"
 
 
 @type_of.register

@@ -67,8 +67,8 @@ class Encrypted(Bytes):
             content, problem = error.partial, f"decrypted, but {error}"
         if reader.position < reader.limit:
             reader.gap(reader.position, reader.limit)
-            rest, reader.position = reader.position, reader.limit
-            reader.span(rest, "gap", "$trailing")
+            gap_start, reader.position = reader.position, reader.limit
+            reader.span(gap_start, "gap", "$trailing")
         session.path.pop()
         stream.check("decryption", None, None, not problem, start, problem)
         return content

@@ -94,7 +94,7 @@ def elements(value: Any) -> int | None:
     return len(value) if isinstance(value, (list, tuple)) else None
 
 
-def _opened(value: Any) -> bool:
+def _has_content(value: Any) -> bool:
     """Whether the value is compressed data with decoded content."""
     return "content" in (value._fields if isinstance(value, Record) else value if isinstance(value, Mapping) else ())
 
@@ -114,7 +114,7 @@ def verify(derived: Derived, message: Any, value: Any, extent: int | None, strea
     if derived.what == "count":
         number = elements(value)
         right = number is None or number == stored
-    elif _opened(value):
+    elif _has_content(value):
         right = stored is not None
     else:
         right = stored is None or extent is None or stored == extent
@@ -130,13 +130,13 @@ def derive(derived: Derived, message: Any, value: Any, node: Node, stream: Write
     """The message with the number computed from the value; the same message if nothing changes."""
     if not isinstance(message, (Record, Mapping)):
         return message
-    kept = (message._extra or {}).get("keep", ()) if isinstance(message, Record) else message.get("$keep", ())
-    if derived.field in kept:
+    unchanged = (message._extra or {}).get("keep", ()) if isinstance(message, Record) else message.get("$keep", ())
+    if derived.field in unchanged:
         return message
     stored = field_of(message, derived.field)
     if derived.what == "count":
         number = elements(value)
-    elif stored is None and not derived.required and not _opened(value):
+    elif stored is None and not derived.required and not _has_content(value):
         number = None
     else:
         number = node.settled(scope).plain_size(value, stream, scope)

@@ -47,7 +47,7 @@ class Integer(construct.FormatField, Node):
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
         start = stream.position
-        number = self._taken(stream)
+        number = self._take_number(stream)
         if self.real and number != number:
             stream.note("raw", int.from_bytes(stream.buffer[start : stream.position], "big"))
         if stream.session.spans is not None:
@@ -57,12 +57,12 @@ class Integer(construct.FormatField, Node):
     def read(self, stream: Reader, *names: str) -> int:
         """Reads the number as a part of a field, such as its length, count or tag, which has its own span."""
         start = stream.position
-        number: int = self._taken(stream)
+        number: int = self._take_number(stream)
         if names and stream.session.spans is not None:
             stream.span(start, names[-1].removeprefix("$"), *names)
         return number
 
-    def _taken(self, stream: Reader) -> Any:
+    def _take_number(self, stream: Reader) -> Any:
         """Reads the number at the position, and moves past it."""
         start, size = stream.position, self.length
         if start + size > stream.limit:
@@ -171,14 +171,14 @@ class Varint(Integer):
         self.low = -(1 << self.form.bits - 1) if signed else 0
         self.high = (1 << self.form.bits - int(signed)) - 1
 
-    def _taken(self, stream: Reader) -> int:
+    def _take_number(self, stream: Reader) -> int:
         start = stream.position
         number, end = self.form.read(stream.buffer, start, stream.limit)
         if end == SHORT:
             raise stream.short(stream.limit - start + 1)
         if end == LONG:
-            found = bytes(stream.buffer[start : min(start + self.form.groups, stream.limit)]).hex()
-            raise stream.wrong(f"a varint of at most {self.form.bits} bits in {self.form.groups} bytes", found)
+            actual = bytes(stream.buffer[start : min(start + self.form.groups, stream.limit)]).hex()
+            raise stream.wrong(f"a varint of at most {self.form.bits} bits in {self.form.groups} bytes", actual)
         stream.position = end
         if end - start != self.form.size(number):
             stream.note("width", end - start, wrapped=True)

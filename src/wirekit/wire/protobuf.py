@@ -23,7 +23,7 @@ from wirekit.errors import Limit, Misfit, Misuse, WireError
 from wirekit.values import Record, Symbol, SymbolTable, plain_mapping, record_type, shown, to_json
 from wirekit.wire import costs
 from wirekit.wire.blobs import decode_text, encode_text
-from wirekit.wire.extras import load_bytes, load_extras
+from wirekit.wire.dollar_entries import load_bytes, load_extras
 from wirekit.wire.node import load_number, put_in_front
 from wirekit.wire.numbers import load_float
 from wirekit.wire.stream import Reader, Session, Writer, join_path
@@ -197,7 +197,7 @@ def parse_message(message: Message, stream: Reader) -> Record:
                 tag = _varint(stream)
             number, wire_type = tag >> 3, tag & 7
             field_ = fields.get(number)
-            if field_ is None or (wire_type != field_.wire_type and not _packed(field_, wire_type)):
+            if field_ is None or (wire_type != field_.wire_type and not _is_packed(field_, wire_type)):
                 stream.plain = False
                 stream.span(start, "tag", "$unknown", len(unknown), "$tag")
                 stream.charge(costs.UNKNOWN)
@@ -230,9 +230,9 @@ def parse_message(message: Message, stream: Reader) -> Record:
     extra: dict[str, Any] = {}
     if unknown:
         extra["unknown"] = unknown
-    for name, wanted, stored in refused(message, record.get):
+    for name, expected, stored in refused(message, record.get):
         names.append(name)
-        stream.check("required", stored, None, False, begin, f"readers refuse it: {wanted}")
+        stream.check("required", stored, None, False, begin, f"readers refuse it: {expected}")
         names.pop()
         extra.setdefault("keep", []).append(name)
     if extra or not stream.plain:
@@ -281,7 +281,7 @@ def refused(message: Message, get: Callable[[str], Any]) -> Iterator[tuple[str, 
             yield selected.name, f"a value, because {message.selector} {value} requires it", None
 
 
-def _packed(field: Field, wire_type: int) -> bool:
+def _is_packed(field: Field, wire_type: int) -> bool:
     """Whether a field has another wire type because the numbers of a list are packed."""
     return field.repeated and wire_type == BYTES and field.wire_type != BYTES
 
@@ -444,10 +444,10 @@ def build_message(message: Message, obj: Any, stream: Writer) -> bytes:
     for name in values:
         if name not in message.by_name:
             raise stream.wrong(f"a field of {message.name}", f"a field {name!r}")
-    for name, wanted, found in refused(message, values.get):
+    for name, expected, stored in refused(message, values.get):
         if name not in extra.get("keep", ()):
             stream.path.append(name)
-            raise stream.wrong(wanted, "nothing" if found is None else found)
+            raise stream.wrong(expected, "nothing" if stored is None else stored)
     out = bytearray()
     for field in sorted((message.by_name[name] for name in values), key=_number_of):
         value = values[field.name]
@@ -481,9 +481,9 @@ def _says(message: Message, data: bytes, values: Mapping[str, Any], stream: Writ
     except WireError:
         return False
     present = {name: value for name, value in values.items() if value is not None}
-    found = {name: value for name, value in record._pairs() if value is not None}
-    return all(to_json(found.get(name)) == to_json(value) for name, value in present.items()) and all(
-        name in present or value == [] for name, value in found.items()
+    parsed = {name: value for name, value in record._pairs() if value is not None}
+    return all(to_json(parsed.get(name)) == to_json(value) for name, value in present.items()) and all(
+        name in present or value == [] for name, value in parsed.items()
     )
 
 

@@ -488,10 +488,10 @@ class Writer:
         if not self.frames:
             return None
         depth, extra = self.frames[-1]
-        kept = extra.get(kind)
-        return kept.get(join_path(self._place(depth, wrapped))) if kept else None
+        notes = extra.get(kind)
+        return notes.get(join_path(self._place(depth, wrapped))) if notes else None
 
-    def kept(self, *, wrapped: bool = False) -> bool:
+    def is_kept(self, *, wrapped: bool = False) -> bool:
         """Whether the field at the path is written unchanged."""
         if not self.frames:
             return False

@@ -16,7 +16,7 @@ from wirekit.compiler.source import Code, Generator, Scope, Unusual, choosing, f
 from wirekit.errors import WirekitError
 from wirekit.values import Record, Symbol, plain_mapping
 from wirekit.wire.compressed import load_opened
-from wirekit.wire.extras import load_bytes, load_extras
+from wirekit.wire.dollar_entries import load_bytes, load_extras
 from wirekit.wire.message_fields import counted
 from wirekit.wire.numbers import load_bit, load_integer, load_real, load_symbol
 

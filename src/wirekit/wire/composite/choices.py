@@ -20,7 +20,7 @@ class _Optional(Wrapping):
     """
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
-        if obj is None and not stream.kept(wrapped=True):
+        if obj is None and not stream.is_kept(wrapped=True):
             return None
         with wrapping(stream, stream.path):
             return self.inner._build(obj, stream, context, path)

@@ -78,7 +78,7 @@ class Sized(Wrapping):
         return value
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
-        if obj is None and self.null is not None and not stream.kept(wrapped=True):
+        if obj is None and self.null is not None and not stream.is_kept(wrapped=True):
             raw = stream.noted("raw")
             self.length._build(self.null if raw is None else raw, stream, context, path)
             return obj

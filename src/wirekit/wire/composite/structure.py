@@ -16,7 +16,7 @@ from wirekit.wire.composite.choices import bare
 from wirekit.wire.composite.reading import read, read_plain
 from wirekit.wire.composite.writing import Writing
 from wirekit.wire.derived import Checked, Const, Default, Length, cover, innermost_first
-from wirekit.wire.extras import load_extras
+from wirekit.wire.dollar_entries import load_extras
 from wirekit.wire.message_fields import Derived, check_derived, counted, derived_fields
 from wirekit.wire.node import NOTHING, Missing, Node, Wrapping, check_names, load_part, unnamed
 from wirekit.wire.numbers import UNPACKED, Bits, Duration, Flag, Integer, Symbols, Timestamp

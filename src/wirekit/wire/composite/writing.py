@@ -9,7 +9,7 @@ from wirekit.errors import Wrong
 from wirekit.values import Record, shown
 from wirekit.wire.composite.choices import bare, present
 from wirekit.wire.derived import Checked, Length
-from wirekit.wire.extras import load_extras
+from wirekit.wire.dollar_entries import load_extras
 from wirekit.wire.message_fields import derive
 from wirekit.wire.node import NOTHING, Node
 from wirekit.wire.numbers import Bits
@@ -34,7 +34,7 @@ class Writing:
     def __init__(self, struct: Struct, obj: Any, stream: Writer, context: Scope) -> None:
         self.struct = struct
         self.stream = stream
-        self.values, self.extra = _given(struct, obj, stream)
+        self.values, self.extra = _members_of(struct, obj, stream)
         self.keep = self.extra.get("keep", ())
         self.scope = context.inner()
         self.scope.update(self.values)
@@ -157,7 +157,7 @@ class Writing:
                 self.numbers[place] += by
 
 
-def _given(struct: Struct, obj: Any, stream: Writer) -> tuple[dict[str, Any], dict[str, Any]]:
+def _members_of(struct: Struct, obj: Any, stream: Writer) -> tuple[dict[str, Any], dict[str, Any]]:
     """The members of a record or a mapping, and its ``$`` entries."""
     if isinstance(obj, Record):
         values, extra = dict(obj._pairs()), obj._extra or {}

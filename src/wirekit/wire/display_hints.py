@@ -51,11 +51,11 @@ _LISTS = (Array, Repeat, RecordsToEnd)
 _SUM_DIGITS = 8
 
 
-class Hints:
+class DisplayHints:
     """Hints about the fields of a layout's values, step by step along a path.
 
     >>> import wirekit
-    >>> hints = Hints(wirekit.registry["joyqueue.frame"].node)
+    >>> hints = DisplayHints(wirekit.registry["joyqueue.frame"].node)
     >>> hints.display(hints.inside(hints.root, "magic")).digits
     8
     """

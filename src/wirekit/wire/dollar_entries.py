@@ -15,7 +15,7 @@ SIZES = {1: 8, 5: 4}  # bytes of a protobuf value by wire type
 VARINT, LENGTH = 0, 2
 
 
-def load_extras(given: Mapping[str, Any], fields: Iterable[str], *, absent: bool = False) -> dict[str, Any] | None:
+def load_extras(mapping: Mapping[str, Any], fields: Iterable[str], *, absent: bool = False) -> dict[str, Any] | None:
     """``Record.extra`` of a mapping in the JSON form; None if it has no ``$`` entries.
 
     Args:
@@ -25,19 +25,19 @@ def load_extras(given: Mapping[str, Any], fields: Iterable[str], *, absent: bool
     Raises:
         Misfit: for an entry with invalid content, or for a field that does not exist.
     """
-    found = {}
-    for name, value in given.items():
+    extra = {}
+    for name, value in mapping.items():
         if name.startswith("$"):
-            found[name[1:]] = _entry(name[1:], value)
+            extra[name[1:]] = _entry(name[1:], value)
     for name in ("keep", "trailing", "raw", "width"):
-        for path in found.get(name, ()):
+        for path in extra.get(name, ()):
             first = _first(path)
             if first not in fields:
                 has = ", ".join(fields) or "none"
                 raise Misfit(f"${name} names {path!r}, but there is no field {first!r}; the fields are {has}")
-            if name == "keep" and not absent and first not in given:
+            if name == "keep" and not absent and first not in mapping:
                 raise Misfit(f"$keep names {path!r}, but no value is given for it")
-    return found or None
+    return extra or None
 
 
 def load_bytes(value: Any) -> Any:
@@ -51,8 +51,8 @@ def load_bytes(value: Any) -> Any:
 
 
 def _first(path: str) -> str:
-    found = FIRST.match(path)
-    return found.group() if found else ""
+    match = FIRST.match(path)
+    return match.group() if match else ""
 
 
 def _entry(name: str, value: Any) -> Any:
@@ -90,13 +90,13 @@ def _bytes(value: Any) -> bytes:
     return _hex("$bytes", value)
 
 
-def _hex(what: str, value: Any) -> bytes:
+def _hex(entry: str, value: Any) -> bytes:
     try:
         data = load_bytes(value)
     except Misfit:
         data = None
     if not isinstance(data, (bytes, bytearray, memoryview)):
-        raise Misfit(f"{what} must be bytes in hex, not {shown(value)}")
+        raise Misfit(f"{entry} must be bytes in hex, not {shown(value)}")
     return bytes(data)
 
 
@@ -105,8 +105,8 @@ def _unknown(value: Any) -> list[Any]:
         raise Misfit(f"$unknown must be a list of protobuf fields, not {shown(value)}")
     for index, entry in enumerate(value):
         if not isinstance(entry, Mapping) or not _is_field(entry.get("number"), entry.get("wire_type"), entry):
-            wanted = "number, wire_type (0, 1, 2 or 5) and a value of that wire type"
-            raise Misfit(f"$unknown[{index}] must be an object of {wanted}, not {shown(entry)}")
+            expected = "number, wire_type (0, 1, 2 or 5) and a value of that wire type"
+            raise Misfit(f"$unknown[{index}] must be an object of {expected}, not {shown(entry)}")
     return list(value)
 
 

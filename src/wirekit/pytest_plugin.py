@@ -72,12 +72,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         raise pytest.UsageError(
             f"{metafunc.definition.nodeid}: write wirekit_cases(key, count=, seed=, context=, kinds=)"
         )
-    from wirekit.fuzz.inputs import Inputs
+    from wirekit.fuzz.numbered_cases import NumberedCases
 
     options = dict(marker.kwargs)
     count, seed = options.pop("count", CASES), options.pop("seed", 0)
-    inputs = Inputs(marker.args[0], seed, **options)
-    cases: list[Case] = [inputs[index] for index in range(count)]
+    numbered_cases = NumberedCases(marker.args[0], seed, **options)
+    cases: list[Case] = [numbered_cases[index] for index in range(count)]
     metafunc.parametrize("case", cases, ids=[f"{index}-{case.kind}" for index, case in enumerate(cases)])
 
 

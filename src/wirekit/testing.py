@@ -17,8 +17,8 @@ from typing import Any
 from wirekit.errors import Misuse
 from wirekit.fuzz.cases import Case
 from wirekit.fuzz.findings import Finding, judge
-from wirekit.fuzz.inputs import Inputs
 from wirekit.fuzz.minimising import minimised
+from wirekit.fuzz.numbered_cases import NumberedCases
 from wirekit.fuzz.targets import ACCEPTED, REFUSED, Outcome
 from wirekit.fuzz.worker import plain
 from wirekit.strategies.bulk import bulk_frames
@@ -95,7 +95,7 @@ def never_crashes(
     damage: truncated, at byte 0; wirekit: kafka.sasl_token: size: needs 4 bytes, 0 available, at byte 0 (0x0)
     input, 0 bytes
     """
-    _run(Inputs(key, seed, context=context, kinds=kinds), decode, allowed, _count(count), compare=False)
+    _run(NumberedCases(key, seed, context=context, kinds=kinds), decode, allowed, _count(count), compare=False)
 
 
 def agrees_with(
@@ -124,7 +124,7 @@ def agrees_with(
     ...     return {"token": wirekit.decode(data, "kafka.sasl_token", strict=True).value.token}
     >>> agrees_with("kafka.sasl_token", decode, count=20)
     """
-    _run(Inputs(key, seed, context=context, kinds=kinds), decode, allowed, _count(count), compare=True)
+    _run(NumberedCases(key, seed, context=context, kinds=kinds), decode, allowed, _count(count), compare=True)
 
 
 def export_vectors(
@@ -136,10 +136,10 @@ def export_vectors(
     context: Mapping[str, Any] | None = None,
 ) -> None:
     """Writes golden vectors for any language: lines of JSON with bytes, verdict and value (docs/fuzzing.md)."""
-    inputs = Inputs(key, seed, context=context)
+    cases = NumberedCases(key, seed, context=context)
     with open(path, "w", encoding="utf-8") as file:
         for index in range(count):
-            case = inputs[index]
+            case = cases[index]
             line = {**case.to_json(), "hex": case.data.hex(), "value": case.expectation.value}
             del line["length"]
             file.write(json_text(line) + "\n")
@@ -184,9 +184,9 @@ def _count(count: int | None) -> int:
     return PROFILES[profile] if count is None else count
 
 
-def _run(inputs: Inputs, decode: Decode, allowed: Exceptions, count: int, *, compare: bool) -> None:
+def _run(cases: NumberedCases, decode: Decode, allowed: Exceptions, count: int, *, compare: bool) -> None:
     for index in range(count):
-        case = inputs[index]
+        case = cases[index]
         outcome, error = _outcome(case.data, decode, allowed, compare)
         finding = judge(case, outcome, compare=compare)
         if finding is not None:

@@ -12,8 +12,8 @@ import pytest
 import wirekit
 from wirekit.errors import Misuse
 from wirekit.fuzz import Case, Fuzzer, Options, Outcome
-from wirekit.fuzz.inputs import Inputs
 from wirekit.fuzz.network import TcpTarget
+from wirekit.fuzz.numbered_cases import NumberedCases
 from wirekit.fuzz.targets import Bounds
 from wirekit.strategies.bulk import bulk_frames
 
@@ -81,7 +81,7 @@ def kinds(serve: Serve, count: int = 30, seconds: float = 2.0, most: int = 10_00
     with server(serve, most) as port:
         bounds = Bounds(seconds=seconds)
         options = Options(count, minimise=False)
-        fuzzer = Fuzzer(Inputs(KEY, 1), lambda: TcpTarget("127.0.0.1", port, "kafka", bounds), options)
+        fuzzer = Fuzzer(NumberedCases(KEY, 1), lambda: TcpTarget("127.0.0.1", port, "kafka", bounds), options)
         return {finding.kind for finding in fuzzer.run().findings}
 
 

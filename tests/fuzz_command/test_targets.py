@@ -14,7 +14,7 @@ from wirekit.errors import Misuse
 from wirekit.fuzz import Case, Finding, Fuzzer, Options, Summary
 from wirekit.fuzz.corpus import Corpus, load
 from wirekit.fuzz.findings import KINDS, difference
-from wirekit.fuzz.inputs import Inputs
+from wirekit.fuzz.numbered_cases import NumberedCases
 from wirekit.fuzz.report import write
 from wirekit.fuzz.running import replayed
 from wirekit.fuzz.targets import Bounds, CommandTarget, PythonTarget, parse_target
@@ -34,8 +34,8 @@ def run(name: str, count: int = 200, corpus: Corpus | None = None, jobs: int = 1
     compare = bounds.pop("compare", False)
     options = Options(count, jobs=jobs, compare=compare, minimise=bounds.pop("minimise", True))
     limits = Bounds(**{"seconds": 20.0, "want_values": compare, **bounds})
-    inputs = Inputs(KEY, 1)
-    return Fuzzer(inputs, lambda: PythonTarget("parsers", name, limits), options, corpus=corpus).run()
+    cases = NumberedCases(KEY, 1)
+    return Fuzzer(cases, lambda: PythonTarget("parsers", name, limits), options, corpus=corpus).run()
 
 
 def only(summary: Summary) -> Finding:
@@ -125,7 +125,7 @@ def test_a_command(place: str) -> None:
         words = f"{sys.executable} -SE parsers.py {name} {place}"
         bounds = Bounds(seconds=30.0, want_values=True)
         options = Options(count, compare=True, minimise=False)
-        summary = Fuzzer(Inputs(KEY, 1, kinds=kinds), lambda: CommandTarget(words, bounds), options).run()
+        summary = Fuzzer(NumberedCases(KEY, 1, kinds=kinds), lambda: CommandTarget(words, bounds), options).run()
         return {finding.kind for finding in summary.findings}
 
     assert findings("sound", "truncated", "length huge") == set()
@@ -170,11 +170,11 @@ def test_findings_are_kept_and_replayed(tmp_path: Path) -> None:
 
 
 def test_a_run_goes_on_where_the_last_one_ended(tmp_path: Path) -> None:
-    corpus, inputs = Corpus(tmp_path), Inputs(KEY, 5)
+    corpus, cases = Corpus(tmp_path), NumberedCases(KEY, 5)
     seen: list[int] = []
     for _ in range(2):
         fuzzer = Fuzzer(
-            inputs, lambda: PythonTarget("parsers", "aborting", Bounds()), Options(150), corpus=corpus, resume=True
+            cases, lambda: PythonTarget("parsers", "aborting", Bounds()), Options(150), corpus=corpus, resume=True
         )
         summary = fuzzer.run()
         seen.append(summary.first)
@@ -188,9 +188,9 @@ def test_a_run_goes_on_where_the_last_one_ended(tmp_path: Path) -> None:
 
 
 def test_cases_are_the_same_for_the_same_seed_whatever_the_jobs() -> None:
-    one, other = Inputs(KEY, 3), Inputs(KEY, 3)
+    one, other = NumberedCases(KEY, 3), NumberedCases(KEY, 3)
     assert [one[at] for at in range(300)] == [other[at] for at in reversed(range(300))][::-1]
-    assert one[5] != Inputs(KEY, 4)[5]
+    assert one[5] != NumberedCases(KEY, 4)[5]
     assert run("aborting", 100, jobs=2).kinds == run("aborting", 100).kinds
 
 

@@ -117,7 +117,7 @@ def command(schema: str | None, context_pairs: tuple[str, ...], **options: Any) 
 
 def _run(schema: str, context: dict[str, Any], options: dict[str, Any]) -> int:
     from wirekit.fuzz.corpus import Corpus
-    from wirekit.fuzz.inputs import Inputs
+    from wirekit.fuzz.numbered_cases import NumberedCases
     from wirekit.fuzz.plays import PLAYS, QUESTIONS, Plays
     from wirekit.fuzz.report import report, write
     from wirekit.fuzz.running import Fuzzer, Options, default_folder
@@ -129,16 +129,16 @@ def _run(schema: str, context: dict[str, Any], options: dict[str, Any]) -> int:
     if options["explore"] is not None:
         _explore(key, context, corpus, options)
     kinds = options["kinds"] or None
-    inputs: Inputs | Plays
+    cases: NumberedCases | Plays
     if plays:
         offered = QUESTIONS if options["conversation"] else PLAYS
-        inputs = Plays(key, options["seed"], kinds=kinds, offered=offered)
+        cases = Plays(key, options["seed"], kinds=kinds, offered=offered)
     else:
         originals = corpus.originals() if options["corpus"] or options["explore"] else []
-        inputs = Inputs(key, options["seed"], context=context, kinds=kinds, originals=originals)
+        cases = NumberedCases(key, options["seed"], context=context, kinds=kinds, originals=originals)
     count = options["count"] or (None if options["seconds"] else DEFAULT_PLAYS if plays else DEFAULT_COUNT)
     how = Options(count, options["seconds"], options["jobs"], options["compare"], minimise=not plays)
-    fuzzer = Fuzzer(inputs, _target(options, key), how, corpus=corpus, resume=bool(options["corpus"]))
+    fuzzer = Fuzzer(cases, _target(options, key), how, corpus=corpus, resume=bool(options["corpus"]))
     with _progress(count, options["seconds"]) as show:
         summary = fuzzer.run(show)
     if options["report"]:
@@ -153,7 +153,7 @@ def _run(schema: str, context: dict[str, Any], options: dict[str, Any]) -> int:
 def _explore(key: str, context: dict[str, Any], corpus: Corpus, options: dict[str, Any]) -> None:
     """Runs a coverage-guided search for inputs, which are the first cases of the run."""
     from wirekit.fuzz.coverage import explore
-    from wirekit.fuzz.inputs import Inputs
+    from wirekit.fuzz.numbered_cases import NumberedCases
     from wirekit.fuzz.running import QUEUE_FRAMES
     from wirekit.fuzz.targets import Bounds, parse_target
 
@@ -162,7 +162,7 @@ def _explore(key: str, context: dict[str, Any], corpus: Corpus, options: dict[st
         raise click.UsageError(
             "--explore applies to python: targets; other fuzzers can start from the queue of a --corpus"
         )
-    corpus.put(Inputs(key, options["seed"], context=context).sound(QUEUE_FRAMES))
+    corpus.put(NumberedCases(key, options["seed"], context=context).sound(QUEUE_FRAMES))
     added = explore(corpus, place.parts[0], place.parts[1], options["explore"], _bounds(options, Bounds))
     say(f"atheris added {plural(added, 'input')}")
 

@@ -109,17 +109,17 @@ def _compared(case: Case, outcome: Outcome) -> tuple[str, str, str] | None:
         return "accepts", f"it accepts bytes that wirekit refuses: {expected.says}", ""
     if expected.verdict != "sound" or outcome.value is NO_VALUE:
         return None
-    given = outcome.value
-    if isinstance(given, dict) and "value" in given and "schema" in given:
-        given = given["value"]  # a line of `wirekit decode --output json`
-    mismatch = difference(expected.value, given)
+    actual = outcome.value
+    if isinstance(actual, dict) and "value" in actual and "schema" in actual:
+        actual = actual["value"]  # a line of `wirekit decode --output json`
+    mismatch = difference(expected.value, actual)
     if mismatch is None:
         return None
     path, says = mismatch
     return "value", f"{path or 'the value'}: {says}", without_indexes(path)
 
 
-def difference(expected: Any, given: Any, path: str = "") -> tuple[str, str] | None:
+def difference(expected: Any, actual: Any, path: str = "") -> tuple[str, str] | None:
     """(path, difference) of the first place where a target's value differs from wirekit's, or None.
 
     Fields that the target leaves out are not compared. A symbol may be its number or its name, bytes are hex or their
@@ -129,8 +129,8 @@ def difference(expected: Any, given: Any, path: str = "") -> tuple[str, str] | N
     >>> difference({"a": [1, 2]}, {"a": [1, 3]})
     ('a[1]', 'wirekit decodes 2, the target 3')
     """
-    if isinstance(given, dict) and isinstance(expected, dict):
-        for name, item in given.items():
+    if isinstance(actual, dict) and isinstance(expected, dict):
+        for name, item in actual.items():
             inner = f"{path}.{name}" if path else str(name)
             if name not in expected:
                 if item in (None, [], ""):
@@ -140,21 +140,21 @@ def difference(expected: Any, given: Any, path: str = "") -> tuple[str, str] | N
             if mismatch is not None:
                 return mismatch
         return None
-    if isinstance(given, list) and isinstance(expected, list) and len(given) == len(expected):
-        pairs = enumerate(zip(expected, given, strict=True))
+    if isinstance(actual, list) and isinstance(expected, list) and len(actual) == len(expected):
+        pairs = enumerate(zip(expected, actual, strict=True))
         return next(
             (mismatch for at, (one, other) in pairs if (mismatch := difference(one, other, f"{path}[{at}]"))), None
         )
-    if _equal(expected, given):
+    if _equal(expected, actual):
         return None
-    return path, f"wirekit decodes {shown(expected)}, the target {shown(given)}"
+    return path, f"wirekit decodes {shown(expected)}, the target {shown(actual)}"
 
 
-def _equal(expected: Any, given: Any) -> bool:
+def _equal(expected: Any, actual: Any) -> bool:
     if isinstance(expected, dict) and set(expected) == {"value", "symbol"}:
-        return given in (expected["value"], expected["symbol"])
-    if type(expected) is int and isinstance(given, str):
-        return given == str(expected)
-    if isinstance(expected, str) and isinstance(given, str):
-        return given == expected or given.lower() == expected or given.encode(errors="replace").hex() == expected
-    return bool(given == expected)
+        return actual in (expected["value"], expected["symbol"])
+    if type(expected) is int and isinstance(actual, str):
+        return actual == str(expected)
+    if isinstance(expected, str) and isinstance(actual, str):
+        return actual == expected or actual.lower() == expected or actual.encode(errors="replace").hex() == expected
+    return bool(actual == expected)

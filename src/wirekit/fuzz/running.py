@@ -13,8 +13,8 @@ from pathlib import Path
 from wirekit.fuzz.cases import Case
 from wirekit.fuzz.corpus import Corpus
 from wirekit.fuzz.findings import Finding, judge
-from wirekit.fuzz.inputs import Inputs
 from wirekit.fuzz.minimising import minimised
+from wirekit.fuzz.numbered_cases import NumberedCases
 from wirekit.fuzz.plays import Plays
 from wirekit.fuzz.targets import Target
 
@@ -74,7 +74,7 @@ class Fuzzer:
     """Runs the cases of a layout against a target.
 
     Args:
-        inputs: the cases.
+        cases: the cases.
         target: creates a target; called once for each job.
         options: how long and how.
         corpus: where findings are stored, or None.
@@ -83,14 +83,14 @@ class Fuzzer:
 
     def __init__(
         self,
-        inputs: Inputs | Plays,
+        cases: NumberedCases | Plays,
         target: Callable[[], Target],
         options: Options,
         *,
         corpus: Corpus | None = None,
         resume: bool = False,
     ) -> None:
-        self._inputs = inputs
+        self._cases = cases
         self._target = target
         self._options = options
         self._corpus = corpus
@@ -139,9 +139,9 @@ class Fuzzer:
         self._known = self._corpus.signatures()
         if self._resume:
             state = self._corpus.state()
-            if (state.get("key"), state.get("seed")) == (self._inputs.key, self._inputs.seed):
+            if (state.get("key"), state.get("seed")) == (self._cases.key, self._cases.seed):
                 self._next = state["next"] if isinstance(state.get("next"), int) else 0
-            self._corpus.put(self._inputs.sound(QUEUE_FRAMES))
+            self._corpus.put(self._cases.sound(QUEUE_FRAMES))
         self.summary.first = self._next
 
     def _work(self) -> None:
@@ -149,7 +149,7 @@ class Fuzzer:
         target = self._target()
         try:
             while (index := self._take()) is not None:
-                self._one(target, self._inputs[index])
+                self._one(target, self._cases[index])
                 self._done(index)
         finally:
             target.close()
@@ -174,7 +174,7 @@ class Fuzzer:
         if self._resume and self._corpus is not None:
             self._written = time.monotonic()
             following = min(self._running, default=self._next)
-            self._corpus.set_state({"key": self._inputs.key, "seed": self._inputs.seed, "next": following})
+            self._corpus.set_state({"key": self._cases.key, "seed": self._cases.seed, "next": following})
 
     def _one(self, target: Target, case: Case) -> None:
         outcome = target.run(case)

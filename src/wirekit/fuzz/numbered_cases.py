@@ -19,7 +19,7 @@ SPREAD = 3
 """Mutations that are made for each one that is used: neighbours are of the same frame."""
 
 
-class Inputs:
+class NumberedCases:
     """Cases by number: first the originals, then blocks of sound frames and damage.
 
     Args:
@@ -29,8 +29,8 @@ class Inputs:
         kinds: names of the mutations; by default all that the layout offers, and ``edited``.
         originals: bytes to begin with, and to damage.
 
-    >>> inputs = Inputs("kafka.sasl_token", 1)
-    >>> inputs[300] == Inputs("kafka.sasl_token", 1)[300]
+    >>> cases = NumberedCases("kafka.sasl_token", 1)
+    >>> cases[300] == NumberedCases("kafka.sasl_token", 1)[300]
     True
     """
 

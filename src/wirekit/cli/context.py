@@ -48,16 +48,16 @@ def check_context(schema: str, context: dict[str, Any]) -> None:
 
 def _check_choice(schema: str, names: tuple[str, ...], cases: list[tuple[Any, ...]], context: dict[str, Any]) -> None:
     """Refuses values that no case of a choice has, and says which there are: ``fetch has version 0 to 3``."""
-    given: list[str] = []
+    preceding: list[str] = []
     for at, name in enumerate(names):
         if name not in context:
             continue
         values = sorted({case[at] for case in cases}, key=lambda value: (isinstance(value, str), value))
         if context[name] not in values:
-            of = f"{schema} with {', '.join(given)}" if given else schema
+            of = f"{schema} with {', '.join(preceding)}" if preceding else schema
             raise click.UsageError(f"{of} has no {name} {context[name]!r}; there {_listed(values)}")
         cases = [case for case in cases if case[at] == context[name]]
-        given.append(f"{name} {context[name]}")
+        preceding.append(f"{name} {context[name]}")
 
 
 def _listed(values: list[Any]) -> str:

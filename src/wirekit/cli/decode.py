@@ -83,50 +83,50 @@ def command(
     if hex_text is not None and file is not None:
         raise click.UsageError("give --hex or a file, not both")
     try:
-        given = read_input(hex_text.encode() if hex_text is not None else read_bytes(file), _form(form, hex_text))
+        source = read_input(hex_text.encode() if hex_text is not None else read_bytes(file), _form(form, hex_text))
     except Misuse as error:
         say(str(error))
         return 1
-    if given.note:
-        say(f"{given.note}")
-    if not given.data:
-        if not given.note:
+    if source.note:
+        say(f"{source.note}")
+    if not source.data:
+        if not source.note:
             say("the input is empty")
         return 1
     if schema is not None:
         check_context(schema, context)
     form = output or ("tree" if on_terminal() else "json")
     if form == "json":
-        return _decode(given, schema, context, lambda each: print_json(each.to_json(spans=spans)), strict)
+        return _decode(source, schema, context, lambda each: print_json(each.to_json(spans=spans)), strict)
     from wirekit.display.render import show
 
     screen = console()
     draw = partial(show, console=screen, form=form, complete=complete, indent_json=indent_json)
-    return _decode(given, schema, context, draw, strict)
+    return _decode(source, schema, context, draw, strict)
 
 
-def _decode(given: Input, schema: str | None, context: dict[str, Any], show: Show, strict: bool) -> int:
+def _decode(source: Input, schema: str | None, context: dict[str, Any], show: Show, strict: bool) -> int:
     """Shows the frames of a dump, of packets, of a conversation, or of several dumps one after the other."""
-    if not given.dumps:
-        return _decode_one(given, schema, context, show, strict)
+    if not source.dumps:
+        return _decode_one(source, schema, context, show, strict)
 
     def alone(data: bytes) -> int:
         return _decode_one(Input(data, "raw"), schema, context, show, strict)
 
     protocol = schema is None or "." not in schema
-    if given.sides and protocol:
-        return decode_turns(given.dumps, given.sides, schema or "", show, strict, alone)
-    payloads = [_payload(dump, number, schema, context) for number, dump in enumerate(given.dumps, 1)]
+    if source.sides and protocol:
+        return decode_turns(source.dumps, source.sides, schema or "", show, strict, alone)
+    payloads = [_payload(dump, number, schema, context) for number, dump in enumerate(source.dumps, 1)]
     if any(payloads):
         return _decode_packets(payloads, schema, context, show, strict)
-    if protocol and alternate(given.dumps, schema or ""):
+    if protocol and alternate(source.dumps, schema or ""):
         say("the dumps are decoded as the two sides of a connection in turns, because every frame fits")
-        sides = tuple(number % 2 for number in range(len(given.dumps)))
-        return decode_turns(given.dumps, sides, schema or "", show, strict, alone)
+        sides = tuple(number % 2 for number in range(len(source.dumps)))
+        return decode_turns(source.dumps, sides, schema or "", show, strict, alone)
     status = 0
-    for number, dump in enumerate(given.dumps, 1):
-        say(f"dump {number} of {len(given.dumps)}: {plural(len(dump), 'byte')}")
-        status |= _decode_one(Input(dump, given.form), schema, context, show, strict)
+    for number, dump in enumerate(source.dumps, 1):
+        say(f"dump {number} of {len(source.dumps)}: {plural(len(dump), 'byte')}")
+        status |= _decode_one(Input(dump, source.form), schema, context, show, strict)
     return status
 
 
@@ -159,9 +159,9 @@ def _show_piece(piece: Piece, show: Show, strict: bool) -> int:
     return status
 
 
-def _decode_one(given: Input, schema: str | None, context: dict[str, Any], show: Show, strict: bool) -> int:
+def _decode_one(source: Input, schema: str | None, context: dict[str, Any], show: Show, strict: bool) -> int:
     """Shows the frames of one dump, of its payload if it is a packet."""
-    data = given.data
+    data = source.data
     payload = _payload(data, 1, schema, context)
     if payload is not None:
         say(f"the input is a packet {payload.text}")
@@ -169,7 +169,7 @@ def _decode_one(given: Input, schema: str | None, context: dict[str, Any], show:
     if not data:
         return 1
     if schema is None:
-        schema, answers = guess(data, text=given.form == "raw" and given.note is not None)
+        schema, answers = guess(data, text=source.form == "raw" and source.note is not None)
         if answers:
             return show_all(with_contexts(answers), show, strict)
         if schema is None:

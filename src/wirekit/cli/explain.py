@@ -12,7 +12,7 @@ from wirekit.compiler import ir
 from wirekit.compiler.engines import SHOWN
 from wirekit.registry import registry
 
-FRONT = 1 << 16  # bytes in which all that stands in front of records must be
+MOST_HEADER_BYTES = 1 << 16  # of a file, which must contain its header
 
 
 @click.command("explain")
@@ -48,7 +48,7 @@ def command(key: str, engine: str, front: IO[bytes] | None, context_pairs: tuple
     if shown is None:
         click.echo(ir.dump(layout))
     elif shown.columns:
-        ahead = front.read(FRONT) if front is not None else b""
+        ahead = front.read(MOST_HEADER_BYTES) if front is not None else b""
         click.echo(shown.source(key, ahead, context or None), nl=False)
     else:
         click.echo(shown.source(key), nl=False)

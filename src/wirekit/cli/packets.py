@@ -63,11 +63,11 @@ def _text(decoded: Decoded, segment: tcp.Segment) -> str:
     while hasattr(layer, "payload"):
         layers.append(type(layer).__name__)
         layer = layer.payload
-    front = ", ".join(name for name in layers if name != "IP")
+    headers = ", ".join(name for name in layers if name != "IP")
     missing = segment.length - len(segment.payload)
     cut = f" ({plural(missing, 'byte')} more are missing)" if missing else ""
     payload = f"{plural(len(segment.payload), 'byte')} of payload from byte {segment.offset} on{cut}"
-    return f"from {segment.source} to {segment.target} ({front}): {payload if segment.length else 'no payload'}"
+    return f"from {segment.source} to {segment.target} ({headers}): {payload if segment.length else 'no payload'}"
 
 
 class Piece(NamedTuple):

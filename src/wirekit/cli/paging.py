@@ -145,5 +145,5 @@ def no_pager_option() -> click.Option:
 def _choose(context: click.Context, option: click.Parameter, refused: bool) -> None:
     paged = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
     if isinstance(paged, _Paged):
-        wanted = os.environ.get("PAGER", "less")
-        paged.waits = not refused and wanted not in ("", "cat") and bool(shutil.which(shlex.split(wanted)[0]))
+        pager = os.environ.get("PAGER", "less")
+        paged.waits = not refused and pager not in ("", "cat") and bool(shutil.which(shlex.split(pager)[0]))

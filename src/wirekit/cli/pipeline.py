@@ -343,12 +343,12 @@ def _progress(begin: str) -> Iterator[Progress | None]:
     with Progress(*columns, console=screen, transient=True, speed_estimate_period=ESTIMATE_SECONDS) as bar:
         task = bar.add_task(begin, total=None)
 
-        def told(step: Step) -> None:
+        def show_step(step: Step) -> None:
             bundle = f"bundle {step.bundle} of {step.bundles}, " if step.bundles > 1 else ""
             amount = f"{size_text(step.done)} of {size_text(step.total)}"
             bar.update(task, completed=step.done, total=step.total, description=f"{bundle}{step.stage}: {amount}")
 
-        yield told
+        yield show_step
 
 
 def _say_some(lines: Sequence[str], kind: str) -> None:

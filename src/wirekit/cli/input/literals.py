@@ -10,17 +10,17 @@ from wirekit.cli.input.text import Input, blank, wrong, wrong_in_line
 
 _ESCAPE = r"\\(?:[\\'\"abfnrtv]|x[0-9a-fA-F]{2}|[0-7]{1,3})"
 _LITERAL = re.compile(rf"""b'(?:[^'\\\n]|{_ESCAPE})*'|b"(?:[^"\\\n]|{_ESCAPE})*\"""")
-# What stands in front of a literal: a constructor; in front of that the name of a variable, or the words of a log.
-_FRONT_OF_LITERAL = re.compile(r"\s*+(?:[^\n'\"]{0,200}[\s:=(,])?(?:(?:bytearray|bytes)\()?\(*\s*+")
+# Text before a literal: a constructor, and before that the name of a variable or the words of a log.
+_BEFORE_LITERAL = re.compile(r"\s*+(?:[^\n'\"]{0,200}[\s:=(,])?(?:(?:bytearray|bytes)\()?\(*\s*+")
 
-_LONGEST_FRONT = 1000  # characters before the bracket of a list: a declaration, a constructor
+_MOST_BEFORE_LIST = 1000  # characters before the bracket of a list: a declaration, a constructor
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*", re.DOTALL)
 _CAST = re.compile(r"\(\s*(?:unsigned char|char|byte|u?int8_t)\s*\)", re.IGNORECASE)
-# What stands in front of a list, its bracket included: a declaration, a constructor, the names of JSON.
-_FRONT = re.compile(
+# Text before a list, with its bracket: a declaration, a constructor, the names of JSON.
+_BEFORE_LIST = re.compile(
     r"(?:[A-Za-z_]\w*+|\[\]|\[\d++\](?=\s*[={]|\w)|\(\d*+\)(?=\s*\[)|[\s.:*&=<>,\"'!{(\[])*+"
 )  # with the bracket
-# A list that a log or a program names: what it is called stands in front of it.
+# Text before a list that a log or a program names, with the bracket.
 _LABEL = re.compile(r"\s*+[^\n]{0,200}?[\w)\]] ?[:=] ?\[")
 _WORDS = re.compile(r"[^\n\[\](){}]{0,200}\s*+")
 LEAST_LABELLED = 8
@@ -54,7 +54,7 @@ def read_literal(text: str) -> Input | None:
         return None
     if any(piece.strip() for piece in around[1:-1]):
         return None
-    if not _FRONT_OF_LITERAL.fullmatch(around[0]) or around[-1].strip(" \t\n)]},;"):
+    if not _BEFORE_LITERAL.fullmatch(around[0]) or around[-1].strip(" \t\n)]},;"):
         return None
     return Input(b"".join(map(ast.literal_eval, literals)), "hex")
 
@@ -83,7 +83,7 @@ def read_numbers(text: str) -> Input | None:
         return None
     if not items or not all(_NUMBER.match(item) or _CUT.match(item) for _, item in items):
         return None
-    if begin and not _FRONT.fullmatch(text, 0, begin) and len(items) < LEAST_LABELLED:
+    if begin and not _BEFORE_LIST.fullmatch(text, 0, begin) and len(items) < LEAST_LABELLED:
         return None
     if _is_hex(items):
         return _hex_list(text, items)
@@ -99,9 +99,9 @@ def _body(code: str) -> tuple[int, int, str]:
     """Start and end of the numbers of a list, and the bracket before them; all of the text if there is no bracket."""
     begin = max(code.rfind(each) for each in "[({<")
     end = next((at for at in range(begin, len(code)) if code[at] in "])}>"), -1) if begin >= 0 else -1
-    if end < 0 or begin > _LONGEST_FRONT:
+    if end < 0 or begin > _MOST_BEFORE_LIST:
         return 0, len(code), ""
-    plain = _FRONT.fullmatch(code, 0, begin + 1) and _TAIL.fullmatch(code, end)
+    plain = _BEFORE_LIST.fullmatch(code, 0, begin + 1) and _TAIL.fullmatch(code, end)
     if plain or (_LABEL.fullmatch(code, 0, begin + 1) and _WORDS.fullmatch(code, end + 1)):
         return begin + 1, end, code[begin]
     return 0, len(code), ""

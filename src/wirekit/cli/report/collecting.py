@@ -12,7 +12,7 @@ from wirekit.capture.follow import Link, Missing
 from wirekit.cli.filters import is_wrong
 from wirekit.cli.numbered import Numbered
 from wirekit.cli.overview import Overview
-from wirekit.cli.report.opened import Opened, opened
+from wirekit.cli.report.frame_content import FrameContent, frame_content
 from wirekit.conversation import Frame, Quarantined
 from wirekit.conversation.requests import MOST_WAITING
 from wirekit.pipeline.summary import FileSummary, facts, kind_of_reason
@@ -25,7 +25,7 @@ MOST_WRONG = 5_000
 """Frames with something wrong that are there besides."""
 MOST_SLOW = 200
 """Answers that took longest and are there besides."""
-MOST_OPENED = 12_000_000
+MOST_CONTENT = 12_000_000
 """Characters of JSON that the fields and bytes of frames may take, before they are compressed."""
 MOST_CONNECTIONS = 2_000
 BUCKETS_OF_OCTAVE = 4
@@ -49,7 +49,7 @@ class Row(NamedTuple):
     size: int = 0
     note: str = ""
     request: int | None = None
-    opened: Opened | None = None
+    content: FrameContent | None = None
     weight: int = 0
 
 
@@ -98,7 +98,7 @@ class Report:
         self._wrong = _Sample(MOST_WRONG)
         self._slow: list[tuple[int, int, Row]] = []
         self._asked: dict[tuple[int, str, int], int] = {}
-        self._opened = 0
+        self._content_size = 0
         self._ordinal = 0
 
     def take(self, each: Numbered) -> None:
@@ -113,7 +113,7 @@ class Report:
         self._ordinal += 1
         if not isinstance(item, Frame):
             if self._wrong.wants_next():
-                self._opened -= self._wrong.add(self._gap(number, item))
+                self._content_size -= self._wrong.add(self._gap(number, item))
             return
         self.frames += 1
         self._frames_of[number] += 1
@@ -121,14 +121,14 @@ class Report:
         request = self._request_of(number, each.frame, item)
         wrong = is_wrong(each)
         sample = self._wrong if wrong else self._ordinary
-        wanted = sample.wants_next()
+        sampled = sample.wants_next()
         latency = item.latency_us or 0
         slow = len(self._slow) < MOST_SLOW or latency > self._slow[0][0]
-        if not wanted and not (latency and slow):
+        if not sampled and not (latency and slow):
             return
         row = self._row(number, each, item, request, link)
-        if wanted:
-            self._opened += row.weight - sample.add(row)
+        if sampled:
+            self._content_size += row.weight - sample.add(row)
         if latency and slow:
             push = heapq.heappush if len(self._slow) < MOST_SLOW else heapq.heappushpop
             push(self._slow, (latency, -self._ordinal, row))
@@ -172,8 +172,8 @@ class Report:
         version = "" if about.version is None else f" v{about.version}"
         errors = ", ".join(dict.fromkeys(error.error for error in known.errors))
         content, weight = None, 0
-        if self._opened < MOST_OPENED:
-            content = opened(item, None if self.payloads else self._names(known, link))
+        if self._content_size < MOST_CONTENT:
+            content = frame_content(item, None if self.payloads else self._names(known, link))
             weight = len(json.dumps(content))
         note = content["error"] if content else item.reason or ("not decoded" if item.decoded.error else "")
         failed = [check.kind for check in item.decoded.checks if check.status == "bad"]
@@ -248,7 +248,7 @@ class Report:
             "total": self.frames,
             "strings": list(strings),
             "frames": columns,
-            "opened": {str(number): row.opened for number, row in enumerate(rows) if row.opened is not None},
+            "opened": {str(number): row.content for number, row in enumerate(rows) if row.content is not None},
             "octave": BUCKETS_OF_OCTAVE,
         }
 

@@ -32,12 +32,12 @@ def page(data: dict[str, Any], title: str) -> str:
     """The page as text. All data is base64 in the page, and the script puts it into text nodes only."""
     assets = files("wirekit.cli.report")
     style, script, frame = (assets.joinpath(f"page.{kind}").read_text("utf-8") for kind in ("css", "js", "html"))
-    packed = base64.b64encode(zlib.compress(json.dumps(data, separators=(",", ":")).encode(), LEVEL)).decode()
+    compressed = base64.b64encode(zlib.compress(json.dumps(data, separators=(",", ":")).encode(), LEVEL)).decode()
     parts = {
         "TITLE": html.escape(title),
         "STYLE": style,
         "SCRIPT": script,
-        "DATA": packed,
+        "DATA": compressed,
         "STYLE_HASH": _hash(style),
         "SCRIPT_HASH": _hash(script),
     }

@@ -18,13 +18,13 @@ MOST_LINES = 1000
 """Fields of a frame that the page has."""
 PLAIN = (*FRAMING, "number", "bit", "bits", "absent", "ahead", "record", "list")
 """Kinds of spans that hold neither application data nor secrets."""
-UNTOLD = ("", "null", "not decoded")
+HARMLESS_TEXTS = ("", "null", "not decoded")
 """Texts of fields without bytes that give nothing away."""
 
-Opened = dict[str, Any]
+FrameContent = dict[str, Any]
 
 
-def opened(frame: Frame, names: Collection[str] | None) -> Opened | None:
+def frame_content(frame: Frame, names: Collection[str] | None) -> FrameContent | None:
     """The frame as plain JSON data, None if its fields take too much memory.
 
     Args:
@@ -66,7 +66,7 @@ def _harmless(decoded: Decoded, span: Span, names: Collection[str]) -> bool:
 
 def _field(decoded: Decoded, line: Line, span: Span | None, shown: set[int], *, all_shown: bool) -> list[Any]:
     """[depth, name, value, remark, verdicts, [[piece, start, end, first bit, bits], ...], whether it is a leaf]."""
-    visible = all_shown or (line.text in UNTOLD if span is None else id(span) in shown)
+    visible = all_shown or (line.text in HARMLESS_TEXTS if span is None else id(span) in shown)
     text, note = (line.text, line.note) if visible else ("", line.note or "not shown")
     if not visible and span is not None:
         note = f"{plural(span.end - span.start, 'byte')} not shown"

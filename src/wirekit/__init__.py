@@ -114,7 +114,7 @@ def __getattr__(name: str) -> Any:
     import importlib
 
     try:
-        found = globals()[name] = getattr(importlib.import_module(_LATER[name]), name)
+        attribute = globals()[name] = getattr(importlib.import_module(_LATER[name]), name)
     except ModuleNotFoundError as error:
         raise lacking(f"wirekit.{name}", error) from error
-    return found
+    return attribute

@@ -27,10 +27,10 @@ def _slows_down(processors: str = "/proc/cpuinfo") -> bool:
     """
     try:
         with open(processors, encoding="ascii", errors="replace") as file:
-            told = file.read(4096)  # of the first processor
+            text = file.read(4096)  # of the first processor
     except OSError:
         return False
-    return "GenuineIntel" in told and "avx512" in told
+    return "GenuineIntel" in text and "avx512" in text
 
 
 crc32 = zlib.crc32

@@ -54,9 +54,9 @@ def pieces(
     >>> list(pieces("gzip", data, [0, len(good)], [len(good), len(data)], Allowance(Limits(), len(data))))
     [b'hello', None]
     """
-    opened = opener(codec, allowance.limits)
+    decompress_piece = opener(codec, allowance.limits)
     for begin, end in zip(begins, ends, strict=True):
-        yield opened(bytes(data[begin:end]), allowance)
+        yield decompress_piece(bytes(data[begin:end]), allowance)
 
 
 def opener(codec: str, limits: Limits) -> Callable[[bytes, Allowance], bytes | None]:
@@ -66,7 +66,7 @@ def opener(codec: str, limits: Limits) -> Callable[[bytes, Allowance], bytes | N
         return lambda data, allowance: None
     quick, size, ratio, floor = maker(), limits.decompressed, limits.ratio, DEFAULT.ratio_floor
 
-    def opened(data: bytes, allowance: Allowance) -> bytes | None:
+    def decompress_piece(data: bytes, allowance: Allowance) -> bytes | None:
         most = ratio * len(data)
         if not floor <= most <= size:
             most = min(max(most, floor), size)
@@ -75,7 +75,7 @@ def opener(codec: str, limits: Limits) -> Callable[[bytes, Allowance], bytes | N
             allowance.take(len(piece))
         return piece
 
-    return opened
+    return decompress_piece
 
 
 _DEFLATE_BEST = 1032

@@ -71,15 +71,15 @@ def header(data: bytes) -> tuple[str, int | None] | None:
     >>> header(b"PROXY UNKNOWN\\r\\n" b"GET /"), header(b"PRO")
     (('net.proxy_v1', 15), ('net.proxy_v1', None))
     """
-    found = registry.beginning(data, cut=True)
-    if found is None or not found.header:
+    beginning = registry.beginning(data, cut=True)
+    if beginning is None or not beginning.header:
         return None
-    schema = registry[found.header]
-    decoded = by_reference(schema, data[: found.longest], 0, {}, schema.limits)
+    schema = registry[beginning.header]
+    decoded = by_reference(schema, data[: beginning.longest], 0, {}, schema.limits)
     if decoded.error is None:
-        return found.header, decoded.consumed
-    cut = isinstance(decoded.error, Short) and len(data) < found.longest
-    return (found.header, None) if cut else None
+        return beginning.header, decoded.consumed
+    cut = isinstance(decoded.error, Short) and len(data) < beginning.longest
+    return (beginning.header, None) if cut else None
 
 
 def _raise(decoded: Decoded) -> None:
@@ -152,9 +152,9 @@ def stream_key(name: str, data: bytes, context: Mapping[str, Any]) -> str:
     if context:
         return server
     limits = protocol.limits
-    found = by_reference(registry[client], data, 0, {}, limits)
-    cut = found.error is not None and isinstance(found.error, Short)
-    if (found.error is None and not found.gaps) or (cut and found.value is not None):
+    decoded = by_reference(registry[client], data, 0, {}, limits)
+    cut = decoded.error is not None and isinstance(decoded.error, Short)
+    if (decoded.error is None and not decoded.gaps) or (cut and decoded.value is not None):
         return client
     frame = data[: _size_here(data, client, limits, 0)]
     for proof in map(protocol.key, protocol.recognised_by):
@@ -165,7 +165,9 @@ def stream_key(name: str, data: bytes, context: Mapping[str, Any]) -> str:
     dialogue = protocol.follow()
     if dialogue.headed("client", frame, side_known=False):
         return client
-    asks = found.error is None and dialogue.layout("client", frame)[2] is None and dialogue.sender(found) == "client"
+    asks = (
+        decoded.error is None and dialogue.layout("client", frame)[2] is None and dialogue.sender(decoded) == "client"
+    )
     return client if asks and not clean_contexts(frame, server) else server
 
 
@@ -223,10 +225,10 @@ def _walk(
 ) -> Iterator[Decoded]:
     position = 0
     if "." not in name or is_stream(registry[name]):
-        found = header(data[:LARGEST_HEADER])
-        if found is not None and found[1] is not None:
-            position = found[1]
-            yield decode(data[:position], found[0])
+        head = header(data[:LARGEST_HEADER])
+        if head is not None and head[1] is not None:
+            position = head[1]
+            yield decode(data[:position], head[0])
     short, least = 0, -1
     while position < len(data):
         key = name if "." in name else _key_here(name, data, context or {}, limits, position)

@@ -345,5 +345,5 @@ def is_stream(schema: Schema) -> bool:
 
 def foreign(data: bytes) -> str:
     """A description of the known format of a stream's first bytes; "" if none is known."""
-    found = registry.beginning(data)
-    return "" if found is None else str(found)
+    beginning = registry.beginning(data)
+    return "" if beginning is None else str(beginning)

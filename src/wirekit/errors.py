@@ -56,10 +56,10 @@ EXTRA_OF = {
 }
 
 
-def lacking(what: str, error: ModuleNotFoundError) -> Exception:
+def lacking(feature: str, error: ModuleNotFoundError) -> Exception:
     """The error for a missing extra that a function needs; the error itself for any other missing module."""
     extra = EXTRA_OF.get((error.name or "").partition(".")[0])
-    return error if extra is None else Misuse(f"{what} needs {error.name}: pip install 'wirekit[{extra}]'")
+    return error if extra is None else Misuse(f"{feature} needs {error.name}: pip install 'wirekit[{extra}]'")
 
 
 class Misfit(Misuse):

@@ -116,15 +116,15 @@ class _Maker:
                 return self.value(inner)
             case ir.Reference(key=key):
                 return self._reference(key)
-            case ir.Optional(node=ir.BitFields() as bits, default=Literal(value=given)):
-                return bits.parted(given)
+            case ir.Optional(node=ir.BitFields() as bits, default=Literal(value=default)):
+                return bits.parted(default)
             case ir.Ahead(node=inner):
                 return self.value(inner)
             case ir.Optional(default=Literal(value=default)) | ir.Constant(value=Literal(value=default)):
                 return _Omitted(default)
             case ir.Packed(blob=blob, on=on, codecs=codecs, node=inner):
-                packed = tuple(map(self._of, on)) in [values for values, _ in codecs]
-                return {"content": self.value(inner)} if packed else self.value(blob)
+                compressed = tuple(map(self._of, on)) in [values for values, _ in codecs]
+                return {"content": self.value(inner)} if compressed else self.value(blob)
             case ir.Protobuf(message=message):
                 return _message(Message._known[message])
         return _Omitted()
@@ -205,17 +205,17 @@ class _Maker:
     def _look(self, up: int, names: Names) -> Any:
         if up >= len(self._scopes):
             return None
-        found: Any = self._scopes[-1 - up]
+        value: Any = self._scopes[-1 - up]
         for name in names:
             if name == LENGTH:
-                found = len(found or ())
-            elif isinstance(found, Mapping):
-                found = found.get(name)
-            if isinstance(found, _Omitted):
-                found = found.read
-            if found is Unknown:
+                value = len(value or ())
+            elif isinstance(value, Mapping):
+                value = value.get(name)
+            if isinstance(value, _Omitted):
+                value = value.read
+            if value is Unknown:
                 raise Unknown(f"{'.'.join(names)} is computed")
-        return found
+        return value
 
 
 def _first(table: SymbolTable) -> Symbol:

@@ -56,8 +56,8 @@ def numbers_of(data: bytes, key: str) -> Any:
         if len(data) >= reader.size:
             return _numbers(names)._make(reader.unpack_from(data))
     value = value_of(data, key)
-    found = (value.get(name) for name in value._fields)
-    return _numbers(value._fields)._make(None if number is None else int(number) for number in found)
+    numbers = (value.get(name) for name in value._fields)
+    return _numbers(value._fields)._make(None if number is None else int(number) for number in numbers)
 
 
 @functools.cache

@@ -243,8 +243,8 @@ class Protocol:
             return self.tables
         if not self.tables:
             return Tables()
-        found: Tables = _named(self.tables)
-        return found
+        tables: Tables = _named(self.tables)
+        return tables
 
     def examine(self, decoded: Decoded) -> None:
         """Adds the verdicts that need a search in the bytes of a value, if its layout is ``examined``."""
@@ -254,10 +254,10 @@ class Protocol:
 
     def reader(self, layout: str, *, columns: bool = False) -> Callable[..., Iterator[Piece]]:
         """The function that reads files of a layout: of ``stored_columns`` if requested and declared, or ``stored``."""
-        found: Callable[..., Iterator[Piece]] = _named(
+        function: Callable[..., Iterator[Piece]] = _named(
             (columns and self.stored_columns.get(layout)) or self.stored[layout]
         )
-        return found
+        return function
 
     def follow(self) -> Dialogue:
         """A new dialogue, which follows one connection."""
@@ -266,17 +266,17 @@ class Protocol:
     @cached_property
     def _followed_by(self) -> type[Dialogue]:
         """The class of the dialogue."""
-        found: type[Dialogue] = _named(self.dialogue) if isinstance(self.dialogue, str) else self.dialogue()
-        return found
+        dialogue: type[Dialogue] = _named(self.dialogue) if isinstance(self.dialogue, str) else self.dialogue()
+        return dialogue
 
     @cached_property
     def variants(self) -> dict[str, list[str]]:
         """{key of a layout: keys of its declared variants}."""
-        found: dict[str, list[str]] = {}
+        variants: dict[str, list[str]] = {}
         for name, layout in self.layouts.items():
             if layout.variant_of:
-                found.setdefault(self.key(layout.variant_of), []).append(self.key(name))
-        return found
+                variants.setdefault(self.key(layout.variant_of), []).append(self.key(name))
+        return variants
 
     @cached_property
     def _streams(self) -> tuple[str, str]:
@@ -372,16 +372,16 @@ class Registry:
 
             for entry in metadata.entry_points(group=ENTRY_POINTS):
                 try:
-                    found = entry.load()
-                    self.register(found() if callable(found) else found)
+                    declaration = entry.load()
+                    self.register(declaration() if callable(declaration) else declaration)
                 except Exception as error:  # noqa: BLE001  # the code of another package raises what it likes
                     self._give_up(entry, error)
 
     def _give_up(self, entry: EntryPoint, error: Exception) -> None:
         """Continues without the protocol of an entry point."""
         package = f" of {entry.dist.name} {entry.dist.version}" if entry.dist is not None else ""
-        what = f"the entry point {entry.name} = {entry.value}{package}"
-        self._broken[entry.name] = f"{what} does not give a protocol: {type(error).__name__}: {error}"
+        entry_point = f"the entry point {entry.name} = {entry.value}{package}"
+        self._broken[entry.name] = f"{entry_point} does not give a protocol: {type(error).__name__}: {error}"
         warnings.warn(self._broken[entry.name], RuntimeWarning, stacklevel=2)
 
     def _refuse(self, key: str) -> None:
@@ -454,12 +454,12 @@ class Registry:
         return None
 
     def _by_first_byte(self) -> dict[bytes, list[Beginning]]:
-        found: dict[bytes, list[Beginning]] = {}
+        beginnings: dict[bytes, list[Beginning]] = {}
         tables = [protocol.beginnings for protocol in list(self._protocols.values())]
         for each in chain(_named(BEGINNINGS), *tables):
             for first in dict.fromkeys(start[:1] for start in each.starts):
-                found.setdefault(first, []).append(each)
-        return found
+                beginnings.setdefault(first, []).append(each)
+        return beginnings
 
     def protocols(self) -> list[str]:
         """The names of all protocols."""
@@ -475,9 +475,9 @@ class Registry:
             self._load(name)
         self._search()
         names = dict.fromkeys([*ours, *self._protocols])
-        found = tuple(self._protocols[name] for name in names if self._protocols[name].recognised_by)
-        self._with_stream = found
-        return found
+        protocols = tuple(self._protocols[name] for name in names if self._protocols[name].recognised_by)
+        self._with_stream = protocols
+        return protocols
 
     def protocol(self, name: str) -> Protocol:
         """The protocol of a name, or of the first part of a key.
@@ -562,8 +562,8 @@ def _check_names(protocol: Protocol) -> None:
         if not isinstance(node, Node) and not callable(node):
             kind = type(node)
             package = kind.__module__.partition(".")[0]
-            given = kind.__name__ if package == "builtins" else f"{package}.{kind.__name__}"
-            raise Misuse(f"{name}.{key}: a layout of type {given} cannot be compiled; write it with wirekit.wire")
+            type_name = kind.__name__ if package == "builtins" else f"{package}.{kind.__name__}"
+            raise Misuse(f"{name}.{key}: a layout of type {type_name} cannot be compiled; write it with wirekit.wire")
     referred = [("client", protocol.client), ("server", protocol.server)]
     referred += [("recognised_by", key) for key in protocol.recognised_by]
     referred += [("records", key) for key in protocol.records]

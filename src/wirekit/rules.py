@@ -249,7 +249,7 @@ class Checker:
         self._connection = connection
         self._rules: dict[str, list[Rule]] = _by_event(rules.rules)
         self._steps: dict[str, list[Step]] = _by_event(rules.steps)
-        self._told: dict[Hashable, set[str]] = {}
+        self._reported: dict[Hashable, set[str]] = {}
         self._held: list[Breach] = []
         self._frames = 0
         self._last: dict[str, int] = {}
@@ -286,7 +286,7 @@ class Checker:
     def _forget(self) -> None:
         self._own.lose()
         self._shared.lose()
-        self._told.clear()
+        self._reported.clear()
 
     def close(self, time_us: int | None = None) -> list[Breach]:
         """Reports the end of the connection or of the capture; returns the breaches in the order of frames."""
@@ -326,7 +326,7 @@ class Checker:
             fields = {**fields, "other": self._state(rule.other[0], _evaluated(rule.other[1], fields))}
         if state is UNKNOWN or not _breaks(rule.never, state, fields):
             return
-        reported = self._told.setdefault((rule.table, key), set()) if rule.once else None
+        reported = self._reported.setdefault((rule.table, key), set()) if rule.once else None
         if (reported is not None and rule.name in reported) or len(self._held) >= MOST_BREACHES:
             return
         if reported is not None:
@@ -354,7 +354,7 @@ class Checker:
         state = _evaluated(step.to, {**fields, "state": old})
         facts.set(step.table, key, state)
         if state != old:
-            self._told.pop((step.table, key), None)
+            self._reported.pop((step.table, key), None)
 
 
 def rules_of(protocol: str) -> RuleSet | None:

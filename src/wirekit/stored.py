@@ -113,7 +113,7 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """facts, problems and, if there are any, parts by directory."""
-        told = {**self.facts, "problems": [problem.to_json() for problem in self.problems]}
+        data = {**self.facts, "problems": [problem.to_json() for problem in self.problems]}
         if self.parts:
-            told["parts"] = {part.directory: part.to_json() for part in self.parts}
-        return told
+            data["parts"] = {part.directory: part.to_json() for part in self.parts}
+        return data

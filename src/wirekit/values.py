@@ -188,8 +188,8 @@ class Record(metaclass=_RecordType):
         for name in names:
             if name not in self._fields:
                 raise Misuse(f"{type(self).__name__} has no field {name!r}; it has {', '.join(self._fields) or 'none'}")
-        kept: list[str] = self._beside().setdefault("keep", [])
-        kept.extend(name for name in names if name not in kept)
+        listed: list[str] = self._beside().setdefault("keep", [])
+        listed.extend(name for name in names if name not in listed)
 
     def _pairs(self) -> Iterator[tuple[str, Any]]:
         """(name, value) of the fields that are set, in wire order; works even if a field has the name ``items``."""

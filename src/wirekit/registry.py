@@ -136,7 +136,7 @@ class Schema:
                 fit the layout.
         """
         from wirekit.compiler.references import check_references
-        from wirekit.compiler.sense import check_sense
+        from wirekit.compiler.validity import check_validity
 
         layout = self.layout
 
@@ -150,7 +150,7 @@ class Schema:
 
         try:
             check_references(layout)
-            check_sense(layout, resolve)
+            check_validity(layout, resolve)
         except Misuse as error:
             raise Misuse(f"{self.key}: {error}") from None
 

@@ -75,12 +75,12 @@ def module_text(source: str, offsets: str) -> str:
     from wirekit.compiler.kernels import crc
 
     settings: Any = numba.config
-    told = [
+    dependencies = [
         f"wirekit {__version__}, numba {numba.__version__}, {sys.implementation.cache_tag}, processor {_processor()}",
         f"called {_called()}, checksums {crc.FINGERPRINT}, bounds check {settings.BOUNDSCHECK}",
         f"offsets {offsets}",
     ]
-    return "".join(f"# {line}\n" for line in told) + source
+    return "".join(f"# {line}\n" for line in dependencies) + source
 
 
 CALLED = {
@@ -120,11 +120,11 @@ def function(source: str, offsets: str, name: str = "scan") -> Callable[..., Any
         offsets: the type of the arrays of offsets that it will be called with, ``int32`` or ``int64``.
     """
     with _lock:
-        found = _modules.get((source, offsets))
-        if found is None:
-            found = _modules[source, offsets] = _module(module_text(source, offsets))
-    made: Callable[..., Any] = getattr(found, name)
-    return made
+        module = _modules.get((source, offsets))
+        if module is None:
+            module = _modules[source, offsets] = _module(module_text(source, offsets))
+    compiled: Callable[..., Any] = getattr(module, name)
+    return compiled
 
 
 BY_TABLE = "by table"
@@ -227,13 +227,13 @@ def _unsafe(*paths: Path) -> str:
     """Why somebody else may have written what is at these paths, or "". Paths that do not exist are safe."""
     for path in paths:
         try:
-            found = path.lstat()
+            status = path.lstat()
         except FileNotFoundError:
             continue
-        if found.st_uid not in (0, os.geteuid()):
+        if status.st_uid not in (0, os.geteuid()):
             return f"{path} belongs to another user"
-        writers = stat.S_IWGRP | stat.S_IWOTH if stat.S_ISDIR(found.st_mode) else stat.S_IWOTH
-        if found.st_mode & writers and not stat.S_ISLNK(found.st_mode):
+        writers = stat.S_IWGRP | stat.S_IWOTH if stat.S_ISDIR(status.st_mode) else stat.S_IWOTH
+        if status.st_mode & writers and not stat.S_ISLNK(status.st_mode):
             return f"other users may write to {path}; look at its files, then run chmod go-w on it"
     return next(_exposed(paths[0].parent), "")
 
@@ -282,11 +282,11 @@ def _keep(module: ModuleType) -> None:
 
         def load_overload(self, sig: Any, target_context: Any) -> Any:
             rtsys.initialize(target_context)
-            found = self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
-            if found is None:
+            overload = self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+            if overload is None:
                 for each in list(_listeners):
                     each(self._name)
-            return found
+            return overload
 
         def save_overload(self, sig: Any, data: Any) -> None:
             try:

@@ -27,12 +27,12 @@ def choices_of(layout: Any) -> list[tuple[tuple[str, ...], list[tuple[Any, ...]]
 
     Layouts that the layout refers to are left out.
     """
-    found = []
+    choices = []
     for _, node in ir.walk(layout):
         if isinstance(node, ir.Choice) and all(isinstance(each, Context) for each in node.on):
             names = tuple(each.name for each in node.on if isinstance(each, Context))
-            found.append((names, [values for values, _ in node.cases]))
-    return found
+            choices.append((names, [values for values, _ in node.cases]))
+    return choices
 
 
 def undecided(layout: Any, context: Mapping[str, Any], path: str) -> str:

@@ -34,11 +34,11 @@ class Engine:
     encodes: bool = False
     columns: bool = False
 
-    def source(self, key: str, *told: Any) -> str:
+    def source(self, key: str, *arguments: Any) -> str:
         """The code of a layout.
 
         Args:
-            told: for an engine of columns: what stands in front of the records, and the context.
+            arguments: for an engine of columns: the bytes in front of the records, and the context.
 
         Raises:
             Misuse: where a package that the engine needs is not installed, or the layout has no such code.
@@ -47,7 +47,7 @@ class Engine:
             function = getattr(importlib.import_module(self.module), self.function)
         except ModuleNotFoundError as error:
             raise lacking(f"--engine {self.name}", error) from error
-        code = function(key, *told)
+        code = function(key, *arguments)
         return code if isinstance(code, str) else str(code.source)
 
 

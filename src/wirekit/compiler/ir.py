@@ -192,15 +192,15 @@ class BitFields(Interpreted):
         """The class of its values."""
         return record_type("Bits", tuple(bit.name for bit in self.fields))
 
-    def parted(self, given: int | Mapping[str, Any]) -> dict[str, Any]:
+    def parted(self, value: int | Mapping[str, Any]) -> dict[str, Any]:
         """The numbers of all fields, of the whole number or of some fields; others are 0."""
-        if isinstance(given, Mapping):
-            return {bit.name: given.get(bit.name, 0) for bit in self.fields}
-        return {bit.name: given >> bit.shift & bit.most for bit in self.fields}
+        if isinstance(value, Mapping):
+            return {bit.name: value.get(bit.name, 0) for bit in self.fields}
+        return {bit.name: value >> bit.shift & bit.most for bit in self.fields}
 
-    def opened(self, given: int | Mapping[str, Any]) -> Record:
-        """The record of those."""
-        return self.record(**self.parted(given))
+    def record_of(self, value: int | Mapping[str, Any]) -> Record:
+        """The record with those numbers."""
+        return self.record(**self.parted(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,8 +324,8 @@ class Structure(Node):
 
 def opening(node: Structure, index: int) -> list[Measure]:
     """The lengths that bound the members from one on: the one that ends last is around the others."""
-    found = [each for each in node.measures if each.is_limit and each.first == index]
-    return sorted(found, key=lambda each: (-each.last, each.at))
+    measures = [each for each in node.measures if each.is_limit and each.first == index]
+    return sorted(measures, key=lambda each: (-each.last, each.at))
 
 
 @dataclass(frozen=True, slots=True)
@@ -534,23 +534,23 @@ def mapped(
             case Node():
                 return inside(role, value)
             case Member(name=name, node=inner):
-                made = inside(name, inner)
-                return value if made is inner else Member(name, made)
+                new = inside(name, inner)
+                return value if new is inner else Member(name, new)
             case tuple():
                 several = tuple(other(role, each) for each in value)
                 return value if all(map(operator.is_, several, value)) else several
         return value
 
     values = {each.name: getattr(node, each.name) for each in fields(node) if each.name != "refusals"}
-    changed = {role: made for role, value in values.items() if (made := other(role, value)) is not value}
+    changed = {role: new for role, value in values.items() if (new := other(role, value)) is not value}
     return replace(node, **changed) if changed else node
 
 
 def expressions(node: Node) -> Iterator[tuple[str, Expression]]:
     """(role, expression) of a node's own expressions, but for a structure's refusals, which bytes do not depend on."""
     for role in _roles(type(node)):  # type: ignore[arg-type]  # classes can be hashed
-        found = getattr(node, role)
-        trees = found if isinstance(found, tuple) else (found,)
+        value = getattr(node, role)
+        trees = value if isinstance(value, tuple) else (value,)
         yield from ((role, tree) for tree in trees if tree is not None and not isinstance(tree, Number))
 
 

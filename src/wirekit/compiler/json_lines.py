@@ -92,16 +92,16 @@ class Lines:
         texts, columns = self._parts(batch)
         encoded = [text.encode() for text in texts]
         ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
-        given: list[NDArray[Any]] = [np.frombuffer(b"".join(encoded), np.uint8), ends]
+        arrays: list[NDArray[Any]] = [np.frombuffer(b"".join(encoded), np.uint8), ends]
         room = int(ends[-1]) + sum(column.room for column in columns)
         for column in columns:
-            given += column.arrays.values()
-        given = [_fixed(array) for array in given]
+            arrays += column.arrays.values()
+        arrays = [_fixed(array) for array in arrays]
         source = _source(columns)
         write = columns_cache.function(source, "by column")
         row = 0
         while row < batch.num_rows:
-            after, written = write(self._out, row, batch.num_rows, room, *given)
+            after, written = write(self._out, row, batch.num_rows, room, *arrays)
             if after == row:
                 self._out = np.empty(2 * self._out.size, np.uint8)
                 continue

@@ -169,9 +169,9 @@ def _default(source: derived.Default, path: str) -> ir.Node:
 def _inner(source: derived.Length | derived.Checked, path: str) -> ir.Node:
     """A length or checksum: the struct around it knows what it covers, if it is a member of one."""
     if id(source) not in _placed.get():
-        what = "length" if isinstance(source, derived.Length) else "checksum"
+        kind = "length" if isinstance(source, derived.Length) else "checksum"
         raise Misuse(
-            f"{path or 'the layout'}: a {what} must be a field of a struct; only If, IfMore or Default may wrap it"
+            f"{path or 'the layout'}: a {kind} must be a field of a struct; only If, IfMore or Default may wrap it"
         )
     return lower(source.inner, path)
 

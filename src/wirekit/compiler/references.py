@@ -8,7 +8,7 @@ from wirekit.errors import Misuse
 from wirekit.wire.blobs import POSITION
 
 FIELD = "padding to a multiple must be a field of a struct; only If, IfMore or Default may wrap it"
-_Open = frozenset[tuple[int, str]]  # (how many structures further out, field) of what is read outside a node
+_Free = frozenset[tuple[int, str]]  # (how many structures further out, field) of what is read outside a node
 
 
 def check_references(layout: ir.Node) -> None:
@@ -19,43 +19,43 @@ def check_references(layout: ir.Node) -> None:
     Raises:
         Misuse: for a field that no structure has; the text has the path.
     """
-    if (0, POSITION) in _open(layout, "", {}):
+    if (0, POSITION) in _free(layout, "", {}):
         raise Misuse(f"the layout: {FIELD}")
 
 
-def _open(node: ir.Node, path: str, known: dict[int, _Open]) -> _Open:
+def _free(node: ir.Node, path: str, known: dict[int, _Free]) -> _Free:
     if id(node) not in known:
         known[id(node)] = _structure(node, path, known) if isinstance(node, ir.Structure) else _plain(node, path, known)
     return known[id(node)]
 
 
-def _plain(node: ir.Node, path: str, known: dict[int, _Open]) -> _Open:
-    found = {(field.up, field.names[0]) for _, tree in ir.expressions(node) for field in fields_of(tree)}
+def _plain(node: ir.Node, path: str, known: dict[int, _Free]) -> _Free:
+    free = {(field.up, field.names[0]) for _, tree in ir.expressions(node) for field in fields_of(tree)}
     element = f"{path}[]" if isinstance(node, ir.Several) else path
     for _, inner in ir.parts(node):
-        opened = _open(inner, element, known)
-        if (0, POSITION) in opened and not isinstance(node, ir.Conditional | ir.Optional):
+        inside = _free(inner, element, known)
+        if (0, POSITION) in inside and not isinstance(node, ir.Conditional | ir.Optional):
             raise Misuse(f"{path or 'the layout'}: {FIELD}")
-        found |= opened
-    return frozenset(found)
+        free |= inside
+    return frozenset(free)
 
 
-def _structure(node: ir.Structure, path: str, known: dict[int, _Open]) -> _Open:
+def _structure(node: ir.Structure, path: str, known: dict[int, _Free]) -> _Free:
     names = [member.name for member in node.members]
     for field in (each for tree in node.refusals for each in fields_of(tree)):
         if field.up or field.names[0] not in names:
             where = path or "the layout"
             raise Misuse(f"{where}: refused= depends on {field}, which is not a field of {node.name}")
-    found: set[tuple[int, str]] = set()
+    free: set[tuple[int, str]] = set()
     for at, member in enumerate(node.members):
         where = f"{path}.{member.name}" if path else member.name
-        for up, name in _open(member.node, where, known):
+        for up, name in _free(member.node, where, known):
             if is_padded(member.node) and name == POSITION:
                 _check_lengths(node, at, where)
             elif up == 0 and name not in names:
                 raise Misuse(f"{where} reads {name!r}, which is not a field of {node.name}; it has {', '.join(names)}")
-            found.add((up - 1, name))
-    return frozenset((up, name) for up, name in found if up >= 0)
+            free.add((up - 1, name))
+    return frozenset((up, name) for up, name in free if up >= 0)
 
 
 def is_padded(node: ir.Node) -> bool:

@@ -49,8 +49,8 @@ def checked(key: str, context: Mapping[str, Any] | None) -> Mapping[str, Any]:
     asked = _asked(key)
     unknown = sorted(set(context or {}) - set(asked))
     if unknown:
-        taken = f"it takes {', '.join(asked)}" if asked else "it takes none"
-        raise Misuse(f"{key} takes no context {', '.join(unknown)}; {taken}")
+        hint = f"it takes {', '.join(asked)}" if asked else "it takes none"
+        raise Misuse(f"{key} takes no context {', '.join(unknown)}; {hint}")
     return context or {}
 
 
@@ -62,10 +62,10 @@ class _Settling:
 
     def node(self, node: ir.Node, path: str) -> ir.Node:
         if id(node) not in self.known:  # with the node itself, so that its id is not used again
-            self.known[id(node)] = node, self.made(node, path)
+            self.known[id(node)] = node, self.settled(node, path)
         return self.known[id(node)][1]
 
-    def made(self, node: ir.Node, path: str) -> ir.Node:
+    def settled(self, node: ir.Node, path: str) -> ir.Node:
         match node:
             case ir.Choice(on=on) if (values := self.values(on, path)) is not None:
                 chosen = node.case(values) or node.otherwise
@@ -85,11 +85,11 @@ class _Settling:
 
     def values(self, trees: tuple[Expression, ...], path: str) -> tuple[Any, ...] | None:
         """The values of expressions that depend only on context; None for others."""
-        found = [self.tree(tree, path) for tree in trees]
-        if all(isinstance(tree, Literal) for tree in found) and any(
-            tree != other for tree, other in zip(found, trees, strict=True)
+        results = [self.tree(tree, path) for tree in trees]
+        if all(isinstance(tree, Literal) for tree in results) and any(
+            tree != other for tree, other in zip(results, trees, strict=True)
         ):
-            return tuple(_plain(tree.value) for tree in found if isinstance(tree, Literal))
+            return tuple(_plain(tree.value) for tree in results if isinstance(tree, Literal))
         return None
 
     def tree(self, tree: Expression, path: str) -> Expression:
@@ -100,11 +100,11 @@ class _Settling:
                 of = self.tree(inner, path)
                 return tree if of is inner else LengthOf(of)
             case Operation(symbol=symbol, operands=operands):
-                made = Operation(symbol, tuple(self.tree(each, path) for each in operands))
-                if made == tree or not all(isinstance(each, Literal) for each in made.operands):
-                    return tree if made == tree else made
+                operation = Operation(symbol, tuple(self.tree(each, path) for each in operands))
+                if operation == tree or not all(isinstance(each, Literal) for each in operation.operands):
+                    return tree if operation == tree else operation
                 try:
-                    return Literal(evaluate(made, lambda *_: None, {}))
+                    return Literal(evaluate(operation, lambda *_: None, {}))
                 except Unknown:
                     raise unfit(self.key, path, f"an expression, {tree}, that columns cannot compute") from None
         return tree

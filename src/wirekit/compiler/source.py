@@ -229,7 +229,7 @@ class Generator:
     def _call(self, node: ir.Node, scope: Scope | None) -> tuple[str, str]:
         """(function, further arguments) of a node's unit."""
         unit = self._unit(node)
-        return unit.name, _given(unit.free, scope)
+        return unit.name, _arguments(unit.free, scope)
 
     def _chosen(self, code: Code, node: ir.Choice, scope: Scope | None) -> tuple[str, str]:
         """(variable that holds the unit of the case that fits, further arguments of all of them)."""
@@ -239,7 +239,7 @@ class Generator:
         otherwise = "None" if node.otherwise is None else self._adapted(node.otherwise, free)
         code.put(f"{unit} = {self._constant(table, 'cases')}.get({self._key(node.on, scope)}, {otherwise})")
         code.put(f"if {unit} is None: raise Unusual")
-        return unit, _given(free, scope)
+        return unit, _arguments(free, scope)
 
     def _adapted(self, node: ir.Node, free: list[tuple[int, str]]) -> str:
         """A node's unit that takes these further arguments, whichever it needs."""
@@ -258,19 +258,19 @@ class Generator:
 
     def _blank(self, code: Code, record: type[Record], extra: str = "None") -> str:
         """A variable with a record of which no field is set yet."""
-        made = code.fresh("r")
-        code.put(f"{made} = {self._constant(record._blank, 'new')}()")
-        code.put(f"{made}._extra = {extra}")
-        return made
+        variable = code.fresh("r")
+        code.put(f"{variable} = {self._constant(record._blank, 'new')}()")
+        code.put(f"{variable}._extra = {extra}")
+        return variable
 
     def _split(self, code: Code, node: ir.BitFields, number: str) -> str:
         """A variable with the record of the bit fields of a number."""
-        made = self._blank(code, node.record)
-        targets = "".join(f"{field_of(made, bit.name)}, " for bit in node.fields)
+        record = self._blank(code, node.record)
+        targets = "".join(f"{field_of(record, bit.name)}, " for bit in node.fields)
         parts, table = code.fresh("t"), self._constant(Splits(node.fields), "bits")
         code.unless_same([number], lambda: code.put(f"{parts} = {table}[{number}]"))
         code.put(f"{targets}= {parts}")
-        return made
+        return record
 
     def _message(self, node: ir.Protobuf) -> str:
         """The name of a message's type."""
@@ -300,7 +300,7 @@ class Generator:
 
     def _default_bits(self, node: ir.BitFields, value: Any) -> str | None:
         """The default of bit fields, given as one number or by field."""
-        return self._constant(node.opened(value), "default") if isinstance(value, int | Mapping) else None
+        return self._constant(node.record_of(value), "default") if isinstance(value, int | Mapping) else None
 
     def _expression(self, tree: Expression, scope: Scope | None) -> str:
         """An expression in Python."""
@@ -311,8 +311,8 @@ class Generator:
                 return f"S.params[{name!r}]"
             case LengthOf(of=of):
                 return f"len({self._expression(of, scope)})"
-            case Field(up=up, names=(first, *rest)):
-                return functools.reduce(field_of, rest, _local(scope, up, first))
+            case Field(up=up, names=(first, *inner)):
+                return functools.reduce(field_of, inner, _local(scope, up, first))
             case Operation(symbol=symbol, operands=(only,)):
                 return f"({symbol}{self._expression(only, scope)})"
             case Operation(symbol=symbol, operands=(left, right)):
@@ -321,8 +321,8 @@ class Generator:
 
     def _used(self, node: ir.Structure, trees: Callable[[ir.Node], Iterator[Expression]] | None = None) -> set[str]:
         """The members that expressions of others read; ``trees`` gives those of a node, by default all evaluated."""
-        found = (pair for each in node.members for pair in ir.read_outside(each.node, trees or self._trees))
-        return {name for up, name in found if up == 0}
+        reads = (pair for each in node.members for pair in ir.read_outside(each.node, trees or self._trees))
+        return {name for up, name in reads if up == 0}
 
 
 def units(generator: Callable[..., G]) -> tuple[Callable[[str], Callable[..., Any]], Callable[[str], G]]:
@@ -403,7 +403,7 @@ def _parameters(free: list[tuple[int, str]]) -> str:
     return "".join(f", {_above(level, variable)}" for level, variable in free)
 
 
-def _given(free: list[tuple[int, str]], scope: Scope | None) -> str:
+def _arguments(free: list[tuple[int, str]], scope: Scope | None) -> str:
     return "".join(f", {_local(scope, level, variable)}" for level, variable in free)
 
 
@@ -423,13 +423,13 @@ def _local(scope: Scope | None, up: int, name: str) -> str:
     return scope.variables[name]
 
 
-def put_derived(code: Code, derived: Derived, message: str, value: str, extent: str, opened: str) -> None:
+def put_derived(code: Code, derived: Derived, message: str, value: str, extent: str, wrong_if_packed: str) -> None:
     """A number in a message that differs from the member that it is derived from: the reference engine explains it.
 
     Args:
         message, value: the variables with the message and with that member.
         extent: the bytes of that in the input or output, as an expression; of no use for a count.
-        opened: when the number is wrong for compressed data that was opened; ``{}`` stands for the number.
+        wrong_if_packed: the condition that the number is wrong for compressed data; ``{}`` stands for the number.
     """
     number = code.fresh("n")
     code.put(f"if {message} is not None:")
@@ -438,5 +438,5 @@ def put_derived(code: Code, derived: Derived, message: str, value: str, extent: 
         code.put(f"    if elements({value}) not in (None, {number}): raise Unusual")
         return
     code.put(f"    if {value}.__class__ is Opened:")
-    code.put(f"        if {opened.format(number)}: raise Unusual")
+    code.put(f"        if {wrong_if_packed.format(number)}: raise Unusual")
     code.put(f"    elif {number} not in (None, {extent}) and {value} is not S.part: raise Unusual")

@@ -50,7 +50,7 @@ def evaluate(tree: Expression, look: Look, context: Mapping[str, Any]) -> Any:
     raise Unknown
 
 
-def found_in(scope: Any, up: int, names: Names) -> Any:
+def look_up(scope: Any, up: int, names: Names) -> Any:
     """A field in a scope; of an optional one that was left out, None."""
     at = scope
     for _ in range(up):

@@ -9,7 +9,7 @@ from typing import Any
 
 from wirekit import decoding, encoding, engine
 from wirekit.compiler import ir
-from wirekit.compiler.values import Names, Unknown, evaluate, found_in
+from wirekit.compiler.values import Names, Unknown, evaluate, look_up
 from wirekit.compression import compress
 from wirekit.errors import WirekitError
 from wirekit.registry import registry
@@ -134,7 +134,7 @@ class Damage:
     def _codec(self, node: ir.Packed, scope: Any) -> str | None:
         try:
             results = tuple(
-                evaluate(tree, lambda up, names: found_in(scope, up, names), self.context) for tree in node.on
+                evaluate(tree, lambda up, names: look_up(scope, up, names), self.context) for tree in node.on
             )
         except Unknown:
             return None
@@ -142,7 +142,7 @@ class Damage:
 
     def _visit_chosen(self, node: ir.Choice | ir.Either, value: Any, steps: tuple[str | int, ...], scope: Any) -> Any:
         def look(up: int, names: Names) -> Any:
-            return found_in(scope, up, names)
+            return look_up(scope, up, names)
 
         try:
             if isinstance(node, ir.Either):

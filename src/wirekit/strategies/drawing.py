@@ -9,7 +9,7 @@ from typing import Any
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression
-from wirekit.compiler.values import Look, Names, Unknown, evaluate, found_in
+from wirekit.compiler.values import Look, Names, Unknown, evaluate, look_up
 from wirekit.errors import WirekitError
 from wirekit.registry import registry
 from wirekit.strategies.choices import Choices, Rejected
@@ -170,7 +170,7 @@ class Drawing:
         return value
 
     def _look(self, scope: Scope) -> Look:
-        return lambda up, names: found_in(scope, up, names)
+        return lambda up, names: look_up(scope, up, names)
 
     def _value(self, expression: Expression, scope: Scope) -> Any:
         return evaluate(expression, self._look(scope), self.context)

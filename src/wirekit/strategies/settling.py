@@ -7,7 +7,7 @@ from typing import Any
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Literal
-from wirekit.compiler.values import LENGTH, Names, Unknown, found_in
+from wirekit.compiler.values import LENGTH, Names, Unknown, look_up
 from wirekit.strategies.drawing import Drawing
 from wirekit.strategies.packing import pack, unpack
 from wirekit.strategies.plan import Branch, Decision, not_known, outcomes
@@ -87,7 +87,7 @@ class Settling(Drawing):
             def outside(up: int, names: Names) -> Any:
                 if up < decision.depth:
                     raise Unknown
-                return found_in(scope, up - decision.depth, names)
+                return look_up(scope, up - decision.depth, names)
 
             return outcomes(decision, pools, outside, self.context)
         by_branch = {}

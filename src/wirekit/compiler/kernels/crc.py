@@ -62,12 +62,12 @@ _I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 
 def _divided(exponent: int, polynomial: int) -> tuple[int, int]:
     """x**exponent divided by the polynomial: quotient and remainder."""
-    quotient, rest = 0, 1 << exponent
-    while rest.bit_length() >= polynomial.bit_length():
-        shift = rest.bit_length() - polynomial.bit_length()
+    quotient, remainder = 0, 1 << exponent
+    while remainder.bit_length() >= polynomial.bit_length():
+        shift = remainder.bit_length() - polynomial.bit_length()
         quotient |= 1 << shift
-        rest ^= polynomial << shift
-    return quotient, rest
+        remainder ^= polynomial << shift
+    return quotient, remainder
 
 
 def _reflected(value: int, bits: int) -> int:
@@ -155,8 +155,8 @@ def _last(typing: Any, data: Any, end: Any, count: Any) -> Any:
         there = builder.shl(builder.shl(ones, builder.sub(_I64(63), size)), _I64(1))
         kind = ir.VectorType(_I8, 64)
         place = builder.inttoptr(builder.add(base, builder.sub(behind, _I64(64))), ir.PointerType(_I8))
-        given = [place, _I32(1), builder.bitcast(there, ir.VectorType(ir.IntType(1), 64)), ir.Constant(kind, [0] * 64)]
-        read = _called(builder, "llvm.masked.load.v64i8.p0", kind, given)
+        values = [place, _I32(1), builder.bitcast(there, ir.VectorType(ir.IntType(1), 64)), ir.Constant(kind, [0] * 64)]
+        read = _called(builder, "llvm.masked.load.v64i8.p0", kind, values)
         return builder.bitcast(read, ir.VectorType(_I64, 8))
 
     return _Vector(8)(data, types.intp, types.intp), lower
@@ -346,24 +346,24 @@ _along_2, _along_8 = _along(2), _along(8)
 _SHIFTS: Final = np.array([0x80] * 16 + list(range(16)) + [0x80] * 16, np.uint8)
 
 
-def _opened(polynomial: int) -> Any:
-    """A function that takes the bytes that are left over by 16, and the initial ones of the checksum.
+def _odd_bytes(polynomial: int) -> Any:
+    """A function that takes the bytes that a multiple of 16 leaves over, and the initial ones of the checksum.
 
     It gives what is to be added to the first block that follows, and where that is.
     """
     by_16 = _factors(16, polynomial)
 
     @inlined
-    def opened(data: Any, position: int, limit: int) -> Any:
+    def odd_bytes(data: Any, position: int, limit: int) -> Any:
         odd = (limit - position) & (_BLOCK - 1)
         shifts = address(_SHIFTS)
         start = _pairs(2, np.uint64(_ONES), _ZERO)
         first = _shuffled(_xor(_vector(2, data, position), start), _vector(2, shifts, odd))
         # Fewer than 4 odd bytes don't take all 32 ones; the others fall to the next block.
-        rest = _shuffled(start, _vector(2, shifts, _BLOCK + odd))
-        return _folded(first, _pairs(2, by_16[0], by_16[1]), rest), position + odd
+        overflow = _shuffled(start, _vector(2, shifts, _BLOCK + odd))
+        return _folded(first, _pairs(2, by_16[0], by_16[1]), overflow), position + odd
 
-    return opened
+    return odd_bytes
 
 
 def _reduced(polynomial: int) -> Any:
@@ -389,13 +389,13 @@ def _reduced(polynomial: int) -> Any:
 def _by_folding(polynomial: int, least: int, short: Any) -> Any:
     """Folds in registers of 128 bits; lengths below ``least`` (16 or more) are left to ``short``."""
     by_16, by_64 = _factors(16, polynomial), _factors(64, polynomial)
-    opened, reduced = _opened(polynomial), _reduced(polynomial)
+    odd_bytes, reduced = _odd_bytes(polynomial), _reduced(polynomial)
 
     @inlined
     def checksum(data: Any, position: int, limit: int) -> Any:
         if limit - position < least:
             return short(data, position, limit)
-        block, position = opened(data, position, limit)
+        block, position = odd_bytes(data, position, limit)
         block = _xor(block, _vector(2, data, position))
         ahead, far = _pairs(2, by_16[0], by_16[1]), _pairs(2, by_64[0], by_64[1])
         block, position = _along_2(block, data, position + _BLOCK, limit, ahead, far)
@@ -444,8 +444,8 @@ def _by_wide_folding(polynomial: int, least: int, short: Any, narrow: Any) -> An
         wide = _xor(_last(data, position, odd), _vector(8, address(_INITIAL), odd))
         if position < limit:
             near, far = _pairs(8, by_64[0], by_64[1]), _pairs(8, by_256[0], by_256[1])
-            rest = _vector(8, address(_INITIAL), odd + _WIDE_BLOCK)
-            wide = _folded(wide, near, _xor(_vector(8, data, position), rest))
+            overflow = _vector(8, address(_INITIAL), odd + _WIDE_BLOCK)
+            wide = _folded(wide, near, _xor(_vector(8, data, position), overflow))
             wide, position = _along_8(wide, data, position + _WIDE_BLOCK, limit, near, far)
         return np.uint32(reduced(joined(wide)) ^ _ONES)
 

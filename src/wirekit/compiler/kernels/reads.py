@@ -17,7 +17,7 @@ from wirekit.compiler.kernels.arrays import address, inlined, inner, loader, mov
 
 def _number(size: int) -> Any:
     """The function that reads an unsigned number of ``size`` bytes, the least significant one first."""
-    given: Any = {4: np.uint32, 8: np.uint64}[size]
+    dtype: Any = {4: np.uint32, 8: np.uint64}[size]
     load = loader(types.uint64, 8 * size, 1, sys.byteorder != "little")
 
     @inner
@@ -29,7 +29,7 @@ def _number(size: int) -> Any:
 
     @inlined
     def fast(buffer: Any, position: int) -> Any:
-        return given(load(address(buffer), position))
+        return dtype(load(address(buffer), position))
 
     return checked if settings.BOUNDSCHECK else fast
 

@@ -71,10 +71,10 @@ def _put_few(out: Any, place: Any, number: Any) -> Any:
     end = place + digits
     at = end
     while number >= _HUNDRED:
-        rest = number // _HUNDRED
+        hundreds = number // _HUNDRED
         at -= _TWO
-        _put_pair(out, at, number - rest * _HUNDRED)
-        number = rest
+        _put_pair(out, at, number - hundreds * _HUNDRED)
+        number = hundreds
     if number >= _TEN:
         _put_pair(out, place, number)
     else:

@@ -82,14 +82,14 @@ class Plain(Generator):
                 code.put(f"if len({data}) != {size}: raise Unusual")
                 code.add(f"{size}s", size, data)
             case length:
-                wanted = code.fresh("n")
-                code.put(f"{wanted} = {self._expression(length, scope)}")
-                whole_number(code, wanted)
-                code.put(f"if {wanted} < 0: raise Unusual")
+                number = code.fresh("n")
+                code.put(f"{number} = {self._expression(length, scope)}")
+                whole_number(code, number)
+                code.put(f"if {number} < 0: raise Unusual")
                 if node.filler:
-                    code.append(f"{data} if len({data}) == {wanted} else zeros({wanted})")
+                    code.append(f"{data} if len({data}) == {number} else zeros({number})")
                 else:
-                    code.put(f"if len({data}) != {wanted}: raise Unusual")
+                    code.put(f"if len({data}) != {number}: raise Unusual")
                     code.append(data)
 
     def _delimited(self, code: Building, node: ir.Delimited, x: str) -> None:

@@ -32,12 +32,12 @@ class State:
         self.params = params
         self.limits = limits
 
-    def close(self, codec: str | None, opened: Record, unit: Unit, *above: Any) -> bytes:
+    def close(self, codec: str | None, record: Record, unit: Unit, *above: Any) -> bytes:
         """Compressed data: the bytes as they stand while they hold the content, else the content compressed."""
         from wirekit.compression import compress
 
-        compressed, content = opened.get("compressed"), opened.get("content")
-        if opened._extra or not (compressed is None or isinstance(compressed, bytes)):
+        compressed, content = record.get("compressed"), record.get("content")
+        if record._extra or not (compressed is None or isinstance(compressed, bytes)):
             raise Unusual
         if compressed is not None and content is None:
             self.plain = None

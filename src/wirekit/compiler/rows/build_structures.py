@@ -168,7 +168,7 @@ class Structures(Plain):
             code.put(f"except (AttributeError, KeyError): {value} = {default}")
         bits = bare(member.node)
         if isinstance(bits, ir.BitFields):
-            code.put(f"if {value}.__class__ is int: {value} = {self._constant(bits.opened, 'open')}({value})")
+            code.put(f"if {value}.__class__ is int: {value} = {self._constant(bits.record_of, 'record_of')}({value})")
 
     def _default(self, node: ir.Node, scope: Scope | None) -> str | None:
         """The default of a field that is not set; None if it must be set, or if the reference engine decides."""

@@ -102,7 +102,7 @@ class Lists(Numbers):
         """An element that the limit may cut: then the position, and what was recorded since, is as before it."""
         outer = code.leave, code.records, code.rewinds
         code.leave, code.records, code.rewinds = path.limit, False, False
-        known, opened, line = code.fresh("k"), code.fresh("o"), len(code.lines)
+        checks, sources, line = code.fresh("k"), code.fresh("o"), len(code.lines)
         room = code.fresh("r") if grows(node.element) else ""
         counted = f"S.room{', S.charged, len(spans)' if code.tracing else ''}"
         if room or code.tracing:
@@ -118,8 +118,8 @@ class Lists(Numbers):
         elif room:
             code.put(f"    S.room = {room}")
         if code.rewinds:
-            code.lines.insert(line, "    " * code.depth + f"{known}, {opened} = len(S.checks), len(S.sources)")
-            code.put(f"    del S.checks[{known}:], S.sources[{opened}:]")
+            code.lines.insert(line, "    " * code.depth + f"{checks}, {sources} = len(S.checks), len(S.sources)")
+            code.put(f"    del S.checks[{checks}:], S.sources[{sources}:]")
         code.put("    break")
         recorded = code.records
         code.leave, code.records, code.rewinds = outer

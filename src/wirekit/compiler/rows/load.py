@@ -40,17 +40,17 @@ def other(value: Any) -> Any:
     return value
 
 
-def extras(record: Record, given: Mapping[str, Any]) -> None:
+def extras(record: Record, mapping: Mapping[str, Any]) -> None:
     """Keeps what stands beside the fields of a mapping."""
-    if any(name not in record._fields for name in given if not name.startswith("$")):
+    if any(name not in record._fields for name in mapping if not name.startswith("$")):
         raise Unusual
-    record._extra = load_extras(given, record._fields)
+    record._extra = load_extras(mapping, record._fields)
 
 
 class Loader(Generator):
     """Writes the loader of one schema: (state, mapping) → record."""
 
-    NAMES = named(other, extras, counted, plain_mapping, Symbol) | {"opened": load_opened, "number": load_integer}
+    NAMES = named(other, extras, counted, plain_mapping, Symbol) | {"packed": load_opened, "number": load_integer}
     NAMES |= {"real": load_real, "symbol": load_symbol, "octets": load_bytes, "bit": load_bit}
     purpose = "load"
     arguments = "S, x"
@@ -126,7 +126,7 @@ class Loader(Generator):
         left = code.fresh("c")
         with code.block(f"if {x}.__class__ is dict:"):
             code.put(f"{left} = len({x})")
-            made = self._blank(code, node.record)
+            record = self._blank(code, node.record)
             for index, member in enumerate(node.members):
                 value = code.fresh("v")
                 with code.block(f"if {member.name!r} in {x}:"):
@@ -136,7 +136,7 @@ class Loader(Generator):
                         if derived.at == index and derived.what == "count":
                             name = node.members[derived.of].name
                             code.put(f"{loaded} = counted({derived.field!r}, {loaded}, {x}.get({name!r}))")
-                    code.put(f"{field_of(made, member.name)} = {loaded}")
+                    code.put(f"{field_of(record, member.name)} = {loaded}")
                     code.put(f"{left} -= 1")
                     if member.name in used and loaded != value:
                         code.put(f"{value} = {loaded}")
@@ -144,9 +144,9 @@ class Loader(Generator):
                     inner.variables[member.name] = value
                     with code.block("else:"):
                         code.put(self._absent(node, index, value))
-            code.put(f"if {left}: extras({made}, {x})")
-        code.put(f"else: {made} = other({x})")
-        return made
+            code.put(f"if {left}: extras({record}, {x})")
+        code.put(f"else: {record} = other({x})")
+        return record
 
     def _absent(self, node: ir.Structure, index: int, value: str) -> str:
         """The value that expressions read for a field that is left out."""
@@ -173,17 +173,17 @@ class Loader(Generator):
         with code.block(f"if isinstance({x}, int):"):
             code.put(f"{x} = {self._split(code, node, x)}")
         with code.block(f"elif plain_mapping({x}):"):
-            made = self._blank(code, node.record)
+            record = self._blank(code, node.record)
             for bit in node.fields:
                 table = "None" if bit.table is None else self._constant(bit.table, "table")
-                given = f"{x}.get({bit.name!r}, 0)"
-                code.put(f"{field_of(made, bit.name)} = bit({bit.width}, {table}, {given})")
-            code.put(f"{x} = {made}")
+                value = f"{x}.get({bit.name!r}, 0)"
+                code.put(f"{field_of(record, bit.name)} = bit({bit.width}, {table}, {value})")
+            code.put(f"{x} = {record}")
 
     def _packed(self, code: Code, node: ir.Packed, x: str, scope: Scope | None) -> None:
         name, above = self._call(node.node, scope)
         code.put(f"if {x}.__class__ is not bytes:")
-        code.put(f"    if plain_mapping({x}): {x} = opened({x}, {name}(S, {x}.get('content'){above}))")
+        code.put(f"    if plain_mapping({x}): {x} = packed({x}, {name}(S, {x}.get('content'){above}))")
         code.put(f"    else: {x} = {x if node.blob.text else f'octets({x})'}")
 
     def _protobuf(self, code: Code, node: ir.Protobuf, x: str) -> None:

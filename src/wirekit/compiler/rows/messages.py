@@ -181,8 +181,8 @@ def read_message(message: Message, b: bytes, p: int, e: int, state: State, q: st
 def _report(message: Message, record: Record, state: State, q: str, begin: int) -> None:
     """The verdicts on what readers refuse in the message at a path."""
     keep = []
-    for name, wanted, stored in refused(message, record._get):
-        site = Site(name, "required", "bad", True, f"readers refuse it: {wanted}")
+    for name, requirement, stored in refused(message, record._get):
+        site = Site(name, "required", "bad", True, f"readers refuse it: {requirement}")
         state.checks.append((site, q, (stored, None), begin, state.source))
         state.charge(VERDICT + len(joined(q, name)) + len(site.note))
         keep.append(name)

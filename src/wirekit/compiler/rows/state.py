@@ -109,13 +109,13 @@ class State(Allowance):
 
     def verdicts(self, origin: int) -> list[Check]:
         """The verdicts as the other engines give them."""
-        found = []
+        checks = []
         for site, prefix, number, position, source, *indexes in self.checks:
             start = 0 if source else origin
             path = joined(prefix, site.path % tuple(indexes))
             stored, computed = number if site.differs else (number, number)
-            found.append(Check(path, site.kind, stored, computed, site.status, start + position, source, site.note))
-        return found
+            checks.append(Check(path, site.kind, stored, computed, site.status, start + position, source, site.note))
+        return checks
 
     def charge(self, size: int) -> None:
         """Counts memory that values take, in bytes; Unusual when there is no room for it."""
@@ -185,9 +185,9 @@ class State(Allowance):
         if self.nested >= self.limits.depth:
             raise Unusual
         self.nested += 1
-        found = unit(self, b, p, e, q)
+        result = unit(self, b, p, e, q)
         self.nested -= 1
-        return found
+        return result
 
 
 NOTHING_FOUND = State("", {}, Limits())

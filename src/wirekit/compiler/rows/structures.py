@@ -27,7 +27,7 @@ class Open:
         scope: takes the variables of members.
         values: those, in order.
         begin_at, end_at: the members of which somebody asks where they begin or end; ``begins``, ``ends``: variables.
-        kept: the variable with the names of lengths and sums that are not what they should be; "" if all have to be.
+        kept_names: the variable with the names of lengths and sums to write as they stand; "" if all must be right.
         left: the variable with the bytes left over inside the lengths of a frame; "" where there may be none.
         begin: the variable with the position of the structure, if padding counts from there.
     """
@@ -40,7 +40,7 @@ class Open:
     begins: dict[int, str] = field(default_factory=dict)
     ends: dict[int, str] = field(default_factory=dict)
     values: list[str] = field(default_factory=list)
-    kept: str = ""
+    kept_names: str = ""
     left: str = ""
     begin: str = ""
 
@@ -54,7 +54,7 @@ class Open:
 
     def keep(self, where: Place) -> str:
         """Notes that a length is to be written as it stands."""
-        return f"{self.kept} = [*({self.kept} or ()), {where.parts[-1]!r}]"
+        return f"{self.kept_names} = [*({self.kept_names} or ()), {where.parts[-1]!r}]"
 
 
 class Structures(Numbers):
@@ -68,8 +68,8 @@ class Structures(Numbers):
         sums = {total.at for total in node.sums}
         at = Open(node, path, scope, begin_at | verified, end_at | verified | sums)
         if node.sums or any(measure.zero_is_rest or measure.clip or measure.exceeds for measure in node.measures):
-            at.kept = code.fresh("k")
-            code.put(f"{at.kept} = None")
+            at.kept_names = code.fresh("k")
+            code.put(f"{at.kept_names} = None")
         if not path.parts and any(measure.bounds for measure in node.measures):
             at.left = code.fresh("l")
             code.put(f"{at.left} = None")
@@ -91,10 +91,10 @@ class Structures(Numbers):
             put_derived(code, derived, at.values[derived.at], at.values[derived.of], extent, "{} is None")
         for refusal in node.refusals:
             code.put(f"if {self._expression(refusal, scope)}: raise Unusual")
-        made = self._blank(code, node.record, _extra(at.kept, at.left))
+        record = self._blank(code, node.record, _extra(at.kept_names, at.left))
         for member, value in zip(node.members, at.values, strict=True):
-            code.put(f"{field_of(made, member.name)} = {value}")
-        return made
+            code.put(f"{field_of(record, member.name)} = {value}")
+        return record
 
     def _members(self, code: Decoding, at: Open, index: int, last: int) -> None:
         """Reads members from one to another."""
@@ -265,10 +265,10 @@ def _content(node: ir.Node, value: str, start: str, end: str) -> str:
     return f"b[{start} + {ir.length_in_front(core)}:{end}]"
 
 
-def _extra(kept: str, left: str) -> str:
+def _extra(kept_names: str, left: str) -> str:
     """What a record has beside its fields, as an expression of variables that may be None."""
-    keep = f"{kept} and {{'keep': {kept}}}"
+    keep = f"{kept_names} and {{'keep': {kept_names}}}"
     if not left:
-        return keep if kept else "None"
+        return keep if kept_names else "None"
     trailing = f"{left} and {{'trailing': {left}}}"
-    return f"{{**({keep} or {{}}), **({trailing} or {{}})}} if {left} else {keep}" if kept else trailing
+    return f"{{**({keep} or {{}}), **({trailing} or {{}})}} if {left} else {keep}" if kept_names else trailing

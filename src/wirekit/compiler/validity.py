@@ -18,7 +18,7 @@ Resolve = Callable[[str], ir.Node | None]
 """The layout of a key; None where it is not known yet, as it may be of a protocol that is registered later."""
 
 
-def check_sense(layout: ir.Node, resolve: Resolve) -> None:
+def check_validity(layout: ir.Node, resolve: Resolve) -> None:
     """Refuses a layout of which no bytes can be read, or no value written.
 
     Raises:
@@ -63,8 +63,8 @@ def _lengths(node: ir.Structure) -> Iterator[str]:
     for measure in node.measures:
         name, first, last = names[measure.at], names[measure.first : measure.first + 1], names[measure.last]
         if measure.first > measure.last:
-            what = "no field is after it" if not first else f"{first[0]} is after {last}"
-            yield f"the length {name} covers nothing: {what}"
+            reason = "no field is after it" if not first else f"{first[0]} is after {last}"
+            yield f"the length {name} covers nothing: {reason}"
         elif measure.first <= measure.at <= measure.last:
             yield f"the length {name} covers itself; name the fields after it, and add={_size(node, measure.at)}"
         elif measure.last < measure.at and ir.varying(bare(node.members[measure.at].node)):
@@ -158,12 +158,12 @@ def _behind_varint(node: ir.Node) -> bool:
     return isinstance(blob, ir.Blob) and isinstance(blob.length, ir.Number) and bool(blob.length.groups)
 
 
-def _null(number: ir.Number, null: int | None, what: str) -> Iterator[str]:
+def _null(number: ir.Number, null: int | None, kind: str) -> Iterator[str]:
     if number.real:
-        yield f"a {what} must be an integer"
+        yield f"a {kind} must be an integer"
     if null is not None and not number.low <= null <= 0:
-        yield f"a {what} that means null must be 0, or negative in a signed integer, not {null}"
-    if null == 0 and what == "count":
+        yield f"a {kind} that means null must be 0, or negative in a signed integer, not {null}"
+    if null == 0 and kind == "count":
         yield "a count of 0 is an empty list, so it cannot mean null"
 
 
@@ -189,8 +189,8 @@ def _value(node: ir.Node, value: Any, how: str) -> Iterator[str]:
     while isinstance(core, ir.Qualified | ir.Conditional):
         core = core.node
     if isinstance(core, ir.Named) and isinstance(value, str):
-        found = [int(symbol) for symbol in core.table if symbol.symbol == value]
-        number = found[0] if found else None
+        numbers = [int(symbol) for symbol in core.table if symbol.symbol == value]
+        number = numbers[0] if numbers else None
     if isinstance(core, ir.Named) and core.closed and number not in core.table:
         yield f"it {how} {value!r}, which {core.table.name} does not name"
     if isinstance(core, ir.Named):

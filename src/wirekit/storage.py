@@ -196,8 +196,8 @@ def failures(uri: str) -> Iterator[None]:
     """Converts errors of an object store to one line with the URI."""
     try:
         yield
-    except (OSError, *_unclassified()) as error:
-        if isinstance(error, ValueError):
+    except Exception as error:
+        if isinstance(error, ValueError) or not isinstance(error, (OSError, *_unclassified())):
             raise
         raise _failure(error, uri) from error
 

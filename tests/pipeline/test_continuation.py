@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from random import Random
@@ -24,7 +23,7 @@ from tests.capture.damage import DAMAGES
 from tests.capture.second_parser import Packet, packets, write
 from tests.conftest import FIXTURES
 from tests.pipeline.helpers import tables
-from tests.pipeline.test_rotation import cut, without_names
+from tests.pipeline.test_rotation import Run, cut, once, without_names
 from wirekit import plain
 from wirekit.errors import Misuse
 from wirekit.pipeline import carried, serial
@@ -44,7 +43,6 @@ WINDOWS = (700, 5000, 1 << 25)
 SECONDS = 1_000_000
 
 Tables = dict[str, list[dict[str, Any]]]
-Run = tuple[Tables, Result]
 
 
 def run(lake: Path, inputs: Path, *, road: str = "objects", **how: Any) -> Run:
@@ -72,14 +70,7 @@ def random(request: pytest.FixtureRequest) -> Random:
 
 @pytest.fixture(scope="module")
 def run_whole(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Run]:
-    """Runs on the packets of a capture in one file."""
-
-    @cache
-    def of(path: Path) -> Run:
-        folder = tmp_path_factory.mktemp("whole")
-        return run(folder / "lake", write(folder / "t.pcap", packets(path)))
-
-    return of
+    return once(run, tmp_path_factory)
 
 
 @pytest.mark.parametrize("road", ROADS)

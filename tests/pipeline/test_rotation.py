@@ -68,16 +68,20 @@ def without_names(found: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict
     }
 
 
-@pytest.fixture(scope="module")
-def run_whole(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Run]:
-    """Runs on the packets of a capture in one file."""
+def once(run: Callable[[Path, Path], Run], folders: pytest.TempPathFactory) -> Callable[[Path], Run]:
+    """Runs on the packets of a capture in one file, once for each capture."""
 
     @cache
-    def of(path: Path) -> Run:
-        folder = tmp_path_factory.mktemp("whole")
-        return run(folder / "tables", write(folder / "t.pcap", packets(path)))
+    def run_whole(path: Path) -> Run:
+        folder = folders.mktemp("whole")
+        return run(folder / "lake", write(folder / "t.pcap", packets(path)))
 
-    return of
+    return run_whole
+
+
+@pytest.fixture(scope="module")
+def run_whole(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Run]:
+    return once(run, tmp_path_factory)
 
 
 @pytest.mark.parametrize("naming", ["-C", "-G"])

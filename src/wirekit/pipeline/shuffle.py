@@ -231,12 +231,12 @@ def _read(store: Folder, file: ShuffleFile, share: Share, places: int) -> list[p
     if not (own or shared):
         return []
     with store.open(file.name) as source, pa.ipc.open_file(source) as reader:
-        found = [reader.get_batch(places + flows.index(flow)) for flow in own]
+        batches = [reader.get_batch(places + flows.index(flow)) for flow in own]
         if shared:
             batch = reader.get_batch(share.place)
             if share.flow is not None:
                 batch = batch.filter(pc.equal(batch["flow"], share.flow))
             elif share.apart:
                 batch = batch.filter(pc.invert(pc.is_in(batch["flow"], pa.array(share.apart))))
-            found.insert(0, batch)
-        return found
+            batches.insert(0, batch)
+        return batches

@@ -424,11 +424,11 @@ class Connections:
                     continue
                 bounds = zip(streams.starts[flow].tolist(), attempt.sizes, strict=True)
                 heads = [streams.stream[start : start + size].tobytes() for start, size in bounds]
-                found = recognise_joined(*heads, settled=False, names=attempt.names)
-                if not found.protocol:
+                recognised = recognise_joined(*heads, settled=False, names=attempt.names)
+                if not recognised.protocol:
                     failed.append(place)
-                elif not found.swapped:
-                    link.protocol = found.protocol
+                elif not recognised.swapped:
+                    link.protocol = recognised.protocol
             numbers = np.array([self._attempts.pop(int(flows[place])).number for place in failed], np.int64)
             self._attempts |= first_attempts(streams, flows[failed], numbers)
             unknown = failed

@@ -38,11 +38,11 @@ _REFUSED = {
     "spark.api.mode": ("classic", "wirekit runs on Spark's classic API"),
     "spark.submit.deployMode": ("client", "the driver runs in this process"),
 }
-"""Settings that would contradict what a session is made of: their only value, and why there is no other."""
+"""Settings that would contradict the session: the only value that they may have, and why."""
 _ATTEMPTS = 4
 _TRACEBACK = "Traceback (most recent call last):"
 _STOPPED = "Cannot call methods on a stopped SparkContext"
-"""What a context says that Spark has stopped while it was made, as no standalone master answered for a minute."""
+"""The error of a context that Spark stopped while it started, because no standalone master answered for a minute."""
 _LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 
 # What a developer's shell may hold and what would make Spark another one than this package was tested with.

@@ -32,11 +32,11 @@ def unreachable(key: str) -> dict[str, str]:
 
 @by_key
 def _all(key: str) -> list[tuple[str, str]]:
-    """(name, reason why it cannot be reached, or nothing)."""
-    return list(_found(key))
+    """(name, reason why it cannot be reached, or "") of each branch."""
+    return list(_reachability(key))
 
 
-def _found(key: str) -> Iterator[tuple[str, str]]:
+def _reachability(key: str) -> Iterator[tuple[str, str]]:
     layout = layout_of(key)
     constant = {id(inner) for node in layout.nodes if isinstance(node, ir.Constant) for _, inner in ir.walk(node.node)}
     for node in layout.nodes:

@@ -267,6 +267,12 @@ def test_failures_of_other_stores_are_short_lines(raised: Exception, reason: str
     assert len(text) < 400
 
 
+@pytest.mark.parametrize("kind", [pa.ArrowMemoryError, pa.ArrowInvalid, KeyError])
+def test_errors_that_are_none_of_a_store_stay_what_they_are(kind: type[Exception]) -> None:
+    with pytest.raises(kind), storage.failures("gs://b/a.pcap"):
+        raise kind("text")
+
+
 @pytest.mark.parametrize(
     ("uri", "reason"),
     [

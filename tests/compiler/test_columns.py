@@ -234,8 +234,31 @@ def files(suffix: str) -> list[bytes]:
     return [path.read_bytes() for path in sorted((FIXTURES / "kafka" / "disk").glob(f"*{suffix}"))]
 
 
+def pulsar_frames() -> bytes:
+    """Frames with and without entries, one of them a batch."""
+    send = {"type": "SEND", "send": {"producer_id": 1, "sequence_id": 2, "num_messages": 1}}
+    metadata = {"producer_name": "ä", "sequence_id": 7, "publish_time": 1_700_000_000_000, "partition_key": "key"}
+    properties = [{"key": "a", "value": "b"}, {"key": "c", "value": ""}]
+    several = [{"metadata": {"properties": properties}, "payload": b"one"}, {"metadata": {}, "payload": b""}]
+    frames: list[dict[str, Any]] = [
+        {"command": send, "entry": {"metadata": metadata, "payload": bytes(range(100))}},
+        {"command": {"type": "PING", "ping": {}}},
+        {
+            "command": send,
+            "entry": {
+                "broker_entry_metadata": {"metadata": {"index": 5}},
+                "metadata": metadata | {"num_messages_in_batch": 2},
+                "payload": several,
+            },
+        },
+        {"command": {"type": "CONNECT", "connect": {"client_version": "x", "protocol_version": 19}}},
+    ]
+    return b"".join(wirekit.encode("pulsar.frame", frame) for frame in frames)
+
+
 SAMPLES = {
     "kafka.message_set": mixed,
+    "pulsar.frame": pulsar_frames,
     "columnstest.readings": lambda: readings(12),
     "columnstest.strict": lambda: readings(5, 3),
     "columnstest.summed": lambda: summed(9),
@@ -432,7 +455,7 @@ def as_bits(column: pa.Array) -> pa.Array:
     return column.view(pa.int64()) if column.type == pa.float64() else column
 
 
-@pytest.mark.parametrize("key", ["kafka.message_set", "columnstest.readings"])
+@pytest.mark.parametrize("key", ["kafka.message_set", "pulsar.frame", "columnstest.readings"])
 def test_a_kernel_gives_the_rows_of_the_interpreter(key: str, kernels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is in the bytes. Kernels are kept apart, so that all other tests are of the interpreter."""
     monkeypatch.setenv(columns_cache.VARIABLE, str(kernels / "own"))

@@ -447,20 +447,45 @@ def _varint(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     return pc + NINE, end
 
 
+@inlined
+def message_at(t: Any, number: Any) -> Any:
+    """Where a message stands in the table of a scan."""
+    return get(t, op.MESSAGES) + op.WIDTH_OF_MESSAGE * np.int64(number)
+
+
+@inner
+def walked(t: Any, message: Any, p: Any, limit: Any, row: Any, first: Any) -> Any:
+    """Reads a message, which stands at a place in the table of a scan.
+
+    Args:
+        first: number of the reasons before those of the message.
+
+    Returns:
+        (fault: 0 for none, -1 for arrays that are full; position; whether it is as its type wants it; bytes of it that
+        have no column).
+    """
+    wrong, p, where = walk_message(t, message, p, limit, row)
+    if wrong < 0:
+        put(t, op.FULL, np.int64(1))
+        return np.int64(-1), p, np.int64(0), np.int64(0)
+    good, lost = message_state(t, message)
+    fault = np.int64(0)
+    if wrong > 0:
+        fault = np.int64(first) + 5 * where + wrong
+        if wrong == MESSAGE_LIMIT:
+            fault |= op.LIMIT_FAULT
+    return fault, p, good, lost
+
+
 @inner
 def _walk(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     """Reads a message: (where to go on, position)."""
-    message = get(t, op.MESSAGES) + op.WIDTH_OF_MESSAGE * np.int64(word(code, pc + ONE))
-    wrong, p, where = walk_message(t, message, p, get(reg, word(code, pc + TWO)), get(reg, ROW))
-    if wrong < 0:
-        put(t, op.FULL, np.int64(1))
-        put(reg, FAULT, np.int64(1))
-        return U(0), p
-    if wrong > 0:
-        fault = np.int64(word(code, pc + FIVE)) + 5 * where + wrong
-        return _fail(reg, fault | op.LIMIT_FAULT if wrong == MESSAGE_LIMIT else fault), p
+    limit, row = get(reg, word(code, pc + TWO)), get(reg, ROW)
+    fault, p, good, lost = walked(t, message_at(t, word(code, pc + ONE)), p, limit, row, word(code, pc + FIVE))
+    if fault != 0:
+        behind = _fail(reg, fault)
+        return behind if fault > 0 else U(0), p
     put(reg, word(code, pc + THREE), np.int64(1))
-    good, lost = message_state(t, message)
     put(reg, word(code, pc + FOUR), good)
     put(reg, EXTRA, get(reg, EXTRA) + lost)
     return pc + SIX, p
@@ -472,14 +497,13 @@ def _keep(code: Any, reg: Any, t: Any, pc: Any) -> Any:
     count, row = word(code, pc + ONE), get(reg, ROW)
     for index in range(count):
         at = pc + TWO + TWO * U(index)
-        message = get(t, op.MESSAGES) + op.WIDTH_OF_MESSAGE * np.int64(word(code, at))
-        if get(reg, word(code, at + ONE)) != 0 and not ready_message(t, message, row):
+        if get(reg, word(code, at + ONE)) != 0 and not ready_message(t, message_at(t, word(code, at)), row):
             put(t, op.FULL, np.int64(1))
     if get(t, op.FULL) == 0:
         for index in range(count):
             at = pc + TWO + TWO * U(index)
             if get(reg, word(code, at + ONE)) != 0:
-                keep_message(t, get(t, op.MESSAGES) + op.WIDTH_OF_MESSAGE * np.int64(word(code, at)), row)
+                keep_message(t, message_at(t, word(code, at)), row)
     return pc + TWO + TWO * count
 
 
@@ -629,8 +653,7 @@ def read_record(code: Any, reg: Any, t: Any, p: Any) -> Any:
             emit_list(t, reg, word(code, pc + ONE), present)
             pc += THREE
         elif step == op.PICK:
-            message = get(t, op.MESSAGES) + op.WIDTH_OF_MESSAGE * np.int64(word(code, pc + ONE))
-            value, present = pick_field(t, message, word(code, pc + TWO))
+            value, present = pick_field(t, message_at(t, word(code, pc + ONE)), word(code, pc + TWO))
             put(reg, word(code, pc + THREE), value)
             put(reg, word(code, pc + FOUR), present)
             pc += FIVE

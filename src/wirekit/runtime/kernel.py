@@ -2,7 +2,7 @@
 
 Such a kernel reads what the interpreter reads, about twice as fast, and takes seconds to compile; the interpreter needs
 none. Registers become local variables, what the layout knows becomes constants. Lists, attempts and text up to a
-delimiter have no kernel: a program with one of them is the interpreter's alone.
+delimiter have no kernel: a program with one of them is the interpreter's alone. Messages are walked by their tables.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ import numpy as np
 
 from wirekit.compiler.kernels.arrays import inner, uint8_on
 from wirekit.compiler.kernels.crc import crc32_at, crc32c_at
+from wirekit.compiler.kernels.protobuf import keep_message, pick_field, ready_message
 from wirekit.compiler.kernels.reads import internet, is_utf8
+from wirekit.runtime.interpreter import message_at, walked
 from wirekit.runtime.kernel import failed
 from wirekit.runtime.memory import add_bytes, add_number, get, number, put, put_8, put_16, put_32, put_64
 
@@ -88,6 +90,11 @@ PATTERNS: Final[Mapping[type[Step], str]] = {
         "[{fault}][{fault!}{limit} = {outer} if {limit} > p else p][{zero_is_rest?}\nif {size} == 0: {limit} = {outer}]"
         f"[{{record?}}\nput(reg, np.uint64({steps.AFTER}), {{limit}})]"
     ),
+    steps.Walk: (
+        f"fault, p, {{good}}, lost = walked(t, {{message}}, p, {{limit}}, {ROW}, np.int64({{first}}))\n"
+        f"if fault != 0: return failed(reg, fault, p)\n{{there}} = np.int64(1)\n{EXTRA} += lost"
+    ),
+    steps.Pick: "{to}, {present} = pick_field(t, {message}, np.uint64({slot}))",
     steps.Close: (
         f"limit = [{{unless!}}{{limit}}][{{limit}} if {{unless}} != 0 else p]\n{EXTRA} += limit - p\np = limit"
     ),
@@ -104,6 +111,9 @@ class _Renderer(Show):
     def name(self, register: int) -> str:
         """The text of a register: a constant, or its variable."""
         return f"np.int64({self.constants[register]})" if register in self.constants else f"r{register}"
+
+    def message(self, number: int) -> str:
+        return f"message_at(t, np.int64({number}))"
 
     def fail(self, fault: Fault) -> str:
         return f"return failed(reg, np.int64({fault_word(fault, self.reasons)}), p)"
@@ -188,6 +198,11 @@ class _Renderer(Show):
                 yield from self.switch(step)
             case steps.Prefixed():
                 yield from self.prefixed(step)
+            case steps.Peek():
+                same = (f" and b[p + {at}] == {byte}" for at, byte in enumerate(step.magic))
+                yield f"r{step.to} = np.int64({len(step.magic)} <= {self.name(step.limit)} - p{''.join(same)})"
+            case steps.Keep():
+                yield from self.keep(step)
             case steps.Checksum(form=str()):
                 covered = f"{self.name(step.start)}, {self.name(step.end)}"
                 if step.algorithm == "internet":
@@ -199,6 +214,15 @@ class _Renderer(Show):
                 yield f"r{step.to} = np.int64(np.int64({value}) == ({stored}))"
             case _:
                 raise NoKernel
+
+    def keep(self, step: steps.Keep) -> Iterator[str]:
+        full = f"put(t, np.uint64({op.FULL}), np.int64(1))"
+        messages = [(self.message(number), self.name(there)) for number, there in step.messages]
+        for message, there in messages:
+            yield f"if {there} != 0 and not ready_message(t, {message}, {ROW}): {full}"
+        yield f"if get(t, np.uint64({op.FULL})) == 0:"
+        for message, there in messages:
+            yield f"    if {there} != 0: keep_message(t, {message}, {ROW})"
 
     def compared(self, step: steps.Test) -> str:
         return f"{self.name(step.left)} {step.symbol} {self.name(step.right)}"

@@ -258,7 +258,7 @@ def warm(key: str, *, fields: Sequence[str] | None = None, context: Mapping[str,
         key, fields, context: as for ``columns``; the kernel is for this choice of columns.
 
     Returns:
-        False if there is none, as for lists inside of records, protobuf messages, and what a record may fall back to.
+        False if there is none, as for lists inside of records, and what a record may fall back to.
 
     Raises:
         Misuse: as for ``columns``.

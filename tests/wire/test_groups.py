@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool
+from google.protobuf.duration_pb2 import Duration
 
 import wirekit
 from wirekit.registry import Layout, Protocol, registry
@@ -54,3 +55,22 @@ def test_an_unknown_group_is_an_error_that_says_so(data: str, found: int, offset
     assert isinstance(decoded.error, wirekit.Wrong)
     assert decoded.error.reason == f"expected a wire type of 0, 1, 2 or 5, found {found}"
     assert decoded.error.offset == offset
+
+
+@pytest.mark.parametrize("descriptor", ["google.protobuf.duration_pb2:Duration", Duration, Duration.DESCRIPTOR])
+def test_a_message_is_named_by_its_class_descriptor_or_module(descriptor: Any) -> None:
+    assert Protobuf(descriptor).message.name == "google.protobuf.Duration"
+
+
+@pytest.mark.parametrize(
+    ("descriptor", "reason"),
+    [
+        ("google.protobuf.duration_pb2:Durations", "has no attribute 'Durations'"),
+        ("google.protobuf.no_such_module:Duration", "No module named"),
+        ("Duration", "Protobuf"),
+        (5, "needs a message class, its descriptor, or module:Message, not 5"),
+    ],
+)
+def test_what_names_no_message_is_refused(descriptor: Any, reason: str) -> None:
+    with pytest.raises(wirekit.Misuse, match=reason):
+        registry.register(Protocol("unnamed", "a test", {"message": Layout(Protobuf(descriptor))}))

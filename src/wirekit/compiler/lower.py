@@ -11,7 +11,7 @@ from wirekit.checksums import checksum
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Literal, expression
 from wirekit.errors import Misuse
-from wirekit.wire import blobs, composite, compressed, derived, encrypted, numbers
+from wirekit.wire import blobs, composite, compressed, derived, encrypted, message, numbers
 from wirekit.wire.node import Node
 
 Lowerer = Callable[[Any, str], ir.Node]
@@ -60,8 +60,6 @@ def _lower(source: Any, path: str) -> ir.Node:
         lowerer = _LOWERERS.get(kind)
         if lowerer is not None:
             return lowerer(source, path)
-    if isinstance(source, Node) and hasattr(source, "message"):
-        return ir.Protobuf(source.message.name, tuple(source.times.items()))
     raise Misuse(f"{path or 'the layout'}: a {type(source).__name__} cannot be compiled; write it with wirekit.wire")
 
 
@@ -221,4 +219,5 @@ _LOWERERS: dict[type, Lowerer] = {
     derived.Checked: _inner,
     compressed.Compressed: _compressed,
     encrypted.Encrypted: _encrypted,
+    message.Protobuf: lambda node, path: ir.Protobuf(node.message.name, tuple(node.times.items())),
 }

@@ -29,6 +29,7 @@ from wirekit.wire.composite import (
 from wirekit.wire.compressed import Compressed
 from wirekit.wire.derived import Checked, Const, Default, Length
 from wirekit.wire.encrypted import Encrypted
+from wirekit.wire.message import Protobuf
 from wirekit.wire.message_fields import DerivedFrom
 from wirekit.wire.node import NOTHING, Node
 from wirekit.wire.numbers import Bits, Flag, Integer, Symbols
@@ -116,8 +117,8 @@ def _inside(node: Node, depth: int) -> Iterator[FieldLine]:
     elif isinstance(node, Compressed):
         yield FieldLine(depth, "content:", type_of(node.content))
         yield from _inside(node.content, depth + 1)
-    elif hasattr(node, "message"):
-        yield from _protobuf(node.message, depth, getattr(node, "derived", {}))
+    elif isinstance(node, Protobuf):
+        yield from _protobuf(node.message, depth, node.derived)
     elif not isinstance(node, Ref):
         for _, part in node.parts():
             yield from _inside(part, depth)

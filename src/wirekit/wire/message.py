@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from wirekit.errors import Misuse
 from wirekit.wire.message_fields import DerivedFrom
 from wirekit.wire.node import Node
 from wirekit.wire.stream import Reader, Scope, Writer
@@ -23,7 +24,7 @@ class Protobuf(Node):
     required field of an enum counts as missing if its number has no symbol, because the enum is closed.
 
     Args:
-        descriptor: the message's descriptor, such as ``PulsarApi_pb2.BaseCommand.DESCRIPTOR``, or ``module:Message``,
+        descriptor: the message's class, such as ``PulsarApi_pb2.BaseCommand``, its descriptor, or ``module:Message``,
             which is imported at first use.
         selector: a field that holds the number of the sub-message that must be present, or "".
         derived: {field: ``SizeOf`` or ``CountOf``} for fields that are derived from members after the message.
@@ -52,8 +53,14 @@ class Protobuf(Node):
 
         descriptor = self.descriptor
         if isinstance(descriptor, str):
-            module, name = descriptor.split(":")
-            descriptor = getattr(importlib.import_module(module), name).DESCRIPTOR
+            module, _, name = descriptor.partition(":")
+            try:
+                descriptor = getattr(importlib.import_module(module), name)
+            except (AttributeError, ImportError, ValueError) as error:
+                raise Misuse(f"Protobuf({descriptor!r}): {error}") from None
+        descriptor = getattr(descriptor, "DESCRIPTOR", descriptor)
+        if not hasattr(descriptor, "fields_by_name"):
+            raise Misuse(f"Protobuf needs a message class, its descriptor, or module:Message, not {descriptor!r}")
         refuse_groups(descriptor, set())
         message = Message.of(descriptor)
         message.selector = self.selector or message.selector

@@ -70,6 +70,12 @@ def test_no_health_check_complains() -> None:
         strict(given(values(key))(lambda value: None))()
 
 
+def test_text_up_to_a_delimiter_begins_with_the_bytes_that_announce_it() -> None:
+    aim, reached = ["lines.element.comment=present"], set[str]()
+    examples(values("kafka.meta_properties", aim=aim, reached=reached), lambda value: None, count=7)
+    assert reached.issuperset(aim)
+
+
 def test_values_shrink_to_the_fields_that_matter() -> None:
     value = find(values("kafka.message_set"), lambda value: len(value["messages"]) > 1)
     message = {"magic": 0, "attributes": {"codec": 0, "timestamp_type": 0, "reserved": 0}, "timestamp": None}

@@ -143,6 +143,9 @@ class Fields(Drawing):
             value = self.choices.integer(-DECIMAL, DECIMAL)
         else:
             value = self.choices.text().replace("\n", "" if node.lines else "\n").replace(node.end.decode(), "")
+            if self.wants and self.at is not None:
+                required = max(want.end for want in self.wants) - self.at
+                value = self.overlaid(b" " * required).decode(errors="replace") + value
         self.advance(len(str(value).encode() if node.decimal else value.encode()) + len(node.end))
         return value
 

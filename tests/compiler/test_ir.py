@@ -40,7 +40,7 @@ def test_expressions_read_fields_that_are_there() -> None:
 
 def own_fields(node: ir.Node) -> list[Field]:
     """The fields of the same structure that a member's expressions read."""
-    found: list[Field] = []
+    fields: list[Field] = []
     waiting = [node]
     while waiting:
         at = waiting.pop()
@@ -49,11 +49,11 @@ def own_fields(node: ir.Node) -> list[Field]:
         for name in ("condition", "length", "count", "announced", "value", "size"):
             tree = getattr(at, name, None)
             if isinstance(tree, (Field, Context, LengthOf, Operation)):
-                found += [field for field in fields_of(tree) if field.up == 0]
+                fields += [field for field in fields_of(tree) if field.up == 0]
         for tree in getattr(at, "on", ()):
-            found += [field for field in fields_of(tree) if field.up == 0]
+            fields += [field for field in fields_of(tree) if field.up == 0]
         waiting += [inner for _, inner in ir.parts(at)]
-    return found
+    return fields
 
 
 @pytest.mark.parametrize(

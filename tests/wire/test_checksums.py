@@ -120,10 +120,10 @@ WITHOUT_CODE = [
 def test_columns_verify_and_compute_by_any_function(field: Node, name: str, covers: str | tuple[str, str]) -> None:
     part = Struct("sum" / If(this._.kind != 1, Checked(field, name, covers)), "data" / Bytes(uint8))
     with own(Struct("kind" / uint8, "first" / part, "parts" / Array(uint8, part))) as key:
-        given = [
+        values = [
             {"kind": kind, "first": {"data": b"ab"}, "parts": [{"data": b""}, {"data": b"d" * 99}]} for kind in (0, 1)
         ]
-        data = b"".join(wirekit.encode(key, value) for value in given)
+        data = b"".join(wirekit.encode(key, value) for value in values)
         damaged = bytearray(data)
         damaged[1] ^= 1
         damaged[data.index(b"ddd")] ^= 4

@@ -39,7 +39,7 @@ def test_a_declared_group_is_refused_when_it_is_registered() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "found", "offset"),
+    ("data", "wire_type", "offset"),
     [
         ("0801 1b 0802 1c", 3, 3),
         ("0801 1c", 4, 3),
@@ -47,13 +47,13 @@ def test_a_declared_group_is_refused_when_it_is_registered() -> None:
         ("0801 9b01 9c01", 3, 4),
     ],
 )
-def test_an_unknown_group_is_an_error_that_says_so(data: str, found: int, offset: int) -> None:
+def test_an_unknown_group_is_an_error_that_says_so(data: str, wire_type: int, offset: int) -> None:
     if "ungrouped" not in registry.protocols():
         layouts = {"message": Layout(Protobuf(descriptor("ungrouped", group=False)))}
         registry.register(Protocol("ungrouped", "a test", layouts))
     decoded = wirekit.decode(bytes.fromhex(data), "ungrouped.message")
     assert isinstance(decoded.error, wirekit.Wrong)
-    assert decoded.error.reason == f"expected a wire type of 0, 1, 2 or 5, found {found}"
+    assert decoded.error.reason == f"expected a wire type of 0, 1, 2 or 5, found {wire_type}"
     assert decoded.error.offset == offset
 
 

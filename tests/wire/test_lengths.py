@@ -67,8 +67,8 @@ def test_lengths_that_begin_or_end_together(node: Struct, data: str, trailing: d
     with own(node) as key:
         decoded = agree(key, bytes.fromhex(data), {}, columns=False)
         assert (decoded.error is None) == (trailing is not None)
-        kept = decoded.value.extra.get("trailing", {})
-        assert {name: left.hex() for name, left in kept.items()} == (trailing or {})
+        leftover = decoded.value.extra.get("trailing", {})
+        assert {name: left.hex() for name, left in leftover.items()} == (trailing or {})
 
 
 def test_a_length_behind_is_verified_before_one_around_it_ends() -> None:
@@ -147,29 +147,29 @@ def test_a_length_inside_another_one_is_read_within_its_bytes() -> None:
 def test_an_error_that_a_length_contains_hides_nothing_behind_it() -> None:
     with own(PARTS) as key:
         for data, errors in ((GOOD * 3, 0), (GOOD + LONG + GOOD, 1), (LONG + GOOD + CUT, 2), (LONG * 3, 3)):
-            found = agree(key, bytes.fromhex(f"03{data}2a"), {}, columns=False)
-            parts = found.value.parts
-            assert (len(parts), found.value.end, len(found.contained)) == (3, 42, errors)
+            decoded = agree(key, bytes.fromhex(f"03{data}2a"), {}, columns=False)
+            parts = decoded.value.parts
+            assert (len(parts), decoded.value.end, len(decoded.contained)) == (3, 42, errors)
             assert [part.number for part in parts if part.get("number") is not None] == [7] * (3 - errors)
-            assert found.error is (found.contained[0].error if errors else None)
-            assert [each.kind for each in found.checks] == ["layout"] * max(errors - 1, 0)
-            assert len(found.gaps) == errors  # what the layout has not read
+            assert decoded.error is (decoded.contained[0].error if errors else None)
+            assert [each.kind for each in decoded.checks] == ["layout"] * max(errors - 1, 0)
+            assert len(decoded.gaps) == errors  # what the layout has not read
 
 
 @pytest.mark.parametrize("data", ["02" + GOOD + "09096162", "02" + GOOD + LONG[:6]])
 def test_a_length_beyond_the_bytes_contains_nothing(data: str) -> None:
     with own(PARTS) as key:
-        found = agree(key, bytes.fromhex(data), {}, columns=False)
-        assert isinstance(found.error, wirekit.Short)
-        assert found.value.get("end") is None
+        decoded = agree(key, bytes.fromhex(data), {}, columns=False)
+        assert isinstance(decoded.error, wirekit.Short)
+        assert decoded.value.get("end") is None
 
 
 def test_bytes_that_may_be_something_else_contain_nothing() -> None:
     with own(Struct("body" / OrBytes(PARTS))) as key:
         data = bytes.fromhex(f"03{GOOD}{LONG}{GOOD}2a")
-        found = agree(key, data, {}, columns=False)
-        assert found.error is None
-        assert found.value.body == data
+        decoded = agree(key, data, {}, columns=False)
+        assert decoded.error is None
+        assert decoded.value.body == data
 
 
 def test_a_limit_is_not_contained() -> None:

@@ -65,10 +65,10 @@ def message(levels: int, tag: bytes = CHILD, before: bytes = b"") -> bytes:
 
 
 def value(levels: int, around: Callable[[Any], Any] = lambda inner: {"child": inner}) -> Any:
-    found: Any = {}
+    nested: Any = {}
     for _ in range(levels):
-        found = around(found)
-    return found
+        nested = around(nested)
+    return nested
 
 
 def test_the_bound_is_that_of_protobuf() -> None:
@@ -115,9 +115,9 @@ def test_each_message_is_read_a_few_times_at_most(engine: str) -> None:
 
 
 def itself() -> Any:
-    found: dict[str, Any] = {}
-    found["child"] = found
-    return found
+    node: dict[str, Any] = {}
+    node["child"] = node
+    return node
 
 
 @pytest.mark.parametrize("engine", ENCODERS)

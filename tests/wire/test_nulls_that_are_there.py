@@ -31,8 +31,8 @@ def test_null_comes_back(node: Node, data: str, keep: list[str] | None) -> None:
         decoded = agree(key, bytes.fromhex(data), {}, columns=False)
         assert decoded.error is None
         assert decoded.value.a is None
-        found = decoded.value.extra.get("keep")
-        assert found == keep or (found is not None and set(found) == set(keep or ()))
+        names = decoded.value.extra.get("keep")
+        assert names == keep or (names is not None and set(names) == set(keep or ()))
         assert wirekit.encode(key, wirekit.to_json(decoded.value)).hex() == data
 
 

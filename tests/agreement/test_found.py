@@ -203,6 +203,14 @@ LAYOUTS: dict[str, tuple[Node, str]] = {
     ),
     "a field that is there, and null, as the whole layout": (IfMore(If(context.mode, uint8)), "04"),
     "flags of 7 that are only read ahead": (Repeat(2, Lookahead(Flag(uint8))), "07"),
+    "a length of 0 that means the rest, where one of at least 2 is the least": (
+        Struct("size" / Length(uint8, minimum=2, zero_is_rest=True), "data" / rest()),
+        "00",
+    ),
+    "a length that counts less than what it covers": (
+        RecordsToEnd(Struct("size" / Length(int8, "data", add=-2), "data" / rest())),
+        "00 61 62  01 61 62 63  ff 61",
+    ),
     "an error within two lengths that end with the record": (
         Struct("outer" / Length(uint8, ("a", "b")), "inner" / Length(uint8, "b"), "a" / uint8, "b" / uint32),
         "06 03 00 00 00 00 00 00 06 04 00 00 00 00 01 00",

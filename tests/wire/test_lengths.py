@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import product
+
+import pyarrow as pa
 import pytest
 
 import wirekit
 from tests.agreement.law import agree
 from tests.own import own
+from wirekit.errors import Misuse
 from wirekit.wire import (
     Array,
     Bytes,
     Checked,
     Const,
+    Default,
     If,
     IfMore,
     Length,
@@ -26,6 +31,7 @@ from wirekit.wire import (
     uint8,
     uint16,
     uint32,
+    varint32,
 )
 
 ABSENT = Struct("n" / IfMore(Length(uint8, "a", minimum=1)), "a" / rest())
@@ -42,6 +48,59 @@ def test_a_length_that_is_absent_bounds_nothing(data: str) -> None:
 def test_a_length_under_a_condition(data: str, said: dict[str, int]) -> None:
     with own(SAID) as key:
         assert agree(key, bytes.fromhex(data), said, columns=False).clean
+
+
+@pytest.mark.parametrize(
+    ("length", "value", "written"),
+    [
+        (Length(uint8, minimum=4), {"a": b"ab"}, None),
+        (Length(uint8, minimum=4), {"a": b"abc"}, "0403616263"),
+        (Length(varint32, minimum=4), {"a": b"ab"}, None),
+        (Length(uint8, minimum=4, clip=True), {"a": b"ab"}, None),
+        (Length(int8, add=-2, minimum=1), {"a": b"a"}, None),
+        (Length(int8, add=-5), {"a": b"abc"}, None),
+        (Length(uint8, minimum=4, bounds=False), {"a": b"ab"}, "03026162"),
+        (Length(uint8, minimum=4, zero_is_rest=True), {"a": b"ab"}, None),
+        (Default(Length(uint8, minimum=4), 0), {"a": b"ab"}, None),
+        (If(context.bare != 1, Length(uint8, minimum=4)), {"a": b"ab"}, None),
+        (IfMore(Length(uint8, minimum=4)), {"n": 0, "a": b"ab"}, None),
+        (Length(uint8, minimum=4), {"n": 3, "a": b"ab", "$keep": ["n"]}, "03026162"),
+    ],
+)
+def test_no_length_is_written_that_is_below_its_minimum(
+    length: Length, value: dict[str, object], written: str | None
+) -> None:
+    """``decode`` would refuse it."""
+    with own(Struct("n" / length, "a" / Bytes(uint8))) as key:
+        for engine, given in product(("reference", "rows"), (value, wirekit.from_json(key, value))):
+            if written is not None:
+                assert wirekit.encode(key, given, engine=engine).hex() == written
+                continue
+            with pytest.raises(wirekit.Wrong, match=r"n: expected a length of at least [0-4], found -?[0-9]$"):
+                wirekit.encode(key, given, engine=engine)
+
+
+@pytest.mark.parametrize(
+    ("length", "data", "written"),
+    [
+        (Length(uint8, minimum=4), b"ab", None),
+        (Length(uint8, minimum=4), b"abc", "0403616263"),
+        (Length(varint32, minimum=4), b"ab", None),
+        (Length(int8, add=-5), b"abc", None),
+        (Default(Length(uint8, minimum=4), 0), b"ab", None),
+        (Length(uint8, minimum=4, zero_is_rest=True), b"ab", None),
+        (Length(uint8, add=-1, minimum=4, zero_is_rest=True), b"", "0000"),
+        (If(context.bare != 1, Length(uint8, minimum=4)), b"ab", None),
+    ],
+)
+def test_columns_write_no_length_that_is_below_its_minimum(length: Length, data: bytes, written: str | None) -> None:
+    with own(Struct("n" / length, "a" / Bytes(uint8))) as key:
+        batch = pa.RecordBatch.from_pydict({"a": [data]})
+        if written is not None:
+            assert bytes(wirekit.build_columns(key, batch)).hex() == written
+            return
+        with pytest.raises(Misuse, match=r"row 0: n: it would be less than [04]$"):
+            wirekit.build_columns(key, batch)
 
 
 BEGIN = Struct("n" / Length(uint8, "a"), "m" / Length(uint8, ("a", "b")), "a" / rest(), "b" / rest())

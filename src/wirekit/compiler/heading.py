@@ -210,11 +210,9 @@ def _measured(node: ir.Structure, at: int, most: int) -> Ranges | None:
     """The bounds of a length: the covered fields need their least size."""
     for measure in node.measures:
         if measure.at == at and measure.is_limit and not measure.zero_is_rest:
-            covered = node.members[measure.first : measure.last + 1]
-            least = sum(ir.minimum(member.node) for member in covered) + measure.add
             number = bare(node.members[at].node)
             high = number.high if isinstance(number, ir.Number) else most
-            return [(max(least, measure.least, 0), min(high, most) if measure.frame else high)]
+            return [(max(node.least_of(measure), measure.least), min(high, most) if measure.frame else high)]
     return None
 
 

@@ -315,6 +315,10 @@ class Structure(Node):
         """The members that are lengths or checksums."""
         return {measure.at for measure in self.measures} | {total.at for total in self.sums}
 
+    def least_of(self, measure: Measure) -> int:
+        """The least number that a length has, by the bytes that any values of the fields it covers take."""
+        return sum(minimum(member.node) for member in self.members[measure.first : measure.last + 1]) + measure.add
+
     def extents(self, measures: Iterable[Measure]) -> tuple[set[int], set[int]]:
         """Members whose begin, and those whose end, these lengths, the checksums and sizes in messages depend on."""
         rules: list[Measure | Sum] = [*measures, *self.sums]

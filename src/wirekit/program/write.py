@@ -261,12 +261,14 @@ class _Writer(Messages):
         if not is_wide(number):
             text = f"the covered fields have more than {number.high} bytes"
             self.fail(">", size, number.high, name, text)
-        if measure.bounds and measure.least:
-            self.fail("<", size, measure.least, name, f"it would be less than {measure.least}")
         if measure.zero_is_rest:
             value, there = self.look(self.number_column(number, name))
             zero = self.constant(0)
             self.if_true(there, [Test("==", value, zero, [Let(size, "=", zero)])])
+        if measure.bounds and state.node.least_of(measure) < measure.least:
+            with self.block() as body:
+                self.fail("<", size, measure.least, name, f"it would be less than {measure.least}")
+            self.body += [Test("!=", size, self.constant(0), body)] if measure.zero_is_rest else body
         self.patch(number, size, state.places[measure.at])
         if measure.at not in state.present:
             state.scope.fields[state.node.members[measure.at].name] = value_of(number, size)

@@ -25,7 +25,7 @@ class Length(Wrapping):
         inner: the integer.
         of: the name of the covered field, or (first, last); by default all fields after this one.
         add: bytes that the stored number counts beyond the covered fields (its own size, for an inclusive length).
-        minimum: the least valid stored number; a smaller one is Wrong.
+        minimum: the least valid stored number; a smaller one is Wrong, read or computed.
         zero_is_rest: whether 0 means up to the enclosing limit (IPv4 with segmentation offload); only with ``bounds``,
             in front of the covered fields.
         clip: whether a length beyond the enclosing limit is only a bad check (packets cut by a snap length);
@@ -75,6 +75,12 @@ class Length(Wrapping):
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
         return self.inner._build(obj, stream, context, path)
+
+    def written(self, number: int, stream: Writer) -> bytes:
+        """The bytes of a computed length; Wrong if parsing would refuse it."""
+        if self.bounds and number < self.least and not (self.zero_is_rest and number == 0):
+            raise stream.wrong(f"a length of at least {self.least}", number)
+        return bytes(self.inner.write(self.inner.check(number, stream), stream))
 
     def default(self, context: Scope) -> Any:
         return None
@@ -131,6 +137,12 @@ class Checked(Wrapping):
         number = algorithm.function(data)
         high: int = self.inner.high
         return number - (1 << 8 * self.inner.length) if number > high else number
+
+    def written(self, number: int | bytes, stream: Writer) -> bytes:
+        """The bytes of a computed checksum."""
+        if isinstance(number, bytes):
+            return number
+        return bytes(self.inner.write(self.inner.check(number, stream), stream))
 
     def default(self, context: Scope) -> Any:
         return None

@@ -52,7 +52,8 @@ class Structures(Plain):
                 measure, outer = buffers.pop()
                 prefix = bare(node.members[measure.at].node)
                 assert isinstance(prefix, ir.Number)
-                inner.variables[node.members[measure.at].name] = code.end_apart(outer, prefix, measure.add)
+                size = inner.variables[node.members[measure.at].name] = code.end_apart(outer, prefix, measure.add)
+                self._bounded_below(code, node, measure, size)
             if index in end_at:
                 ends[index] = code.here()
             for measure in node.measures:
@@ -64,7 +65,10 @@ class Structures(Plain):
         for measure in node.measures:
             if measure.at in apart:
                 continue
-            code.patch(*pieces[measure.at], distance(starts[measure.first], ends[measure.last], measure.add))
+            place, piece = pieces[measure.at]
+            size = distance(starts[measure.first], ends[measure.last], measure.add)
+            self._bounded_below(code, node, measure, size, piece.when)
+            code.patch(place, piece, size)
         for total in innermost_first(node.sums):
             self._sum(code, node, total, starts[total.first], ends[total.last], *pieces[total.at])
         for derived in node.derived:
@@ -90,6 +94,11 @@ class Structures(Plain):
         """Reads a field; AttributeError or KeyError if it is not set."""
         return field_of(x, name)
 
+    @staticmethod
+    def _read_or_none(x: str, name: str) -> str:
+        """Reads a field; None if it is not set."""
+        return f"getattr({x}, {name!r}, None)"
+
     def _derived(self, code: Building, member: ir.Member, x: str, scope: Scope, summed: bool) -> tuple[Place, Piece]:
         """Zeros for a length or checksum: where they are, and how to write them."""
         conditions = []
@@ -99,7 +108,7 @@ class Structures(Plain):
                 case ir.When():
                     conditions.append(self._expression(node.condition, scope))
                 case ir.WhenMore():
-                    conditions.append(f"getattr({x}, {member.name!r}, None) is not None")
+                    conditions.append(f"{self._read_or_none(x, member.name)} is not None")
                 case _:  # nothing else stands around a length or checksum that has no value of its own
                     code.put("raise Unusual")
                     break
@@ -121,6 +130,14 @@ class Structures(Plain):
         code.end = None
         scope.variables[member.name] = f"(0 if {present} else None)"
         return place, Piece(letter, size, little, None, present)
+
+    @staticmethod
+    def _bounded_below(code: Building, node: ir.Structure, measure: ir.Measure, size: str, when: str = "") -> None:
+        """Leaves a length below its least to the reference engine, if the fields that it covers may be so small."""
+        if not measure.bounds or node.least_of(measure) >= measure.least:
+            return
+        small = f"0 != {size} < {measure.least}" if measure.zero_is_rest else f"{size} < {measure.least}"
+        code.put(f"if {f'{when} and ' if when else ''}{small}: raise Unusual")
 
     def _sum(
         self,

@@ -60,6 +60,10 @@ class DirectBuilder(Builder):
     def _source(x: str, name: str) -> str:
         return f"{x}[{name!r}]"
 
+    @staticmethod
+    def _read_or_none(x: str, name: str) -> str:
+        return f"{x}.get({name!r})"
+
     def _take(self, code: Building, member: ir.Member, x: str, value: str, default: str | None) -> None:
         code.put(f"if {member.name!r} in {x}:")
         code.put(f"    {value} = {self._source(x, member.name)}")

@@ -112,16 +112,14 @@ class Writing:
             if name not in self.keep and self.scope[name] is not None:
                 self.scope[name] = self.numbers[place]
             if length.inner.form:
-                self._patch(place, length.inner, self.numbers[place])
+                self._patch(place, length, self.numbers[place])
 
     def _lengths(self) -> None:
         for index, (length, first, last) in self.struct.lengths.items():
             number = self.numbers.get(index)
             if number is not None and length.inner.form:
                 continue  # it was put in its place when what it covers was there
-            self._patch(
-                index, length.inner, self.ends[last] - self.starts[first] + length.add if number is None else number
-            )
+            self._patch(index, length, self.ends[last] - self.starts[first] + length.add if number is None else number)
 
     def _checks(self) -> None:
         for index, checked, first, last in self.struct.computed:
@@ -130,16 +128,16 @@ class Writing:
                 if checked.content:
                     start += self.struct.prefix(self.struct.members[first][0])
                 number = checked.compute(bytes(self.stream.buffer[start : self.ends[last]]))
-                self._patch(index, checked.inner, number)
+                self._patch(index, checked, number)
 
-    def _patch(self, index: int, integer: Any, number: int | bytes) -> None:
+    def _patch(self, index: int, node: Length | Checked, number: Any) -> None:
         """Writes a number or a digest to its place, unless it is absent or written unchanged."""
         name = self.struct.members[index][0]
         start, end = self.starts[index], self.ends[index]
         if start == end or name in self.keep:
             return
         self.stream.path.append(name)
-        data = number if isinstance(number, bytes) else integer.write(integer.check(number, self.stream), self.stream)
+        data = node.written(number, self.stream)
         self.stream.path.pop()
         self.stream.buffer[start:end] = data
         if len(data) != end - start:  # a varint that is longer than the one that held its place

@@ -211,6 +211,10 @@ LAYOUTS: dict[str, tuple[Node, str]] = {
         RecordsToEnd(Struct("size" / Length(int8, "data", add=-2), "data" / rest())),
         "00 61 62  01 61 62 63  ff 61",
     ),
+    "a length of two bytes inside another one": (
+        Struct("outer" / Length(uint16), "inner" / Length(Varint(32)), "data" / rest()),
+        "00 ca  c8 01" + "61" * 200,
+    ),
     "an error within two lengths that end with the record": (
         Struct("outer" / Length(uint8, ("a", "b")), "inner" / Length(uint8, "b"), "a" / uint8, "b" / uint32),
         "06 03 00 00 00 00 00 00 06 04 00 00 00 00 01 00",

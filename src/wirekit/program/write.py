@@ -188,7 +188,8 @@ class _Writer(Messages):
         """Handles the end of a member: lengths that end with it are now known to later expressions."""
         if index in state.marked:
             state.ends[index] = self.mark()
-        for measure in state.node.measures:
+        innermost = sorted(state.node.measures, key=lambda measure: (-measure.first, -measure.at))
+        for measure in innermost:  # a varint inside may still grow
             if measure.at < measure.first and measure.last == index:
                 self.patching(state, measure.at, partial(self.measure, state, measure))
 

@@ -398,6 +398,28 @@ class TestCompressed:
         assert (decoded.error.limit, decoded.error.actual) == ("depth", decoded.error.allowed + 1)
 
 
+@pytest.mark.parametrize("engine", ["reference", "rows"])
+@pytest.mark.parametrize("element", [uint16, Struct("n" / uint16, "text" / Bytes(uint8))])
+def test_no_element_but_the_first_begins_with_the_bytes_that_end_its_list(
+    key: Layouter, engine: str, element: Node
+) -> None:
+    """``decode`` would end the list there."""
+    layout = key(Struct("items" / RecordsToEnd(element, until=b"\1\2"), "tail" / rest()))
+    items = [number if element is uint16 else {"n": number, "text": b"\1\2"} for number in (0x102, 0x101, 0x102)]
+    data = wirekit.encode(layout, {"items": items[:2], "tail": b"\1\2"}, engine=engine)
+    assert wirekit.to_json(wirekit.decode(data, layout).value)["tail"] == "0102"
+    with pytest.raises(wirekit.Wrong, match=r"items\[2\]: expected a record, found the bytes 0102, which end the list"):
+        wirekit.encode(layout, {"items": items}, engine=engine)
+
+
+@pytest.mark.parametrize("engine", ["reference", "rows"])
+def test_no_element_of_a_list_to_the_end_is_empty(key: Layouter, engine: str) -> None:
+    layout = key(Struct("kind" / uint8, "items" / RecordsToEnd(Struct("n" / If(this._.kind == 1, uint8)))))
+    assert wirekit.encode(layout, {"kind": 1, "items": [{"n": 2}]}, engine=engine) == b"\1\2"
+    with pytest.raises(wirekit.Wrong, match=r"items\[0\]: expected a record of at least one byte, found an empty one"):
+        wirekit.encode(layout, {"kind": 0, "items": [{"n": None}]}, engine=engine)
+
+
 def test_missing_field_is_named(key: Layouter) -> None:
     with pytest.raises(wirekit.Wrong, match=r"a\.b: expected a value, found nothing"):
         wirekit.encode(key(Struct("a" / Struct("b" / int8))), {"a": {}})

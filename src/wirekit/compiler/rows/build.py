@@ -120,29 +120,39 @@ class Builder(Structures):
     def _several(self, code: Building, node: ir.Several, x: str, scope: Scope | None) -> None:
         count = node.count
         if isinstance(count, ir.Number):
-            self._unless_null(code, node.null, count, x, lambda: self._elements(code, node.element, x, scope, count))
+            self._unless_null(code, node.null, count, x, lambda: self._elements(code, node, x, scope, count))
         else:
-            self._elements(code, node.element, x, scope)
+            self._elements(code, node, x, scope)
 
     def _elements(
-        self, code: Building, element: ir.Node, x: str, scope: Scope | None, count: ir.Number | None = None
+        self, code: Building, node: ir.Several, x: str, scope: Scope | None, count: ir.Number | None = None
     ) -> None:
         """The elements of a list, behind their number if it is written."""
+        element = node.element
         usual(code, x, "list", "sequence")
         if count is not None:
             put_number(code, count, f"len({x})")
-        if isinstance(element, ir.Number) and not element.real and element.is_packed:
+        if isinstance(element, ir.Number) and not (element.real or node.until) and element.is_packed:
             pack, only = self._constant(struct.pack, "pack"), self._constant(frozenset({int}), "only")
             code.put(f"if not {only}.issuperset(map(type, {x})): raise Unusual")
             code.append(f"{pack}(f'{'<' if element.little else '>'}{{len({x})}}{element.code}', *{x})")
             return
         item = code.fresh("x")
         code.settle()
+        begin = code.here() if node.until else None
         with code.block(f"for {item} in {x}:"):
             code.end = None
             code.loops += 1
+            empty = node.count is None and not ir.minimum(element)
+            start = code.here() if empty or node.until else None
             self._node(code, element, item, scope)
             code.settle()
+            if empty:
+                code.put(f"if len(o) == {start}: raise Unusual")
+            if node.until:
+                last = len(node.until) - 1
+                quick = f"o[{start} + {last}] == {node.until[last]} and " if ir.minimum(element) > last else ""
+                code.put(f"if {quick}{start} > {begin} and o.startswith({node.until!r}, {start}): raise Unusual")
             code.loops -= 1
         code.end = None
 

@@ -186,5 +186,16 @@ class RecordsToEnd(_Elements):
             stream.check("count", announced, len(items), announced == len(items), stream.position)
         return items
 
+    def _write(self, items: list[Any] | tuple[Any, ...], stream: Writer, context: Scope) -> None:
+        for index, item in enumerate(items):
+            stream.path.append(index)
+            start = len(stream.buffer)
+            self.element._build(item, stream, context, "")
+            if len(stream.buffer) == start:
+                raise stream.wrong("a record of at least one byte", "an empty one")
+            if self.until and index and stream.buffer.startswith(self.until, start):
+                raise stream.wrong("a record", f"the bytes {self.until.hex()}, which end the list")
+            stream.path.pop()
+
     def default(self, context: Scope) -> Any:
         return []

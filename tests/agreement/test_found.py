@@ -287,6 +287,10 @@ def test_a_computed_size_asks_for_so_many_zeros_at_most(node: Node) -> None:
             for engine in ("reference", "rows"):
                 with pytest.raises(WireError, match="at most 268435456 zeros"):
                     wirekit.encode(key, {"size": size}, engine=engine)
+    with own(Array(uint8, Struct("size" / uint64, "data" / node))) as key:
+        for engine in ("reference", "rows"):
+            with pytest.raises(WireError, match="at most 268435456 zeros, found 268435457"):
+                wirekit.encode(key, [{"size": 1 << 27}, {"size": 1}, {"size": 1 << 27}], engine=engine)
     with (
         own(Struct("size" / uint32, "data" / node)) as key,
         pytest.raises(Misuse, match="row 0: data: it would be more"),

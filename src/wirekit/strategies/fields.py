@@ -69,15 +69,15 @@ class Fields(Drawing):
             return self._bytes_to_limit(node, scope, some=some)
         if isinstance(node.length, ir.Number):
             return self._prefixed(node, node.length, forced)
-        if node.filler:
-            self.advance(None)
-            return b""
         try:
             size = self._value(node.length, scope)
         except Unknown:
-            size = self.upto(8)
+            size = 0 if node.filler else self.upto(8)
         if not isinstance(size, int) or not 0 <= size <= 64 * LARGEST:
             raise Rejected
+        if node.filler:
+            self.advance(None)
+            return b""
         data = self.overlaid(self._content(node, size))
         self.advance(size)
         return data.decode(errors="surrogateescape") if node.text else data

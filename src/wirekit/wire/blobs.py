@@ -25,13 +25,20 @@ DECIMAL = re.compile(rb"0|-?[1-9][0-9]{0,18}")
 
 
 ZEROS = 1 << 28
-"""Bytes that a computed size may ask to be filled with zeros."""
+"""Bytes that the computed sizes of a value may ask to be filled with zeros."""
 
 
 def _zeros(size: int) -> bytes:
     if size > ZEROS:
         raise Wrong(f"at most {ZEROS} zeros", size)
     return bytes(size)
+
+
+def count_zeros(size: int, stream: Writer) -> None:
+    """Counts zeros that are written for a computed size; Wrong if they become too many."""
+    stream.zeros += size
+    if stream.zeros > ZEROS:
+        raise stream.wrong(f"at most {ZEROS} zeros", stream.zeros)
 
 
 class Bytes(Node):
@@ -225,7 +232,10 @@ class Padding(Bytes):
         self._placed(len(stream.buffer), context)
         size = evaluate_size(self.length, context)
         data = self._encode(obj, stream) or b""
-        stream.write(data if len(data) == size else _zeros(size))
+        if len(data) != size:
+            count_zeros(size, stream)
+            data = bytes(size)
+        stream.write(data)
         return obj
 
 

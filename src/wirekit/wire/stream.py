@@ -454,9 +454,10 @@ class Writer:
     Attributes:
         messages: number of protobuf messages around the current one.
         parsed: whether the value is unchanged since parsing, so that the bytes kept beside a message are valid.
+        zeros: number of zeros written for computed sizes.
     """
 
-    __slots__ = ("buffer", "frames", "limits", "messages", "parsed", "path", "protocol", "wrapped")
+    __slots__ = ("buffer", "frames", "limits", "messages", "parsed", "path", "protocol", "wrapped", "zeros")
 
     def __init__(self, protocol: str, limits: Limits) -> None:
         self.buffer = bytearray()
@@ -467,6 +468,7 @@ class Writer:
         self.messages = 0
         self.parsed = False
         self.wrapped: list[int] = []
+        self.zeros = 0
 
     def write(self, data: bytes) -> None:
         """Appends bytes."""

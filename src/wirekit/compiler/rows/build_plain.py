@@ -6,7 +6,7 @@ from wirekit.compiler import ir
 from wirekit.compiler.expressions import Literal
 from wirekit.compiler.ir import bare
 from wirekit.compiler.rows.build_code import Building, put_number
-from wirekit.compiler.rows.build_state import flag, integer, octets, real, sequence, zeros
+from wirekit.compiler.rows.build_state import flag, integer, octets, real, sequence
 from wirekit.compiler.source import Generator, Scope, field_of, named, whole_number
 from wirekit.values import Symbol
 from wirekit.wire.blobs import DECIMAL
@@ -20,7 +20,7 @@ class Plain(Generator):
     Its subclasses write the code of one kind of node each. ``x`` is the variable that holds the value.
     """
 
-    NAMES = named(integer, real, flag, octets, sequence, zeros, elements, Symbol, Opened)
+    NAMES = named(integer, real, flag, octets, sequence, elements, Symbol, Opened)
     ROLES = ("condition", "default", "length", "value")
     purpose = "build"
     arguments = "S, o, x"
@@ -87,7 +87,7 @@ class Plain(Generator):
                 whole_number(code, number)
                 code.put(f"if {number} < 0: raise Unusual")
                 if node.filler:
-                    code.append(f"{data} if len({data}) == {number} else zeros({number})")
+                    code.append(f"{data} if len({data}) == {number} else S.zeros({number})")
                 else:
                     code.put(f"if len({data}) != {number}: raise Unusual")
                     code.append(data)

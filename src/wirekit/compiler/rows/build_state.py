@@ -23,7 +23,7 @@ REASONS = (Unusual, WireError, TypeError, AttributeError, LookupError, Arithmeti
 class State:
     """State of one encode besides the value."""
 
-    __slots__ = ("limits", "params", "part", "plain", "protocol")
+    __slots__ = ("limits", "params", "part", "plain", "protocol", "written_zeros")
 
     def __init__(self, protocol: str, params: Mapping[str, Any], limits: Limits) -> None:
         self.plain: int | None = None  # bytes that were compressed last
@@ -31,6 +31,14 @@ class State:
         self.protocol = protocol
         self.params = params
         self.limits = limits
+        self.written_zeros = 0
+
+    def zeros(self, size: int) -> bytes:
+        """So many zeros, unless the reference engine refuses them."""
+        self.written_zeros += size
+        if self.written_zeros > ZEROS:
+            raise Unusual
+        return bytes(size)
 
     def close(self, codec: str | None, record: Record, unit: Unit, *above: Any) -> bytes:
         """Compressed data: the bytes as they stand while they hold the content, else the content compressed."""
@@ -86,13 +94,6 @@ def octets(value: Any) -> bytes:
     if not isinstance(value, (bytes, bytearray)):
         raise Unusual
     return bytes(value)
-
-
-def zeros(size: int) -> bytes:
-    """So many zeros, unless the reference engine refuses them."""
-    if size > ZEROS:
-        raise Unusual
-    return bytes(size)
 
 
 def sequence(value: Any) -> None:

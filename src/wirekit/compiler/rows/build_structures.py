@@ -206,7 +206,7 @@ class Structures(Plain):
             case ir.Blob(text=False, null=None, length=length) if (
                 not isinstance(length, ir.Number) and length is not None
             ):
-                return f"zeros({self._expression(length, scope)})"
+                return f"S.zeros({self._expression(length, scope)})"
         return super()._default(node, scope)
 
 

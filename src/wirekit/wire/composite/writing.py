@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from wirekit.errors import Wrong
 from wirekit.values import Record, shown
+from wirekit.wire.blobs import count_zeros
 from wirekit.wire.composite.choices import bare, present
 from wirekit.wire.derived import Checked, Length
 from wirekit.wire.dollar_entries import load_extras
@@ -75,6 +76,8 @@ class Writing:
                 others = ", ".join(self._lacking(behind=name))
                 error.hint = f"missing too: {others}" if others else ""
                 raise error
+            if isinstance(value, bytes):
+                count_zeros(len(value), self.stream)
         core = bare(node)
         if isinstance(core, (Length, Checked)) and (name not in self.keep or value is None):
             blank = core.blank if isinstance(core, Checked) else 0

@@ -13,8 +13,8 @@ from time import process_time
 
 import wirekit
 from benchmarks import capture_samples
+from benchmarks.processes import used_below
 from benchmarks.segment_against_kafka_python import segment
-from benchmarks.spark_functions_against_python_udf import used_below
 
 SIZE = 64 << 20
 CASES = (
@@ -56,7 +56,7 @@ def run() -> tuple[str, list[tuple[str, str]]]:
                 ("Spark", spark_job, used_below, _idle(spark, folder)),
             ):
                 every, two = (_best(work, wanted, clock) - idle for wanted in (None, columns))
-                rows.append((f"{name}, {what}", f"{two / every:.2f} of {every:.2f} s"))
+                rows.append((f"{name}, {what}", f"{two / every:.0%} ({two:.2f} of {every:.2f} s)"))
     spark.stop()
     return str(__doc__).partition("\n")[0], rows
 

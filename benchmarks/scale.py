@@ -41,7 +41,7 @@ def run() -> tuple[str, list[tuple[str, str]]]:
         for what, file in (("bulk", "bulk.pcap"), ("small packets", "small.pcap"), ("a segment", "t-0")):
             _cost(folder / file, folder / f"first-{file}")
             rows.append((f"64 MiB of {what}", _cost(folder / file, folder / f"lake-{file}") + _going_on(folder / file)))
-        rows.append((f"{FILES:,} captures", _cost(_many(folder / "many"), folder / "lake-many", per=FILES)))
+        rows.append((f"{FILES:,} captures", _cost(many(folder / "many", FILES), folder / "lake-many", per=FILES)))
     return str(__doc__).partition("\n")[0], rows
 
 
@@ -64,9 +64,11 @@ def _cost(path: Path, lake: Path, per: int = 0) -> str:
 
 
 def _going_on(path: Path) -> str:
-    """How often a connection goes on in another window."""
-    if not path.is_file():
-        return ""
+    return f"; connections go on in another window {continued(path):,} times" if path.is_file() else ""
+
+
+def continued(path: Path) -> int:
+    """How often a connection of a capture goes on in another window."""
     total, seen = 0, np.zeros((0, 2), np.int64)
     with open_capture(path) as capture:
         for window in read_windows([capture], Endpoints()) or ():
@@ -74,18 +76,18 @@ def _going_on(path: Path) -> str:
             flows = np.unique(np.sort(ends, axis=1), axis=0)
             total += len(flows)
             seen = np.unique(np.concatenate([seen, flows]), axis=0)
-    return f"; connections go on in another window {total - len(seen):,} times"
+    return total - len(seen)
 
 
 def _sum(counts: Iterable[Iterable[int]]) -> int:
     return sum(sum(each) for each in counts)
 
 
-def _many(folder: Path) -> Path:
+def many(folder: Path, count: int) -> Path:
     """Copies of small fixtures, a thousand in a directory."""
     fixtures = sorted(capture_samples.FIXTURES.glob("*.pcap*"))
     found = [each for each in fixtures if SMALL[0] < each.stat().st_size < SMALL[1]]
-    for number in range(FILES):
+    for number in range(count):
         source = found[number % len(found)]
         place = folder / f"{number // 1000:03}" / f"host{number:06}x{source.suffix}"
         place.parent.mkdir(parents=True, exist_ok=True)

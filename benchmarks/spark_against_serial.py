@@ -13,7 +13,7 @@ from pathlib import Path
 from time import process_time
 
 from benchmarks import capture_samples
-from benchmarks.spark_functions_against_python_udf import used_below
+from benchmarks.processes import peaks_below, used_below
 from wirekit.pipeline.inputs import Job, find_inputs
 from wirekit.pipeline.serial import run as serial
 
@@ -39,10 +39,12 @@ def run() -> tuple[str, list[tuple[str, str]]]:
             on_spark(job, f"{folder}/spark-{number}", spark)
             driver.append(process_time() - end)
             below.append(used_below() - before)
+        _, worker = peaks_below()
     best, of_driver = min((sum(pair), pair[0]) for pair in zip(driver[1:], below[1:], strict=True))
     least = min(alone[1:])
     return str(__doc__).partition("\n")[0], [
         ("serial", f"{least:.2f} s"),
         ("Spark", f"{best:.2f} s, of which {of_driver:.2f} s in the driver"),
         ("share", f"{least / best:.2f}"),
+        ("largest worker", f"{worker} MiB"),
     ]

@@ -6,11 +6,11 @@ a Parquet file to nothing, on one thread; of three runs the fastest counts.
 
 from __future__ import annotations
 
-import os
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.processes import used_below
 from benchmarks.samples import message_set
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 MESSAGES = 1_600_000
 OF_PEER = 16  # times fewer for the peer
 PER_CELL = (1, 50)
-TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def run() -> tuple[str, list[tuple[str, str]]]:
@@ -76,20 +75,3 @@ def _time(spark: SparkSession, path: Path, column: Column) -> float:
     before = used_below()
     spark.read.parquet(str(path)).select(column).write.format("noop").mode("overwrite").save()
     return used_below() - before
-
-
-def used_below() -> float:
-    """Seconds of processor time that the processes below this one have used, those that have ended included."""
-    parents, times = {}, {}
-    for each in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = each.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        parents[int(each.parent.name)] = int(fields[1])
-        times[int(each.parent.name)] = sum(map(int, fields[11:15]))
-    below, level = set(), {os.getpid()}
-    while level:
-        level = {pid for pid, parent in parents.items() if parent in level}
-        below |= level
-    return sum(times[pid] for pid in below) / TICKS

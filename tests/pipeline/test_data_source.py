@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import pickle
 from pathlib import Path
@@ -67,6 +68,16 @@ def test_small_captures_share_a_task() -> None:
     assert found == [[10, 50], [5], [200], [1, 1, 1], [40, 40]]
     partition = CapturePartition(captures[-1])
     assert pickle.loads(pickle.dumps(partition)).captures == partition.captures
+
+
+def test_a_task_leaves_nothing_to_the_garbage_collection_after_it() -> None:
+    from wirekit.spark.source import CaptureReader, source_schema
+
+    options = {"path": str(PULSAR)}
+    reader = CaptureReader(source_schema(options), options)
+    gc.unfreeze()
+    assert sum(batch.num_rows for part in reader.partitions() for batch in reader.read(part)) > 0
+    assert gc.get_freeze_count() > 0
 
 
 def test_parts_of_a_large_file_have_tasks_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:

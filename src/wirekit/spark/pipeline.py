@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import gc
 import heapq
 import json
 import os
@@ -39,7 +38,7 @@ from wirekit.pipeline.serial import in_order, write
 from wirekit.pipeline.shuffle import Share, ShuffleFile, shares, windows, write_files
 from wirekit.pipeline.sink import Manifest, Sink
 from wirekit.pipeline.summary import Summary
-from wirekit.spark.source import bundles
+from wirekit.spark.source import bundles, freeze_objects
 from wirekit.storage import is_remote
 from wirekit.values import json_text
 
@@ -239,10 +238,9 @@ def _task(task: Task, job: Job, attempts: str, around: Callable[[Task], Task] | 
 
 
 def _settled(task: Task, job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:
-    """Runs a task, then freezes its objects: Spark collects garbage after each task, 0.1 s for all modules."""
+    """Runs a task, and leaves nothing to the garbage collection after it."""
     yield from task(job, attempts, numbers)
-    gc.collect()
-    gc.freeze()
+    freeze_objects()
 
 
 def bundle_bytes(groups: Sequence[Group], cores: int) -> int:

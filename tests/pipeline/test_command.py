@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -195,6 +197,24 @@ def test_the_driver_is_compiled_briefly_unless_asked_otherwise(
         f"{session.BRIEF} -XX:TieredStopAtLevel=4",
         f"{session.BRIEF} -XX:TieredStopAtLevel=4 {session.LOUD}",
     ]
+
+
+@pytest.mark.spark
+def test_a_job_that_no_executor_takes_says_so_once_and_is_interrupted_in_one_line(tmp_path: Path) -> None:
+    pytest.importorskip("pyspark")
+    # Executors want two cores, and the workers have one.
+    conf = ("spark.executor.cores=2", "spark.starvation.timeout=1s")
+    command = [sys.executable, "-m", "wirekit", "pipeline", str(BATCH), "--output", str(tmp_path / "out")]
+    command += ["--master", "local-cluster[1,1,1024]", *(f"--conf={each}" for each in conf)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        warning = process.stderr.readline()
+        time.sleep(3)  # Spark repeats its warning each second here
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert "Initial job has not accepted any resources" in warning
+    assert (process.returncode, out, err) == (130, "", "interrupted\n")
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.spark

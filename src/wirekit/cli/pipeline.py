@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import signal
 import sys
@@ -325,9 +326,23 @@ def _on_spark(
 
     with _progress("starting Spark") as progress:
         options = [BRIEF, *([conf[JAVA_OPTIONS]] if JAVA_OPTIONS in conf else []), *([LOUD] if debug else [])]
+        handler = signal.getsignal(signal.SIGINT)
         spark = session(master, "wirekit pipeline", {**conf, JAVA_OPTIONS: " ".join(options)})
-        with nullcontext() if debug else in_one_line():
+        # The handler of pyspark uses the connection that the interrupted call holds, and fails with tracebacks.
+        signal.signal(signal.SIGINT, handler)
+        with nullcontext() if debug else in_one_line(), nullcontext() if debug else _without_logging():
             return pipeline.run(job, output, spark, progress, **how)
+
+
+@contextmanager
+def _without_logging() -> Iterator[None]:
+    """Drops messages of Python's logging while the block lasts: py4j logs the traceback of an interrupted call."""
+    before = logging.root.manager.disable
+    logging.disable()
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 @contextmanager

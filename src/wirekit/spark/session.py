@@ -57,8 +57,8 @@ _MEANING = {
 }
 
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
-LOUD = "-Dwirekit.tasks=error"
-"""Java option with which Spark logs on standard error what its tasks raise, each attempt."""
+LOUD = "-Dwirekit.tasks=error -Dwirekit.scheduler=NEUTRAL"
+"""Java options with which Spark logs on standard error what its tasks raise, each attempt."""
 BRIEF = "-XX:TieredStopAtLevel=1"
 """Java option for a driver through which no rows go: most of its time would else be spent on compiling itself."""
 

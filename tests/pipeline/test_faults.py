@@ -154,6 +154,17 @@ def test_a_first_bundle_that_cannot_be_moved_leaves_nothing_in_the_way(
     assert pipeline(tmp_path / "lake", PULSAR).manifest["bundles"] == [0]
 
 
+def test_a_full_disk_is_said_with_the_file(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+        with pytest.raises(OSError) as raised:
+            LocalFolder(str(tmp_path)).write("commit.json", b"{}")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert (raised.value.strerror, raised.value.filename) == ("File too large", str(tmp_path / "commit.json"))
+
+
 @pytest.mark.parametrize("most", [0, 3000, 9000])
 def test_an_output_that_takes_no_more_bytes(most: int, tmp_path: Path) -> None:
     """A limit on the size of files stands for a full disk."""
@@ -167,6 +178,7 @@ def test_an_output_that_takes_no_more_bytes(most: int, tmp_path: Path) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert raised.value.strerror == "File too large"
+    assert str(raised.value.filename).startswith(str(tmp_path / "lake"))
     assert content(tmp_path / "lake") == before
     pipeline(tmp_path / "lake", JOYQUEUE, PULSAR)
     pipeline(tmp_path / "whole", JOYQUEUE, PULSAR)

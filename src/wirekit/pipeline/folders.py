@@ -105,7 +105,7 @@ def _write_table(
 
 @contextlib.contextmanager
 def _named(place: Path) -> Iterator[None]:
-    """Adds the name of the file to errors of pyarrow."""
+    """Adds the name of the file to errors of writing, which lack it."""
     try:
         yield
     except OSError as error:
@@ -143,7 +143,7 @@ class LocalFolder:
         new = self.root / f"{path}.new"
         with contextlib.suppress(FileNotFoundError):
             new.unlink()
-        with open(new, "xb") as file:
+        with _named(self.root / path), open(new, "xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -176,7 +176,8 @@ class LocalFolder:
             place.unlink(missing_ok=True)
 
     def lock(self, path: str, mark: bytes) -> None:
-        self._lock = _locked(self.root / path, self.root, mark)
+        with _named(self.root / path):
+            self._lock = _locked(self.root / path, self.root, mark)
 
     def unlock(self, path: str, *, keep: bool = False) -> None:
         with contextlib.suppress(OSError):

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
@@ -215,6 +215,26 @@ def test_a_job_that_no_executor_takes_says_so_once_and_is_interrupted_in_one_lin
     assert "Initial job has not accepted any resources" in warning
     assert (process.returncode, out, err) == (130, "", "interrupted\n")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.spark
+def test_what_fails_in_spark_after_an_interruption_does_not_hide_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], spark: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from py4j.protocol import Py4JNetworkError
+
+    from wirekit.spark import pipeline
+
+    def interrupted(*_: object, **__: object) -> NoReturn:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        finally:
+            raise Py4JNetworkError("Answer from Java side is empty")
+
+    monkeypatch.setattr(pipeline, "run", interrupted)
+    handler = signal.getsignal(signal.SIGINT)
+    assert run(capsys, BATCH, "-o", tmp_path / "out", "--engine", "spark") == (130, "", "interrupted\n")
+    assert signal.getsignal(signal.SIGINT) is handler
 
 
 @pytest.mark.spark

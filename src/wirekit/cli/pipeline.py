@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,8 @@ from wirekit.pipeline.summary import show, size_text
 from wirekit.pipeline.watch import SETTLE_SECONDS, Settling, settled
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from wirekit.pipeline.run import Progress, Result, Step
 
 MOST_FILES = 10
@@ -330,8 +332,34 @@ def _on_spark(
         spark = session(master, "wirekit pipeline", {**conf, JAVA_OPTIONS: " ".join(options)})
         # The handler of pyspark uses the connection that the interrupted call holds, and fails with tracebacks.
         signal.signal(signal.SIGINT, handler)
-        with nullcontext() if debug else in_one_line(), nullcontext() if debug else _without_logging():
+        quiet = (_interruption(), in_one_line(), _without_logging())
+        with ExitStack() as stack:
+            for each in () if debug else quiet:
+                stack.enter_context(each)
             return pipeline.run(job, output, spark, progress, **how)
+
+
+@contextmanager
+def _interruption() -> Iterator[None]:
+    """Raises ``KeyboardInterrupt`` for what fails after Ctrl-C: pyspark calls Java while an interrupted call ends."""
+    handler = signal.getsignal(signal.SIGINT)
+    interrupted = False
+
+    def note(number: int, frame: FrameType | None) -> None:
+        nonlocal interrupted
+        interrupted = True
+        if callable(handler):
+            handler(number, frame)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    except Exception as error:
+        if interrupted:
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 @contextmanager

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from functools import partialmethod
 from pathlib import Path
 
 import pytest
 
 import wirekit
 from wirekit import NEED_DATA, Conversation
-from wirekit.conversation import Frame, Quarantined, recognise
+from wirekit.conversation import Dialogue, Frame, Quarantined, recognise
 from wirekit.conversation.dialogue import BYTE, CALL, FEW
 from wirekit.registry import registry
 
@@ -98,6 +99,27 @@ def test_joined_in_the_middle_of_a_frame(run: list[tuple[str, bytes]]) -> None:
     events = conversation.receive("client", client[0][9:] + client[1] + client[2])
     assert events[0].data == client[0][9:]
     assert [event.data for event in events[1:]] == client[1:3]
+
+
+def test_a_dialogue_is_told_first_that_it_was_joined_in_the_middle(
+    run: list[tuple[str, bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+
+    class Listening(Dialogue):
+        def lost(self) -> None:
+            calls.append("lost")
+
+        def observe(self, frame: Frame) -> None:
+            calls.append("observe")
+
+    monkeypatch.setattr(type(registry.protocol("pulsar")), "follow", partialmethod(Listening))
+    client = [data for side, data in run if side == "client"]
+    Conversation("pulsar").receive("client", client[0])
+    assert calls == ["observe"]
+    calls.clear()
+    Conversation("pulsar", started=False).receive("client", client[0])
+    assert calls == ["lost", "observe"]
 
 
 def test_an_unfinished_frame_at_the_end_is_quarantined(run: list[tuple[str, bytes]]) -> None:

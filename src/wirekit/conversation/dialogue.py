@@ -159,7 +159,7 @@ class Dialogue:
         """Updates the state after a frame; called once for each frame, in order of arrival."""
 
     def lost(self) -> None:
-        """Updates the state after missing or undecodable bytes."""
+        """Resets what is unknown after missing or undecodable bytes, or without the start of the connection."""
 
     def messages(self, frame: Frame) -> Iterator[Message]:
         """The application messages in a frame, by default those of the declaration; called after ``observe``."""

@@ -121,6 +121,7 @@ class Conversation:
         if not started:
             for direction in self._directions.values():
                 direction.lost = BEFORE_FIRST
+            self.dialogue.lost()
 
     def state(self) -> dict[str, Any]:
         """The state that ``restore`` needs to continue the connection, in values that ``wirekit.plain`` can store.

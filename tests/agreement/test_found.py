@@ -16,6 +16,7 @@ from wirekit.wire import (
     Array,
     Bytes,
     Checked,
+    Compressed,
     Const,
     Custom,
     Flag,
@@ -296,3 +297,17 @@ def test_a_computed_size_asks_for_so_many_zeros_at_most(node: Node) -> None:
         pytest.raises(Misuse, match="row 0: data: it would be more"),
     ):
         wirekit.build_columns(key, pa.RecordBatch.from_pydict({"size": [1 << 31]}))
+
+
+def test_the_bytes_that_end_a_list_are_compared_within_its_limit() -> None:
+    with own(Struct("items" / Sized(uint8, RecordsToEnd(uint8, until=b"\1\2")), "tail" / rest())) as key:
+        decoded = agree(key, bytes.fromhex("02 05 01 02 03"), {})
+        assert (decoded.value["items"], decoded.value.tail) == ([5, 1], b"\2\3")
+
+
+def test_the_verdict_of_decompression_is_none_of_the_text_that_may_stand_there_instead() -> None:
+    content = Compressed(Bytes(uint8), 1, {1: "zlib"}, RecordsToEnd(uint8))
+    item = Struct("kind" / uint8, "body" / Switch(this.kind, {0: content, 1: String(uint8)}))
+    with own(Struct("first" / uint8, "items" / Array(uint8, item))) as key:
+        decoded = agree(key, bytes.fromhex("00 02 00 02 789c 01 01 61"), {})
+        assert [check.kind for check in decoded.checks if check.status == "bad"] == ["decompression"]

@@ -91,6 +91,8 @@ def differences(key: str, row: Mapping[str, Any], value: Any, checks: list[Check
         tree = cell(start, path.removesuffix("ok").removesuffix("."), where, by_own_name(key))
         if not verdict:
             tree = trimmed(tree, max(levels(key, name) for name in names))
+        elif all(":" in name and name.removesuffix(".ok") in row for name in names):
+            tree = present(functools.reduce(merged, (row[name.removesuffix(".ok")] for name in names)), tree)
         bare = base.removesuffix("ok").removesuffix(".") if verdict else base
         fits = fitting(key).get(bare, frozenset({None}))
         if not (judged(verdicts, got, tree, fits) if verdict else same(got, tree)):
@@ -173,6 +175,13 @@ def plain(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode(errors="surrogateescape").decode(errors="replace")
     return int(value) if isinstance(value, Symbol) else value
+
+
+def present(got: Any, tree: Any) -> Any:
+    """What a value has where columns have the alternatives that verdicts are of, and None where it has others."""
+    if isinstance(tree, Cells) and isinstance(got, list):
+        return Cells(tree.where, (present(one, other) for one, other in zip(got, tree, strict=True)))
+    return None if got is None else tree
 
 
 def judged(verdicts: Mapping[str, bool | None], got: Any, tree: Any, fits: frozenset[bool | None]) -> bool:

@@ -76,7 +76,8 @@ class Lists(Numbers):
         with code.branch(f"for {index} in range(S.room // {max(each, 1)} + 1):"):
             code.put(f"if p >= {path.limit}: break")
             if node.until:
-                code.put(f"if {index} and b[p:p + {len(node.until)}] == {node.until!r}: break")
+                size = len(node.until)
+                code.put(f"if {index} and b[p:p + {size}] == {node.until!r} and p + {size} <= {path.limit}: break")
             code.put(f"{start} = p")
             if node.stop:
                 self._may_be_cut(code, node, items, index, start, path)

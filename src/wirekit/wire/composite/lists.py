@@ -159,7 +159,7 @@ class RecordsToEnd(_Elements):
         begin, depth = stream.position, len(session.path)
         while stream.position < stream.limit:
             start = stream.position
-            if self.until and items and stream.buffer[start : start + len(self.until)] == self.until:
+            if self.until and items and stream.buffer[start : min(start + len(self.until), stream.limit)] == self.until:
                 break
             mark = session.mark()
             limit = stream.limit

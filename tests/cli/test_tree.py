@@ -63,6 +63,16 @@ def check_bytes(decoded: Decoded, width: int) -> None:
     assert len(shown) == (len(decoded.data) if decoded.error is not None else decoded.consumed)
 
 
+def test_a_delimiter_stands_after_its_text() -> None:
+    data = b"#Thu\nversion=0\nbroker.id=1\n"
+    decoded = wirekit.decode(data, "kafka.meta_properties")
+    check_bytes(decoded, 80)
+    lines = drawn(decoded).splitlines()
+    assert [bytes.fromhex(match[3]) for line in lines if (match := ROW.match(line[:35]))] == [
+        b"#Thu\n", b"version=", b"0\n", b"broker.i", b"d=", b"1\n"
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("width", [80, 160])
 @pytest.mark.parametrize("path", SEGMENTS[:4], ids=lambda path: path.name)
 def test_every_byte_of_a_segment_is_there_once(path: Path, width: int) -> None:

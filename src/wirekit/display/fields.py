@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from wirekit.errors import plural
@@ -40,7 +41,7 @@ class Line:
         text: its value, "" if it has none of its own.
         note: a remark on the value.
         path: its path in the value.
-        spans: its own bytes, after its length, count or tag; without those of fields inside it.
+        spans: its own bytes with its length, count, tag or delimiter, in order; without those of fields inside it.
         checks: verdicts on it.
         leaf: whether it contains no other field.
         digits: number of hexadecimal digits of its number, 0 for a decimal number.
@@ -153,7 +154,8 @@ class _Walk:
             note = f"{note}, which nothing explains"
         below = _json_lines(value) if self._indent_json and leaf else ()
         checks = tuple(self._checks.get(path, ()))
-        return Line(depth, name, text, note, path, (*framing, *own), checks, leaf, display.digits, below)
+        spans = tuple(sorted((*framing, *own), key=attrgetter("start")))
+        return Line(depth, name, text, note, path, spans, checks, leaf, display.digits, below)
 
     def _shown(self, value: Any, display: Display = Display()) -> tuple[str, str]:  # noqa: B008  # a constant
         """(value, remark) as text."""

@@ -217,7 +217,7 @@ def _failure(error: Exception, uri: str) -> OSError:
         return _other_failure(text, getattr(error, "errno", None) or errno.EIO, uri)
     name, status, operation, why = match.groups()
     if name == "NO_SUCH_BUCKET":
-        return FileNotFoundError(errno.ENOENT, "no such bucket", uri)
+        return _no_such_bucket(uri)
     if name in _DENIED or status in _DENIED_STATUS:
         return PermissionError(errno.EACCES, f"access denied ({operation}); see AWS_ACCESS_KEY_ID and AWS_PROFILE", uri)
     if name in _UNREACHABLE:
@@ -227,13 +227,17 @@ def _failure(error: Exception, uri: str) -> OSError:
     return OSError(errno.EIO, f"{name} ({operation}): {_shortened(why)}", uri)
 
 
+def _no_such_bucket(uri: str) -> OSError:
+    return FileNotFoundError(errno.ENOENT, f"no such bucket: {uri.split('/')[2]}", uri)
+
+
 def _other_failure(text: str, number: int, uri: str) -> OSError:
     """The failure of a store other than S3, or one that S3's client does not name."""
     for token, places in _LOGINS.items():
         if token in text:
             return PermissionError(errno.EACCES, f"no credentials; see {places}", uri)
     if "Bucket" in text and "not found" in text:
-        return FileNotFoundError(errno.ENOENT, "no such bucket", uri)
+        return _no_such_bucket(uri)
     hadoop, google = _HADOOP.search(text), _GOOGLE.search(text)
     if hadoop is not None:
         why = f"cannot load {hadoop[1]}; set JAVA_HOME, HADOOP_HOME and CLASSPATH"

@@ -134,9 +134,15 @@ def _computed(node: ir.Node, path: str) -> Iterator[str]:
 
 @functools.cache
 def _runs_on(key: str, said: tuple[tuple[str, Any], ...]) -> bool:
-    """Whether a list in a record ends where the next record is no element: in another form it may be one."""
+    """Whether a record in another form than the usual one may take bytes of the next one: for a list that ends where
+    the next record is no element, or, without a length of its own, for a field that is there if bytes follow.
+    """
     element = _element(key, said)
-    return element is not None and any(isinstance(node, ir.Several) and node.stop for _, node in ir.walk(element))
+    open_end = isinstance(element, ir.Structure) and not element.measures
+    return element is not None and any(
+        (isinstance(node, ir.Several) and node.stop) or (open_end and isinstance(node, ir.WhenMore | ir.WhenNext))
+        for _, node in ir.walk(element)
+    )
 
 
 def rebuild(key: str, data: bytes, context: Mapping[str, Any] | None = None) -> str:

@@ -299,6 +299,11 @@ def test_a_computed_size_asks_for_so_many_zeros_at_most(node: Node) -> None:
         wirekit.build_columns(key, pa.RecordBatch.from_pydict({"size": [1 << 31]}))
 
 
+def test_a_null_that_is_left_out_may_be_read_from_the_next_record() -> None:
+    with own(Struct("a" / int8, "b" / IfMore(String(int8, null=0)))) as key:
+        agree(key, bytes.fromhex("01 ff 02 ff"), {})
+
+
 def test_the_bytes_that_end_a_list_are_compared_within_its_limit() -> None:
     with own(Struct("items" / Sized(uint8, RecordsToEnd(uint8, until=b"\1\2")), "tail" / rest())) as key:
         decoded = agree(key, bytes.fromhex("02 05 01 02 03"), {})

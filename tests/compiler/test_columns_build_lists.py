@@ -18,7 +18,7 @@ from wirekit.compiler.building import source
 from wirekit.compiler.columns import program, scan
 from wirekit.compiler.columns.header_variants import selected_by_header
 from wirekit.errors import Misuse
-from wirekit.registry import Layout, Protocol, register
+from wirekit.registry import BUILT_IN, Layout, Protocol, register
 from wirekit.wire import (
     Array,
     Bytes,
@@ -289,6 +289,8 @@ def test_every_schema_that_gives_columns_is_built_from_them() -> None:
     """But for captures, which have a program for each kind of link."""
     lists = 0
     for key in wirekit.registry:
+        if key.partition(".")[0] not in (*BUILT_IN, "buildlists"):
+            continue  # of another test in this process
         try:
             columnar = program(key)
         except Misuse:

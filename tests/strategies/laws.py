@@ -47,6 +47,7 @@ def survived(key: str, mutation: Mutation, context: Mapping[str, Any]) -> wireki
 def examples(strategy: st.SearchStrategy[Any], run: Run, *, count: int, start: int = 0) -> None:
     """Runs with examples that are the same every time, and as many as the caller says, not the profile."""
     suppressed = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
+    suppressed.append(HealthCheck.large_base_example)
     seeded = settings(
         max_examples=count,
         database=None,

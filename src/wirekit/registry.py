@@ -18,10 +18,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.machinery import PathFinder
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from wirekit.compiler.generated import forget
 from wirekit.errors import Misuse
+from wirekit.wire.arguments import refuse_unless_fit
 from wirekit.wire.node import Node
 from wirekit.wire.references import answer_by
 from wirekit.wire.stream import Limits
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from wirekit.tables import Tables
 
 ENTRY_POINTS = "wirekit.protocols"
+DIALOGUE = "wirekit.conversation:Dialogue"
 BEGINNINGS = "wirekit.schemas.beginnings:BEGINNINGS"
 BUILT_IN = {
     "net": "wirekit.schemas.net:PROTOCOL",
@@ -228,7 +230,7 @@ class Protocol:
     examined: Mapping[str, str] = field(default_factory=dict)
     directory: str = ""
     built: Mapping[str, str] = field(default_factory=dict)
-    dialogue: str | Callable[[], type[Dialogue]] = "wirekit.conversation:Dialogue"
+    dialogue: str | Callable[[], type[Dialogue]] = DIALOGUE
     pairing: str = ""
     rules: str = ""
     tables: str | Tables = ""
@@ -266,7 +268,11 @@ class Protocol:
     @cached_property
     def _followed_by(self) -> type[Dialogue]:
         """The class of the dialogue."""
-        dialogue: type[Dialogue] = _named(self.dialogue) if isinstance(self.dialogue, str) else self.dialogue()
+        dialogue = _named(self.dialogue) if isinstance(self.dialogue, str) else self.dialogue()
+        if not (isinstance(dialogue, type) and issubclass(dialogue, _named(DIALOGUE))):
+            raise Misuse(
+                f"{self.name}: dialogue must give a subclass of wirekit.conversation.Dialogue, not {dialogue!r}"
+            )
         return dialogue
 
     @cached_property
@@ -315,12 +321,12 @@ class Registry:
                 compiler does not support a layout; or its tables refer to something that does not exist.
         """
         with self._lock:
-            known = self._protocols.get(protocol.name)
+            known = self._protocols.get(getattr(protocol, "name", ""))
             if known is not None and known == protocol:
                 return protocol
+            _check_names(protocol)
             if known is not None or (protocol.name in BUILT_IN and not self._loads_itself(protocol)):
                 raise Misuse(f"a protocol {protocol.name!r} is registered already; give this one another name")
-            _check_names(protocol)
             schemas = _schemas(protocol)
             beside = {schema.key: schema for schema in schemas}
             for schema in schemas:
@@ -502,7 +508,10 @@ class Registry:
 def _named(place: str) -> Any:
     """The object that ``module:name`` names."""
     module, name = place.split(":")
-    return getattr(importlib.import_module(module), name)
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (AttributeError, ImportError) as error:
+        raise Misuse(f"{place}: {error}") from error
 
 
 def _packages_may_add() -> bool:
@@ -551,14 +560,16 @@ def check_declaration(protocol: Protocol, schemas: Mapping[str, Schema]) -> None
 
 def _check_names(protocol: Protocol) -> None:
     """Refuses a protocol whose name cannot begin a key, or with invalid names of layouts or objects."""
+    _check_types(protocol)
     name = protocol.name
     if not re.fullmatch(r"[\w-]+", name):
         raise Misuse(f"the name of a protocol is letters, digits, _ and -, not {name!r}")
-    for key, declared in protocol.layouts.items():
-        layout: Any = declared  # callers may work without a type checker
-        if not isinstance(layout, Layout):
-            raise Misuse(f"{name}: declare {key} as Layout(node), not as a {type(layout).__name__}")
-        node: Any = layout.node
+    if not protocol.layouts:
+        raise Misuse(f"{name}: layouts must have at least one")
+    for key, layout in protocol.layouts.items():
+        if not re.fullmatch(r"\w+(\.\w+)*", key):
+            raise Misuse(f"{name}: the name of a layout is words of letters, digits and _ between dots, not {key!r}")
+        node: Any = layout.node  # callers may work without a type checker
         if not isinstance(node, Node) and not callable(node):
             kind = type(node)
             package = kind.__module__.partition(".")[0]
@@ -567,12 +578,35 @@ def _check_names(protocol: Protocol) -> None:
     referred = [("client", protocol.client), ("server", protocol.server)]
     referred += [("recognised_by", key) for key in protocol.recognised_by]
     referred += [("records", key) for key in protocol.records]
+    referred += [("variant_of", layout.variant_of) for layout in protocol.layouts.values()]
+    places = {"dialogue": protocol.dialogue, "tables": protocol.tables}
+    places |= {role: getattr(protocol, role) for role in ("pairing", "rules", "directory")}
+    for role in ("stored", "stored_columns", "examined", "built"):
+        referred += [(role, key) for key in getattr(protocol, role)]
+        places |= {f"{role}[{key!r}]": place for key, place in getattr(protocol, role).items()}
     for role, key in referred:
         if key and key not in protocol.layouts:
             raise Misuse(f"{name}: {role} names the layout {key!r}; there are {', '.join(protocol.layouts)}")
-    for role, place in {"dialogue": protocol.dialogue, "pairing": protocol.pairing, "rules": protocol.rules}.items():
+    for role, place in places.items():
         if place and isinstance(place, str) and place.count(":") != 1:
             raise Misuse(f"{name}: {role} is written module:name, not {place!r}")
+    for port in protocol.ports:
+        if not 0 < port < 1 << 16:
+            raise Misuse(f"{name}: a port must be in 1..65535, not {port}")
+    for key, pattern in protocol.stored_names.items():
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise Misuse(f"{name}: stored_names[{key!r}] is no regular expression: {error}") from None
+
+
+def _check_types(protocol: Any) -> None:
+    from wirekit.tables import Tables
+
+    if not isinstance(protocol, Protocol):
+        raise Misuse(f"register takes a wirekit.Protocol, not {protocol!r}")
+    for name, hint in get_type_hints(Protocol, localns={"Dialogue": Any, "Tables": Tables}).items():
+        refuse_unless_fit(f"the protocol {protocol.name}", name, getattr(protocol, name), hint)
 
 
 def _schemas(protocol: Protocol) -> list[Schema]:

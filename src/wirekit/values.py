@@ -58,8 +58,15 @@ class SymbolTable:
         self.name = name
         self._by_value: dict[int, Symbol] = {}
         self._by_name: dict[str, Symbol] = {}
+        if not isinstance(entries, Mapping):
+            raise Misuse(f"SymbolTable: entries of {name} must be a mapping from numbers, not {entries!r}")
         for value, entry in entries.items():
-            symbol, description = (entry, "") if isinstance(entry, str) else entry
+            symbol, description = entry if isinstance(entry, tuple) and len(entry) == 2 else (entry, "")
+            if not all(map(isinstance, (value, symbol, description), (int, str, str))):
+                raise Misuse(
+                    f"SymbolTable: entries of {name} must be number: symbol or number: (symbol, description), "
+                    f"not {value!r}: {entry!r}"
+                )
             member = Symbol(value, symbol, description)
             self._by_value[value] = member
             self._by_name.setdefault(symbol, member)

@@ -13,7 +13,7 @@ from wirekit.compiler import ir
 from wirekit.compiler.expressions import Context, Field, LengthOf, Literal, Operation, expression, fields_of
 from wirekit.compiler.lower import lower
 from wirekit.registry import Layout, Protocol, Registry
-from wirekit.wire import Array, Bytes, If, Length, String, Struct, context, int8, int16
+from wirekit.wire import Bytes, Const, Length, String, Struct, context, int8, int16
 
 KEYS = wirekit.registry.keys()
 
@@ -60,8 +60,8 @@ def own_fields(node: ir.Node) -> list[Field]:
     ("node", "path"),
     [
         (Struct("a" / Struct("b" / construct.GreedyRange(construct.Int8ub))), "a.b: a GreedyRange"),
-        (Struct("list" / Array(int16, construct.VarInt)), r"list\[\]: a VarInt"),
-        (Struct("a" / int8, "b" / If(lambda scope: scope["a"], int8)), "b: .*lambda"),
+        (Struct("a" / Struct("b" / construct.VarInt)), r"a\.b: a VarInt"),
+        (Struct("a" / int8, "b" / Const(int8, lambda scope: scope["a"])), "b: .*lambda"),
         (Struct("a" / int8, "b" / Bytes(this.a**9)), r"b: the operator of \(this\['a'\] \*\* 9\)"),
         (Struct("a" / construct.OneOf(construct.Int8ub, [1, 2])), "a: a ExprValidator"),
     ],

@@ -72,7 +72,7 @@ def test_unknown_key_suggests_a_near_one() -> None:
 
 
 def test_a_layout_that_cannot_be_compiled_is_refused_at_once() -> None:
-    opaque = Protocol("opaque", "a test", {"x": Layout(Struct("a" / If(lambda scope: True, int8)))})
+    opaque = Protocol("opaque", "a test", {"x": Layout(Struct("n" / int8, "a" / Bytes(this.n**2)))})
     registry = Registry()
     with pytest.raises(wirekit.Misuse, match=r"opaque\.x: a"):
         registry.register(opaque)

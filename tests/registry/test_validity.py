@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import construct
 import pytest
@@ -30,6 +31,7 @@ from wirekit.wire import (
     Struct,
     Switch,
     Symbols,
+    context,
     float64,
     int8,
     int16,
@@ -50,9 +52,6 @@ CROSSING = Struct(
     ("node", "problem"),
     [
         (Struct("a" / int8, "n" / Length(int8)), "the length n covers nothing: no field is after it"),
-        (Struct("n" / int8, "a" / Array(this.n, int8)), "a: Array reads its count from the bytes"),
-        (Struct("a" / String("int8")), "a: the length 'int8' is a text"),
-        (Struct("n" / int8, "a" / Switch("n", {1: int8})), "Switch reads a field by this.n"),
         (
             Struct("n" / Length(int8, ("b", "a")), "a" / int8, "b" / int8),
             "the length n covers nothing: b is after",
@@ -78,7 +77,7 @@ CROSSING = Struct(
         (Struct("a" / Delimited("")), "a: a delimiter must have at least one byte"),
         (Struct("a" / Lookahead(Bytes(int8))), "a: Lookahead needs a node of fixed size"),
         (Struct("a" / OrBytes(String(int8))), "a: OrBytes needs a layout whose value is never a string, .* text"),
-        (Struct("a" / OrBytes(Switch(1, {1: int8, 2: Bytes(2)}))), "a: OrBytes .* may be bytes"),
+        (Struct("a" / OrBytes(Switch(context.kind, {1: int8, 2: Bytes(2)}))), "a: OrBytes .* may be bytes"),
         (Struct("a" / Const(uint8, 256)), "a: it is always 256, which does not fit"),
         (Struct("a" / Const(Bytes(2), b"abc")), "a: it is always b'abc', which does not fit"),
         (Struct("a" / Const(Symbols(uint8, KIND, closed=True), 2)), "a: it is always 2, which kind does not name"),
@@ -147,23 +146,49 @@ def test_a_length_may_be_read_behind_the_fields_that_it_covers() -> None:
         assert wirekit.encode(key, {"a": b"ab", "b": b"cd"}) == b"\x02abcd"
 
 
+ONE = {"x": Layout(int8)}
+
+
 @pytest.mark.parametrize(
-    ("protocol", "problem"),
+    ("name", "layouts", "options", "problem"),
     [
-        (Protocol("a.b", "", {"x": Layout(int8)}), "the name of a protocol is letters, digits, _ and -, not 'a.b'"),
-        (Protocol("p", "", {"x": int8}), "declare x as Layout"),  # type: ignore[dict-item]
-        (
-            Protocol("p", "", {"x": Layout(construct.Int8ub)}),
-            "p.x: a layout of type construct.FormatField cannot be compiled",
-        ),  # type: ignore[arg-type]
-        (Protocol("p", "", {"x": Layout(int8)}, client="y"), "client names the layout 'y'; there are x"),
-        (Protocol("p", "", {"x": Layout(int8)}, recognised_by=("y",)), "recognised_by names the layout 'y'"),
-        (Protocol("p", "", {"x": Layout(int8)}, dialogue="Dialogue"), "dialogue is written module:name"),
+        ("a.b", ONE, {}, "the name of a protocol is letters, digits, _ and -, not 'a.b'"),
+        ("p", {}, {}, "p: layouts must have at least one"),
+        ("p", {"x": int8}, {}, "p: layouts must be a mapping to Layout(node), not {'x': int8}"),
+        ("p", {"x y": Layout(int8)}, {}, "words of letters, digits and _ between dots, not 'x y'"),
+        ("p", {"x": Layout(construct.Int8ub)}, {}, "p.x: a layout of type construct.FormatField cannot be compiled"),
+        ("p", {"x": Layout(int8, variant_of="y")}, {}, "variant_of names the layout 'y'; there are x"),
+        ("p", ONE, {"client": "y"}, "client names the layout 'y'; there are x"),
+        ("p", ONE, {"recognised_by": ("y",)}, "recognised_by names the layout 'y'"),
+        ("p", ONE, {"recognised_by": "x"}, "recognised_by must be a tuple of texts, not 'x'"),
+        ("p", ONE, {"stored": {"y": "a:b"}}, "stored names the layout 'y'; there are x"),
+        ("p", ONE, {"stored_names": {"x": "("}}, "stored_names['x'] is no regular expression: "),
+        ("p", ONE, {"built": {"x": "a.b"}}, "built['x'] is written module:name, not 'a.b'"),
+        ("p", ONE, {"dialogue": "Dialogue"}, "dialogue is written module:name"),
+        ("p", ONE, {"dialogue": 5}, "dialogue must be text or a function, not 5"),
+        ("p", ONE, {"tables": "nosuch:TABLES"}, "nosuch:TABLES: No module named 'nosuch'"),
+        ("p", ONE, {"ports": 9092}, "ports must be a tuple of numbers, not 9092"),
+        ("p", ONE, {"ports": (70000,)}, "p: a port must be in 1..65535, not 70000"),
+        ("p", ONE, {"limits": 5}, "limits must be a Limits, not 5"),
+        ("p", ONE, {"beginnings": (b"a",)}, "beginnings must be a tuple of Beginning objects, not (b'a',)"),
     ],
 )
-def test_a_protocol_that_cannot_work_is_refused(protocol: Protocol, problem: str) -> None:
+def test_a_protocol_that_cannot_work_is_refused(
+    name: str, layouts: dict[str, Any], options: dict[str, Any], problem: str
+) -> None:
     with pytest.raises(wirekit.Misuse, match=re.escape(problem)):
-        Registry().register(protocol)
+        Registry().register(Protocol(name, "", layouts, **options))
+
+
+def test_register_takes_protocols_alone() -> None:
+    with pytest.raises(wirekit.Misuse, match=r"register takes a wirekit\.Protocol, not 'p'"):
+        Registry().register("p")  # type: ignore[arg-type]
+
+
+def test_a_dialogue_is_a_subclass_of_dialogue() -> None:
+    protocol: Any = Protocol("p", "", ONE, client="x", dialogue=lambda: int)  # type: ignore[arg-type, return-value]
+    with pytest.raises(wirekit.Misuse, match=r"p: dialogue must give a subclass of .*Dialogue, not <class 'int'>"):
+        protocol.follow()
 
 
 def test_the_arguments_of_encode_in_the_wrong_order() -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import fields
-from typing import Any
+from typing import Any, cast
 
 from wirekit.checksums import checksum
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Literal, expression
 from wirekit.errors import Misuse
 from wirekit.wire import blobs, composite, compressed, derived, encrypted, message, numbers
-from wirekit.wire.node import Node
 
 Lowerer = Callable[[Any, str], ir.Node]
 
@@ -74,11 +73,8 @@ def _in(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _number(source: Any, path: str) -> ir.Number:
-    lowered = lower(source, path)
-    if not isinstance(lowered, ir.Number):
-        raise Misuse(f"{path}: a length or count must be an integer, not a {type(source).__name__}")
-    return lowered
+def _number(source: numbers.Integer, path: str) -> ir.Number:
+    return cast(ir.Number, lower(source, path))
 
 
 def _integer(source: numbers.Integer, path: str) -> ir.Node:
@@ -96,8 +92,6 @@ def _bytes(source: blobs.Bytes, path: str) -> ir.Node:
     length: ir.Number | Expression | None = None
     if source.prefix is not None:
         length = _number(source.prefix, path)
-    elif isinstance(source.length, str):
-        raise Misuse(f"{path}: the length {source.length!r} is a text; write an integer or an expression")
     elif source.length is not None:
         length = _expression(source.length, path)
     filler = isinstance(source, blobs.Padding)
@@ -127,8 +121,6 @@ def _struct(source: composite.Struct, path: str) -> ir.Node:
 
 
 def _array(source: composite.Array, path: str) -> ir.Node:
-    if not isinstance(source.count, Node):
-        raise Misuse(f"{path}: Array reads its count from the bytes, as in Array(int32, element); Repeat computes it")
     count = _number(source.count, path)
     element, least = lower(source.element, f"{path}[]"), source.element.minimum()
     return ir.Several(element, count, source.null, False, b"", None, least)
@@ -149,9 +141,6 @@ def _records(source: composite.RecordsToEnd, path: str) -> ir.Node:
 
 def _switch(source: composite.Switch, path: str) -> ir.Node:
     on = source.on if isinstance(source.on, tuple) else (source.on,)
-    for part in on:
-        if isinstance(part, str):
-            raise Misuse(f"{path}: {part!r} is the same in every frame; Switch reads a field by this.{part}")
     cases = tuple(
         (value if isinstance(source.on, tuple) else (value,), lower(case, path)) for value, case in source.cases.items()
     )
@@ -175,8 +164,8 @@ def _inner(source: derived.Length | derived.Checked, path: str) -> ir.Node:
 
 
 def _compressed(source: compressed.Compressed, path: str) -> ir.Node:
-    single = not isinstance(source.codec, tuple)
-    on = (source.codec,) if single else source.codec
+    on = source.codec if isinstance(source.codec, tuple) else (source.codec,)
+    single = on is not source.codec
     codecs = tuple(((value,) if single else value, name) for value, name in source.codecs.items())
     size = None if source.size is None else _expression(source.size, path)
     blob = lower(source.inner, path)

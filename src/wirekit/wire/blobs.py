@@ -13,6 +13,7 @@ from construct import this
 from wirekit.codings import Coding, CodingError, CustomCoding, bytes_of, raw_of, stands, text_coding
 from wirekit.errors import Misuse, Wrong
 from wirekit.values import shown
+from wirekit.wire.arguments import Expression, at_least, one_of
 from wirekit.wire.dollar_entries import load_bytes
 from wirekit.wire.node import NOTHING, Node, evaluate_size, is_null
 from wirekit.wire.numbers import UNPACKED, Integer
@@ -57,9 +58,17 @@ class Bytes(Node):
     coding: Coding | None = None
 
     def __init__(
-        self, length: Any = None, *, null: int | None = None, explained: bool = True, part: bool = False
+        self,
+        length: Integer | int | Expression | None = None,
+        *,
+        null: int | None = None,
+        explained: bool = True,
+        part: bool = False,
     ) -> None:
         super().__init__()
+        at_least(type(self).__name__, "length", length, 0)
+        if null is not None and not isinstance(length, Integer):
+            raise Misuse(f"{type(self).__name__}: null= needs a length prefix, which {length!r} is not")
         self.length = length
         self.null = null
         self.explained = explained
@@ -187,8 +196,7 @@ class Address(Bytes):
     """
 
     def __init__(self, family: str) -> None:
-        if family not in ADDRESS_SIZES:
-            raise Misuse(f"an address family must be one of {', '.join(ADDRESS_SIZES)}, not {family!r}")
+        one_of("Address", "family", family, tuple(ADDRESS_SIZES))
         super().__init__(ADDRESS_SIZES[family])
         self.family = family
 
@@ -210,7 +218,7 @@ class Padding(Bytes):
 
     kind = "filler"
 
-    def __init__(self, length: Any = None, *, to: int | None = None) -> None:
+    def __init__(self, length: int | Expression | None = None, *, to: int | None = None) -> None:
         if (length is None) == (to is None) or (to is not None and to < 1):
             raise Misuse(f"Padding takes a length, or to= a multiple of at least 1, not {length!r} and to={to!r}")
         super().__init__(length if to is None else -this[POSITION] % to)
@@ -259,7 +267,7 @@ class String(Bytes):
 
     def __init__(
         self,
-        length: Any = None,
+        length: Integer | int | Expression | None = None,
         *,
         null: int | None = None,
         explained: bool = True,
@@ -318,7 +326,7 @@ class Custom(Bytes):
 
     def __init__(
         self,
-        length: Any = None,
+        length: Integer | int | Expression | None = None,
         *,
         parse: Callable[[bytes], Any],
         build: Callable[[Any], bytes],
@@ -384,7 +392,10 @@ class Delimited(Node):
 
     def __init__(self, end: str, *, number: bool = False, lines: bool = True) -> None:
         super().__init__()
-        self.end = end.encode()
+        try:
+            self.end = end.encode()
+        except UnicodeEncodeError as error:
+            raise Misuse(f"Delimited: end must be text that UTF-8 can express, not {end!r}") from error
         self.number = number
         self.lines = lines
 

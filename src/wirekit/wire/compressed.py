@@ -9,6 +9,7 @@ from construct.expr import Path
 
 from wirekit.errors import Limit, WireError
 from wirekit.values import Record, plain_mapping, record_type, shown
+from wirekit.wire.arguments import Expression
 from wirekit.wire.blobs import Bytes
 from wirekit.wire.costs import OPENED
 from wirekit.wire.dollar_entries import load_bytes, load_extras
@@ -46,11 +47,11 @@ class Compressed(Wrapping):
     def __init__(
         self,
         inner: Bytes,
-        codec: Any,
+        codec: int | Expression | tuple[Expression, ...],
         codecs: Mapping[Any, str],
         content: Node,
         *,
-        size: Any = None,
+        size: int | Expression | None = None,
     ) -> None:
         super().__init__(inner)
         self.codec = codec

@@ -12,6 +12,7 @@ from typing import Any
 
 from wirekit.errors import Limit, Misuse
 from wirekit.values import shown, to_json
+from wirekit.wire.arguments import at_least
 from wirekit.wire.blobs import Bytes
 from wirekit.wire.node import Node, Wrapping, evaluate
 from wirekit.wire.numbers import Integer, Symbols
@@ -51,6 +52,7 @@ class Length(Wrapping):
         bounds: bool = True,
     ) -> None:
         super().__init__(inner)
+        at_least("Length", "minimum", minimum, 0)
         self.of = of
         self.add = add
         self.least = max(minimum, add)
@@ -158,7 +160,7 @@ class Const(Wrapping):
         hexadecimal: whether the number is displayed in hexadecimal, such as a magic number.
     """
 
-    def __init__(self, inner: Any, value: Any, *, fatal: bool = True, hexadecimal: bool = False) -> None:
+    def __init__(self, inner: Node, value: Any, *, fatal: bool = True, hexadecimal: bool = False) -> None:
         super().__init__(inner)
         self.value = value
         self.fatal = fatal
@@ -196,7 +198,7 @@ def _shown(value: Any, inner: Any) -> Any:
 class Default(Wrapping):
     """A field that may be left out when building."""
 
-    def __init__(self, inner: Any, value: Any) -> None:
+    def __init__(self, inner: Node, value: Any) -> None:
         super().__init__(inner)
         self.value = value
 

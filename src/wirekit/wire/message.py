@@ -63,6 +63,12 @@ class Protobuf(Node):
             raise Misuse(f"Protobuf needs a message class, its descriptor, or module:Message, not {descriptor!r}")
         refuse_groups(descriptor, set())
         message = Message.of(descriptor)
+        for path in filter(None, (self.selector, *self.times)):
+            inner: Message | None = message
+            for name in path.split("."):
+                if inner is None or name not in inner.by_name:
+                    raise Misuse(f"Protobuf: {message.name} has no field {path!r}")
+                inner = inner.by_name[name].message
         message.selector = self.selector or message.selector
         return message
 

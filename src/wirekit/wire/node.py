@@ -16,6 +16,7 @@ from construct.expr import Path
 
 from wirekit.errors import Misfit, Misuse, Wrong
 from wirekit.values import shown
+from wirekit.wire.arguments import checked
 from wirekit.wire.stream import Reader, Scope, Writer
 
 NOTHING = object()
@@ -23,6 +24,13 @@ NOTHING = object()
 
 class Node(construct.Construct):
     """A node of a layout: the base class of the vocabulary."""
+
+    __iter__ = None  # construct's subscripts would make a node an endless sequence
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "__init__" in vars(cls):
+            cls.__init__ = checked(cls.__init__)  # type: ignore[method-assign]
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
         raise NotImplementedError

@@ -11,6 +11,7 @@ import construct
 from wirekit.errors import Misfit, Misuse
 from wirekit.values import Record, Symbol, SymbolTable, field_of, plain_mapping, record_type, shown
 from wirekit.varints import LONG, SHORT, SLEB, UNSIGNED, ZIGZAG, VarintForm
+from wirekit.wire.arguments import at_least, one_of
 from wirekit.wire.node import Node, Wrapping, check_names, load_number, unnamed
 from wirekit.wire.stream import Reader, Scope, Writer
 
@@ -34,9 +35,11 @@ class Integer(construct.FormatField, Node):
     form: VarintForm | None = None
 
     def __init__(self, endian: str, code: str, size: int | None = None) -> None:
+        one_of("Integer", "endian", endian, ("<", ">"))
+        one_of("Integer", "code", code, tuple(UNPACKED if size is not None else "bhlqBHLQfd"))
         super().__init__(endian, code if size is None else "b")
         if size is not None:
-            if size not in (3, 5, 6, 7) or code not in UNPACKED:
+            if size not in (3, 5, 6, 7):
                 raise Misuse(f"size must be 3, 5, 6 or 7 bytes, not {size}")
             self.fmtstr, self.length = endian + code, size
         self.signed = code.islower()
@@ -309,6 +312,7 @@ class Bit(Node):
 
     def __init__(self, width: int, table: SymbolTable | None = None) -> None:
         super().__init__()
+        at_least("Bit", "width", width, 1)
         self.width = width
         self.mask = (1 << width) - 1
         self.table = table
@@ -339,6 +343,7 @@ class Bits(Wrapping):
 
     def __init__(self, inner: Integer, *fields: construct.Renamed, order: str) -> None:
         super().__init__(_of_fixed_size(inner, "a number with bit fields"))
+        one_of("Bits", "order", order, ("lsb", "msb"))
         self.order = order
         self.fields: list[tuple[str, Bit, int]] = []
         shift = 0 if order == "lsb" else 8 * inner.length

@@ -8,6 +8,7 @@ from itertools import pairwise
 from operator import or_
 from typing import Any
 
+from wirekit.errors import Misuse
 from wirekit.values import SymbolTable
 
 
@@ -50,6 +51,8 @@ def unnamed(number: Any, table: SymbolTable) -> Any:
     >>> unnamed(this.kind, SymbolTable("kind", {1: "A", 2: "B", 9: "C"}))
     (((this['kind'] < 1) | ((this['kind'] > 2) & (this['kind'] < 9))) | (this['kind'] > 9))
     """
+    if not isinstance(table, SymbolTable):
+        raise Misuse(f"unnamed: table must be a SymbolTable, not {table!r}")
     values = sorted(map(int, table))
     holes = [(low, high) for low, high in pairwise(values) if high > low + 1]
     between = [(number > low) & (number < high) for low, high in holes]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from wirekit.errors import Limit, WireError
+from wirekit.errors import Limit, Misuse, WireError
 from wirekit.values import shown
+from wirekit.wire.arguments import Expression, at_least
 from wirekit.wire.blobs import rest
 from wirekit.wire.derived import Default
 from wirekit.wire.node import NOTHING, Node, Wrapping, evaluate, wrapping
@@ -48,7 +49,7 @@ class _Optional(Wrapping):
 class If(_Optional):
     """A field that is present if a ``this`` expression is true; otherwise the value is None."""
 
-    def __init__(self, condition: Any, inner: Node) -> None:
+    def __init__(self, condition: Expression, inner: Node) -> None:
         super().__init__(inner)
         self.condition = condition
 
@@ -69,7 +70,7 @@ class If(_Optional):
 class IfThenElse(Node):
     """One of two layouts, selected by a ``this`` expression."""
 
-    def __init__(self, condition: Any, then: Node, otherwise: Node) -> None:
+    def __init__(self, condition: Expression, then: Node, otherwise: Node) -> None:
         super().__init__()
         self.condition = condition
         self.then = then
@@ -109,8 +110,15 @@ class Switch(Node):
         default: the layout for other values; without one, another value is Wrong.
     """
 
-    def __init__(self, on: Any, cases: Mapping[Any, Node], default: Node | None = None) -> None:
+    def __init__(
+        self, on: Expression | tuple[Expression, ...], cases: Mapping[Any, Node], default: Node | None = None
+    ) -> None:
         super().__init__()
+        if not cases and default is None:
+            raise Misuse("Switch: cases must have at least one, or default= be given")
+        for value in cases if isinstance(on, tuple) else ():
+            if not isinstance(value, tuple) or len(value) != len(on):
+                raise Misuse(f"Switch: each case must be a tuple of {len(on)} values, as on is, not {value!r}")
         self.on = on
         self.cases = dict(cases)
         self.otherwise = default
@@ -164,6 +172,8 @@ class IfNext(_Optional):
 
     def __init__(self, magic: bytes, inner: Node) -> None:
         super().__init__(inner)
+        if not magic:
+            raise Misuse("IfNext: magic must have at least one byte")
         self.magic = magic
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
@@ -231,6 +241,7 @@ class Lookahead(Wrapping):
 
     def __init__(self, inner: Node, at: int = 0) -> None:
         super().__init__(inner)
+        at_least("Lookahead", "at", at, 0)
         self.at = at
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:

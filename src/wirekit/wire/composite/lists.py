@@ -7,6 +7,7 @@ from typing import Any
 
 from wirekit.errors import Short, WireError
 from wirekit.values import shown
+from wirekit.wire.arguments import Expression, at_least, one_of
 from wirekit.wire.node import NOTHING, Node, evaluate, evaluate_size, is_null, load_part
 from wirekit.wire.numbers import Integer
 from wirekit.wire.references import cost_of
@@ -125,8 +126,9 @@ class Repeat(_Elements):
         element: the layout of each element.
     """
 
-    def __init__(self, count: Any, element: Node) -> None:
+    def __init__(self, count: int | Expression, element: Node) -> None:
         super().__init__(element)
+        at_least("Repeat", "count", count, 0)
         self.count = count
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> list[Any]:
@@ -144,8 +146,16 @@ class RecordsToEnd(_Elements):
         count: an expression for the number of elements that another field announces, verified by a ``count`` check.
     """
 
-    def __init__(self, element: Node, *, short_tail: str = "error", until: bytes = b"", count: Any = None) -> None:
+    def __init__(
+        self,
+        element: Node,
+        *,
+        short_tail: str = "error",
+        until: bytes = b"",
+        count: int | Expression | None = None,
+    ) -> None:
         super().__init__(element)
+        one_of("RecordsToEnd", "short_tail", short_tail, ("error", "stop"))
         self.count = count
         self.short_tail = short_tail
         self.until = until

@@ -95,6 +95,7 @@ class Struct(Node):
 
     def __init__(self, *fields: Any, name: str = "Record", doc: str = "", refused: tuple[Refused, ...] = ()) -> None:
         super().__init__()
+        check_names([name])
         self.members: list[tuple[str, Node]] = []
         self.docs_of: dict[str, str] = {}
         for field in fields:

@@ -1,0 +1,123 @@
+"""Checks the arguments of nodes where a layout is declared, against the annotations of their constructors."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from types import UnionType
+from typing import Any, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from construct.expr import ExprMixin
+
+from wirekit.errors import Misuse
+
+Expression: TypeAlias = ExprMixin
+SHOWN = 200
+"""Characters of a wrong value in a message."""
+Init = TypeVar("Init", bound=Callable[..., None])
+
+DESCRIBED = {
+    "Node": "a node such as int8",
+    "Integer": "an integer such as int32",
+    "Bytes": "a byte string such as Bytes(int32)",
+    "ExprMixin": "an expression such as this.size",
+    "DerivedFrom": "SizeOf or CountOf",
+    "Layout": "Layout(node)",
+    "int": "a number",
+    "str": "text",
+    "bytes": "bytes",
+    "bool": "True or False",
+    "NoneType": "None",
+}
+PLURALS = {"ExprMixin": "expressions", "int": "numbers", "str": "texts", "bytes": "bytes", "Mapping": "mappings"}
+"""How messages describe types, by name."""
+
+
+def checked(init: Init) -> Init:
+    """A constructor that refuses arguments of other types than those of its annotations.
+
+    Raises:
+        Misuse: when called with such an argument.
+
+    >>> from wirekit.wire import Array, int8
+    >>> Array(int8, "text")
+    Traceback (most recent call last):
+    wirekit.errors.Misuse: Array: element must be a node such as int8, not 'text'
+    """
+    code = init.__code__
+    names = code.co_varnames[1 : code.co_argcount]
+    hints = functools.cache(functools.partial(get_type_hints, init))
+    fitting: set[tuple[str, type]] = set()  # of types whose values all fit
+
+    @functools.wraps(init)
+    def check(self: Any, *args: Any, **kwargs: Any) -> None:
+        for name, value in (*zip(names, args, strict=False), *kwargs.items()):
+            if (name, type(value)) not in fitting:
+                refuse_unless_fit(type(self).__name__, name, value, hints().get(name, Any))
+                if not isinstance(value, (tuple, Mapping)):
+                    fitting.add((name, type(value)))
+        init(self, *args, **kwargs)
+
+    return check  # type: ignore[return-value]
+
+
+def refuse_unless_fit(owner: str, name: str, value: Any, hint: Any) -> None:
+    """Refuses a value of another type than an annotation's.
+
+    Raises:
+        Misuse: naming the owner of the annotation, the argument, and what to pass.
+    """
+    if not _fits(value, hint):
+        text = repr(value)
+        text = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+        raise Misuse(f"{owner}: {name} must be {_described(hint)}, not {text}")
+
+
+def at_least(node: str, name: str, value: Any, least: int) -> None:
+    """Refuses a number below a bound; anything but a number passes.
+
+    Raises:
+        Misuse: naming the node and the argument.
+    """
+    if isinstance(value, int) and value < least:
+        raise Misuse(f"{node}: {name} must be at least {least}, not {value}")
+
+
+def one_of(node: str, name: str, value: Any, choices: tuple[str, ...]) -> None:
+    """Refuses a value that is not among the choices.
+
+    Raises:
+        Misuse: naming the node, the argument and the choices.
+    """
+    if value not in choices:
+        raise Misuse(f"{node}: {name} must be one of {', '.join(choices)}, not {value!r}")
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return True
+    if origin in (Union, UnionType):
+        return any(_fits(value, each) for each in arguments)
+    if origin is tuple:
+        hints = [arguments[0]] * len(value) if arguments[-1] is ... and isinstance(value, tuple) else arguments
+        return isinstance(value, tuple) and len(value) == len(hints) and all(map(_fits, value, hints))
+    if origin is Mapping:
+        of_key, of_value = arguments
+        items = value.items() if isinstance(value, Mapping) else ()
+        return isinstance(value, Mapping) and all(_fits(key, of_key) and _fits(each, of_value) for key, each in items)
+    return callable(value) if origin is Callable else isinstance(value, hint)
+
+
+def _described(hint: Any) -> str:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        *texts, last = map(_described, arguments)
+        return f"{', '.join(texts)} or {last}"
+    if origin is tuple:
+        return f"a tuple of {PLURALS.get(arguments[0].__name__, f'{arguments[0].__name__} objects')}"
+    if origin is Mapping:
+        return f"a mapping to {_described(arguments[1])}"
+    if origin is not None:
+        return "a function"
+    return "any value" if hint is Any else DESCRIBED.get(hint.__name__, f"a {hint.__name__}")

@@ -1,0 +1,83 @@
+"""Wrong arguments of nodes: refused in the line that declares them, with what to pass instead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.own import own
+from wirekit import wire
+from wirekit.errors import Misuse
+from wirekit.values import SymbolTable
+
+NAMES: dict[str, Any] = {**vars(wire), "SymbolTable": SymbolTable}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Array(int8, 5)", "Array: element must be a node such as int8, not 5"),
+        ("Array(this.n, int8)", r"Array: count must be an integer such as int32, not this\['n'\]"),
+        ("Array(int8, int8, null='')", "Array: null must be a number or None, not ''"),
+        ("Repeat('n', int8)", "Repeat: count must be a number or an expression such as this.size, not 'n'"),
+        ("Repeat(-1, int8)", "Repeat: count must be at least 0, not -1"),
+        ("RecordsToEnd(int8, until=0)", "RecordsToEnd: until must be bytes, not 0"),
+        ("RecordsToEnd(int8, short_tail='leave')", "RecordsToEnd: short_tail must be one of error, stop, not 'leave'"),
+        ("Sized('n', int8)", "Sized: length must be an integer such as int32, not 'n'"),
+        ("Ref(5)", "Ref: key must be text, not 5"),
+        ("Lookahead(int8, -1)", "Lookahead: at must be at least 0, not -1"),
+        ("If(True, int8)", "If: condition must be an expression such as this.size, not True"),
+        ("If(lambda scope: scope.n, int8)", "If: condition must be an expression such as this.size, not <function"),
+        ("IfThenElse(this.n, int8, None)", "IfThenElse: otherwise must be a node such as int8, not None"),
+        ("IfNext(b'', int8)", "IfNext: magic must have at least one byte"),
+        ("Switch('n', {1: int8})", "Switch: on must be .* or a tuple of expressions, not 'n'"),
+        ("Switch(this.n, [int8])", r"Switch: cases must be a mapping to a node such as int8, not \[int8\]"),
+        ("Switch(this.n, {1: 5})", "Switch: cases must be a mapping to a node such as int8, not {1: 5}"),
+        ("Switch(this.n, {})", "Switch: cases must have at least one, or default= be given"),
+        ("Switch((this.a, this.b), {1: int8})", "Switch: each case must be a tuple of 2 values, as on is, not 1"),
+        ("Bytes('n')", "Bytes: length must be .*, a number, an expression such as this.size or None, not 'n'"),
+        ("Bytes(-1)", "Bytes: length must be at least 0, not -1"),
+        ("Bytes(4, null=-1)", "Bytes: null= needs a length prefix, which 4 is not"),
+        ("String(int8, encoding=5)", "String: encoding must be text, not 5"),
+        ("Custom(4, parse=5, build=len)", "Custom: parse must be a function, not 5"),
+        (r"Delimited('\ud800')", "Delimited: end must be text that UTF-8 can express"),
+        ("Address('ipx')", "Address: family must be one of ipv4, ipv6, mac, not 'ipx'"),
+        ("Padding('n')", "Padding: length must be a number, an expression such as this.size or None, not 'n'"),
+        ("Integer('>', 'x')", "Integer: code must be one of b, h, l, q, B, H, L, Q, f, d, not 'x'"),
+        ("Integer('b', 'b')", "Integer: endian must be one of <, >, not 'b'"),
+        ("Timestamp(String(8))", "Timestamp: number must be an integer such as int32, not <String>"),
+        ("Flag(5)", "Flag: inner must be an integer such as int32, not 5"),
+        ("Symbols(int8, {1: 'A'})", "Symbols: table must be a SymbolTable, not {1: 'A'}"),
+        ("SymbolTable('kind', ['A'])", "SymbolTable: entries of kind must be a mapping from numbers"),
+        ("SymbolTable('kind', {'A': 1})", "entries of kind must be number: symbol or .*, not 'A': 1"),
+        ("SymbolTable('kind', {1: ('A',)})", r"entries of kind must be number: symbol or .*, not 1: \('A',\)"),
+        ("unnamed(this.kind, 'kind')", "unnamed: table must be a SymbolTable, not 'kind'"),
+        ("Bit(0)", "Bit: width must be at least 1, not 0"),
+        ("Bits(uint8, 'a' / Bit(8), order='first')", "Bits: order must be one of lsb, msb, not 'first'"),
+        ("Length(5)", "Length: inner must be an integer such as int32, not 5"),
+        ("Length(int8, 5)", "Length: of must be text, a tuple of texts or None, not 5"),
+        ("Length(int8, minimum=-1)", "Length: minimum must be at least 0, not -1"),
+        ("Checked(uint32, zip)", "Checked: algorithm must be text, not <class 'zip'>"),
+        ("Const(5, 5)", "Const: inner must be a node such as int8, not 5"),
+        ("Compressed(int8, this.n, {1: 'zlib'}, rest())", "Compressed: inner must be a byte string .*, not int8"),
+        ("Compressed(rest(), this.n, {1: 'zlib'}, rest(), size='n')", "Compressed: size must be .* None, not 'n'"),
+        ("Protobuf('m:M', derived={'size': 'body'})", "Protobuf: derived must be a mapping to SizeOf or CountOf or"),
+        ("Struct('a' / int8, name='a b')", "must be a Python identifier without a leading _, not 'a b'"),
+    ],
+)
+def test_wrong_arguments_are_refused(text: str, message: str) -> None:
+    with pytest.raises(Misuse, match=message):
+        eval(text, NAMES)
+
+
+@pytest.mark.parametrize("options", [{"selector": "nothing"}, {"times": {"seek.nothing": "ms"}}])
+def test_fields_that_a_message_lacks_are_refused(options: dict[str, Any]) -> None:
+    node = wire.Protobuf("wirekit.proto.PulsarApi_pb2:BaseCommand", **options)
+    with pytest.raises(Misuse, match=r"pulsar\.proto\.BaseCommand has no field '(seek\.)?nothing'"), own(node):
+        pass
+
+
+def test_a_node_is_no_sequence() -> None:
+    with pytest.raises(TypeError, match="not iterable"):
+        list(wire.int8)

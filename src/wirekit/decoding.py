@@ -10,6 +10,7 @@ from wirekit.errors import Misuse, Short, WireError, Wrong, plural
 from wirekit.fitting import begins
 from wirekit.registry import registry
 from wirekit.values import Gap
+from wirekit.wire.arguments import refuse_unless_fit
 from wirekit.wire.composite import Struct
 from wirekit.wire.stream import Decrypt, Limits, Reader, Scope, Session
 
@@ -46,7 +47,7 @@ def decode(
             the plain bytes, or None without a key.
 
     Raises:
-        Misuse: for a key or engine that does not exist.
+        Misuse: for a key or engine that does not exist, and for arguments of a wrong type.
         Short, Wrong, Limit: only with ``strict``.
 
     >>> import wirekit
@@ -56,6 +57,7 @@ def decode(
     """
     if not isinstance(key, str) or not isinstance(data, bytes):
         key, data = _ordered(key, data)
+    check_options("decode", context, limits)
     if "." not in key:
         key = stream_key(key, data, context or {})
     schema = registry[key]
@@ -63,6 +65,18 @@ def decode(
     if strict:
         _raise(decoded)
     return decoded
+
+
+def check_options(function: str, context: Any, limits: Any) -> None:
+    """Refuses a context that is no mapping, and limits that are no ``Limits``.
+
+    Raises:
+        Misuse: naming the function.
+    """
+    if context is not None and type(context) is not dict:
+        refuse_unless_fit(function, "context", context, Mapping | None)
+    if limits is not None and type(limits) is not Limits:
+        refuse_unless_fit(function, "limits", limits, Limits | None)
 
 
 def header(data: bytes) -> tuple[str, int | None] | None:

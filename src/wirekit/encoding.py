@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from wirekit.compiler.engines import ENCODERS
-from wirekit.decoding import decode
+from wirekit.decoding import check_options, decode
 from wirekit.engine import Params, is_generated
 from wirekit.errors import Misfit, Misuse, WireError
 from wirekit.registry import Schema, registry
@@ -76,6 +76,7 @@ def encoded(
 ) -> tuple[bytes, str]:
     """The result of ``encode``, and the engine that built it: ``rows`` or ``reference``."""
     key = built_key(key)
+    check_options("encode", context, limits)
     schema = registry[key]
     params, bounds = Params(context or {}), limits or schema.limits
     generated = is_generated(engine, key, _encoded_times, ENCODERS)

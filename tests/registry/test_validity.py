@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import construct
@@ -189,6 +190,25 @@ def test_a_dialogue_is_a_subclass_of_dialogue() -> None:
     protocol: Any = Protocol("p", "", ONE, client="x", dialogue=lambda: int)  # type: ignore[arg-type, return-value]
     with pytest.raises(wirekit.Misuse, match=r"p: dialogue must give a subclass of .*Dialogue, not <class 'int'>"):
         protocol.follow()
+
+
+@pytest.mark.parametrize(
+    ("call", "problem"),
+    [
+        (lambda: wirekit.decode(b"", "kafka.request", limits=5), "decode: limits must be a Limits or None, not 5"),
+        (lambda: wirekit.decode(b"", "kafka.request", context=5), "decode: context must be a mapping or None, not 5"),
+        (
+            lambda: wirekit.encode("kafka.request", {}, context=[1]),
+            "encode: context must be a mapping or None, not [1]",
+        ),
+        (lambda: wirekit.Conversation(5), "Conversation: protocol must be text, not 5"),
+        (lambda: wirekit.Limits(frame=-1), "Limits: frame must be at least 0, not -1"),
+        (lambda: wirekit.Limits(depth="8"), "Limits: depth must be a number, not '8'"),
+    ],
+)
+def test_arguments_of_a_wrong_type_are_refused(call: Callable[[], object], problem: str) -> None:
+    with pytest.raises(wirekit.Misuse, match=re.escape(problem)):
+        call()
 
 
 def test_the_arguments_of_encode_in_the_wrong_order() -> None:

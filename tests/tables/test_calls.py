@@ -396,6 +396,8 @@ def test_other_libraries_take_the_reader() -> None:
         (("x", "anything"), "no table 'anything' can be read; choose from packets, calls, "),
         (("x", "inputs"), "no table 'inputs'"),
         (("x", "calls", ["latency"]), "the table calls has no column 'latency'"),
+        (("x", "calls", "api"), "read: columns must be a list of names, not 'api'"),
+        (("x", "calls", None, "api = 1"), "read: filter must be a pyarrow.compute expression such as field('api') =="),
     ],
 )
 def test_an_unknown_table_or_column_is_misuse(arguments: tuple[Any, ...], text: str) -> None:

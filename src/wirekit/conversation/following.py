@@ -15,6 +15,7 @@ from wirekit.engine import Decoded, decode_bytes, foreign
 from wirekit.errors import Misuse, WireError
 from wirekit.fitting import fits_unverified
 from wirekit.registry import registry, variants
+from wirekit.wire.arguments import checked
 from wirekit.wire.stream import Decrypt, Limits
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ class Conversation:
     ['list_groups']
     """
 
+    @checked
     def __init__(
         self,
         protocol: str,

@@ -7,9 +7,10 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from wirekit.capture.files import check_capture
 from wirekit.errors import Misuse, WireError
@@ -23,9 +24,6 @@ from wirekit.pipeline.stored import stored_batches
 from wirekit.pipeline.summary import Summary
 from wirekit.registry import registry
 from wirekit.tables.columns import CONNECTIONS, FROM_INPUTS, PACKETS, Table
-
-if TYPE_CHECKING:
-    import pyarrow.compute as pc
 
 READABLE = {PACKETS.name: PACKETS, **FROM_INPUTS}
 """The tables that can be read without a run."""
@@ -77,6 +75,12 @@ def read(
         hint = f"did you mean {near[0]}?" if near else f"choose from {', '.join(READABLE)}"
         raise Misuse(f"no table {table!r} can be read; {hint}")
     schema = READABLE[table].schema
+    if isinstance(columns, str):
+        raise Misuse(f"read: columns must be a list of names, not {columns!r}")
+    if filter is not None and not isinstance(filter, pc.Expression):
+        raise Misuse(
+            f"read: filter must be a pyarrow.compute expression such as field('api') == 'fetch', not {filter!r}"
+        )
     for name in columns or ():
         if name not in schema.names:
             raise Misuse(f"the table {table} has no column {name!r}; it has {', '.join(schema.names)}")

@@ -27,6 +27,8 @@ DESCRIBED = {
     "str": "text",
     "bytes": "bytes",
     "bool": "True or False",
+    "float": "a number",
+    "Mapping": "a mapping",
     "NoneType": "None",
 }
 PLURALS = {"ExprMixin": "expressions", "int": "numbers", "str": "texts", "bytes": "bytes", "Mapping": "mappings"}
@@ -79,7 +81,7 @@ def at_least(node: str, name: str, value: Any, least: int) -> None:
     Raises:
         Misuse: naming the node and the argument.
     """
-    if isinstance(value, int) and value < least:
+    if isinstance(value, (int, float)) and value < least:
         raise Misuse(f"{node}: {name} must be at least {least}, not {value}")
 
 
@@ -112,8 +114,8 @@ def _fits(value: Any, hint: Any) -> bool:
 def _described(hint: Any) -> str:
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
-        *texts, last = map(_described, arguments)
-        return f"{', '.join(texts)} or {last}"
+        *texts, last = dict.fromkeys(map(_described, arguments))
+        return f"{', '.join(texts)} or {last}" if texts else last
     if origin is tuple:
         return f"a tuple of {PLURALS.get(arguments[0].__name__, f'{arguments[0].__name__} objects')}"
     if origin is Mapping:

@@ -9,11 +9,12 @@ data in it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 from wirekit.errors import Limit, Short, WireError, Wrong, short_at
 from wirekit.values import Check, Gap, Span
+from wirekit.wire.arguments import at_least, refuse_unless_fit
 from wirekit.wire.costs import CONTAINED, EXTRAS, SPAN, VERDICT
 
 Decrypt = Callable[[bytes, Any], bytes | None]
@@ -54,6 +55,9 @@ class Limits:
         total_ratio: the largest ratio of all decompressed data to the input (not applied below ``decompressed``).
         memory: memory for the values decoded from one input, bytes, in addition to ``memory_ratio``.
         memory_ratio: memory per byte of input.
+
+    Raises:
+        Misuse: for a limit that is not a number of at least 0.
     """
 
     frame: int = 100 * 1024 * 1024
@@ -63,6 +67,12 @@ class Limits:
     total_ratio: int = 100
     memory: int = 240 * 1024 * 1024
     memory_ratio: int = 16
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            refuse_unless_fit("Limits", each.name, value, int | float)
+            at_least("Limits", each.name, value, 0)
 
 
 class Allowance:

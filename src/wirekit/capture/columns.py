@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from wirekit.capture.files.blocks import DATA_LEADS, described
 from wirekit.capture.files.items import SECOND, Interface, Place
 from wirekit.capture.files.walking import LEAD
-from wirekit.compiler.columns import opened, scan
+from wirekit.compiler.columns import scan, scan_column
 from wirekit.compiler.columns.errors import ERRORS, NO_ERRORS
 from wirekit.compiler.columns.run import as_array
 from wirekit.decoding import decode
@@ -211,7 +211,7 @@ def _layers(located: pa.RecordBatch, limits: Limits, errors: list[pa.RecordBatch
         rows = np.flatnonzero(kinds == kind)
         whole = rows.size == kinds.size
         content = located["bytes"] if whole else located["bytes"].take(pa.array(rows))
-        batch, wrong = opened("net.packet", content, limits=limits, context={"link_type": int(kind)})
+        batch, wrong = scan_column("net.packet", content, limits=limits, context={"link_type": int(kind)})
         beside = facts if whole else facts.take(pa.array(rows))
         tables.append(pa.Table.from_arrays([*beside.columns, *batch.columns], schema=_joined(beside, batch)))
         orders.append(rows)

@@ -151,10 +151,10 @@ def fixed_numbers(key: str) -> tuple[struct.Struct, tuple[str, ...]]:
     layout = referred(key).layout
     members = layout.members if isinstance(layout, ir.Structure) else ()
     nodes = [member.node for member in members]
-    found = [number for node in nodes if isinstance(node, (ir.Number, ir.Named)) for number in fixed(node)]
-    if not nodes or len(found) != len(nodes) or any(number.little or not number.is_packed for number in found):
+    numbers = [number for node in nodes if isinstance(node, (ir.Number, ir.Named)) for number in fixed(node)]
+    if not nodes or len(numbers) != len(nodes) or any(number.little or not number.is_packed for number in numbers):
         raise Misuse(f"{key} has other fields than numbers of fixed size")
-    return struct.Struct(">" + "".join(number.code for number in found)), tuple(member.name for member in members)
+    return struct.Struct(">" + "".join(number.code for number in numbers)), tuple(member.name for member in members)
 
 
 def _length(layout: ir.Node) -> tuple[int, int, struct.Struct | None, int, str, bool]:
@@ -261,16 +261,16 @@ def _classes(low: int, high: int, size: int) -> Iterator[list[tuple[int, int]]]:
     whole = (1 << 8 * (size - 1)) - 1
     first, last = low >> 8 * (size - 1), high >> 8 * (size - 1)
     if first == last:
-        yield from ([(first, first), *rest] for rest in _classes(low & whole, high & whole, size - 1))
+        yield from ([(first, first), *tail] for tail in _classes(low & whole, high & whole, size - 1))
         return
     if low & whole:
-        yield from ([(first, first), *rest] for rest in _classes(low & whole, whole, size - 1))
+        yield from ([(first, first), *tail] for tail in _classes(low & whole, whole, size - 1))
         first += 1
     until = last if (high & whole) != whole else last + 1
     if first < until:
         yield [(first, until - 1), *[ANY] * (size - 1)]
     if until == last:
-        yield from ([(last, last), *rest] for rest in _classes(0, high & whole, size - 1))
+        yield from ([(last, last), *tail] for tail in _classes(0, high & whole, size - 1))
 
 
 def _class(low: int, high: int) -> bytes:

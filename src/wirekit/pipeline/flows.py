@@ -59,7 +59,7 @@ def flow_batches(
         yield from writer.flow(rows, carried)
     if carried is not None:
         yield from writer.others(carried)
-    yield from writer.rest()
+    yield from writer.flush()
 
 
 def packet_tuples(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
@@ -163,7 +163,7 @@ class Writer:
         if self._ready:
             yield from self._drain()
 
-    def rest(self) -> Iterator[Batch]:
+    def flush(self) -> Iterator[Batch]:
         """The rows that are in no full batch."""
         for name, rows in self._tables.items():
             batch = rows.flush()

@@ -34,8 +34,8 @@ def how_many(keys: NDArray[Any], among: NDArray[Any]) -> NDArray[Any]:
 
 
 def whole(column: pa.ChunkedArray) -> pa.Array:
-    found = column.combine_chunks()
-    return found.chunk(0) if isinstance(found, pa.ChunkedArray) else found
+    joined = column.combine_chunks()
+    return joined.chunk(0) if isinstance(joined, pa.ChunkedArray) else joined
 
 
 def joined(columns: list[pa.Array | None], sizes: list[int], kind: pa.DataType) -> pa.Array:

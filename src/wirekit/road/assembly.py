@@ -89,13 +89,13 @@ class Assembly:
         self.begun = begun = begun.only(~contents.odd[begun.flows])
         self.ended = begun.flows[begun.ends & (index.tails[begun.flows] == streams.stops[begun.flows]).all(axis=1)]
         self.whole = np.setdiff1d(self.flows, np.setdiff1d(begun.flows, self.ended))
-        kept = ~contents.odd[index.connection] & contents.kept
-        self.frames = np.flatnonzero(kept)
-        self.checks = [(frame, failed) for frame, failed in sorted(contents.checks.items()) if kept[frame]]
-        self.first = np.flatnonzero(kept & (index.request < 0))
+        reported = ~contents.odd[index.connection] & contents.kept
+        self.frames = np.flatnonzero(reported)
+        self.checks = [(frame, failed) for frame, failed in sorted(contents.checks.items()) if reported[frame]]
+        self.first = np.flatnonzero(reported & (index.request < 0))
         self.call_of = np.full(index.connection.size, -1, np.int64)
         self.call_of[self.first] = np.arange(self.first.size)
-        responses = np.flatnonzero(kept & (index.request >= 0))
+        responses = np.flatnonzero(reported & (index.request >= 0))
         self.call_of[responses] = self.call_of[index.request[responses]]
         self.response = np.full(self.first.size, -1, np.int64)
         self.response[self.call_of[responses]] = responses
@@ -177,7 +177,7 @@ class Assembly:
 
     def _called(self, flows: NDArray[Any], clients: pa.Array | None) -> NDArray[Any]:
         """For each of some connections, the set of its calls, as ``Called``."""
-        facts, found = self.facts, np.full(flows.size, frozenset(), object)
+        facts, called = self.facts, np.full(flows.size, frozenset(), object)
         there = facts.api[self.first] >= 0
         first = self.first[there]
         client, texts = np.zeros(first.size, np.int64), list[tuple[str | None, ...]]([()])
@@ -199,8 +199,8 @@ class Assembly:
             which = tuple(codes[begin:end])
             if which not in sets:
                 sets[which] = frozenset(names[each] for each in which)
-            found[place] = sets[which]
-        return found
+            called[place] = sets[which]
+        return called
 
     @cached_property
     def _reached(self) -> NDArray[Any]:
@@ -223,11 +223,11 @@ class Assembly:
     @cached_property
     def _connection_ids(self) -> pa.Array:
         """The ids of all flows' connections; null for odd flows."""
-        found: list[str | None] = [None] * self.index.odd.size
+        ids: list[str | None] = [None] * self.index.odd.size
         ordinals = self._ordinals[self.flows].tolist()
         for flow, client, server, ordinal in zip(self.flows.tolist(), *self._ends, ordinals, strict=True):
-            found[flow] = connection_id(self.file, client, server, ordinal)
-        return pa.array(found, pa.string())
+            ids[flow] = connection_id(self.file, client, server, ordinal)
+        return pa.array(ids, pa.string())
 
     @cached_property
     def _ordinals(self) -> NDArray[Any]:
@@ -249,12 +249,12 @@ class Assembly:
         return columns
 
     def _addresses_of(self, flows: NDArray[Any]) -> Columns:
-        def taken(name: str) -> pa.Array:
+        def addresses(name: str) -> pa.Array:
             place = np.zeros(self.index.odd.size, np.int64)
             place[self.flows] = np.arange(self.flows.size)
             return self._addresses[name].take(pa.array(place[flows]))
 
-        return {f"{side}_{part}": partial(taken, f"{side}_{part}") for side in SIDES for part in ("address", "port")}
+        return {f"{side}_{end}": partial(addresses, f"{side}_{end}") for side in SIDES for end in ("address", "port")}
 
     @cached_property
     def _frame_ids(self) -> pa.Array:
@@ -351,10 +351,10 @@ class Assembly:
         """The table ``calls``, and the tables with several rows for a call."""
         index, facts, first, response = self.index, self.facts, self.first, self.response
         count = first.size
-        wanted = CALLS.only({*OF_CALLS, *(self._tables[CALLS.name].names if CALLS.name in self._tables else ())})
+        calls_table = CALLS.only({*OF_CALLS, *(self._tables[CALLS.name].names if CALLS.name in self._tables else ())})
         if not count:
             none = {each.name: self._tables[each.name] for each in SEVERAL if each.name in self._tables}
-            return wanted.schema.empty_table(), {name: table.schema.empty_table() for name, table in none.items()}
+            return calls_table.schema.empty_table(), {name: table.schema.empty_table() for name, table in none.items()}
         answered = response >= 0
         waits = facts.answered[first]
         outcome = np.where(answered, 0, np.where(facts.role[first] == 0, 3, np.where(waits, 1, 2)))
@@ -393,7 +393,7 @@ class Assembly:
                 several[table.name] = table_of(self._tables[table.name], calls.size, {**self._of_calls(calls), **rows})
         assert call_topics is not None
         call_topics.complete(columns, own)
-        return table_of(wanted, count, columns), several
+        return table_of(calls_table, count, columns), several
 
     @property
     def _wants_counts(self) -> bool:
@@ -414,7 +414,7 @@ class Assembly:
                         pieces[side].append((frames, declared.columns))
                     elif (answers == bool(side)).any():
                         raise AssertionError("a kind of frame asks and answers")
-        found = {}
+        last_values = {}
         for name in sorted({name for side in pieces for _, columns in side for name in columns}):
             having = [(frames, columns[name]) for side in pieces for frames, columns in side if name in columns]
             winner = np.full(self.first.size, -1, np.int64)
@@ -425,8 +425,8 @@ class Assembly:
                 winner[calls[there]] = count + there
                 count += len(column)
             values = pa.concat_arrays([column for _, column in having])
-            found[name] = values.take(pa.array(winner, mask=winner < 0))
-        return found
+            last_values[name] = values.take(pa.array(winner, mask=winner < 0))
+        return last_values
 
     def _count_messages(self, topics: Topics, columns: dict[str, Any]) -> None:
         """Adds the number of messages in each call."""
@@ -486,21 +486,21 @@ class Assembly:
 
     def _facts(self, flows: NDArray[Any]) -> dict[str, pa.Array]:
         """The declared columns of ``connections``, of earlier windows and of this one."""
-        found = self._declared_of_connections(flows)
+        declared = self._declared_of_connections(flows)
         if not self.ended.size:
-            return found
+            return declared
         earlier = np.full(self.index.odd.size, None, object)
         earlier[self.begun.flows] = self.begun.conversations["facts"]
         rows = [each or {} for each in earlier[flows].tolist()]
         for name in CONNECTIONS.declared:
             before = array([each.get(name) for each in rows], CONNECTIONS.schema.field(name).type)
-            found[name] = pc.coalesce(before, found[name].cast(before.type)) if name in found else before
-        return found
+            declared[name] = pc.coalesce(before, declared[name].cast(before.type)) if name in declared else before
+        return declared
 
     def _declared_of_connections(self, flows: NDArray[Any]) -> dict[str, pa.Array]:
         """The declared columns of ``connections``: the first value that is not null."""
         pieces = [(frames, each) for frames, each in self.contents.rows if each.table == CONNECTIONS.name]
-        found = {}
+        first_values = {}
         for name in sorted({name for _, each in pieces for name in each.columns}):
             having = [(frames, each.columns[name]) for frames, each in pieces if name in each.columns]
             frames = np.concatenate([each for each, _ in having])
@@ -510,8 +510,8 @@ class Assembly:
             winner = np.full(self.index.odd.size, -1, np.int64)
             winner[self.index.connection[frames[there]]] = there
             winner = winner[flows]
-            found[name] = values.take(pa.array(winner, mask=winner < 0))
-        return found
+            first_values[name] = values.take(pa.array(winner, mask=winner < 0))
+        return first_values
 
     def _bytes(self) -> dict[str, NDArray[Any]]:
         """Payload bytes so far by fate, for all flows and both sides."""
@@ -520,8 +520,8 @@ class Assembly:
         starts[begun.flows] = begun.places
         frames, left = tails - starts, streams.stops - tails
         again = streams.duplicates
-        found = {"captured": frames + left + again, "frames": frames, "quarantined": left, "duplicate": again}
-        sizes = {fate: found.get(fate, np.zeros_like(frames)).copy() for fate in FATES}
+        by_fate = {"captured": frames + left + again, "frames": frames, "quarantined": left, "duplicate": again}
+        sizes = {fate: by_fate.get(fate, np.zeros_like(frames)).copy() for fate in FATES}
         for number, of_fate in enumerate(sizes.values()):
             of_fate[begun.flows] += begun.conversations["sizes"][:, :, number]
         for fate in ("captured", "frames"):
@@ -532,19 +532,19 @@ class Assembly:
         there = self.call_of[each.frames] >= 0
         if there.all():
             return each.frames, each.columns, each.schema
-        kept = pa.array(np.flatnonzero(there))
-        columns = {name: column.take(kept) for name, column in each.columns.items()}
+        places = pa.array(np.flatnonzero(there))
+        columns = {name: column.take(places) for name, column in each.columns.items()}
         return (each.frames[there], columns, each.schema) if there.any() else None
 
     def _message_table(self) -> pa.Table:
-        wanted = self._tables[MESSAGES.name]
-        tables = [self._messages_of(wanted, *each) for each in self.messages]
-        return pa.concat_tables(tables) if tables else wanted.schema.empty_table()
+        table = self._tables[MESSAGES.name]
+        tables = [self._messages_of(table, *each) for each in self.messages]
+        return pa.concat_tables(tables) if tables else table.schema.empty_table()
 
-    def _messages_of(self, wanted: Table, frames: NDArray[Any], columns: dict[str, pa.Array], schema: str) -> pa.Table:
+    def _messages_of(self, table: Table, frames: NDArray[Any], columns: dict[str, pa.Array], schema: str) -> pa.Table:
         calls = self.call_of[frames]
         return table_of(
-            wanted,
+            table,
             frames.size,
             {
                 **columns,
@@ -570,8 +570,8 @@ class Assembly:
     def _embedded(self) -> Iterator[Batch]:
         """The rows that are embedded in messages of some topics, read message by message."""
         tables = [self._tables[each.name] for each in (GROUP_EVENTS, OFFSETS) if each.name in self._tables]
-        found = {table.name: Rows(table.schema) for table in tables}
-        if not found:
+        collectors = {table.name: Rows(table.schema) for table in tables}
+        if not collectors:
             return
         for frames, columns, schema in self.messages:
             protocol = schema.partition(".")[0]
@@ -598,10 +598,10 @@ class Assembly:
                 message = Message(topic, None, None, timestamp, None, key, value, None, "", None, "", schema, protocol)
                 common = {"call_id": call_id, "time": time_us, "direction": direction}
                 for table, row, size in embedded_rows(evaluator, message, self.file, common):
-                    batch = found[table].add(row, size) if table in found else None
+                    batch = collectors[table].add(row, size) if table in collectors else None
                     if batch is not None:
                         yield table, batch
-        for table, rows_of in found.items():
+        for table, rows_of in collectors.items():
             batch = rows_of.flush()
             if batch is not None:
                 yield table, batch

@@ -94,8 +94,8 @@ class Begun:
 
     def only(self, which: NDArray[Any]) -> Begun:
         """Some of the connections, without carried frames."""
-        kept = {each.name: getattr(self, each.name)[which] for each in fields(self) if each.name != "carried"}
-        return Begun(**kept, carried=self.carried[:0])
+        columns = {each.name: getattr(self, each.name)[which] for each in fields(self) if each.name != "carried"}
+        return Begun(**columns, carried=self.carried[:0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +126,10 @@ class Followed:
 
 def conversations(connections: Sequence[int] | NDArray[Any], protocols: Any = "") -> NDArray[Any]:
     """New conversations, without any frame."""
-    found = np.zeros(len(connections), CONVERSATION)
-    found["connection"], found["protocol"] = connections, protocols
-    found["called"], found["facts"], found["names"], found["follower"] = frozenset(), None, None, None
-    return found
+    rows = np.zeros(len(connections), CONVERSATION)
+    rows["connection"], rows["protocol"] = connections, protocols
+    rows["called"], rows["facts"], rows["names"], rows["follower"] = frozenset(), None, None, None
+    return rows
 
 
 def nothing_begun() -> Begun:

@@ -340,9 +340,9 @@ class Connections:
         order = np.argsort(flows)
         flows = flows[order]
         rows, final = self._rows[flows], streams.final[flows]
-        found, carried = open_conversations.of_flows(rows, flows)
-        ends = final & ~found["waits"] & ~np.isin(rows, self._tails.rows)
-        return Begun(found, states.count[rows] - 1, places[order], final, ends, unheard[order], carried)
+        conversations, carried = open_conversations.of_flows(rows, flows)
+        ends = final & ~conversations["waits"] & ~np.isin(rows, self._tails.rows)
+        return Begun(conversations, states.count[rows] - 1, places[order], final, ends, unheard[order], carried)
 
     def _give_to_columns(self, tracked: TrackedFlow) -> None:
         """Gives a connection to columns at the end of a window, if it is open and nothing is pending."""
@@ -539,7 +539,7 @@ class Connections:
         if window.last:
             yield link, None
 
-    def assembled(self, flows: NDArray[Any]) -> None:
+    def record_whole(self, flows: NDArray[Any]) -> None:
         """Records connections that lie within a window and that columns report."""
         self._over(flows)
 
@@ -612,7 +612,7 @@ class Connections:
             states.client[rows], states.servers(rows), states.known[rows], states.opened[rows], words[rows]
         )
 
-    def rest(self) -> Iterator[Followed]:
+    def end_unseen(self) -> Iterator[Followed]:
         """Ends the other flows without packets in the last window."""
         states = self._states
         unseen = np.ones(states.size, bool)

@@ -51,8 +51,8 @@ class Conversations:
     def compact(self) -> None:
         """Includes the added conversations, and drops those that objects follow or that have ended."""
         begun = self._states.begun
-        kept = (each[begun[each["connection"]]] for each in (self.rows, self._carried))
-        rows, self._carried = (np.concatenate(each) for each in zip(kept, *self._added, strict=True))
+        remaining = (each[begun[each["connection"]]] for each in (self.rows, self._carried))
+        rows, self._carried = (np.concatenate(each) for each in zip(remaining, *self._added, strict=True))
         self._added = []
         self.rows = rows[np.argsort(rows["connection"])]
         self._connections = self.rows["connection"].copy()
@@ -60,13 +60,13 @@ class Conversations:
 
     def of_flows(self, rows: NDArray[Any], flows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """The conversations of some rows and their carried frames, with the numbers of flows for the rows."""
-        found = self.rows[np.searchsorted(self._connections, rows)]
-        found["connection"] = flows
+        conversations = self.rows[np.searchsorted(self._connections, rows)]
+        conversations["connection"] = flows
         flow_of = np.full(self._states.size, -1, np.int64)
         flow_of[rows] = flows
         carried = self._carried[flow_of[self._carried["connection"]] >= 0]
         carried["connection"] = flow_of[carried["connection"]]
-        return found, carried[np.argsort(carried["connection"], kind="stable")]
+        return conversations, carried[np.argsort(carried["connection"], kind="stable")]
 
     def take(self, row: int) -> tuple[Any, list[tuple[Any, ...]]]:
         """Removes a conversation; gives it and its carried frames."""

@@ -47,24 +47,24 @@ def flow_batches(
         long: stores frames for other tasks to decode, if all rows are of one flow.
     """
     writer = Writer(job, summary, tables)
-    made: CaptureTables | None = None
+    capture_tables: CaptureTables | None = None
     for number, (capture, rows, clock, last, _) in enumerate(windows, 1):
         notes = rows["note"].is_valid()
         with_notes = rows.select(PACKETS.names).filter(notes).to_batches()
-        for _, found in groupby(packet_tuples(with_notes), key=itemgetter(0)):
-            yield from writer.flow(found)
-        if made is None:
+        for _, group in groupby(packet_tuples(with_notes), key=itemgetter(0)):
+            yield from writer.flow(group)
+        if capture_tables is None:
             files = [each.number for each in job.inputs if each.capture == capture]
             endpoints = Endpoints()
-            made = CaptureTables(job.capture_name(capture), files, endpoints, job, writer, tables, long=long)
+            capture_tables = CaptureTables(job.capture_name(capture), files, endpoints, job, writer, tables, long=long)
         segments = rows.filter(pc.invert(notes)) if pc.any(notes).as_py() else rows
         packets = _packets(segments, capture, endpoints, job)
-        yield from made.window(Window(packets, clock, last, 0))
+        yield from capture_tables.window(Window(packets, clock, last, 0))
         if last:
-            made = None
+            capture_tables = None
         if number % RELEASING == 0:
             pa.default_memory_pool().release_unused()
-    yield from writer.rest()
+    yield from writer.flush()
 
 
 def _packets(rows: pa.Table, capture: int, endpoints: Endpoints, job: Job) -> Packets:
@@ -92,14 +92,14 @@ def _packets(rows: pa.Table, capture: int, endpoints: Endpoints, job: Job) -> Pa
 
 def _payloads(rows: pa.Table, job: Job) -> _Payloads:
     """The payloads of rows."""
-    found = [_read_again(each, job) or _included(each) for each in rows.to_batches() if each.num_rows]
-    if len(found) == 1:
-        return found[0]
-    ends = np.cumsum([0, *(data.nbytes for data, *_ in found)]).tolist()
+    parts = [_read_again(each, job) or _included(each) for each in rows.to_batches() if each.num_rows]
+    if len(parts) == 1:
+        return parts[0]
+    ends = np.cumsum([0, *(data.nbytes for data, *_ in parts)]).tolist()
     none = [np.zeros(0, np.int64)]
-    begins = [begin + end for (_, begin, *_), end in zip(found, ends, strict=False)]
-    sizes = [size for _, _, size, _ in found]
-    data = memoryview(b"".join(data for data, *_ in found))
+    begins = [begin + end for (_, begin, *_), end in zip(parts, ends, strict=False)]
+    sizes = [size for _, _, size, _ in parts]
+    data = memoryview(b"".join(data for data, *_ in parts))
     return data, np.concatenate(begins or none), np.concatenate(sizes or none), None
 
 

@@ -184,7 +184,7 @@ def _recognised_by_pieces(streams: Streams, flow: int, ask: Callable[[bytes, byt
     starts, stops = streams.starts[flow].tolist(), streams.stops[flow].tolist()
     first = streams.pieces[flow].tolist()
     reached = list(starts)
-    found = Recognised("", False, False, "")
+    recognition = Recognised("", False, False, "")
     count = next_count = next_size = 0
     while more := [side for side in range(2) if reached[side] < stops[side]]:
         side = min(more, key=lambda each: int(streams.ranks[first[each]]))
@@ -198,10 +198,10 @@ def _recognised_by_pieces(streams: Streams, flow: int, ask: Callable[[bytes, byt
             continue
         next_count, next_size = 2 * count, 2 * size
         heads = [streams.stream[begin:end].tobytes() for begin, end in zip(starts, reached, strict=True)]
-        found = ask(*heads)
-        if found.protocol or found.certain:
+        recognition = ask(*heads)
+        if recognition.protocol or recognition.certain:
             break
-    return found
+    return recognition
 
 
 def cut_frames(
@@ -226,14 +226,14 @@ def cut_frames(
     fits, tails = np.zeros(starts.size, bool), starts.copy()
     room = 1024 + streams.stream.size // 64
     while True:
-        found = [np.zeros(room, np.int64) for _ in range(4)]
+        outputs = [np.zeros(room, np.int64) for _ in range(4)]
         count = loop("cut_frames")(
-            streams.stream, starts, stops, pieces, streams.ends, *headings.T.copy(), fits, tails, *found
+            streams.stream, starts, stops, pieces, streams.ends, *headings.T.copy(), fits, tails, *outputs
         )
         if count >= 0:
             break
         room *= 2
-    start, stop, number, piece = (array[:count] for array in found)
+    start, stop, number, piece = (array[:count] for array in outputs)
     odd[flows[np.flatnonzero(~(fits & framed)) // 2]] = True
     connection = flows[number // 2] if flows.size else number
     order = np.argsort(streams.ranks[piece], kind="stable")
@@ -305,7 +305,7 @@ class _Heads:
             if kind is None or not rows.size:
                 continue
             place = self._places[id(kind)]
-            wanted = [(name, path) for name, path in _wanted(kind) if path]
+            fields = [(name, path) for name, path in _number_paths(kind) if path]
             usual = np.ones(mine.size, bool)
             for path in kind.paths:
                 usual &= np.asarray(batch[path].is_valid())[mine]
@@ -316,7 +316,7 @@ class _Heads:
                 self._kind[rows[mine[~np.asarray(batch[kind.number].is_valid())[mine]]]] = place + 1
             plain = mine[usual]
             self._kind[rows[plain]] = place
-            for name, path in wanted:
+            for name, path in fields:
                 self._numbers[name][rows[plain]] = _integers(batch[path])[plain]
 
     def _by_kind(self, batch: pa.RecordBatch) -> Iterator[tuple[tuple[int, ...], NDArray[Any]]]:
@@ -353,7 +353,7 @@ def grouped(columns: NDArray[Any]) -> list[NDArray[Any]]:
     return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
 
 
-def _wanted(kind: Kind) -> Iterator[tuple[str, str]]:
+def _number_paths(kind: Kind) -> Iterator[tuple[str, str]]:
     """(name, path) of the numbers of a frame that the index needs."""
     yield "number", kind.number
     if isinstance(kind.version, str):

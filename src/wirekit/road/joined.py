@@ -100,15 +100,15 @@ def first_attempts(streams: Streams, flows: NDArray[Any], after: NDArray[Any] | 
         for which, place, end in zip(*(each[before].tolist() for each in (flow, places, until)), strict=True):
             if sought.fits(data[place:end]):
                 first[which] = PIECES
-    found = np.flatnonzero(first < PIECES)
-    available = sizes[found, first[found]]
-    asks = (sizes[found, :, 0] > 0).argmax(axis=1)
-    ahead, cut = (np.where(asks >= back, sizes[found, asks - back, 1], 0) for back in (1, 2))
+    attempted = np.flatnonzero(first < PIECES)
+    available = sizes[attempted, first[attempted]]
+    asks = (sizes[attempted, :, 0] > 0).argmax(axis=1)
+    ahead, cut = (np.where(asks >= back, sizes[attempted, asks - back, 1], 0) for back in (1, 2))
     ahead[available[:, 0] == 0] = -1
-    begins = begins.reshape(-1, 2)[found]
+    begins = begins.reshape(-1, 2)[attempted]
     names = _protocols(content, data, begins.ravel(), (begins + available).ravel())
-    columns = (each.tolist() for each in (first[found], available, ahead, cut))
-    return dict(zip(flows[found].tolist(), map(Attempt, *columns, names), strict=True))
+    columns = (each.tolist() for each in (first[attempted], available, ahead, cut))
+    return dict(zip(flows[attempted].tolist(), map(Attempt, *columns, names), strict=True))
 
 
 def _protocols(content: NDArray[Any], data: bytes, begins: NDArray[Any], ends: NDArray[Any]) -> list[tuple[str, ...]]:

@@ -67,7 +67,7 @@ def follow_streams(
     order: Any, begins: Any, time: Any, source: Any, sequence: Any, acknowledgment: Any, flags: Any, length: Any,
     size: Any, idle: Any, hold: Any, clock: Any, last_window: Any, resumed: Any, state: Any, odd: Any, client: Any,
     known: Any, opened: Any, closed: Any, reason: Any, final: Any, sizes: Any, duplicates: Any, counts: Any,
-    released: Any, ended: Any, kept: Any, skipped: Any,
+    released: Any, ended: Any, fresh: Any, skipped: Any,
 ) -> Any:  # fmt: skip
     """Follows each flow that is one plain connection: bytes in order or retransmitted, without another handshake.
 
@@ -90,7 +90,7 @@ def follow_streams(
         sizes, duplicates, counts: (flow, side) receive the bytes in order, retransmitted bytes, and pieces.
         released: (flow, side) receives the rank at which bytes were released that waited for earlier bytes.
         ended: (flow, side) receives rank and time of the side's FIN, or -1.
-        kept, skipped: for each place in ``order``, receive the packet's new bytes, and the bytes in front of them.
+        fresh, skipped: for each place in ``order``, receive the packet's new bytes, and the bytes in front of them.
     """
     following = np.zeros(2, np.int64)  # sequence number of the next byte
     start = np.zeros(2, np.int64)
@@ -210,13 +210,13 @@ def follow_streams(
                 again = min(-distance, here)
                 duplicates[flow, side] += again
                 skipped[at] = again
-                kept[at] = here - again
-                if kept[at]:
+                fresh[at] = here - again
+                if fresh[at]:
                     counts[flow, side] += 1
-                    sizes[flow, side] += kept[at]
-                    following[side] = following[side] + kept[at] & MASK
+                    sizes[flow, side] += fresh[at]
+                    following[side] = following[side] + fresh[at] & MASK
             if bits & FIN and ends[side] < 0:
-                if distance + here != (kept[at] if here else 0):
+                if distance + here != (fresh[at] if here else 0):
                     plain = False
                     break
                 ended[flow, side, 0], ended[flow, side, 1] = 4 * at + 3, now
@@ -272,7 +272,7 @@ def copy(target: Any, at: Any, source: Any, start: Any, count: Any) -> Any:
 @njit(nogil=True, cache=True)
 def copy_streams(
     data: Any, order: Any, begins: Any, time: Any, source: Any, begin: Any, odd: Any, client: Any, released: Any,
-    places: Any, pieces: Any, kept: Any, skipped: Any, stream: Any, ends: Any, times: Any, ranks: Any, sources: Any,
+    places: Any, pieces: Any, fresh: Any, skipped: Any, stream: Any, ends: Any, times: Any, ranks: Any, sources: Any,
 ) -> Any:  # fmt: skip
     """Concatenates the bytes of plain connections in ``stream``, side by side.
 
@@ -290,7 +290,7 @@ def copy_streams(
         place[:] = places[flow]
         piece[:] = pieces[flow]
         for at in range(begins[flow], begins[flow + 1]):
-            count = kept[at]
+            count = fresh[at]
             if not count:
                 continue
             row = order[at]

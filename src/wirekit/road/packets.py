@@ -154,10 +154,10 @@ def segments(capture: Capture, place: int = 0, window: int = WINDOW) -> Iterator
     for part in records(capture, capture.limits, errors, window):
         if any(each.num_rows for each in errors) or part.rows["time"].null_count:
             break
-        found = reader.segments(part)
-        capture.skipped.update(each.reason for _, each in found.skipped)
-        others: Iterator[Segment | Skipped] = (each for _, each in found.skipped)
-        yield from merge(_as_objects(found), others, key=_offset)
+        packets = reader.segments(part)
+        capture.skipped.update(each.reason for _, each in packets.skipped)
+        others: Iterator[Segment | Skipped] = (each for _, each in packets.skipped)
+        yield from merge(_as_objects(packets), others, key=_offset)
         if part.rows.num_rows:
             following = part.rows["@offset"][-1].as_py() + 1
     else:
@@ -166,8 +166,8 @@ def segments(capture: Capture, place: int = 0, window: int = WINDOW) -> Iterator
     yield from segments_by_objects(capture, place, start=following)
 
 
-def _offset(found: Segment | Skipped) -> int:
-    return found.offset
+def _offset(item: Segment | Skipped) -> int:
+    return item.offset
 
 
 def _as_objects(packets: Packets) -> Iterator[Segment | Skipped]:
@@ -315,16 +315,16 @@ def _segments(records: Records, before: int, endpoints: Endpoints, skipped: list
         content = bytes(data[int(starts[row]) : int(stops[row])])
         time_ns = int(times[row])
         place = (int(starts[row]) + offset, int(originals[row]), before + row + 1)
-        found = dissect(Packet(time_ns // 1000, time_ns, int(kinds[row]), content, *place))
-        if isinstance(found, Skipped):
-            skipped.append(found)
+        item = dissect(Packet(time_ns // 1000, time_ns, int(kinds[row]), content, *place))
+        if isinstance(item, Skipped):
+            skipped.append(item)
             continue
         there[row] = True
-        begin[row], size[row], length[row] = found.offset - offset, len(found.payload), found.length
-        for name, value in _numbers(found, endpoints):
+        begin[row], size[row], length[row] = item.offset - offset, len(item.payload), item.length
+        for name, value in _numbers(item, endpoints):
             columns[name][row] = value
-    found_columns = (times // 1000, *columns.values(), begin, size, length)
-    return found_columns if there.all() else tuple(each[there] for each in found_columns)
+    segment_columns = (times // 1000, *columns.values(), begin, size, length)
+    return segment_columns if there.all() else tuple(each[there] for each in segment_columns)
 
 
 def _numbers(segment: Segment, endpoints: Endpoints) -> Iterator[tuple[str, int]]:
@@ -358,8 +358,8 @@ def _plain(
     over = {name: np.asarray(batch[f"{name}.source"].is_valid()) for name in _NETWORKS}
     for name, field_name in _NETWORKS.items():
         good = np.asarray(batch[f"{name}.{field_name}.ok"].fill_null(False))
-        told = np.asarray(batch[f"{name}.{field_name}"].fill_null(0)) > 0
-        plain = tcp & over[name] & good & told
+        measured = np.asarray(batch[f"{name}.{field_name}"].fill_null(0)) > 0
+        plain = tcp & over[name] & good & measured
         for other in _NETWORKS:
             if other != name:
                 plain &= ~over[other]

@@ -61,8 +61,8 @@ def packet_batches(
             for packets in parts:
                 rows = np.arange(packets.time.size)
                 if ports:
-                    mask, wanted = (1 << PORT_BITS) - 1, list(ports)
-                    here = np.isin(packets.source & mask, wanted) | np.isin(packets.target & mask, wanted)
+                    mask, numbers = (1 << PORT_BITS) - 1, list(ports)
+                    here = np.isin(packets.source & mask, numbers) | np.isin(packets.target & mask, numbers)
                     rows = np.flatnonzero(here)
                     others += packets.time.size - rows.size
                 skipped += (packet for _, packet in packets.skipped)

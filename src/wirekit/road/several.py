@@ -57,8 +57,8 @@ class Topics:
         of_topic = np.concatenate([self._calls, calls]) * many + codes
         of_place = of_topic * most + parts
         alone = how_many(of_topic[:size], of_topic[:size]) == 1
-        found = np.where(alone, how_many(of_topic[:size], of_topic[size:]), how_many(of_place[:size], of_place[size:]))
-        self._rows["messages"] = pa.array(found.astype(np.int32), mask=~holds[self._calls])
+        counts = np.where(alone, how_many(of_topic[:size], of_topic[size:]), how_many(of_place[:size], of_place[size:]))
+        self._rows["messages"] = pa.array(counts.astype(np.int32), mask=~holds[self._calls])
 
     def failed_for(self, calls: NDArray[Any], rows: dict[str, pa.Array]) -> NDArray[Any] | None:
         """The last row of the same call, topic and partition that has an error, or -1; None without errors."""
@@ -130,12 +130,12 @@ def merged(
     pieces = []
     for frames, each in declared:
         if each.table == table and frames.size:
-            kept = np.flatnonzero(call_of[frames] >= 0)
+            places = np.flatnonzero(call_of[frames] >= 0)
             columns = each.columns
-            if kept.size < frames.size:
-                columns = {name: column.take(pa.array(kept)) for name, column in columns.items()}
-            if kept.size:
-                pieces.append((frames[kept], each.keys, columns))
+            if places.size < frames.size:
+                columns = {name: column.take(pa.array(places)) for name, column in columns.items()}
+            if places.size:
+                pieces.append((frames[places], each.keys, columns))
     if not pieces:
         return np.zeros(0, np.int64), {}
     frames = np.concatenate([each for each, _, _ in pieces])
@@ -156,12 +156,12 @@ def merged(
     for number, name in enumerate(DECLARED[table].keys):
         codes, size = codes_of(columns[name]) if name in columns else (np.zeros(calls.size, np.int64), 1)
         key = key * size + np.where(common[calls] >> number & 1 != 0, codes, 0)
-    asked, given = np.flatnonzero(both & ~answers), np.flatnonzero(both & answers)
+    requests, responses = np.flatnonzero(both & ~answers), np.flatnonzero(both & answers)
     partner = np.full(calls.size, -1, np.int64)
-    partner[given], paired = _partners(key[asked], key[given], asked)
-    kept = np.ones(calls.size, bool)
-    kept[paired] = False
-    rows_left = np.flatnonzero(kept)
+    partner[responses], paired = _partners(key[requests], key[responses], requests)
+    remaining = np.ones(calls.size, bool)
+    remaining[paired] = False
+    rows_left = np.flatnonzero(remaining)
     rank = np.lexsort((rows_left, ~answers[rows_left], calls[rows_left]))
     rows_left = rows_left[rank]
     take, other = pa.array(rows_left), partner[rows_left]
@@ -200,21 +200,21 @@ def with_errors(
     return rows
 
 
-def _partners(asked: NDArray[Any], given: NDArray[Any], rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+def _partners(requests: NDArray[Any], responses: NDArray[Any], rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Matches equal keys of requests and responses: the first with the first, the second with the second, and so on.
 
     Returns:
         The request row for each response key, or -1; and the request rows that have a partner.
     """
-    _, which = np.unique(np.concatenate([asked, given]), return_inverse=True)
-    numbers = np.concatenate([_ranked(which[: asked.size]), _ranked(which[asked.size :])])
+    _, which = np.unique(np.concatenate([requests, responses]), return_inverse=True)
+    numbers = np.concatenate([_ranked(which[: requests.size]), _ranked(which[requests.size :])])
     pairs = which * (int(numbers.max(initial=0)) + 1) + numbers
-    order = np.argsort(pairs[: asked.size])
-    sorted_pairs = pairs[: asked.size][order]
-    place = np.minimum(np.searchsorted(sorted_pairs, pairs[asked.size :]), max(asked.size - 1, 0))
-    same = sorted_pairs[place] == pairs[asked.size :]
-    found = np.where(same, rows[order[place]], -1)
-    return found, found[found >= 0]
+    order = np.argsort(pairs[: requests.size])
+    sorted_pairs = pairs[: requests.size][order]
+    place = np.minimum(np.searchsorted(sorted_pairs, pairs[requests.size :]), max(requests.size - 1, 0))
+    same = sorted_pairs[place] == pairs[requests.size :]
+    partners = np.where(same, rows[order[place]], -1)
+    return partners, partners[partners >= 0]
 
 
 def _ranked(keys: NDArray[Any]) -> NDArray[Any]:

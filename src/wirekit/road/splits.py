@@ -67,8 +67,8 @@ Walks = Callable[[Sequence[Range]], Sequence[Walked | None]]
 
 def loads(data: Any) -> Walked | None:
     """The inverse of ``Walked.dumps``, and of None."""
-    found: Walked | None = restored(data, _NAMED)
-    return found
+    walked: Walked | None = restored(data, _NAMED)
+    return walked
 
 
 def splits(file: Input, every: int, walks: Walks | None = None) -> list[Split]:
@@ -172,14 +172,14 @@ def _guessed(capture: Capture, known: Place, part: Range) -> Place | None:
             continue
         errors: list[pa.RecordBatch] = []
         start = known._replace(offset=part.begin + at, number=0)
-        found = next(records(capture, capture.limits, errors, _TRIAL, start=start), None)
+        trial = next(records(capture, capture.limits, errors, _TRIAL, start=start), None)
         wrong = [offset for each in errors for offset in each["offset"].to_pylist()]
         enough = _LEAST if start.offset + _TRIAL < capture.size else 1
-        if found is not None and not wrong and found.rows.num_rows >= enough and _plausible(found.rows, capture):
-            return start._replace(offset=found.rows["@offset"][0].as_py())
+        if trial is not None and not wrong and trial.rows.num_rows >= enough and _plausible(trial.rows, capture):
+            return start._replace(offset=trial.rows["@offset"][0].as_py())
         at += 1
-        if found is not None and found.rows.num_rows and not np.asarray(found.rows["captured_length"]).any():
-            at = max(at, found.rows["@offset"][-1].as_py() - part.begin)  # these are zeros
+        if trial is not None and trial.rows.num_rows and not np.asarray(trial.rows["captured_length"]).any():
+            at = max(at, trial.rows["@offset"][-1].as_py() - part.begin)  # these are zeros
     return None
 
 
@@ -210,16 +210,16 @@ def _walked(capture: Capture, known: Place, start: Place, part: Range) -> Walked
     errors: list[pa.RecordBatch] = []
     packets, behind = 0, None
     window = max((part.end - part.begin) // WINDOWS, 1)
-    for found in records(capture, capture.limits, errors, window, start=start):
-        place = found.place
+    for chunk in records(capture, capture.limits, errors, window, start=start):
+        place = chunk.place
         changed = capture.format != "pcap" and (place.order, place.interfaces) != (known.order, known.interfaces)
-        if any(each.num_rows for each in errors) or found.rows["time"].null_count:
+        if any(each.num_rows for each in errors) or chunk.rows["time"].null_count:
             return None
         if changed and place.offset > start.offset:
             return None
         if behind is not None:
             return Walked(start, behind, packets)
-        offsets = np.asarray(found.rows["@offset"])
+        offsets = np.asarray(chunk.rows["@offset"])
         inside = int(np.searchsorted(offsets, part.end))
         packets += inside
         if inside < offsets.size:

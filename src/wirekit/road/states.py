@@ -153,11 +153,11 @@ class States:
         self.words[row], self.plain[row] = words, True
         return client["gaps"], server["gaps"]
 
-    def _make_room(self, wanted: int) -> None:
+    def _make_room(self, needed: int) -> None:
         room = self.low.size
-        if wanted <= room:
+        if needed <= room:
             return
-        room = max(wanted, room + room // 2)
+        room = max(needed, room + room // 2)
         for name in (*_KINDS, "words"):
             before = getattr(self, name)
             grown = np.zeros((room, *before.shape[1:]), before.dtype)

@@ -137,11 +137,11 @@ def put_together(
     if earlier is not None:
         earlier.resume(streams)
     streams.offsets = offsets_in(state)
-    kept, skipped = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    fresh, skipped = np.zeros(count, np.int64), np.zeros(count, np.int64)
     headers = (packets.time, packets.source, packets.sequence, packets.acknowledgment, packets.flags)
     loop("follow_streams")(
         order, begins, *headers, packets.length, packets.size, settings.idle_us, settings.hold_us, clock, last, resumed,
-        state, odd, client, known, opened, closed, reason, final, sizes, duplicates, counts, released, ended, kept,
+        state, odd, client, known, opened, closed, reason, final, sizes, duplicates, counts, released, ended, fresh,
         skipped,
     )  # fmt: skip
     streams.server = packets.source[first] + packets.target[first] - client
@@ -158,7 +158,7 @@ def put_together(
     streams.ends, streams.times, streams.ranks, streams.sources = np.zeros((4, int(counts.sum())), np.int64)
     loop("copy_streams")(
         np.frombuffer(packets.data, np.uint8), order, begins, packets.time, packets.source, packets.begin, odd, client,
-        released, streams.starts + before, streams.pieces, kept, skipped, streams.stream, streams.ends, streams.times,
+        released, streams.starts + before, streams.pieces, fresh, skipped, streams.stream, streams.ends, streams.times,
         streams.ranks, streams.sources,
     )  # fmt: skip
     for tail in tails:

@@ -81,15 +81,15 @@ def captured(
         writer = Writer(job, summary, tables) if writer is None else writer
         name = files[0].name if carried is None else carried.name
         numbers = [each.number for each in files]
-        made = CaptureTables(name, numbers, endpoints, job, writer, tables, carried, assembly=assembly)
-        return _tables(files, captures, windows, made, stack.pop_all(), progress, carried)
+        capture_tables = CaptureTables(name, numbers, endpoints, job, writer, tables, carried, assembly=assembly)
+        return _tables(files, captures, windows, capture_tables, stack.pop_all(), progress, carried)
 
 
 def _tables(
     files: Sequence[Input],
     captures: Sequence[Capture],
     windows: Iterator[Window],
-    made: CaptureTables,
+    capture_tables: CaptureTables,
     stack: ExitStack,
     progress: Callable[[int], object] | None,
     carried: Carried | None,
@@ -107,8 +107,8 @@ def _tables(
                 notes = [row for row, _ in note_rows(each, capture, skipped)]
                 notes += [row for row, _ in damage_rows(each, capture)] if ended else ()
                 if notes:
-                    yield from made.writer.flow(notes)
-            yield from made.window(window)
+                    yield from capture_tables.writer.flow(notes)
+            yield from capture_tables.window(window)
             if progress is not None:
                 progress(window.done)
             del window
@@ -116,9 +116,9 @@ def _tables(
                 pa.default_memory_pool().release_unused()
         if carried is not None:
             if carried.goes_on:
-                yield from made.leave(carried)
-            yield from made.writer.others(carried)
-        yield from made.writer.rest()
+                yield from capture_tables.leave(carried)
+            yield from capture_tables.writer.others(carried)
+        yield from capture_tables.writer.flush()
 
 
 class CaptureTables:
@@ -180,7 +180,7 @@ class CaptureTables:
         yield from self._ends.ready(None if window.last else clock)
         if window.last:
             yield from self._read(window, connections.silent())
-            yield from self._items(connections.rest())
+            yield from self._items(connections.end_unseen())
 
     def leave(self, carried: Carried) -> Iterator[Batch]:
         """Stores the connections for the next bundle, with the rows that late packets may still change."""
@@ -245,18 +245,18 @@ class CaptureTables:
             behind = index_frames(streams, job.choice, address, late, whole=False)
             yield from by_columns(behind, read_contents(streams.stream, behind, late), late)
         plain, followed = _Plain(streams, index, window.packets), {*begun.flows.tolist()}
-        assembled = ~contents.odd
-        assembled[begun.flows] = False
-        connections.assembled(np.flatnonzero(assembled))
+        whole = ~contents.odd
+        whole[begun.flows] = False
+        connections.record_whole(np.flatnonzero(whole))
         cut = (index.tails < streams.stops).any(axis=1)
-        for flow in np.flatnonzero(np.where(assembled, cut, ~connections.done)).tolist():
-            if assembled[flow]:
+        for flow in np.flatnonzero(np.where(whole, cut, ~connections.done)).tolist():
+            if whole[flow]:
                 for link, piece in plain.tails(flow):
                     yield from writer.piece(name, link, piece)
                 continue
-            found = None if index.odd[flow] or flow in followed else plain.connection(flow)
-            if found is not None:
-                items = connections.whole(window, flow, *found)
+            connection = None if index.odd[flow] or flow in followed else plain.connection(flow)
+            if connection is not None:
+                items = connections.whole(window, flow, *connection)
             elif streams.odd[flow]:
                 items = connections.odd(window, streams, flow)
             else:

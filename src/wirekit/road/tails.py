@@ -70,10 +70,10 @@ class Tails:
         held = np.fromiter(self._tails, np.int64, len(self._tails))
         flow_of = np.full(size, -1, np.int64)
         flow_of[rows] = np.arange(rows.size)
-        found: list[Tail] = []
+        tails: list[Tail] = []
         for row, flow in zip(held.tolist(), flow_of[held].tolist(), strict=True):
             for side in list(self._tails[row]) if flow >= 0 and not odd[flow] else ():
                 if sizes[flow, side]:
-                    found.append(Tail(flow, side, self._tails[row].pop(side).data))
+                    tails.append(Tail(flow, side, self._tails[row].pop(side).data))
         self._tails = {row: each for row, each in self._tails.items() if each}
-        return found
+        return tails

@@ -73,10 +73,10 @@ def read_windows(
     """
     parts: list[_Part] = []
     for place, capture in enumerate(captures):
-        found = _parts(capture, place, size)
-        if found is None:
+        file_parts = _parts(capture, place, size)
+        if file_parts is None:
             return None
-        parts += found
+        parts += file_parts
     late = any(part.last > behind.first for part, behind in pairwise(parts))
     if ordered and (late or any(part.mixed for part in parts)):
         return None
@@ -115,8 +115,8 @@ def _is_cut(capture: Capture, last: Records) -> bool:
     if capture.format == "pcap":
         place = capture.first._replace(offset=place.offset, number=place.number)
     count = 0
-    for count, found in enumerate(capture.items(place), 1):
-        if isinstance(found, Damaged) or count > last.rows.num_rows:
+    for count, item in enumerate(capture.items(place), 1):
+        if isinstance(item, Damaged) or count > last.rows.num_rows:
             return False
     return count == last.rows.num_rows
 
@@ -145,12 +145,12 @@ def _windows(
     streams = [_Stream(capture, place, endpoints, size) for place, capture in enumerate(captures)]
     clock = 0
     for number, parts in enumerate(planned):
-        wanted: dict[int, int] = {}
+        rows_by_file: dict[int, int] = {}
         for part in parts:
-            wanted[part.file] = wanted.get(part.file, 0) + part.rows
+            rows_by_file[part.file] = rows_by_file.get(part.file, 0) + part.rows
             clock = max(clock, part.last)
         yield Window(
-            joined([streams[place].take(rows) for place, rows in (wanted or {0: 0}).items()]),
+            joined([streams[place].take(rows) for place, rows in (rows_by_file or {0: 0}).items()]),
             clock,
             number + 1 == len(planned),
             sum(stream.reached for stream in streams),
@@ -170,8 +170,8 @@ class _Stream:
 
     def take(self, rows: int) -> Packets:
         """The segments in the next packets; fewer if another program has truncated the file."""
-        taken: list[Packets] = []
-        while rows or not taken:
+        packets: list[Packets] = []
+        while rows or not packets:
             if not self._part.rows.num_rows:
                 self._part = NO_RECORDS
                 self._part = next(self._parts, NO_RECORDS)
@@ -181,10 +181,10 @@ class _Stream:
             part = self._part._replace(rows=self._part.rows.slice(0, rows))
             self._part = self._part._replace(rows=self._part.rows.slice(rows))
             rows -= part.rows.num_rows
-            taken.append(self._reader.segments(part))
+            packets.append(self._reader.segments(part))
             if part.rows.num_rows:
                 self.reached = part.rows["@data"][-1].as_py() + part.rows["captured_length"][-1].as_py()
-        return joined(taken)
+        return joined(packets)
 
     def _end(self) -> None:
         """Lets objects find out why the file ends here."""

@@ -146,7 +146,7 @@ def assembled(
     Raises:
         Misuse: as ``build_columns``.
     """
-    columnar, ahead = _led(key, batch, context)
+    columnar, ahead = _header_program(key, batch, context)
     batch = record_batch(key, batch, columnar)
     message_fields = column_names.message_fields(columnar).intersection(batch.schema.names)
     builder = _builder(key, columnar, message_fields, apart=ends is not None)
@@ -165,7 +165,7 @@ def assembled(
     return output.cut(end)[spare:]
 
 
-def _led(key: str, batch: Any, context: Mapping[str, Any] | None) -> tuple[Columnar, bytes]:
+def _header_program(key: str, batch: Any, context: Mapping[str, Any] | None) -> tuple[Columnar, bytes]:
     """The program of a key, and the encoded fields before the records if they select the records' layout."""
     from wirekit.encoding import encode
     from wirekit.registry import registry

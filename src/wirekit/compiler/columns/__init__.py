@@ -2,6 +2,6 @@
 
 from wirekit.compiler.columns.programs import program, source
 from wirekit.compiler.columns.ranges import scan_ranges
-from wirekit.compiler.columns.scanning import columns, opened, scan, warm
+from wirekit.compiler.columns.scanning import columns, scan, scan_column, warm
 
-__all__ = ["columns", "opened", "program", "scan", "scan_ranges", "source", "warm"]
+__all__ = ["columns", "program", "scan", "scan_column", "scan_ranges", "source", "warm"]

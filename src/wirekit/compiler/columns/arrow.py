@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def assembled(made: Columnar, levels: list[Level], wrappers: bool) -> pa.RecordBatch:
-    """The rows of all levels, each in its place."""
-    sizes = {column.slot: sum(level.used(column) for level in levels) for column in made.byte_columns}
+def merged_levels(columnar: Columnar, levels: list[Level], wrappers: bool) -> pa.RecordBatch:
+    """The rows of all levels in one batch, in the order of the input."""
+    sizes = {column.slot: sum(level.used(column) for level in levels) for column in columnar.byte_columns}
     order, positions = _order(levels, wrappers)
-    parts = [_batch(made, level, depth, sizes) for depth, level in enumerate(levels)]
-    if wrappers and made.program.packing is not None:
+    parts = [_batch(columnar, level, depth, sizes) for depth, level in enumerate(levels)]
+    if wrappers and columnar.program.packing is not None:
         parts = [_wrapped(part, depth, levels, positions) for depth, part in enumerate(parts)]
-    return parts[0] if order is None else _taken(parts, order)
+    return parts[0] if order is None else _rows_in_order(parts, order)
 
 
-def _taken(parts: list[pa.RecordBatch], order: NDArray[Any]) -> pa.RecordBatch:
-    """Rows of all parts; without a copy where one part has them, in this order."""
+def _rows_in_order(parts: list[pa.RecordBatch], order: NDArray[Any]) -> pa.RecordBatch:
+    """The rows of all parts in an order; a slice without a copy if they are consecutive rows of one part."""
     first = 0
     for part in parts:
         last = first + part.num_rows
@@ -52,35 +52,35 @@ def _wrapped(part: pa.RecordBatch, depth: int, levels: list[Level], positions: l
 
 
 def _order(levels: list[Level], wrappers: bool) -> tuple[NDArray[Any] | None, list[NDArray[Any]]]:
-    """Which row of all levels stands where in the result (None: as they are), and each row's place by level."""
+    """The order of all levels' rows in the result (None: unchanged), and the position of each row, by level."""
     if len(levels) == 1 and not levels[0].state.any():
         return None, []
-    kept = [(level.state == 0) | ((level.state == 1) & wrappers) for level in levels]
-    taken = [each.astype(np.int64) for each in kept]
+    included = [(level.state == 0) | ((level.state == 1) & wrappers) for level in levels]
+    extents = [each.astype(np.int64) for each in included]
     for depth in range(len(levels) - 1, 0, -1):
         level = levels[depth]
-        before = np.concatenate([[0], np.cumsum(taken[depth])])
+        before = np.concatenate([[0], np.cumsum(extents[depth])])
         lasts = np.append(level.arrays["first"][1:], level.rows)
-        taken[depth - 1][level.parents] += before[lasts] - before[level.arrays["first"]]
+        extents[depth - 1][level.parents] += before[lasts] - before[level.arrays["first"]]
     positions: list[NDArray[Any]] = []
-    order = np.empty(int(taken[0].sum()), np.int64)
+    order = np.empty(int(extents[0].sum()), np.int64)
     skipped = 0
     for depth, level in enumerate(levels):
-        before = np.cumsum(taken[depth]) - taken[depth]
+        before = np.cumsum(extents[depth]) - extents[depth]
         if depth:
             ranges = level.ranges_of_rows()
-            bases = positions[-1][level.parents] + kept[depth - 1][level.parents]
+            bases = positions[-1][level.parents] + included[depth - 1][level.parents]
             before = bases[ranges] + before - before[level.arrays["first"][ranges]]
         positions.append(before)
-        rows = np.flatnonzero(kept[depth])
+        rows = np.flatnonzero(included[depth])
         order[before[rows]] = skipped + rows
         skipped += level.rows
     return order, positions
 
 
-def _batch(made: Columnar, level: Level, depth: int, sizes: dict[int, int]) -> pa.RecordBatch:
+def _batch(columnar: Columnar, level: Level, depth: int, sizes: dict[int, int]) -> pa.RecordBatch:
     """The columns of one level."""
-    code, rows, filled = made.program, level.rows, level.arrays
+    code, rows, filled = columnar.program, level.rows, level.arrays
     columns: list[tuple[str, pa.Array]] = []
     places: dict[int, int] = {}
     nothing: dict[pa.DataType, pa.Array] = {}
@@ -89,7 +89,7 @@ def _batch(made: Columnar, level: Level, depth: int, sizes: dict[int, int]) -> p
         if column.slot not in level.slots:
             continue
         if level.lacks(column):
-            kind = pa.int64() if column.slot in level.measured else made.types[column.slot]
+            kind = pa.int64() if column.slot in level.measured else columnar.types[column.slot]
             if kind not in nothing:
                 nothing[kind] = pa.nulls(rows, kind)
             columns.append((column.path, nothing[kind]))
@@ -109,32 +109,32 @@ def _batch(made: Columnar, level: Level, depth: int, sizes: dict[int, int]) -> p
         )
         roots = _numbers(level.roots[level.ranges_of_rows()], pa.int64()) if depth else pa.nulls(rows, pa.int64())
         columns.append(("@wrapper", roots))
-    whole = len(columns) == len(made.schema)
-    fields = [made.fields[name] for name, _ in columns] if level.trays or level.measured or not whole else []
+    whole = len(columns) == len(columnar.schema)
+    fields = [columnar.fields[name] for name, _ in columns] if level.trays or level.measured or not whole else []
     arrays = [array for _, array in columns]
     for tray in reversed(level.trays):
-        _add_message(tray, made, level, places[tray.tables.at], fields, arrays)
+        _add_message(tray, columnar, level, places[tray.tables.at], fields, arrays)
     large = any(size > LARGE for size in sizes.values())
     if large or level.measured:
         fields = [field.with_type(array.type) for field, array in zip(fields, arrays, strict=True)]
-    schema = made.schema if whole and not level.trays and not level.measured and not large else None
+    schema = columnar.schema if whole and not level.trays and not level.measured and not large else None
     return pa.RecordBatch.from_arrays(arrays, schema=schema or pa.schema(fields))
 
 
-def batch_of(made: Columnar, level: Level, depth: int = 1) -> pa.RecordBatch:
+def batch_of(columnar: Columnar, level: Level, depth: int = 1) -> pa.RecordBatch:
     """The rows of one level alone."""
-    return _batch(made, level, depth, {each.slot: level.used(each) for each in made.byte_columns})
+    return _batch(columnar, level, depth, {each.slot: level.used(each) for each in columnar.byte_columns})
 
 
 def _add_message(
-    tray: Tray, made: Columnar, level: Level, at: int, fields: list[pa.Field], arrays: list[pa.Array]
+    tray: Tray, columnar: Columnar, level: Level, at: int, fields: list[pa.Field], arrays: list[pa.Array]
 ) -> None:
     """Adds the columns of a message in front of those that follow it."""
     slot = tray.tables.at
-    good = slot in level.slots and _all_good(slot, made.program.columns[slot].nullable, level)
-    found = list(message_arrays(tray, level.buffer, level.rows, good))
-    fields[at:at] = [field for field, _ in found]
-    arrays[at:at] = [array for _, array in found]
+    good = slot in level.slots and _all_good(slot, columnar.program.columns[slot].nullable, level)
+    columns = list(message_arrays(tray, level.buffer, level.rows, good))
+    fields[at:at] = [field for field, _ in columns]
+    arrays[at:at] = [array for _, array in columns]
 
 
 def _all_good(slot: int, nullable: bool, level: Level) -> bool:

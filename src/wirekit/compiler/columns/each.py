@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirekit.compiler import ir
-from wirekit.compiler.columns.arrow import assembled, batch_of
+from wirekit.compiler.columns.arrow import batch_of, merged_levels
 from wirekit.compiler.columns.column_names import checked
 from wirekit.compiler.columns.compressed_records import opened_levels
 from wirekit.compiler.columns.errors import LevelErrors, refused
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _VALUE = "@value"
-"""A column that says which value a row is of, while records in rows are opened."""
+"""The column with the number of the value that a row belongs to, until nested records are unpacked."""
 
 
 @dataclass(slots=True)
@@ -98,7 +98,7 @@ def scan_each(
         key: the key of a schema that gives columns.
         column: binary; null holds nothing, and gives no row and no error.
         fields, context, limits: as for ``wirekit.columns``; the limits are for as many values as are scanned at once.
-        opened: whether what records hold, compressed or as records of another layout, stands in their place.
+        opened: whether nested records replace the record that holds them.
 
     Yields:
         ``Values`` of consecutive byte strings, usually of all.
@@ -152,7 +152,7 @@ class _Scan:
         reference = of_records(columnar.plan, allowance, self.context)
         errors = [refused(columnar.program, reference, level, 0)]
         if self.opened and columnar.program.packing is not None:
-            batch = assembled(columnar, opened_levels(columnar, level, reference, self.fields, errors), False)
+            batch = merged_levels(columnar, opened_levels(columnar, level, reference, self.fields, errors), False)
             numbers = _numbers(batch, begins)
         else:
             batch = batch_of(columnar, level, depth=0).append_column(
@@ -187,7 +187,7 @@ class _Scan:
         return Ranges(begins, ends, np.where(there, count, 0).astype(np.int64), {})
 
     def _beyond(self, column: pa.Array, allowance: Allowance) -> Values | None:
-        """The values, of which the only one asks for more memory than there is."""
+        """The error of a single value that exceeds the memory limit; None if there are several values."""
         if len(column) > 1:
             return None
         (empty,) = scan_each(self.key, column.slice(0, 0), context=self.context, opened=self.opened)

@@ -92,12 +92,12 @@ class Columnar:
             wide: whether offsets have 64 bits.
         """
         choice = fields, verdicts, wide
-        found = self.choices.get(choice)
-        if found is None:
+        ready = self.choices.get(choice)
+        if ready is None:
             if len(self.choices) >= CHOICES:
                 self.choices.clear()
-            found = self.choices[choice] = Ready(self.program, *self._chosen(fields, verdicts), wide)
-        return found
+            ready = self.choices[choice] = Ready(self.program, *self._chosen(fields, verdicts), wide)
+        return ready
 
     def _chosen(self, fields: tuple[str, ...] | None, verdicts: bool) -> tuple[Body, list[Column | Repeated]]:
         """The steps that fill some columns, and what they fill."""
@@ -160,8 +160,8 @@ def _program(key: str, name: str, planned: Callable[[], Records], whole: ir.Node
 
     with _lock:
         known = _programs(key)
-        found = known.get(name)
-        if found is None:
+        columnar = known.get(name)
+        if columnar is None:
             plan = planned()
             program = read(key, plan.element, whole, stop=plan.stop)
             inner = None
@@ -170,8 +170,8 @@ def _program(key: str, name: str, planned: Callable[[], Records], whole: ir.Node
                 if inner.element != plan.element:  # records of another layout, which are left as they stand
                     program, inner = read(key, plan.element, whole, closed=True, stop=plan.stop), None
             contents, held = _held(key, program)
-            found = known[name] = Columnar(plan, inner, program, contents, held, whole)
-    return found
+            columnar = known[name] = Columnar(plan, inner, program, contents, held, whole)
+    return columnar
 
 
 def led_program(key: str, data: NDArray[Any], limits: Limits) -> tuple[Columnar | None, Start, Header]:
@@ -205,23 +205,24 @@ def _held(key: str, program: Program) -> tuple[Columnar | None, Records | None]:
     return Columnar(held, None, inner), held
 
 
-def _schema(made: Program) -> pa.Schema:
+def _schema(compiled: Program) -> pa.Schema:
     fields = []
-    for column in made.columns:
+    for column in compiled.columns:
         metadata = field_metadata(column.table, column.unit)
         named = {"flag": pa.bool_(), "bytes": pa.binary(), "text": pa.string()}
         kind = named.get(column.kind) or pa.from_numpy_dtype(np.dtype(column.dtype))
         nullable, group = column.nullable, column.within
         while group is not None:
             kind, nullable, group = pa.list_(pa.field("item", kind, nullable)), group.nullable, group.outer
-        opened = made.contents is not None and column.slot == made.contents.column  # null where it holds records
-        fields.append(pa.field(column.path, kind, nullable or opened, metadata))
-        if made.packing is not None and column.slot == made.packing.column:
+        # Null where it holds records.
+        nested = compiled.contents is not None and column.slot == compiled.contents.column
+        fields.append(pa.field(column.path, kind, nullable or nested, metadata))
+        if compiled.packing is not None and column.slot == compiled.packing.column:
             fields.append(pa.field(f"{column.path}.ok", pa.bool_()))
     fields += [pa.field("@offset", pa.int64(), False), pa.field("@length", pa.int64(), False)]
-    if made.gaps:
+    if compiled.gaps:
         fields.append(pa.field("@gap", pa.int64(), False))
-    if made.packing is not None:
+    if compiled.packing is not None:
         fields += [pa.field("@depth", pa.int32(), False), pa.field("@wrapper", pa.int64())]
     return pa.schema(fields)
 
@@ -253,23 +254,23 @@ def program_of(key: str, ahead: bytes, context: Mapping[str, Any] | None = None)
 
     if not ahead or not selected_by_header(registry[key].layout):
         return program(key, context)
-    found, _, read = led_program(key, np.frombuffer(ahead, np.uint8), registry[key].limits)
-    if found is None:
+    columnar, _, read = led_program(key, np.frombuffer(ahead, np.uint8), registry[key].limits)
+    if columnar is None:
         assert read.error is not None
         raise read.error
-    return found
+    return columnar
 
 
-def described(key: str, made: Columnar) -> dict[str, str]:
+def described(key: str, columnar: Columnar) -> dict[str, str]:
     """The metadata of a batch."""
-    left_out = without_columns(made)
+    left_out = without_columns(columnar)
     return {"wirekit.key": key} | ({"wirekit.left_out": json.dumps(left_out)} if left_out else {})
 
 
-def without_columns(made: Columnar) -> list[str]:
+def without_columns(columnar: Columnar) -> list[str]:
     """Fields that have no column."""
-    found = list(made.program.left_out)
-    found += [path for table in made.program.messages for path in table.left_out]
-    if made.contents is not None and made.held is not None:
-        found += [f"{made.held.path}.{path}" for path in without_columns(made.contents)]
-    return found
+    paths = list(columnar.program.left_out)
+    paths += [path for table in columnar.program.messages for path in table.left_out]
+    if columnar.contents is not None and columnar.held is not None:
+        paths += [f"{columnar.held.path}.{path}" for path in without_columns(columnar.contents)]
+    return paths

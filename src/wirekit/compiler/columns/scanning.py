@@ -38,7 +38,7 @@ import numpy as np
 import pyarrow as pa
 
 from wirekit.compiler import cache
-from wirekit.compiler.columns.arrow import assembled, batch_of
+from wirekit.compiler.columns.arrow import batch_of, merged_levels
 from wirekit.compiler.columns.column_names import checked, selected
 from wirekit.compiler.columns.compressed_records import opened_levels
 from wirekit.compiler.columns.errors import ERRORS, errors_of, failure, refused
@@ -56,7 +56,7 @@ from wirekit.wire.stream import Allowance, Limits
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["columns", "opened", "program", "scan", "source", "warm"]
+__all__ = ["columns", "program", "scan", "scan_column", "source", "warm"]
 
 LIBRARIES = 200 << 20
 """Bytes of memory that numba, Arrow and the compiled kernels take: part of what ``Limits.memory`` grants."""
@@ -179,7 +179,7 @@ def scan(
         wrong[0].add(*failure(whole, (0, beyond, data.size - beyond), 0, ("limit", "", beyond, reason)))
         allowance.room = 0
     levels = opened_levels(columnar, whole, reference, paths, wrong)
-    batch = assembled(columnar, levels, wrappers)
+    batch = merged_levels(columnar, levels, wrappers)
     if columnar.program.contents is not None:
         opening = Opening(columnar, whole, batch, reference, paths)
         batch = opening.unpack()
@@ -205,7 +205,7 @@ def _described(batch: pa.RecordBatch, columnar: Columnar, metadata: dict[str, st
     return pa.RecordBatch.from_arrays(columns, schema=columnar.dated.with_metadata(metadata))
 
 
-def opened(
+def scan_column(
     key: str, column: pa.Array, *, limits: Limits | None = None, context: Mapping[str, Any] | None = None
 ) -> tuple[pa.RecordBatch, pa.RecordBatch]:
     """One record in each byte string of a column.
@@ -216,13 +216,13 @@ def opened(
         limits, context: as for ``columns``.
 
     Returns:
-        The records, a row for each byte string, with null in all columns where it holds none that decodes; and the
-        errors, as ``scan`` gives them, of which ``wrapper`` is the row, and ``offset`` counts in its bytes.
+        The records, one row for each byte string; all columns of a row are null if its byte string does not decode. And
+        the errors, as ``scan`` returns them: ``wrapper`` is the row, and ``offset`` counts within its bytes.
 
     Raises:
         Misuse: as for ``columns``, and for a list of records.
 
-    >>> batch, errors = opened("jmq4.header", pa.array([None, b"short"]))
+    >>> batch, errors = scan_column("jmq4.header", pa.array([None, b"short"]))
     >>> batch["magic"].to_pylist(), errors["wrapper"].to_pylist(), errors["kind"].to_pylist()
     ([None, None], [1], ['short'])
     """

@@ -62,8 +62,8 @@ def one_direction(packets: list[Packet], random: Random) -> list[Packet]:
 
 def one_direction_late(packets: list[Packet], random: Random) -> list[Packet]:
     """Only what one side sends is captured, and that from the middle on."""
-    found = one_direction(packets, random)
-    return joined_late(found, random) if len(found) > 1 else found
+    lost = one_direction(packets, random)
+    return joined_late(lost, random) if len(lost) > 1 else lost
 
 
 def snapped(packets: list[Packet], random: Random) -> list[Packet]:
@@ -92,8 +92,8 @@ def misnumbered(packets: list[Packet], random: Random) -> list[Packet]:
 
 def ports_exchanged(packets: list[Packet], random: Random) -> list[Packet]:
     """Without handshakes, and each side with the other's port, so that the ports name the wrong side as the server."""
-    found = [_with_ports(each, each.data[_PORTS : _PORTS + 4]) for each in packets if not tcp(each).syn]
-    return joined_late(found, random) if len(found) > 1 and random.random() < 1 / 2 else found
+    swapped = [_with_ports(each, each.data[_PORTS : _PORTS + 4]) for each in packets if not tcp(each).syn]
+    return joined_late(swapped, random) if len(swapped) > 1 and random.random() < 1 / 2 else swapped
 
 
 def one_address_pair(packets: list[Packet], random: Random) -> list[Packet]:
@@ -109,15 +109,15 @@ def wrapped(packets: list[Packet], random: Random) -> list[Packet]:
     for each in packets:
         firsts.setdefault((tcp(each).source, tcp(each).target), tcp(each).sequence)
     shifts = {pair: -first - random.randrange(3_000) for pair, first in firsts.items()}
-    found = []
+    shifted = []
     for each in packets:
         pair = tcp(each).source, tcp(each).target
         data = bytearray(each.data)
         for at, key in zip(_NUMBERS, (pair, pair[::-1]), strict=True):
             number = int.from_bytes(data[at : at + 4], "big") + shifts.get(key, 0)
             data[at : at + 4] = (number % (1 << 32)).to_bytes(4, "big")
-        found.append(each._replace(data=bytes(data)))
-    return found
+        shifted.append(each._replace(data=bytes(data)))
+    return shifted
 
 
 def several(packets: list[Packet], random: Random) -> list[Packet]:

@@ -43,11 +43,11 @@ def packets(path: Path) -> list[Packet]:
     return list(_blocks(data) if magic == _PCAPNG else _records(data))
 
 
-def write(path: Path, found: Iterable[Packet]) -> Path:
+def write(path: Path, packets: Iterable[Packet]) -> Path:
     """A pcap file with these packets."""
     records = [
         struct.pack("<IIII", *divmod(each.time_us, 1_000_000), len(each.data), each.length) + each.data
-        for each in found
+        for each in packets
     ]
     path.write_bytes(_PCAP_HEADER + b"".join(records))
     return path
@@ -65,10 +65,10 @@ def tcp(packet: Packet) -> Tcp:
     return Tcp(f"{source}:{source_port}", f"{target}:{target_port}", sequence, bool(segment[13] & 2), segment[start:])
 
 
-def payloads(found: Iterable[Packet]) -> Counter[tuple[str, str]]:
+def payloads(packets: Iterable[Packet]) -> Counter[tuple[str, str]]:
     """Payload bytes by (sender, receiver)."""
     sizes: Counter[tuple[str, str]] = Counter()
-    for segment in map(tcp, found):
+    for segment in map(tcp, packets):
         sizes[segment.source, segment.target] += len(segment.payload)
     return sizes
 

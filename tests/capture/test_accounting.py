@@ -37,20 +37,20 @@ def followed(path: Path) -> list[tuple[Link, list[Item]]]:
     items: dict[int, tuple[Link, list[Item]]] = {}
     with open_capture(path) as capture:
         for link, item in follow(each for each in segments(capture) if isinstance(each, Segment)):
-            found = items.setdefault(id(link), (link, []))[1]
+            of_link = items.setdefault(id(link), (link, []))[1]
             if item is not None:
-                found.append(item)
+                of_link.append(item)
         assert not capture.skipped
         assert capture.damage is None
     return list(items.values())
 
 
-def assert_accounted(found: list[tuple[Link, list[Item]]], captured: Iterable[Packet], *, content: bool) -> None:
+def assert_accounted(accounts: list[tuple[Link, list[Item]]], captured: Iterable[Packet], *, content: bool) -> None:
     """The law, of all connections of a capture."""
     captured = list(captured)
     sizes: Counter[tuple[str, str]] = Counter()
     pieces = defaultdict(list)
-    for link, items in found:
+    for link, items in accounts:
         for side in SIDES:
             pair = link.addresses(side)
             counts = {fate: link.bytes[side, fate] for fate in ("captured", *SPENT, "missing")}
@@ -86,6 +86,6 @@ def test_damaged_copies_are_accounted_for(path: Path, damage: str, tmp_path: Pat
     whole = packets(path)
     for seed in range(3 * COPIES if len(whole) < SHORT else COPIES):
         copy = DAMAGES[damage](whole, Random(zlib.crc32(f"{path.stem} {damage} {seed}".encode())))
-        found = followed(write(tmp_path / "copy.pcap", copy))
-        alone = len({frozenset((link.client, link.server)) for link, _ in found}) == len(found)
-        assert_accounted(found, copy, content=alone and damage in SAME_BYTES)
+        accounts = followed(write(tmp_path / "copy.pcap", copy))
+        alone = len({frozenset((link.client, link.server)) for link, _ in accounts}) == len(accounts)
+        assert_accounted(accounts, copy, content=alone and damage in SAME_BYTES)

@@ -163,16 +163,16 @@ class TestPackets:
     def test_the_snap_length_ends_a_simple_packet(self, write: Write) -> None:
         simple = block("le", "SIMPLE_PACKET", {"original_length": 60, "data": "61626300", "$keep": ["original_length"]})
         data = section_header("le") + interface("le", snap_length=3) + simple
-        ((found,), damage) = read(write(data))
+        ((packet,), damage) = read(write(data))
         assert damage is None
-        assert (found.data, found.original_length) == (b"abc", 60)
+        assert (packet.data, packet.original_length) == (b"abc", 60)
 
     def test_the_obsolete_packet(self, write: Write) -> None:
         old = block("be", "PACKET", {"timestamp_low": 9, "data": FRAME.hex()})
         data = section_header("be") + interface("be") + old
-        ((found,), _) = read(write(data))
-        assert (found.data, found.time_us) == (FRAME, 9)
-        assert data[found.offset :].startswith(FRAME)
+        ((packet,), _) = read(write(data))
+        assert (packet.data, packet.time_us) == (FRAME, 9)
+        assert data[packet.offset :].startswith(FRAME)
 
     def test_unknown_blocks_are_passed_over(self, write: Write) -> None:
         data = section_header("le") + block("le", 0xBAD, "0102030400") + interface("le") + enhanced("le", FRAME, 1)
@@ -211,9 +211,9 @@ class TestDamage:
                 with pytest.raises(Short):
                     read(path)
                 continue
-            found, damage = read(path)
+            packets, damage = read(path)
             complete = max(end for end in ends if end <= length)
-            assert found == [each for each in expected if each.offset + len(each.data) <= complete]
+            assert packets == [each for each in expected if each.offset + len(each.data) <= complete]
             assert (damage is None) == (length in ends)
             if damage is not None:
                 assert isinstance(damage, Short)
@@ -261,14 +261,14 @@ class TestDamage:
         data[place : place + 4] = bytes.fromhex(change)[:: 1 if order == "be" else -1]
         data += enhanced(order, b"last", 3)
         with open_capture(write(bytes(data))) as capture:
-            found = list(capture.items())
+            items = list(capture.items())
             assert capture.damage is None
-        (damaged,) = (each for each in found if isinstance(each, Damaged))
+        (damaged,) = (each for each in items if isinstance(each, Damaged))
         assert (damaged.offset, damaged.length) == (begin, end - begin)
         assert damaged.error.path == path
         assert begin <= (damaged.error.offset or 0) < end
-        kept = [data for index, data in ((2, FRAME), (3, b"abc"), (4, FRAME), (6, b"last")) if index != number]
-        assert [each.data for each in found if isinstance(each, Packet)] == kept
+        expected = [data for index, data in ((2, FRAME), (3, b"abc"), (4, FRAME), (6, b"last")) if index != number]
+        assert [each.data for each in items if isinstance(each, Packet)] == expected
 
     @pytest.mark.parametrize("order", ORDERS)
     def test_the_walk_goes_on_behind_bytes_that_are_no_block(self, write: Write, order: str) -> None:
@@ -277,10 +277,10 @@ class TestDamage:
         section = section_header(other) + interface(other) + enhanced(other, b"other order", 9)
         for junk in (b"\r\n", bytes(40), bytes(range(256)) * 5):
             with open_capture(write(data[: ends[3]] + junk + data[ends[3] :] + junk + section)) as capture:
-                found = list(capture.items())
-            lost = [each for each in found if isinstance(each, Damaged)]
+                items = list(capture.items())
+            lost = [each for each in items if isinstance(each, Damaged)]
             assert [(each.offset, each.length) for each in lost[:1]] == [(ends[3], len(junk))]
-            packets = [each.data for each in found if isinstance(each, Packet)]
+            packets = [each.data for each in items if isinstance(each, Packet)]
             assert packets[:3] == [FRAME, b"abc", FRAME]
 
     def test_a_damaged_interface_keeps_its_number(self, write: Write) -> None:
@@ -288,10 +288,10 @@ class TestDamage:
         damaged[18] = 0xFF  # the length of its option
         data = section_header("le") + bytes(damaged) + interface("le", 1) + enhanced("le", FRAME, 5, interface_id=1)
         with open_capture(write(data)) as capture:
-            lost, found = capture.items()
+            lost, packet = capture.items()
         assert isinstance(lost, Damaged)
-        assert isinstance(found, Packet)
-        assert (found.link_type, found.data) == (1, FRAME)
+        assert isinstance(packet, Packet)
+        assert (packet.link_type, packet.data) == (1, FRAME)
 
     def test_a_damaged_section_header_ends_the_interfaces_described_before_it(self, write: Write) -> None:
         header = bytearray(section_header("le"))
@@ -300,8 +300,8 @@ class TestDamage:
             section_header("le") + interface("le", 101) + bytes(header) + interface("le", 1) + enhanced("le", FRAME, 5)
         )
         with open_capture(write(data)) as capture:
-            lost, found = capture.items()
-        assert (lost.offset, found.link_type) == (28 + 20, 1)  # type: ignore[union-attr]
+            lost, packet = capture.items()
+        assert (lost.offset, packet.link_type) == (28 + 20, 1)  # type: ignore[union-attr]
 
     def test_a_limit_of_the_caller(self, write: Write) -> None:
         with open_capture(write(pcap(b"abc", FRAME)), limits=Limits(frame=10)) as capture:
@@ -333,9 +333,9 @@ class TestDamage:
         path.write_bytes(data)
         with contextlib.suppress(WireError), open_capture(path) as capture:
             before = 0
-            for found in segments(capture):
-                assert before <= found.offset <= len(data)
-                before = found.offset + found.length if isinstance(found, Damaged) else before
+            for item in segments(capture):
+                assert before <= item.offset <= len(data)
+                before = item.offset + item.length if isinstance(item, Damaged) else before
             assert before <= capture.walked
             assert capture.damage is None or capture.damage.offset is not None
             assert capture.walked <= len(data)
@@ -375,8 +375,8 @@ class TestParts:
     def test_segments_of_a_part(self, write: Write) -> None:
         data, ends = whole("le", "pcap")
         with open_capture(write(data)) as capture:
-            found = list(segments(capture, 3, start=ends[2]))
-        assert [(each.file, each.offset) for each in found if isinstance(each, Segment)] == [(3, len(data) - 5)]
+            items = list(segments(capture, 3, start=ends[2]))
+        assert [(each.file, each.offset) for each in items if isinstance(each, Segment)] == [(3, len(data) - 5)]
 
 
 class TestFormats:
@@ -445,19 +445,19 @@ class TestCompressed:
         packed = PACK[name](data)
         for length in range(2000, len(packed), 54321):
             try:
-                found, damage = read(write(packed[:length]))
+                packets, damage = read(write(packed[:length]))
             except Wrong as error:
-                found, damage = [], error
-            assert found == expected[: len(found)]
-            assert len(found) >= (length - 200_000) // 1016
+                packets, damage = [], error
+            assert packets == expected[: len(packets)]
+            assert len(packets) >= (length - 200_000) // 1016
             assert isinstance(damage, Wrong)
             assert damage.expected == f"a whole {name} file"
 
     @pytest.mark.parametrize("tail", [b"\1", b"no capture"])
     def test_with_something_else_behind_it(self, write: Write, name: str, tail: bytes) -> None:
         data, _ = whole("le", "pcapng")
-        found, damage = read(write(PACK[name](data) + tail))
-        assert found == read(write(data))[0]
+        packets, damage = read(write(PACK[name](data) + tail))
+        assert packets == read(write(data))[0]
         assert isinstance(damage, Wrong)
         assert damage.expected == f"a whole {name} file"
 
@@ -501,15 +501,15 @@ def captured(data: bytes, link_type: int = 1, original_length: int | None = None
 
 
 def segment_of(data: bytes, link_type: int = 1, original_length: int | None = None) -> Segment:
-    found = dissect(captured(data, link_type, original_length), 2)
-    assert isinstance(found, Segment)
-    return found
+    segment = dissect(captured(data, link_type, original_length), 2)
+    assert isinstance(segment, Segment)
+    return segment
 
 
 def skipped(data: bytes, link_type: int = 1, original_length: int | None = None) -> Skipped:
-    found = dissect(captured(data, link_type, original_length))
-    assert isinstance(found, Skipped)
-    return found
+    item = dissect(captured(data, link_type, original_length))
+    assert isinstance(item, Skipped)
+    return item
 
 
 class TestSegments:
@@ -532,8 +532,8 @@ class TestSegments:
             assert segment_of(packet("net.ipv4", ipv4(tcp(flags=flags))), 101).flags == flags & 0x1F
 
     def test_addresses_of_ipv6(self) -> None:
-        found = segment_of(packet("net.ethernet", ethernet(ipv6(), type="IPV6")))
-        assert (found.source, found.target) == ("[fe80::1]:4000", "[fe80::2]:9092")
+        segment = segment_of(packet("net.ethernet", ethernet(ipv6(), type="IPV6")))
+        assert (segment.source, segment.target) == ("[fe80::1]:4000", "[fe80::2]:9092")
 
     @pytest.mark.parametrize(
         ("link_type", "head"),
@@ -555,24 +555,24 @@ class TestSegments:
     @pytest.mark.parametrize("trailer", ["", "000000000000"])
     def test_of_every_link_type(self, link_type: int, head: str, trailer: str) -> None:
         data = bytes.fromhex(head) + RAW + bytes.fromhex(trailer)
-        found = segment_of(data, link_type)
-        assert found.payload == b"hello"
-        assert found.length == 5
-        assert data[found.offset - 1000 :].startswith(b"hello")
+        segment = segment_of(data, link_type)
+        assert segment.payload == b"hello"
+        assert segment.length == 5
+        assert data[segment.offset - 1000 :].startswith(b"hello")
 
     def test_of_ipv6_behind_extension_headers(self) -> None:
         inner = {"next_header": 6, "fragment": {}, "payload": tcp()}
         outer = {"next_header": 44, "content": "00" * 6, "payload": inner}
         data = packet("net.ipv6", ipv6(outer, next_header=0))
-        found = segment_of(data, 229)
-        assert (found.payload, found.offset) == (b"hello", 1000 + len(data) - 5)
+        segment = segment_of(data, 229)
+        assert (segment.payload, segment.offset) == (b"hello", 1000 + len(data) - 5)
 
     @pytest.mark.parametrize("make", [ipv4, ipv6])
     @pytest.mark.parametrize("missing", [1, 99, 100])
     def test_cut_by_the_snap_length(self, make: Callable[..., Any], missing: int) -> None:
         data = packet(f"net.{make.__name__}", make(tcp(bytes(100))))
-        found = segment_of(data[:-missing], 101, len(data))
-        assert (len(found.payload), found.length) == (100 - missing, 100)
+        segment = segment_of(data[:-missing], 101, len(data))
+        assert (len(segment.payload), segment.length) == (100 - missing, 100)
 
     @pytest.mark.parametrize(("make", "field"), [(ipv4, "total_length"), (ipv6, "payload_length")])
     def test_of_an_offloaded_packet(self, make: Callable[..., Any], field: str) -> None:
@@ -583,8 +583,8 @@ class TestSegments:
 
     def test_padding_of_a_short_frame_is_no_payload(self) -> None:
         data = packet("net.ethernet", ethernet(ipv4(tcp(b"")), trailer="00" * 6))
-        found = segment_of(data)
-        assert (found.payload, found.length, found.offset) == (b"", 0, 1054)
+        segment = segment_of(data)
+        assert (segment.payload, segment.length, segment.offset) == (b"", 0, 1054)
 
     def test_a_packet_with_a_wrong_checksum_yields_its_segment(self) -> None:
         value = ipv4(header_checksum=0, **{"$keep": ["header_checksum"]})
@@ -621,28 +621,28 @@ class TestSkipped:
     @pytest.mark.parametrize("length", range(len(FRAME) - 5))
     def test_headers_that_are_not_all_there(self, length: int) -> None:
         assert skipped(FRAME[:length], 1, len(FRAME)).reason == "cut"
-        found = skipped(FRAME[:length])
-        assert found.reason == "damaged"
-        assert "needs" in found.detail
-        assert "at byte 1" in found.detail
+        dropped = skipped(FRAME[:length])
+        assert dropped.reason == "damaged"
+        assert "needs" in dropped.detail
+        assert "at byte 1" in dropped.detail
 
     def test_are_counted(self, write: Write) -> None:
         arp = packet("net.ethernet", ethernet("0001", type="ARP"))
         with open_capture(write(pcap(FRAME, arp, arp, FRAME[:20]))) as capture:
-            found = list(segments(capture))
+            items = list(segments(capture))
             assert capture.skipped == {"arp": 2, "damaged": 1}
-        assert [type(each) for each in found] == [Segment, Skipped, Skipped, Skipped]
+        assert [type(each) for each in items] == [Segment, Skipped, Skipped, Skipped]
 
 
 def test_real_captures(fixtures: Path) -> None:
     for path in sorted((fixtures / "pcap").glob("*.pcap*")):
         data = path.read_bytes()
         with open_capture(path) as capture:
-            found = list(segments(capture))
+            items = list(segments(capture))
             assert capture.damage is None
             assert not capture.skipped
-        assert found
-        for each in found:
+        assert items
+        for each in items:
             assert isinstance(each, Segment)
             assert each.length == len(each.payload)
             assert data[each.offset : each.offset + each.length] == each.payload
@@ -652,11 +652,11 @@ def test_checking_a_compressed_capture_does_not_decompress_it(tmp_path: Path, mo
     good, other = tmp_path / "good.pcap.gz", tmp_path / "other.gz"
     good.write_bytes(gzip.compress(whole("le", "pcap")[0]))
     other.write_bytes(gzip.compress(b"hello world"))
-    with pytest.raises(Wrong) as opened:
+    with pytest.raises(Wrong) as direct:
         open_capture(other)
     with pytest.raises(Wrong) as checked:
         check_capture(other)
-    assert str(checked.value) == str(opened.value)
+    assert str(checked.value) == str(direct.value)
 
     def copied(*_: object) -> Any:
         raise AssertionError("it is decompressed")

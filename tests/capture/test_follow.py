@@ -33,9 +33,9 @@ COUNTS = {
 
 def items(path: Path, choice: Choice | None = None) -> list[tuple[Link, Item | None]]:
     with open_capture(str(path)) as capture:
-        found = list(follow(segments(capture), choice))
+        followed = list(follow(segments(capture), choice))
         assert capture.damage is None
-        return found
+        return followed
 
 
 @pytest.mark.parametrize("name", COUNTS)
@@ -58,8 +58,8 @@ def test_every_byte_is_frame_quarantine_duplicate_or_ignored(name: str, fixtures
     for link in links.values():
         assert link.protocol == name.partition("-")[0].replace("jmq4", link.protocol)
         for side in ("client", "server"):
-            kept = sum(link.bytes[side, what] for what in ("frames", "quarantined", "duplicate", "ignored"))
-            assert kept == link.bytes[side, "captured"]
+            accounted = sum(link.bytes[side, fate] for fate in ("frames", "quarantined", "duplicate", "ignored"))
+            assert accounted == link.bytes[side, "captured"]
 
 
 @pytest.mark.parametrize("name", CAPTURES)
@@ -96,12 +96,12 @@ def handshake() -> list[Segment]:
 
 def test_foreign_bytes_are_quarantined_with_a_reason() -> None:
     data = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
-    found = list(follow([*handshake(), segment(CLIENT, SERVER, 1, PSH | ACK, data, 10)]))
-    quarantined = [item for _, item in found if isinstance(item, Quarantined)]
+    followed = list(follow([*handshake(), segment(CLIENT, SERVER, 1, PSH | ACK, data, 10)]))
+    quarantined = [item for _, item in followed if isinstance(item, Quarantined)]
     assert b"".join(item.data for item in quarantined) == data
     (reason,) = {item.reason for item in quarantined}
     assert reason.startswith("no known protocol fits; from the client, these bytes are an HTTP request")
-    assert found[-1][0].protocol == ""
+    assert followed[-1][0].protocol == ""
 
 
 def test_a_chosen_protocol_overrides_recognition() -> None:
@@ -116,10 +116,10 @@ def test_client_and_server_are_swapped_when_the_bytes_say_so() -> None:
     value = {"correlation_id": 1, "client_id": "x", "body": {"topics": []}}
     request = encode("kafka.metadata.request.v0", value)
     stream = [segment(SERVER, CLIENT, 100 + 50 * i, PSH | ACK, request, 10_000 * i) for i in range(1)]
-    found = list(follow(stream))
-    frames = [item for _, item in found if isinstance(item, Frame)]
+    followed = list(follow(stream))
+    frames = [item for _, item in followed if isinstance(item, Frame)]
     assert [frame.description.api for frame in frames] == ["metadata"]
-    assert found[-1][0].addresses(frames[0].side) == (SERVER, CLIENT)
+    assert followed[-1][0].addresses(frames[0].side) == (SERVER, CLIENT)
 
 
 def test_bytes_count_for_the_side_that_sent_them_after_the_sides_are_swapped() -> None:
@@ -148,8 +148,8 @@ def test_a_hole_costs_the_frame_it_cuts_and_no_other() -> None:
         sequence += len(data)
     stream.append(Segment(900_000, SERVER, CLIENT, 1, sequence, ACK, b"", 0, 0, 0))
     stream.append(Segment(990_000, SERVER, CLIENT, 1, sequence, ACK, b"", 0, 0, 0))
-    found = [item for _, item in follow(stream)]
-    assert [item.description.correlation_id for item in found if isinstance(item, Frame)] == [0, 1, 3, 4, 5]
-    assert [(item.offset, item.length) for item in found if isinstance(item, Missing)] == [
+    followed = [item for _, item in follow(stream)]
+    assert [item.description.correlation_id for item in followed if isinstance(item, Frame)] == [0, 1, 3, 4, 5]
+    assert [(item.offset, item.length) for item in followed if isinstance(item, Missing)] == [
         (2 * len(request(0)), len(request(2)))
     ]

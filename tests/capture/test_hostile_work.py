@@ -161,8 +161,12 @@ def test_a_syn_before_others_is_followed_as_if_its_directions_were_there(later: 
     """Also where the connection has been stored since, or has ended."""
     first = segment(7, b"", flags=SYN)
     answer = segment(90, b"", flags=later, source=SERVER, target=CLIENT)
-    rest = [answer._replace(acknowledgment=8), segment(8, b"abc", time_us=5), segment(11, b"", flags=FIN | ACK)]
-    found = []
+    later_segments = [
+        answer._replace(acknowledgment=8),
+        segment(8, b"abc", time_us=5),
+        segment(11, b"", flags=FIN | ACK),
+    ]
+    event_lists = []
     for stored in (False, True):
         for ended in (False, True):
             connection = Connection()
@@ -171,7 +175,9 @@ def test_a_syn_before_others_is_followed_as_if_its_directions_were_there(later: 
                 events += connection.finish()
             if stored:
                 connection = Connection.from_state(connection.state())
-            found.append([*events, *(event for each in rest for event in connection.feed(each)), *connection.finish()])
-    assert found[0] == found[2]
-    assert found[1] == found[3]
-    assert sum(isinstance(event, Opened) for event in found[0]) == 1
+            event_lists.append(
+                [*events, *(event for each in later_segments for event in connection.feed(each)), *connection.finish()]
+            )
+    assert event_lists[0] == event_lists[2]
+    assert event_lists[1] == event_lists[3]
+    assert sum(isinstance(event, Opened) for event in event_lists[0]) == 1

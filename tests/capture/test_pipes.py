@@ -24,22 +24,22 @@ class Pipe(RawIOBase):
     """Gives bytes in pieces of a size, as a pipe does that somebody writes to."""
 
     def __init__(self, data: bytes, size: int) -> None:
-        self.data, self.size, self.given = data, size, 0
+        self.data, self.size, self.position = data, size, 0
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        piece = self.data[self.given : self.given + min(self.size, len(buffer))]
+        piece = self.data[self.position : self.position + min(self.size, len(buffer))]
         buffer[: len(piece)] = piece
-        self.given += len(piece)
+        self.position += len(piece)
         return len(piece)
 
 
 def items(capture: Capture) -> tuple[list[str], str]:
     with capture:
-        found = list(map(str, capture.items()))
-        return found, _INDEX.sub("[]", str(capture.damage))
+        texts = list(map(str, capture.items()))
+        return texts, _INDEX.sub("[]", str(capture.damage))
 
 
 def of_file(path: Path, data: bytes) -> tuple[list[str], str]:
@@ -50,26 +50,26 @@ def of_file(path: Path, data: bytes) -> tuple[list[str], str]:
 @pytest.mark.parametrize("size", [7, 100, 4096, 1 << 20])
 @pytest.mark.parametrize("path", [PCAP, PCAPNG], ids=lambda path: path.suffix[1:])
 def test_pieces_of_any_size(path: Path, size: int) -> None:
-    found = items(piped_capture(BufferedReader(Pipe(path.read_bytes(), size)), "-"))
-    assert found == items(open_capture(path))
+    piped = items(piped_capture(BufferedReader(Pipe(path.read_bytes(), size)), "-"))
+    assert piped == items(open_capture(path))
 
 
 @pytest.mark.parametrize("path", [PCAP, PCAPNG], ids=lambda path: path.suffix[1:])
 def test_packets_come_before_more_is_waited_for(path: Path) -> None:
     pipe = Pipe(path.read_bytes()[:3000], 10)
-    given: list[Packet] = []
+    packets: list[Packet] = []
     behind: list[tuple[int, int]] = []
 
     def waiting() -> None:
-        behind.append((pipe.given, len(given)))
+        behind.append((pipe.position, len(packets)))
 
     with piped_capture(BufferedReader(pipe, 1), "-", waiting=waiting) as capture:
         for packet in capture.packets():
-            given.append(packet)
+            packets.append(packet)
     padding = 8  # behind a packet of pcapng: to a multiple of 4 bytes, and the length of its block again
     for there, count in behind:
-        assert count >= sum(each.offset + len(each.data) + padding <= there - 64 for each in given)
-    assert given
+        assert count >= sum(each.offset + len(each.data) + padding <= there - 64 for each in packets)
+    assert packets
 
 
 @pytest.mark.parametrize("cut", [30, 500, 1999])
@@ -82,8 +82,8 @@ def test_cut_and_damaged(cut: int, tmp_path: Path) -> None:
 def test_damaged_blocks(at: int, tmp_path: Path) -> None:
     data = bytearray(PCAPNG.read_bytes())
     data[at : at + 40] = bytes(40)
-    found = items(piped_capture(BufferedReader(Pipe(bytes(data), 5000)), "-"))
-    assert found == of_file(tmp_path / "damaged.pcapng", data)
+    piped = items(piped_capture(BufferedReader(Pipe(bytes(data), 5000)), "-"))
+    assert piped == of_file(tmp_path / "damaged.pcapng", data)
 
 
 def test_compressed(tmp_path: Path) -> None:
@@ -107,5 +107,5 @@ def test_little_is_held() -> None:
         most = max(len(capture._content._held) for _ in capture.packets())  # type: ignore[attr-defined]
         with pytest.raises(Misuse, match="was read already"):
             capture.read(0, 1)
-    assert pipe.given > 8 << 20
+    assert pipe.position > 8 << 20
     assert most < 3 << 20

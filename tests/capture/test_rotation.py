@@ -22,8 +22,8 @@ def captured(folder: Path, spans: dict[str, tuple[float, float]]) -> list[list[s
     """The captures that files of these names and spans (seconds) are parts of."""
     for name, (first, last) in spans.items():
         write(folder / name, [ANY._replace(time_us=int(at * SECOND)) for at in (first, last)])
-    found = rotations(str(folder / name) for name in spans)
-    return [[Path(path).name for path in parts] for parts in found]
+    groups = rotations(str(folder / name) for name in spans)
+    return [[Path(path).name for path in parts] for parts in groups]
 
 
 ROTATED = {
@@ -87,8 +87,10 @@ def test_files_without_packets_and_pipes_are_captures_of_their_own(tmp_path: Pat
     write(tmp_path / "t.pcap1", [])
     (tmp_path / "t.pcap2").write_bytes(b"no capture")
     os.mkfifo(tmp_path / "t.pcap4")  # opening it would wait for a writer
-    found = rotations(str(tmp_path / name) for name in ("t.pcap", "t.pcap1", "t.pcap2", "t.pcap3", "t.pcap4", "t.pcap"))
-    assert [[Path(path).name for path in parts] for parts in found] == [
+    groups = rotations(
+        str(tmp_path / name) for name in ("t.pcap", "t.pcap1", "t.pcap2", "t.pcap3", "t.pcap4", "t.pcap")
+    )
+    assert [[Path(path).name for path in parts] for parts in groups] == [
         ["t.pcap", "t.pcap3"],
         ["t.pcap1"],
         ["t.pcap2"],

@@ -98,7 +98,7 @@ def run(*segments: Segment, settings: Settings | None = None, finish: bool = Tru
     return feed(connection, *segments) + (connection.finish() if finish else [])
 
 
-def opened(connection: Connection) -> Connection:
+def established(connection: Connection) -> Connection:
     """After a handshake at time 0."""
     feed(connection, *handshake())
     return connection
@@ -106,13 +106,13 @@ def opened(connection: Connection) -> Connection:
 
 def brief(events: list[Event]) -> list[tuple[Any, ...]]:
     """Data and Gap without times and places."""
-    found: list[tuple[Any, ...]] = []
+    briefs: list[tuple[Any, ...]] = []
     for event in events:
         if isinstance(event, Data):
-            found.append((event.direction, event.stream_offset, event.data))
+            briefs.append((event.direction, event.stream_offset, event.data))
         elif isinstance(event, Gap):
-            found.append((event.direction, event.stream_offset, event.length, event.reason))
-    return found
+            briefs.append((event.direction, event.stream_offset, event.length, event.reason))
+    return briefs
 
 
 def of(kind: type, events: list[Event]) -> list[Any]:
@@ -121,12 +121,12 @@ def of(kind: type, events: list[Event]) -> list[Any]:
 
 class TestOrder:
     def test_in_order_data_leaves_at_once_with_its_place_in_the_file(self) -> None:
-        connection = opened(Connection())
+        connection = established(Connection())
         assert connection.feed(client(7, 0, b"abc")) == [Data("client", b"abc", 0, 7, 70, 0)]
         assert connection.feed(client(8, 3, b"de", flags=ACK | PSH)) == [Data("client", b"de", 3, 8, 80, 0)]
 
     def test_early_data_waits_for_the_bytes_before_it(self) -> None:
-        connection = opened(Connection())
+        connection = established(Connection())
         assert connection.feed(client(1, 3, b"def")) == []
         assert connection.feed(client(2, 6, b"gh")) == []
         assert connection.feed(client(3, 0, b"abc")) == [
@@ -137,7 +137,7 @@ class TestOrder:
         assert connection.feed(client(4, 8, b"ij")) == [Data("client", b"ij", 8, 4, 40, 0)]
 
     def test_directions_are_independent(self) -> None:
-        connection = opened(Connection())
+        connection = established(Connection())
         events = feed(
             connection,
             client(1, 0, b"ask"),
@@ -160,7 +160,7 @@ class TestOrder:
         assert b"".join(data.data for data in of(Data, events)) == bytes((0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5))
 
     def test_stream_offsets_go_beyond_32_bits(self) -> None:
-        connection = opened(Connection())
+        connection = established(Connection())
         steps = 5 * 8
         for i in range(steps):  # snap length 1: as if half a GiB a segment
             connection.feed(client(i, i * GIB // 8, b"x", length=GIB // 8))
@@ -175,12 +175,12 @@ class TestOrder:
 
 class TestDuplicates:
     def test_a_retransmission_is_dropped_and_counted(self) -> None:
-        connection = opened(Connection())
+        connection = established(Connection())
         feed(connection, client(1, 0, b"abc"))
         assert connection.feed(client(2, 0, b"abc")) == [Duplicate("client", 3, 0, 2)]
 
     def test_a_retransmission_that_brings_more_is_trimmed(self) -> None:
-        connection = opened(Connection())
+        connection = established(Connection())
         feed(connection, client(1, 0, b"abc"))
         assert connection.feed(client(2, 1, b"bcdef")) == [
             Duplicate("client", 2, 0, 2),
@@ -188,7 +188,7 @@ class TestDuplicates:
         ]
 
     def test_overlaps_on_both_sides_of_held_data_are_trimmed(self) -> None:
-        connection = opened(Connection())
+        connection = established(Connection())
         feed(connection, client(1, 4, b"ef"))
         assert connection.feed(client(2, 2, b"cdefgh")) == [Duplicate("client", 2, 0, 2)]
         assert brief(connection.feed(client(3, 0, b"abc"))) == [
@@ -199,7 +199,7 @@ class TestDuplicates:
         ]
 
     def test_the_first_copy_wins_and_a_conflict_is_counted(self) -> None:
-        connection = opened(Connection())
+        connection = established(Connection())
         feed(connection, client(1, 2, b"cd"), client(1, 6, b"gh"))
         assert connection.feed(client(2, 0, b"abXdefgY")) == [
             Duplicate("client", 4, 2, 2),
@@ -211,13 +211,13 @@ class TestDuplicates:
 
     @pytest.mark.parametrize("payload", [b"", b"\0"])
     def test_keepalives_are_no_data(self, payload: bytes) -> None:
-        connection = opened(Connection())
+        connection = established(Connection())
         feed(connection, client(1, 0, b"abc"))
         assert not of(Data, connection.feed(client(2, 2, payload)))
         assert brief(connection.feed(client(3, 3, b"d"))) == [("client", 3, b"d")]
 
     def test_garbage_out_of_the_window_is_counted_and_kept_for_quarantine(self) -> None:
-        connection = opened(Connection())
+        connection = established(Connection())
         assert connection.feed(client(1, GIB + 1, b"x")) == [Ignored("client", b"x", 1, 10, 0, "out of the window")]
         assert connection.feed(client(2, -GIB - 1, b"x")) == [Ignored("client", b"x", 2, 20, 0, "out of the window")]
         assert connection.feed(client(3, -2, b"xyz")) == [
@@ -235,7 +235,7 @@ class TestDuplicates:
 
 class TestGaps:
     def test_a_lost_segment_is_a_gap_once_acknowledged_and_the_hold_time_is_over(self) -> None:
-        connection = opened(Connection())
+        connection = established(Connection())
         assert feed(connection, client(1 * MS, 3, b"def"), server(2 * MS, 0, acked=6)) == []
         assert feed(connection, server(7 * MS, 0, acked=6)) == []
         assert feed(connection, server(7 * MS + 1, 0, acked=6)) == [
@@ -244,12 +244,12 @@ class TestGaps:
         ]
 
     def test_a_segment_captured_late_but_within_the_hold_time_is_no_gap(self) -> None:
-        connection = opened(Connection())
+        connection = established(Connection())
         feed(connection, client(1 * MS, 3, b"def"), server(2 * MS, 0, acked=6))
         assert brief(connection.feed(client(7 * MS, 0, b"abc"))) == [("client", 0, b"abc"), ("client", 3, b"def")]
 
     def test_a_hole_that_is_not_acknowledged_waits(self) -> None:
-        connection = opened(Connection())
+        connection = established(Connection())
         feed(connection, client(1, 3, b"def"), server(2, 0, acked=2))
         assert feed(connection, server(900 * MS, 0, acked=2)) == []
         assert brief(connection.feed(client(950 * MS, 0, b"abc"))) == [("client", 0, b"abc"), ("client", 3, b"def")]
@@ -284,7 +284,7 @@ class TestGaps:
             assert first == ("server", 0, b"xy")
 
     def test_a_late_byte_after_its_gap_is_not_called_a_duplicate(self) -> None:
-        connection = opened(Connection())
+        connection = established(Connection())
         feed(connection, client(1, 0, b"ab"), client(2, 4, b"ef"), server(3, 0, acked=6), server(9 * MS, 0, acked=6))
         assert connection.feed(client(10 * MS, 1, b"bcdef")) == [
             Ignored("client", b"cd", 10 * MS, 100 * MS + 1, 0, "after its gap"),
@@ -292,19 +292,19 @@ class TestGaps:
         ]
 
     def test_late_bytes_have_their_own_place_in_the_file(self) -> None:
-        connection = opened(Connection())
+        connection = established(Connection())
         feed(connection, client(1, 0, b"ab"), client(2, 4, b"ef"), server(3, 0, acked=6), server(9 * MS, 0, acked=6))
         late, _ = connection.feed(client(10 * MS + 1, 0, b"abcdef"))
         assert late == Ignored("client", b"cd", 10 * MS + 1, 100 * MS + 10 + 2, 0, "after its gap")
 
     def test_one_acknowledgment_gives_up_all_holes_that_it_covers(self) -> None:
-        connection = opened(Connection())
+        connection = established(Connection())
         feed(connection, *(client(1 + i, 2 * i + 1, b"x") for i in range(100)), server(200, 0, acked=200))
         events = feed(connection, server(6 * MS, 0, acked=200))
         assert len(of(Gap, events)) == len(of(Data, events)) == 100
 
     def test_constant_loss_never_waits_longer_than_twice_the_hold_time(self) -> None:
-        connection = opened(Connection())
+        connection = established(Connection())
         worst = 0
         for i in range(3000):  # each second segment is lost, the acknowledgment comes 50 us later
             events = connection.feed(client(1 + i * 100, 20 * i + 10, bytes(10)))
@@ -323,7 +323,7 @@ class TestGaps:
         assert not of(Gap, run(*handshake(), client(1, 0, b"ab"), server(2, 0, acked=3)))
 
     def test_bytes_cut_by_the_snap_length_are_a_gap_at_once(self) -> None:
-        connection = opened(Connection())
+        connection = established(Connection())
         events = feed(connection, client(1, 0, b"abc", length=10), client(2, 10, b"def"))
         assert events == [
             Data("client", b"abc", 0, 1, 10, 0),
@@ -332,7 +332,7 @@ class TestGaps:
         ]
 
     def test_a_retransmission_fills_in_cut_bytes_while_they_wait(self) -> None:
-        connection = opened(Connection())
+        connection = established(Connection())
         feed(connection, client(1, 2, b"c", length=6), client(2, 4, b"ef"))
         assert brief(connection.feed(client(3, 0, b"ab"))) == [
             ("client", 0, b"ab"),
@@ -350,7 +350,7 @@ class TestGaps:
 
     def test_held_bytes_have_a_limit(self) -> None:
         settings = Settings(held_limit=10_000)
-        connection = opened(Connection(settings))
+        connection = established(Connection(settings))
         assert feed(connection, *(client(i, 1000 * i, bytes(1000)) for i in range(1, 8))) == []
         assert brief(connection.feed(client(9, 9000, bytes(1000)))) == [
             ("client", 0, 1000, "held bytes over the limit"),
@@ -359,7 +359,7 @@ class TestGaps:
 
     @pytest.mark.parametrize(("payload", "length"), [(b"x", 1), (b"", 1)])
     def test_held_segments_count_for_the_memory_they_take(self, payload: bytes, length: int) -> None:
-        connection = opened(Connection(Settings(held_limit=100_000)))
+        connection = established(Connection(Settings(held_limit=100_000)))
         events = feed(connection, *(client(i, 2 * i, payload, length=length) for i in range(1, 1000)))
         assert len(brief(events)) > 1200
 
@@ -433,7 +433,7 @@ class TestAnotherConnection:
 
     def test_a_syn_with_another_number_is_one_and_closes_the_first(self) -> None:
         again = {"isn": 77, "other_isn": 88}
-        connection = opened(Connection())
+        connection = established(Connection())
         feed(connection, client(1, 0, b"ab"), client(2, 4, b"ef"))
         assert feed(connection, *handshake(9, **again), client(9, 0, b"new", **again)) == [
             Gap("client", 2, 2, 2, "pending at new connection"),
@@ -495,12 +495,12 @@ class TestEnd:
         ]
 
     def test_a_fin_waits_for_the_hole_before_it(self) -> None:
-        connection = opened(Connection())
+        connection = established(Connection())
         assert feed(connection, client(1, 3, flags=FIN | ACK)) == []
         assert feed(connection, client(2, 0, b"abc"))[1:] == [Closed("client", "fin", 1)]
 
     def test_a_hole_before_a_fin_becomes_a_gap(self) -> None:
-        connection = opened(Connection())
+        connection = established(Connection())
         feed(connection, client(1, 3, b"d", flags=FIN | ACK), server(2, 0, acked=5))
         assert feed(connection, server(6 * MS, 0, acked=5)) == [
             Gap("client", 0, 3, 1, "acknowledged, never captured"),
@@ -509,7 +509,7 @@ class TestEnd:
         ]
 
     def test_a_hole_before_a_fin_that_nobody_acknowledged(self) -> None:
-        connection = opened(Connection())
+        connection = established(Connection())
         feed(connection, client(1, 3, flags=FIN | ACK))
         assert connection.feed(server(MINUTE, 0)) == [
             Gap("client", 0, 3, 1, "pending at fin"),
@@ -517,7 +517,7 @@ class TestEnd:
         ]
 
     def test_bytes_after_a_fin_are_ignored(self) -> None:
-        connection = opened(Connection())
+        connection = established(Connection())
         feed(connection, client(1, 0, b"ab", flags=FIN | ACK))
         assert connection.feed(client(2, 1, b"bcd")) == [
             Duplicate("client", 1, 0, 2),
@@ -526,14 +526,14 @@ class TestEnd:
 
     def test_ignored_bytes_have_their_own_place_in_the_file(self) -> None:
         """The segment begins in front of the end that a FIN has announced."""
-        connection = opened(Connection())
+        connection = established(Connection())
         feed(connection, client(1, 2, flags=FIN | ACK))
         events = connection.feed(client(3, 0, b"abcd"))
         assert Ignored("client", b"cd", 3, 32, 0, "after the end") in events
         assert ("client", 0, b"ab") in brief(events)
 
     def test_a_reset_closes_both_directions_after_the_hold_time(self) -> None:
-        connection = opened(Connection())
+        connection = established(Connection())
         assert feed(connection, server(1, 2, b"cd"), client(2, 0, flags=RST)) == []
         assert brief(connection.feed(client(5 * MS, 0, b"late"))) == [("client", 0, b"late")]
         assert connection.feed(server(6 * MS, 4, b"after")) == [
@@ -576,7 +576,7 @@ class TestEnd:
         ]
 
     def test_a_capture_that_goes_on_long_after_the_last_segment_ends_idle(self) -> None:
-        connection = opened(Connection())
+        connection = established(Connection())
         assert connection.finish(10 * MINUTE + 1) == [Closed("both", "idle", 0)]
         assert connection.finish() == []
 
@@ -719,11 +719,11 @@ def scripts(draw: st.DrawFn) -> Script:
             segment(source, 0, start, payload[:snap], length=len(payload), flags=flags, acked=ends[other], **numbers)
         )
     handshake_length = 3 if known_start else 0
-    kept = planned[:handshake_length] + [s for s in planned[handshake_length:] if random.random() < keep]
+    captured = planned[:handshake_length] + [s for s in planned[handshake_length:] if random.random() < keep]
     in_time = not window or step_us * (2 * window + 1) <= Settings().hold_us
-    script.lossless = len(kept) == len(planned) and snap > 15 and known_start and in_time
-    order = sorted(range(len(kept)), key=lambda i: i if i < handshake_length else i + random.randint(0, window))
-    script.segments = [kept[i]._replace(time_us=n * step_us, offset=n * 1000) for n, i in enumerate(order)]
+    script.lossless = len(captured) == len(planned) and snap > 15 and known_start and in_time
+    order = sorted(range(len(captured)), key=lambda i: i if i < handshake_length else i + random.randint(0, window))
+    script.segments = [captured[i]._replace(time_us=n * step_us, offset=n * 1000) for n, i in enumerate(order)]
     return script
 
 
@@ -809,20 +809,20 @@ def test_a_gap_holds_no_byte_that_came_in_time(script: Script) -> None:
     if not isinstance(opening, Opened) or not opening.known_start:
         return
     captured: dict[str, set[int]] = defaultdict(set)
-    found: dict[str, set[int]] = defaultdict(set)
+    delivered: dict[str, set[int]] = defaultdict(set)
     for each in script.segments:
         start = (each.sequence - script.isns[each.source] - 1) % 2**32
         captured[each.source] |= set(range(start, start + len(each.payload)))
     for event in events:
         if isinstance(event, Data):
             source = opening.client if event.direction == "client" else opening.server
-            found[source] |= set(range(event.stream_offset, event.stream_offset + len(event.data)))
+            delivered[source] |= set(range(event.stream_offset, event.stream_offset + len(event.data)))
         elif isinstance(event, Ignored):
             assert event.reason == "after its gap"
             (origin,) = [s for s in script.segments if s.offset <= event.offset < s.offset + 1000]
             start = (origin.sequence - script.isns[origin.source] - 1 + event.offset - origin.offset) % 2**32
-            found[origin.source] |= set(range(start, start + len(event.data)))
-    assert {source: places for source, places in found.items() if places} == {
+            delivered[origin.source] |= set(range(start, start + len(event.data)))
+    assert {source: places for source, places in delivered.items() if places} == {
         source: places for source, places in captured.items() if places
     }
 
@@ -906,10 +906,10 @@ def test_a_whole_capture_gives_the_events_of_each_pair_alone(mixed: list[tuple[S
             alone[-1].append(event)
     numbers = sorted({number for number, _ in together})
     assert numbers == list(range(len(alone)))
-    found = [[event for n, event in together if n == number] for number in numbers]
-    for number, events in enumerate(found):
+    apart = [[event for n, event in together if n == number] for number in numbers]
+    for number, events in enumerate(apart):
         assert isinstance(events[0], Opened)
         assert events[0].connection == number
-    unnumbered = [[events[0]._replace(connection=0), *events[1:]] for events in found]  # type: ignore[call-arg]
+    unnumbered = [[events[0]._replace(connection=0), *events[1:]] for events in apart]  # type: ignore[call-arg]
     expected = [[events[0]._replace(connection=0), *events[1:]] for events in alone]  # type: ignore[call-arg]
     assert sorted(unnumbered, key=repr) == sorted(expected, key=repr)

@@ -507,9 +507,9 @@ def test_the_captures_of_a_directory(command: str, fixtures: Path, tmp_path: Pat
     inside = tmp_path / "captures" / "a.pcap"
     inside.parent.mkdir()
     inside.write_bytes((fixtures / "pcap" / "jmq4-produce.pcap").read_bytes())
-    expected, found = (Run(*command.split(), str(path), "--output", "json") for path in (inside, tmp_path))
-    assert (found.status, found.out) == (expected.status, expected.out)
-    assert found.out
+    expected, directory = (Run(*command.split(), str(path), "--output", "json") for path in (inside, tmp_path))
+    assert (directory.status, directory.out) == (expected.status, expected.out)
+    assert directory.out
 
 
 @pytest.mark.parametrize("command", ["frames", "messages", "inspect", "inspect --rules"])
@@ -565,10 +565,10 @@ def test_packets_behind_damage_in_a_file_are_kept(fixtures: Path, tmp_path: Path
     data = whole.read_bytes()
     damaged = tmp_path / "damaged.pcapng"
     damaged.write_bytes(data[:40_000] + bytes(200) + data[40_200:])
-    expected, found = Run("frames", str(whole)), Run("frames", str(damaged))
-    assert found.status == 1
-    assert "bytes passed over: net.pcapng.block.le: " in found.err
-    assert len(expected.lines) - 3 <= len(found.lines) < len(expected.lines)
+    expected, partial = Run("frames", str(whole)), Run("frames", str(damaged))
+    assert partial.status == 1
+    assert "bytes passed over: net.pcapng.block.le: " in partial.err
+    assert len(expected.lines) - 3 <= len(partial.lines) < len(expected.lines)
 
 
 def test_gzipped_capture(fixtures: Path, tmp_path: Path) -> None:

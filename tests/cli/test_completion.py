@@ -58,12 +58,12 @@ def test_the_script_of_each_shell_is_printed(tmp_path: Path, shell: str) -> None
 def test_a_shell_completes(tmp_path: Path, shell: str, words: str, expected: str) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
-    found = environment(tmp_path)
+    variables = environment(tmp_path)
     script = tmp_path / "script"
-    script.write_bytes(subprocess.check_output(["wirekit"], env=found | {"_WIREKIT_COMPLETE": f"{shell}_source"}))
+    script.write_bytes(subprocess.check_output(["wirekit"], env=variables | {"_WIREKIT_COMPLETE": f"{shell}_source"}))
     text = ASKED[shell].format(words=words, last=len(words.split()))
     command = [shell, "-c", text, *([] if shell == "fish" else [shell]), str(script)]
-    done = subprocess.run(command, env=found, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False, timeout=60)
     assert expected in done.stdout, done.stderr
 
 
@@ -80,6 +80,6 @@ def test_a_shell_completes(tmp_path: Path, shell: str, words: str, expected: str
     ],
 )
 def test_keys_and_files_are_completed(words: str, last: str, expected: set[str]) -> None:
-    found = ShellComplete(group, {}, "wirekit", "_WIREKIT_COMPLETE").get_completions(words.split(), last)
-    assert expected <= {each.value if each.type == "plain" else each.type for each in found}
-    assert all(each.value.startswith(last) for each in found)
+    completions = ShellComplete(group, {}, "wirekit", "_WIREKIT_COMPLETE").get_completions(words.split(), last)
+    assert expected <= {each.value if each.type == "plain" else each.type for each in completions}
+    assert all(each.value.startswith(last) for each in completions)

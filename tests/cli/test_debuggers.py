@@ -27,17 +27,17 @@ def test_memory_as_gdb_prints_it(data: bytes, size: int, address: int) -> None:
     data = data[: len(data) // 8 * 8]
     for symbol in ("", "buffer"):
         for form in ("auto", "hex"):
-            found = read_input(gdb(data, size, address, symbol), form)
-            assert (found.data, found.form) == (data, "gdb")
-            assert (found.note is None) == (size == 1)
+            parsed = read_input(gdb(data, size, address, symbol), form)
+            assert (parsed.data, parsed.form) == (data, "gdb")
+            assert (parsed.note is None) == (size == 1)
 
 
 @given(st.binary(min_size=16, max_size=80), st.sampled_from("uc"), st.integers(0, 1 << 47))
 def test_numbers_and_characters_as_gdb_prints_them(data: bytes, letter: str, address: int) -> None:
     words = [str(byte) if letter == "u" else f"{(byte ^ 0x80) - 0x80} '{character(byte)}'" for byte in data]
     lines = ["\t".join([f"{address + at:#x}:", *words[at : at + 8]]) for at in range(0, len(words), 8)]
-    found = read_input("\n".join(lines).encode())
-    assert (found.data, found.form, found.note) == (data, "gdb", "decimal numbers were read as bytes")
+    parsed = read_input("\n".join(lines).encode())
+    assert (parsed.data, parsed.form, parsed.note) == (data, "gdb", "decimal numbers were read as bytes")
 
 
 def character(byte: int) -> str:
@@ -69,9 +69,9 @@ LINE = {"b": 47, "w": 39, "d": 35, "c": 35, "q": 35}
 def test_memory_as_windbg_prints_it(data: bytes, letter: str, address: int, wide: bool) -> None:
     data = data[: len(data) // 16 * 16]
     for form in ("auto", "hex"):
-        found = read_input(windbg(data, letter, address, wide=wide, text=False), form)
-        assert (found.data, found.form) == (data, "windbg")
-        assert (found.note is None) == (letter == "b")
+        parsed = read_input(windbg(data, letter, address, wide=wide, text=False), form)
+        assert (parsed.data, parsed.form) == (data, "windbg")
+        assert (parsed.note is None) == (letter == "b")
 
 
 def test_a_prompt_and_a_short_last_line() -> None:

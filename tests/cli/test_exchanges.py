@@ -51,8 +51,8 @@ def raw(turns: list[tuple[int, bytes]]) -> str:
 
 
 def decoded(text: str | bytes, *arguments: str) -> Result:
-    given = text.encode() if isinstance(text, str) else text
-    return CliRunner().invoke(group, ["decode", *arguments, "--output", "json"], input=given, standalone_mode=False)
+    data = text.encode() if isinstance(text, str) else text
+    return CliRunner().invoke(group, ["decode", *arguments, "--output", "json"], input=data, standalone_mode=False)
 
 
 def schemas(result: Result) -> list[str]:
@@ -62,8 +62,8 @@ def schemas(result: Result) -> list[str]:
 @pytest.mark.parametrize("indent", ["\t", "    "])
 @pytest.mark.parametrize("head", [True, False])
 def test_a_followed_stream_has_its_turns(indent: str, head: bool) -> None:
-    found = read_input(followed(TURNS, indent, head=head).encode())
-    assert (found.dumps, found.sides) == (tuple(data for _, data in TURNS), (0, 1, 0, 1))
+    parsed = read_input(followed(TURNS, indent, head=head).encode())
+    assert (parsed.dumps, parsed.sides) == (tuple(data for _, data in TURNS), (0, 1, 0, 1))
 
 
 def test_a_followed_stream_of_one_side() -> None:

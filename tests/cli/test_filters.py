@@ -76,14 +76,14 @@ def test_filters_show_exactly_the_matching_frames(
 
 
 def test_an_answer_fits_by_the_topic_of_its_request(fixtures: Path) -> None:
-    found = lines("frames", str(fixtures / "pcap" / "pulsar-batch.pcap"), "--topic", "persistent://*/t-batch")
-    assert [line["api"] for line in found if line["api"].startswith("SEND")] == ["SEND", "SEND_RECEIPT"]
-    assert not {"CONNECT", "CONNECTED"} & {line["api"] for line in found}
+    frames = lines("frames", str(fixtures / "pcap" / "pulsar-batch.pcap"), "--topic", "persistent://*/t-batch")
+    assert [line["api"] for line in frames if line["api"].startswith("SEND")] == ["SEND", "SEND_RECEIPT"]
+    assert not {"CONNECT", "CONNECTED"} & {line["api"] for line in frames}
 
 
 def test_errors_are_those_of_answers_of_checks_and_of_decoding(fixtures: Path, tmp_path: Path) -> None:
-    found = lines("frames", str(fixtures / "pcap" / JMQ4), "--errors")
-    assert [line["api"] for line in found] == [
+    frames = lines("frames", str(fixtures / "pcap" / JMQ4), "--errors")
+    assert [line["api"] for line in frames] == [
         "BOOLEAN_ACK",
         "FETCH_CLUSTER_ACK",
         "FETCH_PARTITION_MESSAGE_ACK",
@@ -119,10 +119,10 @@ def test_messages_of_a_frame_are_those_of_the_topic(tmp_path: Path) -> None:
 
 def test_messages_by_an_expression_over_their_columns(fixtures: Path) -> None:
     path = str(fixtures / "pcap" / KAFKA)
-    found = lines("messages", path, "--where", "topic = 't-none' AND partition = 0 AND log_offset % 2 = 0")
+    messages = lines("messages", path, "--where", "topic = 't-none' AND partition = 0 AND log_offset % 2 = 0")
     everything = lines("messages", path)
-    assert found
-    assert found == [line for line in everything if line["topic"] == "t-none" and line["offset"] in range(0, 100, 2)]
+    assert messages
+    assert messages == [line for line in everything if line["topic"] == "t-none" and line["offset"] in range(0, 100, 2)]
 
 
 def test_the_table_is_in_the_order_of_time(fixtures: Path) -> None:

@@ -91,34 +91,34 @@ def test_lines_of_hostile_captures_are_the_same(tmp_path: Path, monkeypatch: pyt
 
 def test_a_frame_without_layout_says_what_is_not_declared(tmp_path: Path) -> None:
     """The versions of requests are changed to one that has no layout; their responses have none then."""
-    found = packets(KAFKA)
+    capture = packets(KAFKA)
     metadata = b"\x00\x03\x00\x00", b"\x00\x03\x00\x13"
-    for number, each in enumerate(found):
+    for number, each in enumerate(capture):
         if tcp(each).payload[4:8] == metadata[0]:
-            found[number] = each._replace(data=each.data.replace(*metadata, 1))
-    lines = map(json.loads, assert_same(write(tmp_path / "changed.pcap", found)))
+            capture[number] = each._replace(data=each.data.replace(*metadata, 1))
+    lines = map(json.loads, assert_same(write(tmp_path / "changed.pcap", capture)))
     reasons = {line["undeclared"] for line in lines if "undeclared" in line}
     assert reasons >= {"metadata v19 is not known", "the request is metadata v19, which is not known"}
 
 
 @pytest.mark.parametrize("number", [b"\xff\xff\xff\xff", b"\x80\x00\x00\x01"])
 def test_negative_correlation_ids_are_the_same(number: bytes, tmp_path: Path) -> None:
-    found = packets(KAFKA)
-    at = next(place for place, each in enumerate(found) if tcp(each).payload[4:8] == b"\x00\x03\x00\x00")
-    request = tcp(found[at])
-    for place, begin in ((at, 8), (_answer(found, at), 4)):
-        payload = tcp(found[place]).payload
-        data = found[place].data.replace(payload[: begin + 4], payload[:begin] + number, 1)
-        found[place] = found[place]._replace(data=data)
-    lines = [json.loads(line) for line in assert_same(write(tmp_path / "negative.pcap", found))]
+    capture = packets(KAFKA)
+    at = next(place for place, each in enumerate(capture) if tcp(each).payload[4:8] == b"\x00\x03\x00\x00")
+    request = tcp(capture[at])
+    for place, begin in ((at, 8), (_answer(capture, at), 4)):
+        payload = tcp(capture[place]).payload
+        data = capture[place].data.replace(payload[: begin + 4], payload[:begin] + number, 1)
+        capture[place] = capture[place]._replace(data=data)
+    lines = [json.loads(line) for line in assert_same(write(tmp_path / "negative.pcap", capture))]
     signed = int.from_bytes(number, "big", signed=True)
     assert {line["from"] for line in lines if line["correlation_id"] == signed} == {request.source, request.target}
 
 
-def _answer(found: list[Packet], request: int) -> int:
+def _answer(capture: list[Packet], request: int) -> int:
     """The packet that begins with the response to a Kafka request."""
-    asked = tcp(found[request])
-    for place, each in enumerate(found[request:], request):
+    asked = tcp(capture[request])
+    for place, each in enumerate(capture[request:], request):
         answer = tcp(each)
         between = answer.source, answer.target
         if between == (asked.target, asked.source) and answer.payload[4:8] == asked.payload[8:12]:

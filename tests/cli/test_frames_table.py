@@ -30,10 +30,10 @@ def items(path: Path) -> list[Numbered]:
         return list(numbered(follow(each for each in segments(capture) if isinstance(each, Segment)), describe=True))
 
 
-def lines(found: Iterable[Numbered], width: int, **options: Any) -> list[str]:
+def lines(numbered: Iterable[Numbered], width: int, **options: Any) -> list[str]:
     out = io.StringIO()
     table = FrameTable(Console(file=out, width=width, **({"color_system": None} | options)))
-    for each in found:
+    for each in numbered:
         if isinstance(each.item, Frame):
             table.frame(each.frame, each.connection, each.link, each.item, each.facts)
     return out.getvalue().splitlines()
@@ -75,11 +75,11 @@ def refused() -> list[Numbered]:
 @pytest.mark.parametrize("width", [80, 120, 160])
 @pytest.mark.parametrize("name", ["jmq4-consume", "jmq4-odd", "pulsar-batch", "kafka-0.10.2.2-2-produce", ""])
 def test_lines_fit_and_names_are_whole(width: int, name: str, fixtures: Path) -> None:
-    found = items(next((fixtures / "pcap").glob(f"{name}.*"))) if name else refused()
-    shown = lines(found, width)
+    numbered = items(next((fixtures / "pcap").glob(f"{name}.*"))) if name else refused()
+    shown = lines(numbered, width)
     assert max(map(len, shown)) <= width
     text = re.sub(r"\s", "", "".join(line[NUMBERS[width] :] if line[:BELOW].strip() else line for line in shown))
-    frames = [each for each in found if isinstance(each.item, Frame)]
+    frames = [each for each in numbered if isinstance(each.item, Frame)]
     assert frames
     for each in frames:
         assert isinstance(each.item, Frame)
@@ -91,10 +91,10 @@ def test_lines_fit_and_names_are_whole(width: int, name: str, fixtures: Path) ->
 @pytest.mark.parametrize("width", [80, 160])
 @pytest.mark.parametrize("name", ["jmq4-odd", "pulsar-batch", "kafka-0.10.2.2-2-produce", ""])
 def test_lines_without_colours_are_those_with_colours(width: int, name: str, fixtures: Path) -> None:
-    found = items(next((fixtures / "pcap").glob(f"{name}.*"))) if name else refused()
-    coloured = "\n".join(lines(found, width, color_system="standard", force_terminal=True))
+    numbered = items(next((fixtures / "pcap").glob(f"{name}.*"))) if name else refused()
+    coloured = "\n".join(lines(numbered, width, color_system="standard", force_terminal=True))
     assert "\x1b[" in coloured
-    assert re.sub(r"\x1b\[[\d;]*m", "", coloured).splitlines() == lines(found, width)
+    assert re.sub(r"\x1b\[[\d;]*m", "", coloured).splitlines() == lines(numbered, width)
 
 
 def test_numbers_dates_connections_and_errors() -> None:
@@ -119,9 +119,9 @@ def test_errors_and_topics_are_whole_on_80_columns(fixtures: Path) -> None:
 
 
 def test_arrows_show_the_direction(fixtures: Path) -> None:
-    found = items(fixtures / "pcap" / "pulsar-consume.pcap")
-    sides = {each.frame: each.item.side for each in found if isinstance(each.item, Frame)}
-    rows = [re.match(r" *(\d+) \d\d:\S+ +\d+([→←])", line) for line in lines(found, 160)]
+    numbered = items(fixtures / "pcap" / "pulsar-consume.pcap")
+    sides = {each.frame: each.item.side for each in numbered if isinstance(each.item, Frame)}
+    rows = [re.match(r" *(\d+) \d\d:\S+ +\d+([→←])", line) for line in lines(numbered, 160)]
     assert {int(row[1]): row[2] for row in rows if row} == {
         number: "→" if side == "client" else "←" for number, side in sides.items()
     }

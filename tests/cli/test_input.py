@@ -208,8 +208,8 @@ by_sample = pytest.mark.parametrize(("form", "text"), SAMPLES.values(), ids=SAMP
 
 @by_sample
 def test_a_sample_is_read_and_named(form: str, text: str) -> None:
-    found = read_input(text.encode())
-    assert (found.form, found.data) == (form, FRAME)
+    parsed = read_input(text.encode())
+    assert (parsed.form, parsed.data) == (form, FRAME)
 
 
 @by_sample
@@ -330,15 +330,15 @@ both = pytest.mark.parametrize("form", ["auto", "hex"])
 @both
 @given(data=ANY, group=st.integers(1, 16), width=st.integers(1, 40), start=START)
 def test_any_bytes_through_xxd(form: str, data: bytes, group: int, width: int, start: int) -> None:
-    found = read_input(xxd(data, group=group, width=width, start=start).encode(), form)
-    assert (found.data, found.form) == (data, "xxd")
+    parsed = read_input(xxd(data, group=group, width=width, start=start).encode(), form)
+    assert (parsed.data, parsed.form) == (data, "xxd")
 
 
 @both
 @given(data=ANY, start=START)
 def test_any_bytes_through_tcpdump(form: str, data: bytes, start: int) -> None:
-    found = read_input(tcpdump(data, start=start).encode(), form)
-    assert (found.data, found.form) == (data, "tcpdump")
+    parsed = read_input(tcpdump(data, start=start).encode(), form)
+    assert (parsed.data, parsed.form) == (data, "tcpdump")
 
 
 @both
@@ -347,8 +347,8 @@ def test_any_bytes_through_hexdump(form: str, data: bytes, start: int, squeeze: 
     text = hexdump(data, start=start, squeeze=squeeze)
     if not closing and not text.split("\n")[-3].startswith("*"):
         text = "".join(text.splitlines(keepends=True)[:-1])
-    found = read_input(text.encode(), form)
-    assert (found.data, found.form) == (data, "hexdump")
+    parsed = read_input(text.encode(), form)
+    assert (parsed.data, parsed.form) == (data, "hexdump")
 
 
 @both
@@ -363,8 +363,8 @@ def test_any_bytes_through_wireshark(form: str, data: bytes, gap: str, middle: s
     lines = wireshark(data, gap=gap, middle=middle, text=text)
     if trim:
         lines = re.sub(r"(?m) +$", "", lines)
-    found = read_input(lines.encode(), form)
-    assert (found.data, found.form) == (data, "wireshark")
+    parsed = read_input(lines.encode(), form)
+    assert (parsed.data, parsed.form) == (data, "wireshark")
 
 
 @both
@@ -380,9 +380,9 @@ def test_any_bytes_through_plain_hex(
 ) -> None:
     assume(before == "" or between != "-")
     text = plain(data, before=before, between=between, per_line=per_line, upper=upper)
-    found = read_input(text.encode(), form)
-    assert (found.data, found.form) == (data, "hex")
-    assert found.note is None or ("," in between and data.hex().isdecimal())
+    parsed = read_input(text.encode(), form)
+    assert (parsed.data, parsed.form) == (data, "hex")
+    assert parsed.note is None or ("," in between and data.hex().isdecimal())
 
 
 @given(data=ANY, per_line=st.integers(1, 40), one_digit=st.booleans())
@@ -403,8 +403,8 @@ def test_any_bytes_through_base64(data: bytes, urlsafe: bool, padded: bool, widt
     text = "\n".join(text[at : at + width] for at in range(0, len(text), width)) if width else text
     assert read_input(text.encode(), "base64").data == data
     assume(len(text) >= 16 and re.search(r"[G-WYZg-wyz_+/]", text))
-    found = read_input(text.encode())
-    assert (found.data, found.form) == (data, "base64")
+    parsed = read_input(text.encode())
+    assert (parsed.data, parsed.form) == (data, "base64")
 
 
 @given(data=st.binary(max_size=60))
@@ -412,10 +412,10 @@ def test_any_bytes_give_an_input_or_one_of_our_errors(data: bytes) -> None:
     for raw in (data, data.hex(" ").encode() + b"\n" + data):
         for form in ("auto", "raw", "hex", "base64"):
             try:
-                found = read_input(raw, form)
+                parsed = read_input(raw, form)
             except Misuse:
                 continue
-            assert form != "raw" or found == Input(raw, "raw")
+            assert form != "raw" or parsed == Input(raw, "raw")
 
 
 @given(text=st.text(alphabet="0a1: \n*|>x\\{},=", max_size=60))
@@ -447,14 +447,14 @@ def test_hex_in_any_spacing(text: str) -> None:
 
 def test_hex_wrapped_in_the_middle_of_a_byte_is_joined_and_noted() -> None:
     text = "\n".join(FRAME.hex()[at : at + 79] for at in range(0, 2 * len(FRAME), 79))
-    found = read_input(text.encode())
-    assert found.data == FRAME
-    assert found.note == "lines end in the middle of a byte; they were joined"
+    parsed = read_input(text.encode())
+    assert parsed.data == FRAME
+    assert parsed.note == "lines end in the middle of a byte; they were joined"
 
 
 def test_a_first_word_that_may_be_an_offset_is_data_and_noted() -> None:
-    found = read_input(b"0000001f 00 03 00 01")
-    assert found == Input(
+    parsed = read_input(b"0000001f 00 03 00 01")
+    assert parsed == Input(
         bytes.fromhex("0000001f00030001"),
         "hex",
         "the first word was read as data; if '0000001f' is an offset, remove it",
@@ -558,9 +558,9 @@ def test_all_hex_is_hex_and_never_base64() -> None:
     ],
 )
 def test_other_text_is_raw_with_the_reason(text: str, why: str) -> None:
-    found = read_input(text.encode())
-    assert (found.data, found.form) == (text.encode(), "raw")
-    assert why in str(found.note)
+    parsed = read_input(text.encode())
+    assert (parsed.data, parsed.form) == (text.encode(), "raw")
+    assert why in str(parsed.note)
 
 
 def test_raw_is_never_touched() -> None:
@@ -584,14 +584,14 @@ TITLE = "12:00:00.000001 IP 10.0.0.1.4000 > 10.0.0.2.9092: Flags [P.], length 5\
 @pytest.mark.parametrize("dump", [xxd, tcpdump, wireshark, hexdump])
 @pytest.mark.parametrize("between", ["", "\n\n", TITLE])
 def test_each_dump_begins_at_offset_zero(dump: Callable[[bytes], str], between: str) -> None:
-    found = read_input((dump(FRAME) + between + dump(OTHER) + between + dump(FRAME)).encode())
-    assert found.dumps == (FRAME, OTHER, FRAME)
-    assert found.data == FRAME + OTHER + FRAME
+    parsed = read_input((dump(FRAME) + between + dump(OTHER) + between + dump(FRAME)).encode())
+    assert parsed.dumps == (FRAME, OTHER, FRAME)
+    assert parsed.data == FRAME + OTHER + FRAME
 
 
 def test_skipped_titles_of_dumps_are_noted() -> None:
-    found = read_input((TITLE + tcpdump(FRAME) + TITLE + tcpdump(OTHER)).encode())
-    assert (found.dumps, found.note) == ((FRAME, OTHER), "lines 1, 8 are not part of a dump and were skipped")
+    parsed = read_input((TITLE + tcpdump(FRAME) + TITLE + tcpdump(OTHER)).encode())
+    assert (parsed.dumps, parsed.note) == ((FRAME, OTHER), "lines 1, 8 are not part of a dump and were skipped")
 
 
 def test_one_dump_is_not_several() -> None:
@@ -607,9 +607,9 @@ def test_counts_that_tcpdump_prints_at_its_end_are_no_damage() -> None:
     ("dump", "behind"), [(hexdump, "0000053\\nwhat follows\n"), (xxd, "```\n"), (xxd, "\nwhat follows\nin two lines\n")]
 )
 def test_text_behind_a_dump_is_skipped(dump: Callable[[bytes], str], behind: str) -> None:
-    found = read_input((dump(FRAME) + behind).encode())
-    assert found.data == FRAME
-    assert "skipped" in (found.note or "")
+    parsed = read_input((dump(FRAME) + behind).encode())
+    assert parsed.data == FRAME
+    assert "skipped" in (parsed.note or "")
 
 
 @pytest.mark.parametrize(
@@ -629,8 +629,8 @@ def test_dumps_that_are_not_hexadecimal_name_one_that_is(text: str, message: str
 
 
 def test_offsets_that_start_anywhere_are_noted() -> None:
-    found = read_input(xxd(FRAME, start=0x40).encode())
-    assert found == Input(FRAME, "xxd", "the offsets start at 0x40")
+    parsed = read_input(xxd(FRAME, start=0x40).encode())
+    assert parsed == Input(FRAME, "xxd", "the offsets start at 0x40")
 
 
 def test_squeezed_lines_are_expanded_and_noted() -> None:
@@ -639,8 +639,8 @@ def test_squeezed_lines_are_expanded_and_noted() -> None:
 
 def test_lines_left_out_are_left_out_and_noted() -> None:
     lines = XXD.splitlines(keepends=True)
-    found = read_input("".join(lines[:1] + lines[3:]).encode())
-    assert found == Input(FRAME[:16] + FRAME[48:], "xxd", "32 bytes are missing at offset 0x10, after line 1")
+    parsed = read_input("".join(lines[:1] + lines[3:]).encode())
+    assert parsed == Input(FRAME[:16] + FRAME[48:], "xxd", "32 bytes are missing at offset 0x10, after line 1")
 
 
 def test_many_gaps_are_summed_up() -> None:
@@ -667,8 +667,8 @@ def test_a_text_column_that_shows_other_bytes_is_noted() -> None:
 
 
 def test_a_title_or_prompt_before_offset_zero_is_skipped_and_noted() -> None:
-    found = read_input(b"$ xxd frame.bin\n" + XXD.encode())
-    assert found == Input(FRAME, "xxd", "line 1 is not part of the dump and was skipped")
+    parsed = read_input(b"$ xxd frame.bin\n" + XXD.encode())
+    assert parsed == Input(FRAME, "xxd", "line 1 is not part of the dump and was skipped")
 
 
 # Dumps: what is damaged is an error

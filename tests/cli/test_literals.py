@@ -31,8 +31,8 @@ LISTS: dict[str, Callable[[bytes], str]] = {
 @pytest.mark.parametrize("language", LISTS)
 @given(data=st.binary(min_size=1, max_size=40))
 def test_lists_of_numbers(language: str, data: bytes) -> None:
-    found = read_input(LISTS[language](data).encode())
-    assert (found.data, found.form, found.note) == (data + b"\0" * (language == "C, mixed"), "decimal", None)
+    parsed = read_input(LISTS[language](data).encode())
+    assert (parsed.data, parsed.form, parsed.note) == (data + b"\0" * (language == "C, mixed"), "decimal", None)
 
 
 @given(st.binary(min_size=2, max_size=40))
@@ -69,26 +69,26 @@ def netty(data: bytes, direction: str = "READ") -> str:
 @given(st.binary(min_size=1, max_size=80))
 def test_nettys_box(data: bytes) -> None:
     for form in ("auto", "hex"):
-        found = read_input(netty(data).encode(), form)
-        assert (found.data, found.form) == (data, "netty")
-        assert found.note is None
+        parsed = read_input(netty(data).encode(), form)
+        assert (parsed.data, parsed.form) == (data, "netty")
+        assert parsed.note is None
 
 
 def test_a_line_that_is_no_part_of_the_box_is_noted() -> None:
-    found = read_input(("what a log says\n" + netty(b"one")).encode())
-    assert (found.data, found.note) == (b"one", "line 1 is not part of the box and was skipped")
+    parsed = read_input(("what a log says\n" + netty(b"one")).encode())
+    assert (parsed.data, parsed.note) == (b"one", "line 1 is not part of the box and was skipped")
 
 
 @given(st.lists(st.tuples(st.sampled_from(["READ", "WRITE"]), st.binary(min_size=1, max_size=40)), min_size=2))
 def test_several_boxes_and_who_sent_each(turns: list[tuple[str, bytes]]) -> None:
-    found = read_input("".join(netty(data, direction) for direction, data in turns).encode())
-    assert found.dumps == tuple(data for _, data in turns)
-    assert found.sides == tuple(int(direction != turns[0][0]) for direction, _ in turns)
+    parsed = read_input("".join(netty(data, direction) for direction, data in turns).encode())
+    assert parsed.dumps == tuple(data for _, data in turns)
+    assert parsed.sides == tuple(int(direction != turns[0][0]) for direction, _ in turns)
 
 
 def test_boxes_of_two_channels_have_no_sides() -> None:
-    found = read_input((netty(b"one") + netty(b"two", "WRITE").replace("0x1a2b3c4d", "0x4")).encode())
-    assert (found.dumps, found.sides) == ((b"one", b"two"), ())
+    parsed = read_input((netty(b"one") + netty(b"two", "WRITE").replace("0x1a2b3c4d", "0x4")).encode())
+    assert (parsed.dumps, parsed.sides) == ((b"one", b"two"), ())
 
 
 def test_bytes_that_a_log_or_a_program_names() -> None:
@@ -137,9 +137,9 @@ def test_a_literal_that_contradicts_itself_is_refused(text: str, message: str) -
     ],
 )
 def test_ambiguous_text_has_a_note_of_how_it_was_read(text: str, data: bytes, note: str) -> None:
-    found = read_input(text.encode())
-    assert found.data == data
-    assert note in (found.note or "")
+    parsed = read_input(text.encode())
+    assert parsed.data == data
+    assert note in (parsed.note or "")
 
 
 @pytest.mark.parametrize("text", ['{"a": 5}', "[a, b]", '{"data": "x"}', "see [12] and [13]"])

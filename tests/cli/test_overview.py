@@ -56,8 +56,8 @@ def test_messages_are_those_of_the_topics(capture: str, fixtures: Path) -> None:
     path = str(fixtures / "pcap" / capture)
     messages = [json.loads(line) for line in run("messages", path, "--output", "json").splitlines()]
     expected = Counter(message["topic"] for message in messages)
-    found = {each["topic"]: each["produced"] + each["delivered"] for each in inspected(path)["topics"]}
-    assert {topic: count for topic, count in found.items() if count} == expected
+    counts = {each["topic"]: each["produced"] + each["delivered"] for each in inspected(path)["topics"]}
+    assert {topic: count for topic, count in counts.items() if count} == expected
 
 
 @pytest.mark.parametrize("capture", CAPTURES)

@@ -39,8 +39,8 @@ def rows(table: str, job: Job, lakes: list[Path]) -> list[dict[str, Any]]:
     with duckdb.connect() as connection:
         views.create_views(connection, job, lakes)
         reader = pa.RecordBatchReader.from_stream(connection.sql(f"FROM {table}"))
-        found: list[dict[str, Any]] = reader.read_all().to_pylist()
-    return sorted(found, key=repr)
+        content: list[dict[str, Any]] = reader.read_all().to_pylist()
+    return sorted(content, key=repr)
 
 
 @pytest.mark.parametrize("table", FROM_INPUTS)
@@ -89,15 +89,15 @@ def test_a_file_in_the_form_of_its_name(form: str, fixtures: Path, tmp_path: Pat
     run = Run("sql", LATENCIES, capture, "--to", str(file))
     assert (run.status, run.out, run.err) == (0, b"", "")
     if form == "parquet":
-        found = pq.read_table(file).to_pylist()
+        written = pq.read_table(file).to_pylist()
     elif form == "json":
-        found = [json.loads(line) for line in file.read_text().splitlines()]
+        written = [json.loads(line) for line in file.read_text().splitlines()]
     else:
         with file.open() as lines:
-            found = [
+            written = [
                 {**row, **{name: int(row[name]) for name in ("calls", "slowest")}} for row in csv.DictReader(lines)
             ]
-    assert found == expected
+    assert written == expected
 
 
 def test_standard_input_is_read(fixtures: Path) -> None:

@@ -46,15 +46,15 @@ def followed(path: Path) -> Iterator[tuple[Link, Item | None]]:
 
 def beside(text: str) -> dict[int, dict[int, int]]:
     """{source: {offset: byte}} of all bytes in the tree; a byte that stands there twice is refused."""
-    found: dict[int, dict[int, int]] = defaultdict(dict)
+    dumped: dict[int, dict[int, int]] = defaultdict(dict)
     for line in text.splitlines():
         match = ROW.match(line[: 10 + 3 * 16 + 1])
         if match:
             source, start = int(match[1] or 0), int(match[2], 16)
             for at, byte in enumerate(bytes.fromhex(match[3]), start):
-                assert at not in found[source], f"byte {at} of source {source} stands there twice"
-                found[source][at] = byte
-    return found
+                assert at not in dumped[source], f"byte {at} of source {source} stands there twice"
+                dumped[source][at] = byte
+    return dumped
 
 
 def check_bytes(decoded: Decoded, width: int) -> None:

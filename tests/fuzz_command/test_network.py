@@ -123,7 +123,7 @@ def test_a_server_that_is_gone() -> None:
 def test_the_opening_comes_first_and_must_be_answered() -> None:
     seen: list[str] = []
 
-    def opened(connection: socket.socket) -> None:
+    def greet(connection: socket.socket) -> None:
         data = connection.recv(1 << 16)
         seen.append(next(wirekit.frames("pulsar", data)).value.command.type.symbol)
         connection.sendall(
@@ -133,7 +133,7 @@ def test_the_opening_comes_first_and_must_be_answered() -> None:
         connection.sendall(wirekit.encode("pulsar.frame", {"command": {"type": "PONG", "pong": {}}}))
 
     ping = Case("pulsar.frame", wirekit.encode("pulsar.frame", {"command": {"type": "PING", "ping": {}}}), "sound")
-    with server(opened) as port:
+    with server(greet) as port:
         assert TcpTarget("127.0.0.1", port, "pulsar", Bounds()).run(ping) == Outcome("accepted")
     assert seen == ["CONNECT", "PING"]
     with server(lambda connection: None) as port:

@@ -35,8 +35,8 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def line(part: str) -> str:
-    (found,) = [each for each in LINES if part in each]
-    return found
+    (match,) = [each for each in LINES if part in each]
+    return match
 
 
 def run(text: str, *more: str, port: int = 0) -> int:

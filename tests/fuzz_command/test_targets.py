@@ -108,9 +108,9 @@ def test_accepting_bytes_that_wirekit_refuses_is_a_finding() -> None:
 
 def test_a_smaller_input_keeps_the_reason_why_wirekit_refuses_it() -> None:
     """The text of a finding is about the stored input, and wirekit refuses it as it did the first one."""
-    found = run("lenient", compare=True).findings
-    assert len({finding.case.expectation.fault for finding in found}) > 1
-    for finding in found:
+    findings = run("lenient", compare=True).findings
+    assert len({finding.case.expectation.fault for finding in findings}) > 1
+    for finding in findings:
         assert finding.case.expectation.fault == finding.original.expectation.fault
         assert finding.says.endswith(finding.case.expectation.says)
         assert finding.case.offset in (None, finding.original.offset)
@@ -212,7 +212,7 @@ def test_every_kind_of_finding_has_a_description() -> None:
 
 
 @pytest.mark.parametrize(
-    ("expected", "given", "path"),
+    ("expected", "actual", "path"),
     [
         ({"a": 1}, {}, None),
         ({"a": "ff00"}, {"a": "FF00"}, None),
@@ -226,6 +226,6 @@ def test_every_kind_of_finding_has_a_description() -> None:
         ({"a": 1}, [], ""),
     ],
 )
-def test_differences(expected: Any, given: Any, path: str | None) -> None:
-    found = difference(expected, given)
-    assert (found if found is None else found[0]) == path
+def test_differences(expected: Any, actual: Any, path: str | None) -> None:
+    first = difference(expected, actual)
+    assert (first if first is None else first[0]) == path

@@ -39,9 +39,9 @@ def keep_packets(path: Path, target: Path, keep: Iterable[int]) -> Path:
 
 def rows(output: Path, table: str) -> list[dict[str, Any]]:
     """The rows of a table of a run, in an order that depends on their content only; but for engine and time."""
-    found = pq.read_table(output / table, schema=OUTPUTS[table].schema).to_pylist()
+    content = pq.read_table(output / table, schema=OUTPUTS[table].schema).to_pylist()
     differing = ("engine", "finished") if table == "runs" else ()
-    return sorted(({name: row[name] for name in row if name not in differing} for row in found), key=repr)
+    return sorted(({name: row[name] for name in row if name not in differing} for row in content), key=repr)
 
 
 def tables(output: Path) -> dict[str, list[dict[str, Any]]]:
@@ -58,34 +58,36 @@ def stream(
     client: bytes = b"", server: bytes = b"", *, size: int = 1000, at_us: int = 1_000_000, file: int = 0
 ) -> list[Segment]:
     """A connection with its handshake that carries these bytes in segments of ``size``."""
-    found = [
+    segments = [
         Segment(at_us, CLIENT, SERVER, 99, 0, SYN, b"", 0, file, 0),
         Segment(at_us, SERVER, CLIENT, 499, 100, SYN | ACK, b"", 1, file, 0),
     ]
     for source, target, data, first in ((CLIENT, SERVER, client, 100), (SERVER, CLIENT, server, 500)):
         for start in range(0, len(data), size):
             piece = data[start : start + size]
-            offset = len(found)
-            found.append(Segment(at_us + offset, source, target, first + start, 0, 0, piece, offset, file, len(piece)))
-    return found
+            offset = len(segments)
+            segments.append(
+                Segment(at_us + offset, source, target, first + start, 0, 0, piece, offset, file, len(piece))
+            )
+    return segments
 
 
 def batches(segments: Iterable[Segment], size: int = 7) -> list[pa.RecordBatch]:
     """The segments as sorted rows of ``packets``, in batches of a few."""
-    found = pa.Table.from_batches(
+    table = pa.Table.from_batches(
         [
             pa.record_batch(
                 list(zip(*(segment_row(each, each.file) for each in segments), strict=True)), schema=PACKETS.schema
             )
         ]
     )
-    return found.sort_by([(key, "ascending") for key in PACKETS.sort]).to_batches(max_chunksize=size)
+    return table.sort_by([(key, "ascending") for key in PACKETS.sort]).to_batches(max_chunksize=size)
 
 
 def follow_rows(segments: Iterable[Segment], **options: Any) -> tuple[dict[str, list[dict[str, Any]]], Summary]:
     """The rows of every table, and the summary, of segments of one capture."""
     summary = Summary()
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in FROM_INPUTS}
+    tables: dict[str, list[dict[str, Any]]] = {name: [] for name in FROM_INPUTS}
     for name, batch in flow_batches(batches(segments), job_of(**options), summary):
-        found[name] += batch.to_pylist()
-    return found, summary
+        tables[name] += batch.to_pylist()
+    return tables, summary

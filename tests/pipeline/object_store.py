@@ -62,8 +62,8 @@ class ObjectStore:
         """The keys under a prefix."""
         from pyarrow import fs
 
-        found = self.system().get_file_info(fs.FileSelector(f"{BUCKET}/{prefix}", recursive=True, allow_not_found=True))
-        return sorted(each.path.removeprefix(f"{BUCKET}/{prefix}/") for each in found if each.is_file)
+        infos = self.system().get_file_info(fs.FileSelector(f"{BUCKET}/{prefix}", recursive=True, allow_not_found=True))
+        return sorted(each.path.removeprefix(f"{BUCKET}/{prefix}/") for each in infos if each.is_file)
 
     def fetched(self, prefix: str, to: Path) -> Path:
         """A copy of a prefix in a directory."""
@@ -96,8 +96,8 @@ class ObjectStore:
                     if name.lower() != "transfer-encoding":
                         request.add_header(name, value)
                 try:
-                    with urllib.request.urlopen(request) as found:
-                        self._send(found.status, found.headers.items(), found.read())
+                    with urllib.request.urlopen(request) as response:
+                        self._send(response.status, response.headers.items(), response.read())
                 except urllib.error.HTTPError as error:
                     self._send(error.code, error.headers.items(), error.read())
 

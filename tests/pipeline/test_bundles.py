@@ -36,7 +36,7 @@ def pipeline(output: Path, *inputs: Path, options: dict[str, Any] | None = None,
 
 def content(output: Path) -> dict[str, list[dict[str, Any]]]:
     """All tables but what tells of the run."""
-    return {name: found for name, found in tables(output).items() if name in FROM_INPUTS}
+    return {name: content_rows for name, content_rows in tables(output).items() if name in FROM_INPUTS}
 
 
 def test_tables_do_not_depend_on_bundles(captures: Path, tmp_path: Path) -> None:

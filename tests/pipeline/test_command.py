@@ -143,9 +143,9 @@ def test_the_report_on_many_files_fits_a_screen(tmp_path: Path, capsys: pytest.C
     assert "not all read   1,200 files" in out
     assert "and 1,190 more files not read; the table inputs lists all\n" in err
     assert out.count("\n") + err.count("\n") <= 40
-    found = rows(tmp_path / "out", "inputs")
-    assert (len(found), sum(row["unreadable"] is not None for row in found)) == (2001, 200)
-    assert sum(row["damaged"] is not None for row in found) == 1000
+    inputs = rows(tmp_path / "out", "inputs")
+    assert (len(inputs), sum(row["unreadable"] is not None for row in inputs)) == (2001, 200)
+    assert sum(row["damaged"] is not None for row in inputs) == 1000
     status, out, err = run(capsys, tmp_path / "captures", "-o", tmp_path / "out")
     assert (status, err) == (0, "")
     assert out.startswith(f"{tmp_path / 'out'} has 2,001 files already\n")
@@ -182,17 +182,17 @@ def test_the_driver_is_compiled_briefly_unless_asked_otherwise(
     pytest.importorskip("pyspark")
     from wirekit.spark import session
 
-    given: list[str] = []
+    options: list[str] = []
 
     def refuse(master: str | None, name: str, conf: dict[str, str]) -> None:
-        given.append(conf[session.JAVA_OPTIONS])
+        options.append(conf[session.JAVA_OPTIONS])
         raise Misuse("no session")
 
     monkeypatch.setattr(session, "session", refuse)
     mine = ("--conf", f"{session.JAVA_OPTIONS}=-XX:TieredStopAtLevel=4")
     for more in ((), mine, (*mine, "--debug")):
         assert run(capsys, BATCH, "-o", tmp_path / "out", "--engine", "spark", *more)[0] == 2
-    assert given == [
+    assert options == [
         session.BRIEF,
         f"{session.BRIEF} -XX:TieredStopAtLevel=4",
         f"{session.BRIEF} -XX:TieredStopAtLevel=4 {session.LOUD}",

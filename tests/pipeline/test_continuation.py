@@ -80,9 +80,9 @@ def test_a_bundle_for_each_file_gives_the_tables_of_the_whole(
 ) -> None:
     expected, one = run_whole(path)
     files = files_of(packets(path), random, tmp_path / "cut")
-    found, several = run(tmp_path / "lake", files[0].parent, road=road, bundle=0)
+    lake, several = run(tmp_path / "lake", files[0].parent, road=road, bundle=0)
     assert len(several.manifest["bundles"]) == len(files)
-    assert found == expected
+    assert lake == expected
     assert counts(several) == counts(one)
     assert list(several.summary.to_json().values()) == list(one.summary.to_json().values())
     assert not list((tmp_path / "lake" / "state").iterdir())
@@ -104,9 +104,9 @@ def test_files_that_come_one_by_one_give_the_tables_of_those_that_are_there(
     for number, path in enumerate(files):
         (tmp_path / "some").mkdir(exist_ok=True)
         shutil.copy2(path, tmp_path / "some")
-        found, result = run(tmp_path / "lake", tmp_path / "some", road=random.choice(ROADS), rotating=True)
+        lake, result = run(tmp_path / "lake", tmp_path / "some", road=random.choice(ROADS), rotating=True)
         expected, so_far = run(tmp_path / f"whole{number}", tmp_path / "some")
-        assert found == expected
+        assert lake == expected
         assert counts(result) == counts(so_far)
         assert result.committed == number
     assert run(tmp_path / "lake", tmp_path / "some")[1].manifest == result.manifest
@@ -119,8 +119,8 @@ def test_a_last_run_may_end_the_capture(tmp_path: Path) -> None:
     last = files[2].rename(tmp_path / files[2].name)
     run(tmp_path / "lake", files[0].parent, rotating=True)
     shutil.move(last, files[2])
-    found, _ = run(tmp_path / "lake", files[0].parent)
-    assert found == run(tmp_path / "whole", files[0].parent)[0]
+    lake, _ = run(tmp_path / "lake", files[0].parent)
+    assert lake == run(tmp_path / "whole", files[0].parent)[0]
     assert not list((tmp_path / "lake" / "state").iterdir())
 
 
@@ -146,8 +146,8 @@ def test_other_captures_keep_what_is_open(tmp_path: Path) -> None:
     run_all(rotating=True)
     serial.run(Job(find_inputs([tmp_path / "a", tmp_path / "b"])), tmp_path / "whole")
     without_names(tables(tmp_path / "lake"))
-    found, expected = (tables(tmp_path / name) for name in ("lake", "whole"))
-    assert {name: rows for name, rows in found.items() if name not in ("runs", "inputs")} == {
+    lake, expected = (tables(tmp_path / name) for name in ("lake", "whole"))
+    assert {name: rows for name, rows in lake.items() if name not in ("runs", "inputs")} == {
         name: rows for name, rows in expected.items() if name not in ("runs", "inputs")
     }
 
@@ -249,32 +249,32 @@ def test_silent_connections_are_over(road: str, tmp_path: Path) -> None:
     other = packets(FIXTURES / "pcap" / "pulsar-batch.pcap")
     gap = (whole[-1].time_us - other[0].time_us) // SECONDS
     write(folder / "t.pcap1", later(other, gap + 601))
-    found, _ = run(tmp_path / "lake", folder, road=road, rotating=True)
-    assert {row["reason"] for row in found["connections"] if row["protocol"] == "joyqueue"} == {"idle"}
+    lake, _ = run(tmp_path / "lake", folder, road=road, rotating=True)
+    assert {row["reason"] for row in lake["connections"] if row["protocol"] == "joyqueue"} == {"idle"}
     joyqueue = {tuple(sorted((row["one"], row["other"]))): row for row in state(tmp_path / "lake") if not row["state"]}
     assert joyqueue
     write(folder / "t.pcap2", later(whole, 1300))
-    found, _ = run(tmp_path / "lake", folder, road=road, rotating=True)
-    assert sorted({row["ordinal"] for row in found["connections"] if row["protocol"] == "joyqueue"}) == [0, 1]
+    lake, _ = run(tmp_path / "lake", folder, road=road, rotating=True)
+    assert sorted({row["ordinal"] for row in lake["connections"] if row["protocol"] == "joyqueue"}) == [0, 1]
     expected, _ = run(tmp_path / "whole", folder)
-    assert found == expected
+    assert lake == expected
 
 
 def test_a_connection_with_too_much_state_ends_with_the_bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(carried, "MOST_OF_CONNECTION", 100)
     files = cut(tmp_path / "cut", packets(JOYQUEUE), [20], "-C")
-    found, _ = run(tmp_path / "lake", files[0].parent, bundle=0)
+    lake, _ = run(tmp_path / "lake", files[0].parent, bundle=0)
     expected, _ = run(tmp_path / "whole", files[0].parent)
-    assert len(found["connections"]) == len(expected["connections"]) + 1
+    assert len(lake["connections"]) == len(expected["connections"]) + 1
 
     def sizes(rows: Tables) -> int:
         return sum(row[f"{side}_captured"] for row in rows["connections"] for side in ("client", "server"))
 
-    assert sizes(found) == sizes(expected)
+    assert sizes(lake) == sizes(expected)
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> Path:
+def begun_lake(tmp_path: Path) -> Path:
     """A lake with the state of a capture of which the next file has just come."""
     files = cut(tmp_path / "cut", packets(JOYQUEUE), [20], "-C")
     hidden = files[1].rename(tmp_path / "hidden")
@@ -297,35 +297,35 @@ def rewrite(folder: Path, change: Any) -> None:
     commit.write_text(json.dumps(said))
 
 
-def test_a_state_that_is_not_what_was_written_is_refused(opened: Path) -> None:
-    (path,) = (opened / "lake" / "state").iterdir()
+def test_a_state_that_is_not_what_was_written_is_refused(begun_lake: Path) -> None:
+    (path,) = (begun_lake / "lake" / "state").iterdir()
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
     with pytest.raises(Misuse, match="was changed after it was written"):
-        run(opened / "lake", opened / "cut")
+        run(begun_lake / "lake", begun_lake / "cut")
 
 
 @pytest.mark.parametrize("road", ROADS)
-def test_a_state_of_another_version_is_refused(road: str, opened: Path) -> None:
+def test_a_state_of_another_version_is_refused(road: str, begun_lake: Path) -> None:
     def change(rows: list[dict[str, Any]]) -> None:
         for row in rows:
             if row["state"]:
                 row["state"] = row["state"].replace('"version":1', '"version":2', 1)
 
-    rewrite(opened, change)
+    rewrite(begun_lake, change)
     with pytest.raises(Misuse, match="version 2, not 1"):
-        run(opened / "lake", opened / "cut", road=road)
+        run(begun_lake / "lake", begun_lake / "cut", road=road)
 
 
-def test_a_damaged_state_is_refused_or_read(opened: Path) -> None:
+def test_a_damaged_state_is_refused_or_read(begun_lake: Path) -> None:
     """Whatever it says: it is data, and no code."""
-    lake, random = opened / "lake", Random(3)
-    shutil.copytree(lake, opened / "good")
+    lake, random = begun_lake / "lake", Random(3)
+    shutil.copytree(lake, begun_lake / "good")
     refused = 0
     for _ in range(60):
         shutil.rmtree(lake)
-        shutil.copytree(opened / "good", lake)
+        shutil.copytree(begun_lake / "good", lake)
 
         def change(rows: list[dict[str, Any]]) -> None:
             row = random.choice([row for row in rows if row["state"]])
@@ -333,9 +333,9 @@ def test_a_damaged_state_is_refused_or_read(opened: Path) -> None:
             at = random.randrange(len(text))
             row["state"] = text[:at] + random.choice(["", "0", '"', "]", "{", "null", "-1"]) + text[at + 1 :]
 
-        rewrite(opened, change)
+        rewrite(begun_lake, change)
         try:
-            serial.run(Job(find_inputs([opened / "cut"])), lake)
+            serial.run(Job(find_inputs([begun_lake / "cut"])), lake)
         except Misuse:
             refused += 1
     assert refused > 20

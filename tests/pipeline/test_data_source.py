@@ -39,9 +39,9 @@ def known(spark: SparkSession) -> SparkSession:
 def test_packets_of_several_captures(known: SparkSession) -> None:
     frame = known.read.format("wirekit").load([str(PULSAR), str(KAFKA)])
     expected = sum(batch.num_rows for batch in packet_batches(find_inputs([PULSAR, KAFKA])))
-    found = frame.selectExpr("count(*)", "count(distinct file_no)", "sum(length(payload))", "max(flow)").first()
+    totals = frame.selectExpr("count(*)", "count(distinct file_no)", "sum(length(payload))", "max(flow)").first()
     batches = [batch.to_pydict() for batch in packet_batches(find_inputs([PULSAR, KAFKA]))]
-    assert tuple(found) == (
+    assert tuple(totals) == (
         expected,
         2,
         sum(len(payload) for batch in batches for payload in batch["payload"]),
@@ -64,8 +64,8 @@ def test_small_captures_share_a_task() -> None:
 
     sizes = ((10,), (50,), (5,), (200,), (1,), (1, 1), (40, 40))
     captures = [tuple(Input(0, "", "", size << 20, 0) for size in files) for files in sizes]
-    found = [[each.size >> 20 for each in bundle] for bundle in bundles(captures)]
-    assert found == [[10, 50], [5], [200], [1, 1, 1], [40, 40]]
+    sizes_by_bundle = [[each.size >> 20 for each in bundle] for bundle in bundles(captures)]
+    assert sizes_by_bundle == [[10, 50], [5], [200], [1, 1, 1], [40, 40]]
     partition = CapturePartition(captures[-1])
     assert pickle.loads(pickle.dumps(partition)).captures == partition.captures
 
@@ -99,16 +99,16 @@ def test_parts_of_a_large_file_have_tasks_of_their_own(monkeypatch: pytest.Monke
 def test_ports_choose_segments_and_protocols() -> None:
     from wirekit.spark.source import CapturePartition, CaptureReader, source_schema
 
-    def found(**options: str) -> int:
+    def count_rows(**options: str) -> int:
         reader = CaptureReader(source_schema(options), {"path": str(PULSAR), **options})
         (partition,) = reader.partitions()
         assert isinstance(partition, CapturePartition)
         return sum(batch.num_rows for batch in reader.read(partition))
 
-    assert found(table="frames", ports="6650") == 12
-    assert found(table="frames", ports="6650=joyqueue") == 0
-    assert found(table="frames", ports="9092") == 0
-    assert found(table="frames", protocol="joyqueue") == 0
+    assert count_rows(table="frames", ports="6650") == 12
+    assert count_rows(table="frames", ports="6650=joyqueue") == 0
+    assert count_rows(table="frames", ports="9092") == 0
+    assert count_rows(table="frames", protocol="joyqueue") == 0
 
 
 def test_later_partitions_know_their_captures() -> None:
@@ -172,11 +172,11 @@ def read(**options: str) -> list[dict[str, Any]]:
     from wirekit.spark.source import CapturePartition, CaptureReader, source_schema
 
     reader = CaptureReader(source_schema(options), options)
-    found: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
     for partition in reader.partitions():
         assert isinstance(partition, CapturePartition)
-        found += [row for batch in reader.read(partition) for row in batch.to_pylist()]
-    return found
+        rows += [row for batch in reader.read(partition) for row in batch.to_pylist()]
+    return rows
 
 
 @pytest.mark.parametrize(
@@ -189,8 +189,8 @@ def read(**options: str) -> list[dict[str, Any]]:
     ],
 )
 def test_globs_name_files_and_directories(pattern: str, files: set[str]) -> None:
-    found = read(path=f"{PULSAR.parent}/{pattern}", table="connections")
-    assert {Path(row["file"]).name for row in found} == files
+    connections = read(path=f"{PULSAR.parent}/{pattern}", table="connections")
+    assert {Path(row["file"]).name for row in connections} == files
 
 
 def test_a_glob_that_matches_nothing_is_misuse(tmp_path: Path) -> None:
@@ -208,10 +208,10 @@ def test_a_file_may_be_called_as_a_glob(tmp_path: Path) -> None:
 
 def test_segments_have_messages_and_quarantine(tmp_path: Path) -> None:
     (tmp_path / STORED).write_bytes(SEGMENT.read_bytes() + b"\1\2\3")
-    found, quarantine = (read(path=str(tmp_path), table=table) for table in ("messages", "quarantine"))
+    messages, quarantine = (read(path=str(tmp_path), table=table) for table in ("messages", "quarantine"))
     piped = list(stored_batches(find_inputs([tmp_path])[0], Job(()), Summary()))
     expected = [row for table, batch in piped for row in batch.to_pylist() if table == "messages"]
-    assert found == expected != []
+    assert messages == expected != []
     assert [row["length"] for row in quarantine] == [3]
     for table in ("packets", "frames", "gaps", "connections"):
         with pytest.raises(Misuse, match=f"has no table {table}: files that brokers store have messages, offsets, "):

@@ -108,11 +108,11 @@ def test_a_capture_that_is_changed_while_it_is_read(
     shutil.copy2(PULSAR, path)
     packets = serial.sorted_packets
 
-    def changing(*given: Any, **how: Any) -> Iterator[Any]:
-        found = [*packets(*given, **how)]
+    def changing(*arguments: Any, **how: Any) -> Iterator[Any]:
+        batches = [*packets(*arguments, **how)]
         if path.exists():
             change(path)
-        yield from found
+        yield from batches
 
     monkeypatch.setattr(serial, "sorted_packets", changing)
     first = pipeline(tmp_path / "lake", path, options={"road": "objects"})

@@ -35,12 +35,16 @@ def read(path: Path) -> list[Segment]:
         return [each for each in segments(capture) if isinstance(each, Segment)]
 
 
-def assert_conserved(found: dict[str, list[dict[str, Any]]]) -> None:
-    for row in found["connections"]:
+def assert_conserved(tables: dict[str, list[dict[str, Any]]]) -> None:
+    for row in tables["connections"]:
         for side in ("client", "server"):
             assert row[f"{side}_captured"] == sum(row[f"{side}_{fate}"] for fate in SPENT), row
             of_side = [
-                [each for each in found[table] if (each["connection_id"], each["side"]) == (row["connection_id"], side)]
+                [
+                    each
+                    for each in tables[table]
+                    if (each["connection_id"], each["side"]) == (row["connection_id"], side)
+                ]
                 for table in ("frames", "quarantine", "gaps")
             ]
             sizes = [sum(each["length"] for each in rows) for rows in of_side]
@@ -54,12 +58,12 @@ def assert_conserved(found: dict[str, list[dict[str, Any]]]) -> None:
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
 def test_bytes_of_a_real_capture_are_conserved(path: Path) -> None:
-    found, summary = follow_rows(read(path))
-    assert_conserved(found)
+    tables, summary = follow_rows(read(path))
+    assert_conserved(tables)
     counted = summary.file("0.pcap")
-    assert counted.roles("request") + counted.roles("response") + counted.roles("event") == len(found["frames"])
-    assert sum(counted.messages.values()) == len(found["messages"])
-    assert counted.quarantined_bytes == sum(row["length"] for row in found["quarantine"])
+    assert counted.roles("request") + counted.roles("response") + counted.roles("event") == len(tables["frames"])
+    assert sum(counted.messages.values()) == len(tables["messages"])
+    assert counted.quarantined_bytes == sum(row["length"] for row in tables["quarantine"])
 
 
 SOME = read(FIXTURES / "pcap" / "pulsar-comp_lz4.pcap")
@@ -69,21 +73,21 @@ SOME = read(FIXTURES / "pcap" / "pulsar-comp_lz4.pcap")
 def test_bytes_of_a_capture_with_losses_are_conserved(data: st.DataObject) -> None:
     lost = data.draw(st.sets(st.integers(0, len(SOME) - 1), max_size=len(SOME) // 2))
     again = data.draw(st.lists(st.integers(0, len(SOME) - 1), max_size=5))
-    kept = [segment for number, segment in enumerate(SOME) if number not in lost]
-    found, _ = follow_rows(kept + [SOME[number]._replace(offset=10**6 + number) for number in again])
-    assert_conserved(found)
+    captured = [segment for number, segment in enumerate(SOME) if number not in lost]
+    tables, _ = follow_rows(captured + [SOME[number]._replace(offset=10**6 + number) for number in again])
+    assert_conserved(tables)
 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
 def test_frames_are_those_of_the_frames_command(path: Path) -> None:
-    found, _ = follow_rows(read(path), values=True)
+    tables, _ = follow_rows(read(path), values=True)
     expected = [(link, item) for link, item in follow(read(path)) if isinstance(item, Frame)]
     whole = {
         frame_id(connection_id("0.pcap", link.client, link.server, link.ordinal), each.side, each.offset): each
         for link, each in expected
         if each.decoded.error is None and each.wrong is None
     }
-    mine = {row["frame_id"]: row for row in found["frames"]}
+    mine = {row["frame_id"]: row for row in tables["frames"]}
     assert {key: (row["schema"], row["length"]) for key, row in mine.items()} == {
         key: (each.schema, len(each.data)) for key, each in whole.items()
     }
@@ -94,7 +98,7 @@ def test_frames_are_those_of_the_frames_command(path: Path) -> None:
         else:
             assert len(text) < len(value)
             assert not [hex for m in each.messages if (hex := (m.value or b"")[:16].hex()) in text and len(hex) > 8]
-    assert len(found["messages"]) == sum(len(each.messages) for _, each in expected)
+    assert len(tables["messages"]) == sum(len(each.messages) for _, each in expected)
 
 
 def test_a_frame_row_has_the_decoded_fields() -> None:
@@ -102,8 +106,8 @@ def test_a_frame_row_has_the_decoded_fields() -> None:
     answer = wirekit.encode(
         "kafka.list_groups.response.v0", {"correlation_id": 7, "body": {"error_code": 0, "groups": []}}
     )
-    found, _ = follow_rows(stream(request, answer), values=True)
-    asked, answered = found["frames"]
+    tables, _ = follow_rows(stream(request, answer), values=True)
+    asked, answered = tables["frames"]
     assert (asked["side"], asked["role"], answered["side"], answered["role"]) == (
         "client",
         "request",
@@ -120,9 +124,9 @@ def test_a_frame_row_has_the_decoded_fields() -> None:
 
 def test_unknown_bytes_are_quarantined() -> None:
     sent = b"\xff" * 5000
-    found, summary = follow_rows(stream(sent))
-    assert not found["frames"]
-    pieces = sorted(found["quarantine"], key=lambda row: row["position"])
+    tables, summary = follow_rows(stream(sent))
+    assert not tables["frames"]
+    pieces = sorted(tables["quarantine"], key=lambda row: row["position"])
     assert b"".join(row["raw"] for row in pieces) == sent
     assert {(row["protocol"], row["schema"], row["part"]) for row in pieces} == {("", None, 0)}
     assert summary.quarantined
@@ -131,8 +135,8 @@ def test_unknown_bytes_are_quarantined() -> None:
 def test_a_frame_that_nobody_can_decode_is_quarantined_in_parts() -> None:
     body = bytes(range(250)) * 10_000
     response = (4 + len(body)).to_bytes(4, "big") + (7).to_bytes(4, "big") + body
-    found, summary = follow_rows(stream(b"", response, size=60_000), protocol="kafka")
-    parts = sorted(found["quarantine"], key=lambda row: row["part"])
+    tables, summary = follow_rows(stream(b"", response, size=60_000), protocol="kafka")
+    parts = sorted(tables["quarantine"], key=lambda row: row["part"])
     assert [row["part"] for row in parts] == [0, 1, 2]
     assert [row["position"] for row in parts] == [0, 1 << 20, 2 << 20]
     assert [len(row["raw"]) for row in parts] == [row["length"] for row in parts]
@@ -145,9 +149,9 @@ def test_a_frame_that_nobody_can_decode_is_quarantined_in_parts() -> None:
 
 
 def test_raw_bytes_can_be_left_out() -> None:
-    found, _ = follow_rows(stream(b"\xff" * 5000), raw=False)
-    assert sum(row["length"] for row in found["quarantine"]) == 5000
-    assert {row["raw"] for row in found["quarantine"]} == {None}
+    tables, _ = follow_rows(stream(b"\xff" * 5000), raw=False)
+    assert sum(row["length"] for row in tables["quarantine"]) == 5000
+    assert {row["raw"] for row in tables["quarantine"]} == {None}
 
 
 def test_batches_are_bounded_however_the_packets_come(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,13 +159,13 @@ def test_batches_are_bounded_however_the_packets_come(monkeypatch: pytest.Monkey
     ping = wirekit.encode("pulsar.frame", {"command": {"type": 18, "ping": {}}})
     packets = stream(ping * 1000, size=1300)
     for size in (500, 9):
-        found = [batch.num_rows for name, batch in flow_batches(batches(packets, size), job_of()) if name == "frames"]
-        assert found == [300, 300, 300, 100]
+        sizes = [batch.num_rows for name, batch in flow_batches(batches(packets, size), job_of()) if name == "frames"]
+        assert sizes == [300, 300, 300, 100]
 
 
 def test_flows_of_several_captures_stay_apart() -> None:
     ping = wirekit.encode("pulsar.frame", {"command": {"type": 18, "ping": {}}})
     packets = stream(ping, file=0) + stream(ping + ping, file=1)
-    found = [batch for name, batch in flow_batches(batches(packets), job_of(2)) if name == "connections"]
-    connections = sorted((row["file"], row["client_frames"]) for batch in found for row in batch.to_pylist())
+    batches_found = [batch for name, batch in flow_batches(batches(packets), job_of(2)) if name == "connections"]
+    connections = sorted((row["file"], row["client_frames"]) for batch in batches_found for row in batch.to_pylist())
     assert connections == [("0.pcap", len(ping)), ("1.pcap", 2 * len(ping))]

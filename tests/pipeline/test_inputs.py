@@ -22,21 +22,21 @@ def touch(*paths: Path) -> None:
 def test_directories_are_searched_in_order(tmp_path: Path) -> None:
     touch(tmp_path / "b.pcap", tmp_path / "a.cap", tmp_path / "z" / "c.PCAPNG", tmp_path / "y" / "d.pcap.gz")
     touch(tmp_path / "notes.txt", tmp_path / "y" / "pcap")
-    found = find_inputs([tmp_path])
-    assert [each.name for each in found] == [
+    inputs = find_inputs([tmp_path])
+    assert [each.name for each in inputs] == [
         str(tmp_path / name) for name in ("a.cap", "b.pcap", "y/d.pcap.gz", "z/c.PCAPNG")
     ]
-    assert [each.number for each in found] == [0, 1, 2, 3]
-    assert [each.size for each in found] == [5, 6, 9, 8]
+    assert [each.number for each in inputs] == [0, 1, 2, 3]
+    assert [each.size for each in inputs] == [5, 6, 9, 8]
 
 
 def test_named_files_are_read_once_whatever_their_suffix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     touch(tmp_path / "dump", tmp_path / "a.pcap")
     (tmp_path / "same.pcap").symlink_to(tmp_path / "a.pcap")
-    found = find_inputs(["dump", ".", "a.pcap"])
-    assert [each.name for each in found] == ["dump", "./a.pcap"]
-    assert found[1].path == str(tmp_path / "a.pcap")
+    inputs = find_inputs(["dump", ".", "a.pcap"])
+    assert [each.name for each in inputs] == ["dump", "./a.pcap"]
+    assert inputs[1].path == str(tmp_path / "a.pcap")
 
 
 def test_a_path_that_cannot_be_an_input_is_refused(tmp_path: Path) -> None:

@@ -101,12 +101,12 @@ def test_the_next_run_finishes_moves_of_a_killed_run(
 ) -> None:
     publish(tmp_path, 1)
     move = LocalFolder.move
-    made: list[str] = []
+    moves: list[str] = []
 
     def dying(self: LocalFolder, source: str, target: str) -> None:
-        if len(made) == moved:
+        if len(moves) == moved:
             raise KeyboardInterrupt  # as a kill: nothing is taken back
-        made.append(target)
+        moves.append(target)
         move(self, source, target)
 
     monkeypatch.setattr(LocalFolder, "move", dying)
@@ -329,10 +329,10 @@ def test_rows_in_a_file_are_in_order_and_memory_is_bounded(tmp_path: Path) -> No
     assert len(files) >= 4
     seen = []
     for file in files:
-        found = pq.read_table(tmp_path / file["file"]).to_pylist()
-        keys = [(row["topic"] is None, row["topic"] or "", row["time"]) for row in found]
+        content = pq.read_table(tmp_path / file["file"]).to_pylist()
+        keys = [(row["topic"] is None, row["topic"] or "", row["time"]) for row in content]
         assert keys == sorted(keys)
-        seen += [row["log_offset"] for row in found]
+        seen += [row["log_offset"] for row in content]
     assert sorted(seen) == list(range(1000))
     assert pq.ParquetFile(tmp_path / files[0]["file"]).metadata.row_group(0).column(0).compression == "ZSTD"
 

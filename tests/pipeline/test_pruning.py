@@ -36,19 +36,19 @@ GROUPS = 5
 def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Captures, and log segments that hold messages, groups and sets in a codec."""
     folder = tmp_path_factory.mktemp("pruning")
-    found = [FIXTURES / "pcap" / name for name in CAPTURES]
+    paths = [FIXTURES / "pcap" / name for name in CAPTURES]
     for name, topic in (("0.10.2.2-t-gzip-0", "t-gzip-0"), ("0.10.2.2-__consumer_offsets-0", "__consumer_offsets-0")):
         segment = folder / topic / "00000000000000000000.log"
         segment.parent.mkdir()
         shutil.copy(FIXTURES / "kafka" / "disk" / f"{name}.log", segment)
-        found.append(segment)
-    return found
+        paths.append(segment)
+    return paths
 
 
 def table_of(job: Job, table: str, columns: list[str] | None = None, filter: pc.Expression | None = None) -> pa.Table:
     schema = READABLE[table].schema
-    wanted = schema if columns is None else pa.schema([schema.field(name) for name in columns])
-    return pa.Table.from_batches(table_batches(job, table, columns, filter), wanted)
+    chosen = schema if columns is None else pa.schema([schema.field(name) for name in columns])
+    return pa.Table.from_batches(table_batches(job, table, columns, filter), chosen)
 
 
 @pytest.mark.parametrize("road", ROADS)
@@ -194,8 +194,8 @@ def test_filters_that_make_no_sense_are_misuse(text: str, reason: str) -> None:
 
 def test_a_time_without_a_zone_is_utc() -> None:
     schema = FROM_INPUTS["calls"].schema
-    told = [f"request_time >= '{time}'" for time in ("2000-01-01T00:00:00+02:00", "1999-12-31T22:00:00")]
-    first, second = (parsed(text, schema) for text in told)
+    conditions = [f"request_time >= '{time}'" for time in ("2000-01-01T00:00:00+02:00", "1999-12-31T22:00:00")]
+    first, second = (parsed(text, schema) for text in conditions)
     assert first.equals(second)
     assert "22:00:00" in str(first)
 
@@ -213,7 +213,7 @@ def test_the_data_source_takes_both(table: str, files: list[Path]) -> None:
     name = "topic" if table == "messages" else "position"
     options = {"paths": json.dumps([str(each) for each in files]), "table": table, "columns": name, "where": text}
     reader = CaptureReader(source_schema(options), options)
-    found = [
+    read = [
         row[name]
         for each in reader.partitions()
         if isinstance(each, CapturePartition)
@@ -221,7 +221,7 @@ def test_the_data_source_takes_both(table: str, files: list[Path]) -> None:
         for row in batch.to_pylist()
     ]
     whole = wirekit.read(files, table, [name], parsed(text, READABLE[table].schema)).read_all()
-    assert found
-    assert sorted(found) == sorted(whole[name].to_pylist())
+    assert read
+    assert sorted(read) == sorted(whole[name].to_pylist())
     with pytest.raises(Misuse, match="no column 'size'"):
         CaptureReader(source_schema(options), {**options, "where": "size > 3"})

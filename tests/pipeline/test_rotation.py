@@ -53,10 +53,10 @@ def run(folder: Path, inputs: Path, **options: Any) -> Run:
     return without_names(tables(folder)), result
 
 
-def without_names(found: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
+def without_names(tables: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
     """The tables that captures give, with ids that do not depend on the files' names."""
     ends = ("client_address", "client_port", "server_address", "server_port", "ordinal")
-    plain = {row["connection_id"]: "/".join(str(row[name]) for name in ends) for row in found["connections"]}
+    plain = {row["connection_id"]: "/".join(str(row[name]) for name in ends) for row in tables["connections"]}
 
     def renamed(row: dict[str, Any]) -> dict[str, Any]:
         ids = {name: row[name] for name in ("connection_id", "call_id", "frame_id") if row.get(name) is not None}
@@ -64,7 +64,7 @@ def without_names(found: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict
         return {**row, **short, "file": None}
 
     return {
-        name: sorted(map(renamed, rows), key=repr) for name, rows in found.items() if name not in ("runs", "inputs")
+        name: sorted(map(renamed, rows), key=repr) for name, rows in tables.items() if name not in ("runs", "inputs")
     }
 
 
@@ -94,8 +94,8 @@ def test_tables_are_the_same_cut_or_whole(
     random = Random(zlib.crc32(f"{path.stem} {naming}".encode()))
     for number in range(CUTS):
         files = cut(tmp_path / f"cut{number}", whole, places(whole, random), naming)
-        found, several = run(tmp_path / f"tables{number}", files[0].parent)
-        assert found == expected
+        content, several = run(tmp_path / f"tables{number}", files[0].parent)
+        assert content == expected
         assert [each["file"] for each in several.manifest["inputs"]] == list(map(str, files))
         assert {each["capture"] for each in several.manifest["inputs"]} == {str(files[0])}
         assert list(several.summary.to_json().values()) == list(one.summary.to_json().values())
@@ -104,9 +104,9 @@ def test_tables_are_the_same_cut_or_whole(
 def test_separate_files_are_captures_of_their_own(tmp_path: Path) -> None:
     whole = packets(KAFKA)
     files = cut(tmp_path / "cut", whole, [100, 200, 300], "-C")
-    found, result = run(tmp_path / "tables", files[0].parent, separate=True)
+    content, result = run(tmp_path / "tables", files[0].parent, separate=True)
     assert list(result.summary.files) == [str(path) for path in files]
-    assert len(found["connections"]) > len(run(tmp_path / "one", files[0].parent)[0]["connections"])
+    assert len(content["connections"]) > len(run(tmp_path / "one", files[0].parent)[0]["connections"])
 
 
 def test_an_error_in_a_part_names_the_part(tmp_path: Path) -> None:
@@ -125,10 +125,10 @@ def lines(capsys: pytest.CaptureFixture[str], command: str, *arguments: object) 
     """What a command prints as JSON and says on standard error, without the names of files."""
     group.main([command, *map(str, arguments), "--output", "json"], standalone_mode=False)
     out, err = capsys.readouterr()
-    found = [json.loads(line) for line in out.splitlines()]
-    for each in found:
+    parsed = [json.loads(line) for line in out.splitlines()]
+    for each in parsed:
         each.pop("file", None)
-    return found, [line.split(": ", 2)[-1] for line in err.splitlines()]
+    return parsed, [line.split(": ", 2)[-1] for line in err.splitlines()]
 
 
 @pytest.mark.parametrize("command", ["frames", "messages"])
@@ -138,8 +138,8 @@ def test_commands_read_a_rotation_as_one_capture(
     whole = packets(KAFKA)
     expected, complaints = lines(capsys, command, write(tmp_path / "t.pcap", whole))
     files = cut(tmp_path / "cut", whole, [50, 100, 101, 300], "-G")
-    found, said = lines(capsys, command, *files[::-1])
-    assert found == expected
+    printed, said = lines(capsys, command, *files[::-1])
+    assert printed == expected
     assert said == [f"read as one capture with 4 files up to {files[-1]}; --separate reads each by itself", *complaints]
     apart, said = lines(capsys, command, *files, "--separate")
     assert command == "messages" or len(apart) < len(expected)
@@ -153,8 +153,8 @@ def test_inspect_reads_a_rotation_as_one_capture(
     form: list[str], path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def inspected(*arguments: object) -> list[Any]:
-        found = lines(capsys, "inspect", *arguments, *form)[0]
-        return found if form else [list(each.values()) for each in found]
+        summaries = lines(capsys, "inspect", *arguments, *form)[0]
+        return summaries if form else [list(each.values()) for each in summaries]
 
     whole = packets(path)
     expected = inspected(write(tmp_path / "t.pcap", whole))

@@ -33,8 +33,8 @@ def test_lone_surrogates_are_escaped() -> None:
 
 
 def test_unsigned_numbers_become_signed_and_others_null() -> None:
-    found = only(("", 2**31, 2**64 - 1, b""), ("", -(2**31), 2**63, b""), ("", 2**40, 2**64, b""))
-    assert [(row["small"], row["long"]) for row in found] == [(None, -1), (-(2**31), -(2**63)), (None, None)]
+    numbers = only(("", 2**31, 2**64 - 1, b""), ("", -(2**31), 2**63, b""), ("", 2**40, 2**64, b""))
+    assert [(row["small"], row["long"]) for row in numbers] == [(None, -1), (-(2**31), -(2**63)), (None, None)]
 
 
 def test_batches_are_full_by_rows_or_bytes() -> None:
@@ -54,8 +54,8 @@ def test_columns_that_a_row_lacks_are_null() -> None:
 
 
 def test_lone_surrogates_in_lists_are_escaped() -> None:
-    found = array([[{"name": "a\udcff", "value": None}], [], None], arrow_type(PROPERTIES))
-    assert found.to_pylist() == [[{"name": "a\\udcff", "value": None}], [], None]
+    column = array([[{"name": "a\udcff", "value": None}], [], None], arrow_type(PROPERTIES))
+    assert column.to_pylist() == [[{"name": "a\\udcff", "value": None}], [], None]
 
 
 def test_times_that_no_reader_can_show_are_null() -> None:

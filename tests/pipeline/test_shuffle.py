@@ -52,7 +52,7 @@ def test_each_row_is_in_one_window(size: int, most: int | None, tmp_path: Path) 
     """Of three files, the first two are one capture and lie at the same time."""
     captures = [capture(number, first, Random(number)) for number, first in enumerate((0, 0, 2))]
     files = written(captures, tmp_path, size)
-    found: list[dict[str, Any]] = []
+    seen: list[dict[str, Any]] = []
     of_flow: dict[int, Share] = {}
     most_windows = 0
     for share in shares(files, PLACES, most):
@@ -68,12 +68,12 @@ def test_each_row_is_in_one_window(size: int, most: int | None, tmp_path: Path) 
             assert max(times, default=window.clock) <= window.clock
             latest[window.capture] = window.clock
             assert all(of_flow.setdefault(row["flow"], share) == share for row in rows)
-            found += rows
+            seen += rows
             of_share += 1
         assert ended == {0, 2}
         most_windows = max(most_windows, of_share)
     everything = [row for _, rows in captures for row in rows]
-    assert sorted(map(key, found)) == sorted(map(key, everything))
+    assert sorted(map(key, seen)) == sorted(map(key, everything))
     assert any(share.flow is not None for share in of_flow.values()) == (most is not None and size < 1 << 20)
     assert size > 1000 or most_windows > 2
 
@@ -109,8 +109,8 @@ def test_files_have_so_many_bytes_at_most(tmp_path: Path) -> None:
     files = list(write_files(Input(0, "0.pcap", "", 0, 0), batches, tmp_path, "packets", PLACES, size))
     assert len(files) == 4
     (share,) = shares(files, PLACES, 1)[:1]
-    found = list(windows(files, share, tmp_path, PLACES, size))
-    assert [len(each.rows["payload"].chunks) for each in found] == [1] * 4
+    read = list(windows(files, share, tmp_path, PLACES, size))
+    assert [len(each.rows["payload"].chunks) for each in read] == [1] * 4
 
 
 def test_a_full_disk_is_said_with_the_file(tmp_path: Path) -> None:

@@ -69,8 +69,8 @@ def test_a_named_segment_is_recognised_by_its_content(name: str, tmp_path: Path,
     shutil.copy(segments(disks)[0], renamed)
     for path in (renamed, f"file://{renamed}", *([] if name == "trace.pcap" else [tmp_path / "[0o]*"])):
         assert [each.kind for each in find_inputs([path])] == ["kafka.log_segment"]
-    found = read(renamed, "messages").read_all()
-    assert found.num_rows == read(segments(disks)[0], "messages").read_all().num_rows > 0
+    messages = read(renamed, "messages").read_all()
+    assert messages.num_rows == read(segments(disks)[0], "messages").read_all().num_rows > 0
     assert Run("sql", "FROM messages", str(renamed)).status == 0
     assert "`wirekit messages` shows the messages of a log segment" in Run("frames", str(renamed)).err
 
@@ -87,7 +87,7 @@ def test_messages_are_those_that_the_command_prints(
     with pytest.raises(SystemExit):
         main(["messages", *map(str, segments(disks)), "--output", "json", "--engine", "rows"])
     printed = [json.loads(line) for line in capfdbinary.readouterr().out.splitlines()]
-    found = [row for row in rows(by_serial[0], "messages") if row["schema"] == "kafka.log_segment"]
+    stored = [row for row in rows(by_serial[0], "messages") if row["schema"] == "kafka.log_segment"]
     shown = [
         {
             **{name: row[name] for name in printed[0] if name in row and name not in ("timestamp", "key", "value")},
@@ -97,13 +97,13 @@ def test_messages_are_those_that_the_command_prints(
             "key": None if row["key"] is None else row["key"].hex(),
             "value": None if row["value"] is None else row["value"].hex(),
         }
-        for row in found
+        for row in stored
     ]
     assert sorted(shown, key=repr) == sorted(({name: line[name] for name in shown[0]} for line in printed), key=repr)
-    assert {(row["connection_id"], row["call_id"], row["time"], row["direction"]) for row in found} == {
+    assert {(row["connection_id"], row["call_id"], row["time"], row["direction"]) for row in stored} == {
         (None, None, None, "stored")
     }
-    assert {row["timestamp"] is None for row in found if row["timestamp_ms"] is not None} == {False}
+    assert {row["timestamp"] is None for row in stored if row["timestamp_ms"] is not None} == {False}
 
 
 def test_stored_offsets_and_groups_are_those_in_the_messages(by_serial: tuple[Path, Result]) -> None:
@@ -148,16 +148,16 @@ def test_rows_and_columns_make_the_same_tables(
 def test_undecodable_bytes_are_quarantined_to_the_end_of_the_file(disks: Path, by_serial: tuple[Path, Result]) -> None:
     output, result = by_serial
     whole = (DISK / "0.10.2.2-t-none-0.log").stat().st_size
-    found: dict[str, Any] = {
+    quarantined: dict[str, Any] = {
         Path(row["file"]).parent.name: row for row in rows(output, "quarantine") if not row["side"]
     }
-    assert sorted(found) == ["nonsense-2", "torn-1"]
-    for name, row in found.items():
+    assert sorted(quarantined) == ["nonsense-2", "torn-1"]
+    for name, row in quarantined.items():
         path = disks / name / f"{BASE}.log"
         assert row["position"] + row["length"] == path.stat().st_size
         assert row["raw"] == path.read_bytes()[row["position"] :]
         assert result.summary.file(str(path)).quarantine
-    assert found["nonsense-2"]["position"] >= whole
+    assert quarantined["nonsense-2"]["position"] >= whole
     assert result.summary.file(str(segments(disks)[0])).messages["kafka"] == len(
         [row for row in rows(output, "messages") if row["file"] == str(segments(disks)[0])]
     )

@@ -42,10 +42,10 @@ def command(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int
     return int(ended.value.code or 0), out, err
 
 
-def plain(found: Any, names: dict[str, str]) -> list[str]:
+def plain(table: Any, names: dict[str, str]) -> list[str]:
     """A table's rows as text, with other names for their files; without ids, and what the segment's folder tells."""
     texts = [
-        repr({name: row[name] for name in row if not name.endswith(("_id", "topic", "partition"))}) for row in found
+        repr({name: row[name] for name in row if not name.endswith(("_id", "topic", "partition"))}) for row in table
     ]
     for uri, name in names.items():
         texts = [text.replace(uri, name) for text in texts]
@@ -99,18 +99,18 @@ def test_patterns_prefixes_and_compressed_objects(store: ObjectStore) -> None:
         store.put(key, b"")
     store.put("globs/c/packed.pcap.gz", gzip.compress(PULSAR.read_bytes()))
 
-    def found(pattern: str) -> list[str]:
+    def names_of(pattern: str) -> list[str]:
         names = [each.name for each in find_inputs([f"s3://{BUCKET}/{pattern}"], separate=True)]
         return sorted(name.removeprefix(f"s3://{BUCKET}/globs/") for name in names)
 
-    assert found("globs/*/one.pcap") == ["a/one.pcap", "b/one.pcap"]
-    assert found("globs/[!b]/t?o.pcap") == ["a/two.pcap"]
-    assert found("globs/**/*.pcap") == ["a/one.pcap", "a/two.pcap", "b/one.pcap"]
-    assert found("globs/a/") == found("globs/a") == ["a/one.pcap", "a/two.pcap"]
-    assert found("globs/a/notes.txt") == found("globs/a/*.txt") == ["a/notes.txt"]
+    assert names_of("globs/*/one.pcap") == ["a/one.pcap", "b/one.pcap"]
+    assert names_of("globs/[!b]/t?o.pcap") == ["a/two.pcap"]
+    assert names_of("globs/**/*.pcap") == ["a/one.pcap", "a/two.pcap", "b/one.pcap"]
+    assert names_of("globs/a/") == names_of("globs/a") == ["a/one.pcap", "a/two.pcap"]
+    assert names_of("globs/a/notes.txt") == names_of("globs/a/*.txt") == ["a/notes.txt"]
     assert wirekit.read(f"s3://{BUCKET}/globs/c", "messages").read_all().num_rows == 10
     with pytest.raises(Misuse, match=r"nothing matches s3://captures/globs/\*\.log"):
-        found("globs/*.log")
+        names_of("globs/*.log")
 
 
 def test_patterns_and_file_uris_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,9 +234,9 @@ def test_no_permission_and_no_store_are_lines(
             status, out, err = command(capsys, "frames", each)
             assert (status, out, err.count("\n")) == (1, "", 1)
             assert err.startswith(f"wirekit: {each}: access denied (")
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{taken.getsockname()[1]}")
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{listener.getsockname()[1]}")
         monkeypatch.setattr(storage, "ATTEMPTS", 1)
         status, out, err = command(capsys, "frames", uri)
     assert (status, out, err.count("\n")) == (1, "", 1)
@@ -259,10 +259,10 @@ def test_no_permission_and_no_store_are_lines(
     ids=["libjvm", "no token of Google", "Google", "no token of Azure", "Azure", "long"],
 )
 def test_failures_of_other_stores_are_short_lines(raised: Exception, reason: str) -> None:
-    with pytest.raises(OSError, match=reason) as found, storage.failures("gs://b/a.pcap"):
+    with pytest.raises(OSError, match=reason) as caught, storage.failures("gs://b/a.pcap"):
         raise raised
-    assert found.value.filename == "gs://b/a.pcap"
-    text = str(found.value)
+    assert caught.value.filename == "gs://b/a.pcap"
+    text = str(caught.value)
     assert "\n" not in text
     assert len(text) < 400
 
@@ -319,10 +319,10 @@ def test_spark_reads_objects_and_writes_them(
     assert tables(store.fetched("spark/lake", tmp_path / "spark")) == tables(tmp_path / "serial")
     parts: list[int] = []
 
-    def parts_of(*given: Any) -> Any:
-        found = splits(*given)
-        parts.append(len(found))
-        return found
+    def parts_of(*arguments: Any) -> Any:
+        parts_read = splits(*arguments)
+        parts.append(len(parts_read))
+        return parts_read
 
     splits = pipeline._splits
     monkeypatch.setattr(pipeline, "_splits", parts_of)

@@ -60,6 +60,26 @@ def test_reasons_are_counted_by_kind() -> None:
     assert len(kind_of_reason("long " * 100)) == 100
 
 
+def test_numbers_that_all_reasons_of_a_kind_have_in_common_are_shown() -> None:
+    reasons = [f"expected a wire type of 0, 1, 2 or 5 in NaN, field {number}" for number in (7, 7, 10)]
+    texts = set()
+    for order in itertools.permutations(reasons):
+        file = FileSummary()
+        for reason in order:
+            part = FileSummary()
+            part.quarantined(reason, "a[3].b", 10)
+            file.merge(FileSummary.from_json(part.to_json()))
+        assert file.undecoded == FileSummary.from_json(file.to_json()).undecoded
+        (text,) = file.undecoded
+        texts.add(text)
+    assert texts == {"a[].b: expected a wire type of 0, 1, 2 or 5 in NaN, field N"}
+    file = FileSummary()
+    for number in (1, 10**6):
+        file.quarantined(f"{number} {'long ' * 100}", "", 1)
+    file.quarantined(f"above {2**80}", "", 1)
+    assert [len(text) for text in file.undecoded] == [100, 7]
+
+
 def test_the_report_reads_well() -> None:
     summary = part(1)
     summary.merge(part(3))
@@ -83,7 +103,7 @@ def test_the_report_reads_well() -> None:
         "  messages       kafka ×100\n"
         "  failed checks  crc32 ×2\n"
         "  missing        80 B: snap length\n"
-        "  not decoded    10 B: topics[].name: needs N bytes, N available\n"
+        "  not decoded    10 B: topics[].name: needs 2 bytes, 2 available\n"
         "  no TCP         udp ×1\n"
         "bad [red].pcap\n"
         "  not read       expected a capture, found �[31mtext\n"

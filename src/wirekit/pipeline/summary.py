@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 _FOUND = re.compile(r", found .*", re.DOTALL)
 _INDEXES = re.compile(r"\[\d+\]")
 _NUMBERS = re.compile(r"\d+")
-LONGEST_REASON = 100
+_NUMBER_OR_N = re.compile(r"\d+|N")
+LONGEST_REASON, LONGEST_NUMBER = 100, 20
 TITLES = 17
 """Columns that the titles of a report take."""
 MOST_CALLS, MOST_REASONS = 12, 5
@@ -42,10 +43,27 @@ def kind_of_reason(reason: str, path: str = "") -> str:
     >>> kind_of_reason("needs 4 bytes, 2 available", "topics[3].name")
     'topics[].name: needs N bytes, N available'
     """
-    general = _NUMBERS.sub("N", _FOUND.sub("", reason))
-    if path:
-        general = f"{_INDEXES.sub('[]', path)}: {general}"
-    return general[:LONGEST_REASON]
+    return _general(_without_value(reason, path))
+
+
+def _without_value(reason: str, path: str) -> str:
+    text = _FOUND.sub("", reason)
+    return f"{_INDEXES.sub('[]', path)}: {text}" if path else text
+
+
+def _general(text: str) -> str:
+    return _NUMBERS.sub("N", text)[:LONGEST_REASON]
+
+
+def _in_common(text: str, other: str) -> str:
+    """Two reasons of one kind as one, which has N for the numbers in which they differ, and for long numbers.
+
+    >>> _in_common("expected 0 to 3", "expected 0 to 9"), _in_common("expected 0 to N", "expected 0 to 3")
+    ('expected 0 to N', 'expected 0 to N')
+    """
+    numbers = zip(_NUMBER_OR_N.findall(text), _NUMBER_OR_N.findall(other), strict=False)
+    common = (one if one == two and len(one) <= LONGEST_NUMBER else "N" for one, two in numbers)
+    return re.sub("N", lambda _: next(common), _general(text))
 
 
 UNASKED = "responses whose request was before the capture"
@@ -97,6 +115,7 @@ class FileSummary:
         checks: failed checks by kind.
         gaps: missing bytes, by (reason, ``ranges`` or ``bytes``).
         quarantine: undecoded bytes, by (kind of reason, ``pieces`` or ``bytes``).
+        reasons: by kind, the reason with the numbers that all reasons of the kind have in common.
         skipped: number of packets without a TCP segment, by reason.
         bytes: payload bytes by their use, as in the table ``connections``.
         damaged: where and why reading a file of the capture stopped, "" if all files were read to their end.
@@ -112,6 +131,7 @@ class FileSummary:
     checks: Counter[str] = field(default_factory=Counter)
     gaps: Counter[tuple[str, str]] = field(default_factory=Counter)
     quarantine: Counter[tuple[str, str]] = field(default_factory=Counter)
+    reasons: dict[str, str] = field(default_factory=dict)
     skipped: Counter[str] = field(default_factory=Counter)
     bytes: Counter[str] = field(default_factory=Counter)
     damaged: str = ""
@@ -163,9 +183,21 @@ class FileSummary:
 
     def quarantined(self, reason: str, path: str, size: int) -> None:
         """Counts a piece of ``size`` undecoded bytes."""
-        kind = kind_of_reason(reason, path)
+        text = _without_value(reason, path)
+        kind = _general(text)
         self.quarantine[kind, "pieces"] += 1
         self.quarantine[kind, "bytes"] += size
+        self._add_reason(kind, text)
+
+    def _add_reason(self, kind: str, text: str) -> None:
+        known = self.reasons.get(kind)
+        if known != text:
+            self.reasons[kind] = _in_common(text, known or text)
+
+    @property
+    def undecoded(self) -> dict[str, dict[str, int]]:
+        """{reason: {``pieces`` or ``bytes``: number}} of the undecoded bytes."""
+        return {self.reasons[kind]: counts for kind, counts in _nested(self.quarantine).items()}
 
     def damage(self, text: str) -> None:
         """Stores where and why reading a file of the capture stopped."""
@@ -178,6 +210,8 @@ class FileSummary:
         self.last_us = max(_known(self.last_us, other.last_us), default=None)
         for name in ("connections", "calls", "messages", "checks", "gaps", "quarantine", "skipped", "bytes"):
             getattr(self, name).update(getattr(other, name))
+        for kind, text in other.reasons.items():
+            self._add_reason(kind, text)
         for text in other.damaged.splitlines():
             self.damage(text)
         self.unreadable = max(self.unreadable, other.unreadable)
@@ -210,7 +244,7 @@ class FileSummary:
             "messages": _sorted(self.messages),
             "failed_checks": _sorted(self.checks),
             "gaps": _nested(self.gaps),
-            "quarantine": _nested(self.quarantine),
+            "quarantine": self.undecoded,
             "skipped": _sorted(self.skipped),
             "bytes": _sorted(self.bytes),
             "damaged": self.damaged or None,
@@ -229,7 +263,8 @@ class FileSummary:
             messages=_counted(obj["messages"]),
             checks=_counted(obj["failed_checks"]),
             gaps=_flat(obj["gaps"]),
-            quarantine=_flat(obj["quarantine"]),
+            quarantine=_flat({_general(text): counts for text, counts in obj["quarantine"].items()}),
+            reasons={_general(text): text for text in obj["quarantine"]},
             skipped=_counted(obj["skipped"]),
             bytes=_counted(obj["bytes"]),
             damaged=obj["damaged"] or "",
@@ -360,8 +395,8 @@ def facts(
     yield "messages", _listed(file.messages) or "none", ""
     if file.checks:
         yield "failed checks", _listed(file.checks), "yellow"
-    for title, counter, style in (("missing", file.gaps, "yellow"), ("not decoded", file.quarantine, "red")):
-        reasons = [*_nested(counter).items()]
+    for title, nested, style in (("missing", _nested(file.gaps), "yellow"), ("not decoded", file.undecoded, "red")):
+        reasons = [*nested.items()]
         if most_reasons is not None and len(reasons) > most_reasons:
             reasons.sort(key=lambda each: -each[1]["bytes"])
             others = sum(counts["bytes"] for _, counts in reasons[most_reasons:])

@@ -131,9 +131,7 @@ def test_a_store_that_refuses_to_write_is_a_line(store: ObjectStore, capsys: pyt
         main(["pipeline", str(PULSAR), "-o", f"s3://{BUCKET}/denied"])
     err = capsys.readouterr().err
     assert (ended.value.code, err.count("\n")) == (1, 1)
-    assert err.startswith(f"wirekit: s3://{BUCKET}/denied")
-    assert "access denied" in err
+    assert err.startswith(f"wirekit: s3://{BUCKET}/denied: access denied")
     with pytest.raises(SystemExit):
         main(["pipeline", str(PULSAR), "-o", "s3://nowhere/lake"])
-    assert "s3://nowhere/lake" in (err := capsys.readouterr().err)
-    assert (err.count("\n"), err.endswith(": no such bucket: nowhere\n")) == (1, True)
+    assert capsys.readouterr().err == "wirekit: s3://nowhere/lake: no such bucket: nowhere\n"

@@ -261,8 +261,12 @@ class RemoteFolder:
             return bytes(file.readall())
 
     def write(self, path: str, content: bytes) -> None:
+        self._write(path, content, self._uri(path))
+
+    def _write(self, path: str, content: bytes, uri: str) -> None:
+        """Writes an object; a failure has the URI."""
         with (
-            failures(self._uri(path)),
+            failures(uri),
             self._system.open_output_stream(self._at(path), compression=None) as stream,
         ):
             stream.write(content)
@@ -303,7 +307,7 @@ class RemoteFolder:
 
     def lock(self, path: str, mark: bytes) -> None:
         above, _, base = path.rpartition("/")
-        self.write(f"{path}-{self._lease}", mark)
+        self._write(f"{path}-{self._lease}", mark, self.name)
         leases = {
             each.base_name: each.mtime_ns or 0 for each in self._infos(above) if each.base_name.startswith(f"{base}-")
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -429,6 +430,20 @@ def test_output_encoding_that_lacks_a_character(fixtures: Path) -> None:
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "kafka.message_set" in done.stdout
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "gbk"])
+def test_signs_that_an_encoding_lacks_keep_their_meaning(encoding: str, fixtures: Path) -> None:
+    lines = {}
+    for each in ("utf-8", encoding):
+        command = [sys.executable, "-m", "wirekit", "frames", "--output", "table", fixtures / "pcap/jmq4-consume.pcap"]
+        done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": each}, check=True)
+        lines[each] = done.stdout.decode(each).splitlines()
+    assert [*map(len, lines[encoding])] == [*map(len, lines["utf-8"])]
+    for line, whole in zip(lines[encoding], lines["utf-8"], strict=True):
+        for sign, counterpart in {"→": ">", "←": "<", "✓": "+"}.items():
+            for at, each in enumerate(whole):
+                assert each != sign or line[at] in (sign, counterpart)
 
 
 @pytest.mark.parametrize("command", ["schemas", "frames fixtures/pcap/pulsar-batch.pcap", "explain kafka.request"])

@@ -19,7 +19,7 @@ from typing import Any
 import click
 
 import wirekit
-from wirekit.cli.common import say
+from wirekit.cli.common import IN_ASCII, say
 from wirekit.cli.paging import no_pager_option, paging
 from wirekit.errors import Misuse, WirekitError
 
@@ -133,7 +133,7 @@ def _prepare_streams() -> None:
         if stream is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  # open until the process ends
         elif hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
+            stream.reconfigure(errors=IN_ASCII)
 
 
 def _run(arguments: list[str] | None) -> int:

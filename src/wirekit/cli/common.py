@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import importlib
 import importlib.abc
 import importlib.util
@@ -22,6 +23,21 @@ from wirekit.values import json_text, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+_IN_ASCII = {"→": ">", "←": "<", "×": "x", "✓": "+", "✗": "!", "…": "~", "–": "-", "µ": "u"}
+
+
+def in_ascii(error: UnicodeError) -> tuple[str, int]:
+    """The error handler of output streams: signs of the commands have a counterpart in ASCII, all others are ``?``."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(_IN_ASCII.get(each, "?") for each in error.object[error.start : error.end]), error.end
+
+
+IN_ASCII = "wirekit.in_ascii"
+"""The name of this handler."""
+codecs.register_error(IN_ASCII, in_ascii)
 
 
 def on_terminal() -> bool:

@@ -117,7 +117,7 @@ def paging() -> Iterator[None]:
     terminal, errors = sys.stdout, sys.stderr
     paged = _Paged(terminal)
     remarks = _Remarks(errors, paged)
-    sys.stdout = io.TextIOWrapper(io.BufferedWriter(paged), terminal.encoding, "replace", line_buffering=True)
+    sys.stdout = io.TextIOWrapper(io.BufferedWriter(paged), terminal.encoding, terminal.errors, line_buffering=True)
     sys.stderr = remarks
     try:
         yield

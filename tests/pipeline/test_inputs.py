@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import wirekit
 from wirekit.errors import Misuse
 from wirekit.pipeline.inputs import Identification, Job, find_inputs
 
@@ -53,6 +55,14 @@ def test_a_path_that_cannot_be_an_input_is_refused(tmp_path: Path) -> None:
 def test_a_path_is_text(paths: Any) -> None:
     with pytest.raises(Misuse, match="a path must be text or a pathlib"):
         find_inputs(paths)
+
+
+@pytest.mark.parametrize("paths", [b"a.pcap", io.BytesIO(b"a.pcap"), 7, None])
+def test_read_names_the_type_of_what_is_no_path(paths: Any) -> None:
+    with pytest.raises(Misuse, match=f"a path must be text or a pathlib.Path, not {type(paths).__name__}"):
+        wirekit.read(paths)
+    with pytest.raises(Misuse, match="nothing to read in no path; pass files"):
+        wirekit.read([])
 
 
 def test_captures_are_hashed_and_changes_noticed(tmp_path: Path) -> None:

@@ -212,6 +212,6 @@ def test_arguments_of_a_wrong_type_are_refused(call: Callable[[], object], probl
 
 
 def test_the_arguments_of_encode_in_the_wrong_order() -> None:
-    for function in (wirekit.encode, wirekit.from_json):
+    for function in (wirekit.encode, wirekit.from_json, wirekit.build_columns, wirekit.columns):
         with pytest.raises(wirekit.Misuse, match="the key, the first argument, must be a str, not dict"):
             function({"correlation_id": 1}, "kafka.request")  # type: ignore[arg-type]

@@ -161,7 +161,7 @@ def find_inputs(paths: Iterable[str | os.PathLike[str]], *, separate: bool = Fal
     if not statuses:
         kinds = f"captures ({', '.join(f'*{kind}' for kind in KINDS)}) or log segments (<20 digits>.log)"
         raise NothingToReadError(
-            f"nothing to read in {', '.join(named) or 'nothing'}; pass files, or directories that hold {kinds}"
+            f"nothing to read in {', '.join(named) or 'no path'}; pass files, or directories that hold {kinds}"
         )
     kinds_of = {each.name: stored_kind(each.name) for each in statuses.values()}
     unknown = [name for name, kind in kinds_of.items() if kind == CAPTURE and (name in named or not is_input(name))]
@@ -175,8 +175,8 @@ def find_inputs(paths: Iterable[str | os.PathLike[str]], *, separate: bool = Fal
 def _text(path: object) -> str:
     """A path as text."""
     if not isinstance(path, (str, os.PathLike)) or not isinstance(name := os.fspath(path), str):
-        kind = "bytes" if isinstance(path, int) else type(path).__name__  # bytes were iterated over
-        raise Misuse(f"a path must be text or a pathlib.Path, not {kind}; convert bytes with os.fsdecode")
+        hint = "; convert it with os.fsdecode" if isinstance(path, bytes) else ""
+        raise Misuse(f"a path must be text or a pathlib.Path, not {type(path).__name__}{hint}")
     return name
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import io
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -61,8 +62,8 @@ def read(
         file that could not be read to its end.
 
     Raises:
-        Misuse: for a table or column that does not exist, for paths that are bytes, or if none of the files is a
-            capture or a stored file.
+        Misuse: for a table or column that does not exist, for paths that are bytes or an open file, or if none of
+            the files is a capture or a stored file.
         OSError: for a path that does not exist.
 
     >>> import wirekit
@@ -87,7 +88,8 @@ def read(
     for each in (protocol, *(ports or {}).values()):
         if each:
             registry.protocol(each).stream("client")
-    inputs = find_inputs([paths] if isinstance(paths, (str, os.PathLike)) else paths, separate=separate)
+    several = isinstance(paths, Iterable) and not isinstance(paths, (str, bytes, os.PathLike, io.IOBase))
+    inputs = find_inputs(cast("Iterable[str]", paths if several else [paths]), separate=separate)
     job = Job(inputs, protocol, dict(ports or {}), values=values)
     refusal = refusal_of(inputs)
     if refusal:

@@ -25,6 +25,7 @@ from wirekit.compiler.columns.header_variants import selected_by_header
 from wirekit.compiler.columns.plan import Lead, Records
 from wirekit.compiler.columns.programs import Columnar, led_program, program, program_of
 from wirekit.compiler.settling import checked
+from wirekit.encoding import built_key
 from wirekit.errors import Misuse, WirekitError
 from wirekit.program.show import shown_writing
 from wirekit.program.write import write
@@ -76,6 +77,7 @@ def build_columns(key: str, batch: Any, *, context: Mapping[str, Any] | None = N
     """
     from wirekit.registry import registry
 
+    key = built_key(key)
     schema, protocol = registry[key], registry.protocol(key)
     said = checked(key, context)
     place = protocol.built.get(key.removeprefix(f"{protocol.name}."))

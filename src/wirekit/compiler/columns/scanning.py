@@ -50,6 +50,7 @@ from wirekit.compiler.columns.programs import Columnar, described, led_program, 
 from wirekit.compiler.columns.reference import of_header, of_records
 from wirekit.compiler.columns.run import Level, NoRoom, as_array, byte_strings, run
 from wirekit.compiler.columns.times import TIMES, dated
+from wirekit.encoding import built_key
 from wirekit.errors import Misuse
 from wirekit.wire.stream import Allowance, Limits
 
@@ -148,8 +149,7 @@ def scan(
 
     if times not in TIMES:
         raise Misuse(f"times must be 'timestamp' or 'int', not {times!r}")
-    if "." not in key:
-        key = registry.protocol(key).stream("client")
+    key = built_key(key)
     bounds = limits or registry[key].limits
     led = selected_by_header(registry[key].layout)
     data = as_array(buffer)

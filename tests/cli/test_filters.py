@@ -196,7 +196,7 @@ def test_options_that_make_no_sense(options: list[str], said: str, fixtures: Pat
     assert done.stdout == ""
 
 
-def test_names_are_listed_if_no_frame_matches(fixtures: Path) -> None:
+def test_names_are_listed_if_nothing_matches(fixtures: Path) -> None:
     path = str(fixtures / "pcap" / KAFKA)
     done = run("frames", path, "--api", "fech", "--topic", "nothing")
     frames = [json.loads(line) for line in run("frames", path, "--output", "json").stdout.splitlines()]
@@ -207,3 +207,6 @@ def test_names_are_listed_if_no_frame_matches(fixtures: Path) -> None:
     assert done.stdout == ""
     assert f"{said}; APIs: {apis}; topics: " in done.stderr
     assert "; clients: ReplicaFetcherThread-0-1, " in run("frames", path, "--client", "nobody").stderr
+    done = run("messages", path, "--topic", "nothing")
+    assert done.stdout == ""
+    assert f"{said.replace('frame', 'message', 1)}; topics: " in done.stderr

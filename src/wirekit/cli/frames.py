@@ -35,7 +35,7 @@ from wirekit.pipeline.inputs import Input
 PICTURES = ("tree", "hexdump", "raw")
 """Forms of output of one frame."""
 MOST_NAMES = 12
-"""Names that are listed if no frame matches."""
+"""Names that are listed if nothing matches."""
 MOST_COUNTED = 10_000
 """Names that are counted."""
 
@@ -164,7 +164,7 @@ def _listed(
     bad: Counter[str] = Counter()
     status = shown = 0
     live = any(piped(part) is not None for part in followed.parts)
-    seen = _Names()
+    seen = Names()
     items = chosen(
         seen.counted(numbered(followed, describe=table is not None or selection.active)),
         selection,
@@ -218,8 +218,8 @@ def _listed_by_columns(files: tuple[Input, ...], choice: Choice, *, strict: bool
     return status | _summed_up(path, windows.bad, windows.shown, status, strict=strict)
 
 
-class _Names:
-    """Counts the frames of a capture and their names, for the message if no frame matches."""
+class Names:
+    """Counts the frames of a capture and their names, for what is said if nothing matches."""
 
     def __init__(self) -> None:
         self.frames = self.connections = 0

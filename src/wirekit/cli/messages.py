@@ -42,7 +42,7 @@ from wirekit.cli.common import (
     strict_option,
 )
 from wirekit.cli.filters import Selection, chosen, selection_options
-from wirekit.cli.frames import report
+from wirekit.cli.frames import Names, report
 from wirekit.cli.numbered import numbered
 from wirekit.cli.where import message_rows, where_messages
 from wirekit.conversation import Frame, Message
@@ -134,7 +134,9 @@ def _captured(parts: Parts, choice: Choice, selection: Selection, show: Show, ro
             return status | windows.status
     followed = FollowedCapture(parts, choice)
     where = None if selection.where is None else where_messages(selection.where)
-    for each in chosen(numbered(followed, describe=selection.active), selection, None, live=True):
+    seen, shown = Names(), 0
+    items = numbered(followed, describe=selection.active)
+    for each in chosen(seen.counted(items) if selection.active else items, selection, None, live=True):
         if where is None:
             status |= report(followed.path, each.link, each.item, allow_cut=allow_cut)
         messages = each.item.messages if isinstance(each.item, Frame) else []
@@ -144,6 +146,9 @@ def _captured(parts: Parts, choice: Choice, selection: Selection, show: Show, ro
             messages = [message for message, fit in zip(messages, fits, strict=True) if fit]
         for message in messages:
             show(followed.path, message)
+        shown += len(messages)
+    if selection.active and not shown:
+        say(f"{followed.path}: no message matches; {seen.text(selection)}")
     return status | followed.status
 
 

@@ -432,6 +432,17 @@ def test_output_encoding_that_lacks_a_character(fixtures: Path) -> None:
     assert "kafka.message_set" in done.stdout
 
 
+def test_a_log_segment_is_recognised_by_its_name(fixtures: Path, tmp_path: Path) -> None:
+    segment = (fixtures / "kafka/disk/0.10.2.2-t-snappy-0.log").read_bytes()
+    named = tmp_path / "00000000000000000000.log"
+    named.write_bytes(segment)
+    run = Run("decode", str(named))
+    assert (run.status, json.loads(run.out)["schema"]) == (0, "kafka.log_segment")
+    assert run.err == "wirekit: decoded as kafka.log_segment, as the file is named; name a schema if this is wrong\n"
+    named.write_bytes((fixtures / "pcap/pulsar-batch.pcap").read_bytes())
+    assert "this is a capture file" in Run("decode", str(named)).err
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "gbk"])
 def test_signs_that_an_encoding_lacks_keep_their_meaning(encoding: str, fixtures: Path) -> None:
     lines = {}

@@ -93,6 +93,8 @@ def command(
         if not source.note:
             say("the input is empty")
         return 1
+    if schema is None and file is not None and source.form == "raw" and not is_capture(source.data):
+        schema = _stored_as(file)
     if schema is not None:
         check_context(schema, context)
     form = output or ("tree" if on_terminal() else "json")
@@ -181,6 +183,17 @@ def _decode_one(source: Input, schema: str | None, context: dict[str, Any], show
     if status and not schema.startswith("net.") and is_capture(data):
         say(A_CAPTURE)
     return status
+
+
+def _stored_as(file: str) -> str | None:
+    """The layout of a stored file with this name, said on standard error; None for another name."""
+    from wirekit.pipeline.inputs import CAPTURE, stored_kind
+
+    kind = stored_kind(file)
+    if kind == CAPTURE:
+        return None
+    say(f"decoded as {kind}, as the file is named; name a schema if this is wrong")
+    return kind
 
 
 def _form(form: str, hex_text: str | None) -> str:

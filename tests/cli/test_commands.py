@@ -432,6 +432,11 @@ def test_output_encoding_that_lacks_a_character(fixtures: Path) -> None:
     assert "kafka.message_set" in done.stdout
 
 
+@pytest.mark.parametrize("command", ["frames", "messages", "inspect", "decode kafka", "encode kafka"])
+def test_an_empty_name_is_shown(command: str) -> None:
+    assert Run(*command.split(), "").err == "wirekit: '': No such file or directory\n"
+
+
 def test_a_log_segment_is_recognised_by_its_name(fixtures: Path, tmp_path: Path) -> None:
     segment = (fixtures / "kafka/disk/0.10.2.2-t-snappy-0.log").read_bytes()
     named = tmp_path / "00000000000000000000.log"

@@ -144,6 +144,13 @@ def test_a_file_that_is_no_capture_is_an_error(tmp_path: Path, fixtures: Path) -
         wirekit.read(text)
 
 
+@pytest.mark.parametrize("name", ["rows.csv", "rows.json", "rows.parquet"])
+def test_a_file_that_cannot_be_written_is_named(name: str, fixtures: Path, tmp_path: Path) -> None:
+    to = str(tmp_path / "missing" / name)
+    run = Run("sql", "FROM calls", str(fixtures / "pcap" / "jmq4-produce.pcap"), "--to", to)
+    assert (run.status, run.err) == (1, f"wirekit: {to}: No such file or directory\n")
+
+
 def test_parquet_needs_a_file(fixtures: Path) -> None:
     run = Run("sql", "FROM calls", str(fixtures / "pcap" / "jmq4-produce.pcap"), "--output", "parquet")
     assert (run.status, run.out) == (2, b"")

@@ -166,6 +166,6 @@ def _broken(error: OSError) -> int:
     if isinstance(error, BrokenPipeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    name = f"{error.filename}: " if error.filename else ""
+    name = "" if error.filename is None else f"{error.filename or repr('')}: "
     say(f"{name}{error.strerror}")
     return 1

@@ -136,14 +136,14 @@ def _write(reader: pa.RecordBatchReader, form: str, to: str | None) -> None:
         import pyarrow.parquet as pq
 
         schema = pa.schema([field.with_name(name) for field, name in zip(reader.schema, names, strict=True)])
-        with pq.ParquetWriter(to, schema, compression="zstd") as writer:
+        with open(to, "wb") as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
             for batch in reader:
                 writer.write_batch(batch.rename_columns(names))
         return
     rows = (row for batch in reader for row in zip(*map(_values, batch.columns), strict=True))
-    with open(to, "wb") if to else nullcontext(sys.stdout.buffer) as file:
+    with open(to, "wb") if to else nullcontext(sys.stdout.buffer) as lines:
         for line in LINES[form](names, rows):
-            file.write(line.encode() + b"\n")
+            lines.write(line.encode() + b"\n")
 
 
 def _distinct(names: list[str]) -> list[str]:

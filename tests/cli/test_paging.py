@@ -17,7 +17,7 @@ import pytest
 ROWS = 24
 
 
-def on_terminal(tmp_path: Path, *arguments: str, pager: str = "") -> tuple[str, str]:
+def on_terminal(tmp_path: Path, *arguments: str, pager: str = "", **variables: str) -> tuple[str, str]:
     """(What a command shows on a terminal of 24 lines, what its pager got)."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, 80, 0, 0))
@@ -26,6 +26,7 @@ def on_terminal(tmp_path: Path, *arguments: str, pager: str = "") -> tuple[str, 
     command.write_text(f"#!/bin/sh\n{pager or f'cat > {shown}'}\n")
     command.chmod(0o755)
     environment = os.environ | {"TERM": "xterm", "PAGER": str(command), "COLUMNS": "80", "LINES": str(ROWS)}
+    environment |= variables
     program = [sys.executable, "-m", "wirekit", *arguments]
     with subprocess.Popen(program, stdin=theirs, stdout=theirs, stderr=theirs, env=environment):
         os.close(theirs)
@@ -54,6 +55,14 @@ def test_short_output_and_no_pager_go_to_the_terminal(tmp_path: Path, arguments:
     terminal, paged = on_terminal(tmp_path, *arguments)
     assert "kafka.message" in terminal
     assert paged == ""
+
+
+@pytest.mark.parametrize("variables", [{"PAGER": "'less"}, {"PAGER": " "}, {"COLUMNS": "0", "PAGER": "cat"}])
+def test_settings_of_a_terminal_that_make_no_sense(tmp_path: Path, variables: dict[str, str]) -> None:
+    capture = Path(__file__).parents[2] / "fixtures" / "pcap" / "jmq4-odd.pcap"
+    terminal, _ = on_terminal(tmp_path, "frames", str(capture), **variables)
+    assert "Traceback" not in terminal
+    assert "PRODUCE_MESSAGE v4" in terminal
 
 
 def test_a_pager_that_is_left_is_no_error(tmp_path: Path) -> None:

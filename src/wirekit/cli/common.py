@@ -147,7 +147,10 @@ def console(*, stderr: bool = False) -> Console:
 
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else 160
-    return Piped(stderr=stderr, width=width, highlight=False, emoji=False, soft_wrap=False)
+    printer = Piped(stderr=stderr, width=width, highlight=False, emoji=False, soft_wrap=False)
+    if printer.width < 1:  # COLUMNS=0
+        printer.width = 80
+    return printer
 
 
 def read_bytes(path: str | None) -> bytes:

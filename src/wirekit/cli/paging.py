@@ -54,10 +54,9 @@ class _Paged(io.RawIOBase):
         return len(data)
 
     def _start(self) -> None:
-        command = shlex.split(os.environ.get("PAGER", "")) or ["less"]
         environment = {"LESS": OPTIONS_OF_LESS} | os.environ
         try:
-            self.pager = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)
+            self.pager = subprocess.Popen(_command(), stdin=subprocess.PIPE, env=environment)
         except OSError:
             self.waits = False
         self.write(bytes(self._held))
@@ -145,5 +144,13 @@ def no_pager_option() -> click.Option:
 def _choose(context: click.Context, option: click.Parameter, refused: bool) -> None:
     paged = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
     if isinstance(paged, _Paged):
-        pager = os.environ.get("PAGER", "less")
-        paged.waits = not refused and pager not in ("", "cat") and bool(shutil.which(shlex.split(pager)[0]))
+        command = _command()
+        paged.waits = not refused and command not in ([], ["cat"]) and bool(shutil.which(command[0]))
+
+
+def _command() -> list[str]:
+    """The words of ``$PAGER``; none if they are not words for a shell."""
+    try:
+        return shlex.split(os.environ.get("PAGER", "less"))
+    except ValueError:  # a quote is not closed
+        return []

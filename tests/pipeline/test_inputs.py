@@ -12,6 +12,7 @@ import pytest
 
 import wirekit
 from wirekit.errors import Misuse
+from wirekit.pipeline import serial
 from wirekit.pipeline.inputs import Identification, Job, find_inputs
 
 
@@ -46,6 +47,10 @@ def test_a_path_that_cannot_be_an_input_is_refused(tmp_path: Path) -> None:
         find_inputs([tmp_path / "nowhere.pcap"])
     with pytest.raises(Misuse, match=r"nothing to read in .*\*\.pcapng.* or log segments"):
         find_inputs([tmp_path])
+    touch(tmp_path / "a.pcap")
+    serial.run(Job(find_inputs([tmp_path])), tmp_path / "lake")
+    with pytest.raises(Misuse, match=r"nothing to read in .*lake; .*lake has tables .*, which `wirekit sql` queries"):
+        find_inputs([tmp_path / "lake"])
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(Misuse, match="neither a file nor a directory"):
         find_inputs([tmp_path / "pipe"])

@@ -10,6 +10,7 @@ import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import groupby
@@ -159,10 +160,7 @@ def find_inputs(paths: Iterable[str | os.PathLike[str]], *, separate: bool = Fal
         for each in _captures(name):
             statuses.setdefault(each.name if is_remote(each.name) else os.path.realpath(each.name), each)
     if not statuses:
-        kinds = f"captures ({', '.join(f'*{kind}' for kind in KINDS)}) or log segments (<20 digits>.log)"
-        raise NothingToReadError(
-            f"nothing to read in {', '.join(named) or 'no path'}; pass files, or directories that hold {kinds}"
-        )
+        raise NothingToReadError(f"nothing to read in {', '.join(named) or 'no path'}; {_advice(named)}")
     kinds_of = {each.name: stored_kind(each.name) for each in statuses.values()}
     unknown = [name for name, kind in kinds_of.items() if kind == CAPTURE and (name in named or not is_input(name))]
     kinds_of.update(zip(unknown, in_parallel(kind_of, unknown), strict=True))
@@ -170,6 +168,18 @@ def find_inputs(paths: Iterable[str | os.PathLike[str]], *, separate: bool = Fal
     parted = [(name,) for name in files] if separate else rotations(files)
     parted += [(name,) for name, kind in kinds_of.items() if kind != CAPTURE]
     return _inputs(parted, {each.name: each for each in statuses.values()}, kinds_of)
+
+
+def _advice(names: Iterable[str]) -> str:
+    """What to do about directories in which there is nothing to read."""
+    with suppress(ModuleNotFoundError):  # without pyarrow there are no tables
+        from wirekit.pipeline.output import is_lake
+
+        for name in names:
+            if not is_remote(name) and is_lake(name):
+                return f"{name} has tables of `wirekit pipeline`, which `wirekit sql` queries"
+    kinds = f"captures ({', '.join(f'*{kind}' for kind in KINDS)}) or log segments (<20 digits>.log)"
+    return f"pass files, or directories that hold {kinds}"
 
 
 def _text(path: object) -> str:

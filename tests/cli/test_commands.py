@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 
 import wirekit
 from tests.cli.running import Run
@@ -319,6 +320,17 @@ def test_frames_with_a_failed_check_are_counted(fixtures: Path, tmp_path: Path) 
         run = Run("frames", str(path), *strict)
         assert (run.status, run.err) == (len(strict), f"wirekit: {path}: 1 check failed: crc32c ×1\n")
         assert any(check["status"] == "bad" for line in run.lines for check in line["checks"])
+
+
+def test_messages_are_aligned_for_characters_of_two_columns(fixtures: Path, tmp_path: Path) -> None:
+    places = set()
+    for topic in ("orders", "订单主题", "订单" * 20):
+        segment = tmp_path / f"{topic}-0" / "00000000000000000000.log"
+        segment.parent.mkdir()
+        segment.write_bytes((fixtures / "kafka/disk/0.10.2.2-t-snappy-0.log").read_bytes())
+        line = Run("messages", str(segment), "--output", "table").out.decode().splitlines()[1]
+        places.add(cell_len(line.partition("2026-")[0]))
+    assert len(places) == 1
 
 
 def test_messages_of_a_segment(fixtures: Path) -> None:

@@ -144,6 +144,12 @@ def test_a_file_that_is_no_capture_is_an_error(tmp_path: Path, fixtures: Path) -
         wirekit.read(text)
 
 
+def test_a_table_is_aligned_for_characters_of_two_columns(fixtures: Path) -> None:
+    values = "SELECT * FROM (VALUES ('主题', 1), ('orders', 20)) AS t(topic, n)"
+    run = Run("sql", values, str(fixtures / "pcap" / "jmq4-produce.pcap"), "--output", "table")
+    assert run.out.decode().splitlines() == ["topic    n", "主题     1", "orders  20"]
+
+
 @pytest.mark.parametrize("name", ["rows.csv", "rows.json", "rows.parquet"])
 def test_a_file_that_cannot_be_written_is_named(name: str, fixtures: Path, tmp_path: Path) -> None:
     to = str(tmp_path / "missing" / name)

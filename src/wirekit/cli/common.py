@@ -153,6 +153,25 @@ def console(*, stderr: bool = False) -> Console:
     return printer
 
 
+def cells(text: str) -> int:
+    """The columns of a terminal that a text takes; a Chinese character takes two."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def padded(text: str, width: int, *, right: bool = False) -> str:
+    """The text with blanks up to a number of columns of a terminal, to the left of it if ``right``.
+
+    >>> padded("主题", 6), padded("7", 3, right=True)
+    ('主题  ', '  7')
+    """
+    blanks = " " * (width - cells(text))
+    return blanks + text if right else text + blanks
+
+
 def read_bytes(path: str | None) -> bytes:
     """The bytes of a file, or of standard input for ``-`` and None."""
     if path in (None, STANDARD_INPUT):

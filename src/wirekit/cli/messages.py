@@ -30,11 +30,13 @@ from wirekit.cli.common import (
     COLUMNS,
     STANDARD_INPUT,
     STANDARD_INPUT_FILE,
+    cells,
     console,
     have_columns,
     need,
     on_terminal,
     once,
+    padded,
     piped,
     print_json,
     reopenable,
@@ -230,8 +232,8 @@ class _Table:
                 f"    {_shown(message.key, most // 3)} → {_shown(message.value, 2 * most // 3)}{sealed}", style
             )
             return
-        cells = (_end_of(topic, self._widths[0]), partition, offset, _moment(message.timestamp), message.codec, mark)
-        self._line(cells, f"{_shown(message.key, 24)} → {_shown(message.value, 60)}{sealed}", style)
+        columns = (_end_of(topic, self._widths[0]), partition, offset, _moment(message.timestamp), message.codec, mark)
+        self._line(columns, f"{_shown(message.key, 24)} → {_shown(message.value, 60)}{sealed}", style)
 
     def _wrapped(self, text: str, style: str) -> None:
         for line in textwrap.wrap(text, self._console.width, subsequent_indent="    ", break_on_hyphens=False):
@@ -241,14 +243,19 @@ class _Table:
         for message in piece.all_messages():
             self(path, message)
 
-    def _line(self, cells: tuple[str, ...], text: str, style: str) -> None:
-        parts = [cell[:width].ljust(width) for cell, width in zip(cells, self._widths, strict=True)]
+    def _line(self, columns: tuple[str, ...], text: str, style: str) -> None:
+        parts = [padded(cell[:width], width) for cell, width in zip(columns, self._widths, strict=True)]
         self._console.print(" ".join([*parts, text]), style=style or None, markup=False, soft_wrap=True)
 
 
 def _end_of(text: str, width: int) -> str:
     """The end of a long name, which distinguishes the topics of a namespace."""
-    return text if len(text) <= width else f"…{text[1 - width :]}"
+    if cells(text) <= width:
+        return text
+    text = text[1 - width :]
+    while cells(text) >= width:
+        text = text[1:]
+    return f"…{text}"
 
 
 def _moment(milliseconds: int | None) -> str:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wirekit.cli.captures import choice_options, inputs_of, parse_choice, separate_option
-from wirekit.cli.common import need, on_terminal, once, say
+from wirekit.cli.common import cells, need, on_terminal, once, padded, say
 from wirekit.errors import Misuse
 from wirekit.pipeline.inputs import Job
 from wirekit.values import json_text, printable, readable
@@ -186,14 +186,11 @@ def _table_lines(names: list[str], rows: Iterable[tuple[Any, ...]]) -> Iterator[
     """A table whose columns are as wide as their first values; numbers are right-aligned."""
     remaining = iter(rows)
     first = list(islice(remaining, FIRST_ROWS))
-    cells = [names, *(list(map(_cell, row)) for row in first)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = [names, *(list(map(_cell, row)) for row in first)]
+    widths = [max(map(cells, column)) for column in zip(*lines, strict=True)]
     right = [any(map(_is_number, column)) for column in zip(*first, strict=True)] or [False] * len(names)
-    for row in chain(cells, (list(map(_cell, row)) for row in remaining)):
-        aligned = (
-            cell.rjust(width) if number else cell.ljust(width)
-            for cell, width, number in zip(row, widths, right, strict=True)
-        )
+    for row in chain(lines, (list(map(_cell, row)) for row in remaining)):
+        aligned = (padded(cell, width, right=number) for cell, width, number in zip(row, widths, right, strict=True))
         yield "  ".join(aligned).rstrip()
 
 

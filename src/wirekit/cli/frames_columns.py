@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,19 +66,23 @@ class FrameWindows(Windows[str]):
         self.bad.update(check.kind for check in item.decoded.checks if check.status == "bad")
         return (frame_line(link, item, self._path),)
 
-    def show_item(self, item: str) -> None:
-        """Prints a line."""
-        self.shown += 1
-        print_line(item)
+    def show(self, rows: pa.Table, items: list[tuple[int, str]]) -> None:
+        """Prints the lines of frames that columns cut, and between them those of frames that objects read."""
+        self.shown += rows.num_rows + len(items)
+        lines, done = self._lines(rows), 0
+        for place, line in items:
+            for each in islice(lines, place - done):
+                print_line(each)
+            print_line(line)
+            done = place
+        for each in lines:
+            print_line(each)
 
-    def show_rows(self, rows: pa.Table) -> None:
-        """Prints the lines of frames that columns cut."""
-        self.shown += rows.num_rows
+    def _lines(self, rows: pa.Table) -> Iterator[str]:
         parts, frames = np.asarray(rows["part"]), np.asarray(rows["frame"])
         bounds = np.flatnonzero(np.diff(parts, prepend=-1, append=-1))
-        for begin, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-            for line in self._parts[parts[begin]].lines(frames[begin:end]):
-                print_line(line)
+        for begin, end in pairwise(bounds.tolist()):
+            yield from self._parts[parts[begin]].lines(frames[begin:end])
 
     def end(self, done: int = 0) -> None:
         """Prints the window that was read; ``done`` is the number of bytes read so far."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol
+from heapq import merge
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
@@ -38,7 +40,6 @@ from wirekit.cli.common import (
     once,
     padded,
     piped,
-    print_json,
     reopenable,
     say,
     strict_option,
@@ -53,9 +54,11 @@ from wirekit.errors import Misuse, WireError, plural
 from wirekit.pipeline.inputs import CAPTURE, stored_kind
 from wirekit.registry import registry
 from wirekit.stored import Piece
-from wirekit.values import printable, readable
+from wirekit.values import json_text, printable, readable
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from wirekit.compiler.json_lines import Lines
 
 _HEAD = 64  # bytes; enough to tell a capture
@@ -165,6 +168,9 @@ class Show(Protocol):
     def piece(self, path: str, piece: Piece) -> None:
         """Prints the messages of a piece of a stored file."""
 
+    def batch(self, path: str, batch: pa.RecordBatch, others: Iterable[tuple[int, Message]]) -> None:
+        """Prints the messages of a batch, and others, each in front of a row of the batch (its number)."""
+
 
 class _Json:
     """Prints one line of JSON per message."""
@@ -174,23 +180,38 @@ class _Json:
         self._lines: Lines | None = None
 
     def __call__(self, path: str, message: Message) -> None:
-        self.bad += message.check == "bad"
-        print_json({"file": path, **message.to_json()})
+        sys.stdout.buffer.write(self._line(path, message))
 
     def piece(self, path: str, piece: Piece) -> None:
         for message in piece.messages:
             self(path, message)
         if piece.batch is not None:
-            import pyarrow.compute as pc
+            self._write(self._pieces(piece.batch, {"file": path, **piece.fixed}))
 
-            from wirekit.compiler.json_lines import Lines
+    def batch(self, path: str, batch: pa.RecordBatch, others: Iterable[tuple[int, Message]]) -> None:
+        from wirekit.compiler.json_lines import with_others
 
-            self.bad += pc.sum(pc.equal(piece.batch["check"], "bad")).as_py() or 0
-            fixed = {"file": path, **piece.fixed}
-            if self._lines is None or self._lines.fixed != fixed:
-                self._lines = Lines(["file", *SHOWN], fixed)
-            for text in self._lines.of(piece.batch):
-                sys.stdout.buffer.write(text)
+        lines = ((row, self._line(path, message)) for row, message in others)
+        self._write(with_others(self._pieces(batch, {"file": path}), lines))
+
+    def _line(self, path: str, message: Message) -> bytes:
+        self.bad += message.check == "bad"
+        return json_text({"file": path, **message.to_json()}).encode() + b"\n"
+
+    def _pieces(self, batch: pa.RecordBatch, fixed: dict[str, Any]) -> Iterator[memoryview]:
+        """The lines of a batch, some MiB at a time."""
+        import pyarrow.compute as pc
+
+        from wirekit.compiler.json_lines import Lines
+
+        self.bad += pc.sum(pc.equal(batch["check"], "bad")).as_py() or 0
+        if self._lines is None or self._lines.fixed != fixed:
+            self._lines = Lines(["file", *SHOWN], fixed)
+        return self._lines.of(batch)
+
+    def _write(self, pieces: Iterable[bytes | memoryview]) -> None:
+        for text in pieces:
+            sys.stdout.buffer.write(text)
 
 
 class _Table:
@@ -241,6 +262,11 @@ class _Table:
 
     def piece(self, path: str, piece: Piece) -> None:
         for message in piece.all_messages():
+            self(path, message)
+
+    def batch(self, path: str, batch: pa.RecordBatch, others: Iterable[tuple[int, Message]]) -> None:
+        rows = enumerate(Piece(0, 0, batch=batch).all_messages())
+        for _, message in merge(others, rows, key=itemgetter(0)):
             self(path, message)
 
     def _line(self, columns: tuple[str, ...], text: str, style: str) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from itertools import pairwise
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
+from heapq import merge
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,11 +17,14 @@ from wirekit.conversation import Message
 from wirekit.pipeline.inputs import Input
 from wirekit.pipeline.messages import COLUMN_OF, message_of
 from wirekit.registry import registry
-from wirekit.stored import Piece
 from wirekit.tables.columns import MESSAGES
 
 if TYPE_CHECKING:
     from wirekit.cli.messages import Show
+
+
+TOGETHER = 1 << 10
+"""Rows that become Python objects at once."""
 
 
 class MessageWindows(Windows[Message]):
@@ -48,23 +53,30 @@ class MessageWindows(Windows[Message]):
         """Handles an item that objects read (None for the end of a connection); returns the messages in it."""
         return self._take_item(link, item)
 
-    def show_item(self, item: Message) -> None:
-        """Shows a message that objects read."""
-        self._show(self._path, item)
+    def show(self, rows: pa.Table, items: list[tuple[int, Message]]) -> None:
+        """Shows messages: rows as columns if their protocol has no details of its own, the others one by one."""
+        begin, item_place = 0, itemgetter(0)
+        for batch in rows.combine_chunks().to_batches():
+            end = begin + batch.num_rows
+            first, last = (bisect_left(items, place, key=item_place) for place in (begin, end))
+            self._show_batch(batch, [(place - begin, item) for place, item in items[first:last]])
+            begin = end
+        for _, item in items[bisect_left(items, begin, key=item_place) :]:
+            self._show(self._path, item)
 
-    def show_rows(self, rows: pa.Table) -> None:
-        """Shows rows: as columns if their protocol has no details of its own, otherwise one by one."""
-        for batch in rows.to_batches():
-            protocols = batch["protocol"].dictionary_encode()
-            names = protocols.dictionary.to_pylist()
-            alone = np.array([bool(registry.protocol(name).declared.details) for name in names])
-            alone = alone[np.asarray(protocols.indices)] | np.asarray(batch["message_id"].is_valid())
-            ends = [*np.flatnonzero(alone[1:] != alone[:-1]) + 1, batch.num_rows]
-            for begin, end in pairwise([0, *ends]):
-                part = batch.slice(begin, end - begin)
-                if alone[begin]:
-                    for message in map(message_of, part.to_pylist()):
-                        self._show(self._path, message)
-                else:
-                    columns = {name: part[column] for name, column in COLUMN_OF.items()}
-                    self._show.piece(self._path, Piece(0, 0, batch=pa.RecordBatch.from_pydict(columns)))
+    def _show_batch(self, batch: pa.RecordBatch, items: list[tuple[int, Message]]) -> None:
+        protocols = batch["protocol"].dictionary_encode()
+        names = protocols.dictionary.to_pylist()
+        detailed = np.array([bool(registry.protocol(name).declared.details) for name in names])
+        alone = detailed[np.asarray(protocols.indices)] | np.asarray(batch["message_id"].is_valid())
+        singles = zip(np.flatnonzero(alone).tolist(), _messages(batch.filter(pa.array(alone))), strict=True)
+        before = np.append(0, np.cumsum(~alone)).tolist()
+        others = ((before[row], message) for row, message in merge(items, singles, key=itemgetter(0)))
+        columns = batch.filter(pa.array(~alone)) if alone.any() else batch
+        shown = pa.RecordBatch.from_pydict({name: columns[column] for name, column in COLUMN_OF.items()})
+        self._show.batch(self._path, shown, others)
+
+
+def _messages(rows: pa.RecordBatch) -> Iterator[Message]:
+    for begin in range(0, rows.num_rows, TOGETHER):
+        yield from map(message_of, rows.slice(begin, TOGETHER).to_pylist())

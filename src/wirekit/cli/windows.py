@@ -53,12 +53,8 @@ class Windows(Writer, Generic[T]):
         """Handles an item that objects read (None for the end of a connection); returns the things to show for it."""
 
     @abstractmethod
-    def show_rows(self, rows: pa.Table) -> None:
-        """Shows rows."""
-
-    @abstractmethod
-    def show_item(self, item: T) -> None:
-        """Shows a result of ``take``."""
+    def show(self, rows: pa.Table, items: list[tuple[int, T]]) -> None:
+        """Shows rows and, each in front of a row (its number), results of ``take``."""
 
     def read(self) -> bool:
         """Shows the whole capture; returns False, and shows nothing, if objects must read it.
@@ -78,14 +74,17 @@ class Windows(Writer, Generic[T]):
         return True
 
     def end(self, done: int = 0) -> None:
-        """Shows the window that was read; ``done`` is the number of bytes read so far."""
+        """Shows the window that was read; ``done`` is the number of bytes read so far.
+
+        Rows and items are in the order of time; at equal times, rows come first, in their order.
+        """
         rows, items = pa.Table.from_batches(self._rows, self._schema), self._items
         self._rows, self._items = [], []
-        for shown in _in_order(rows, items):
-            if isinstance(shown, pa.Table):
-                self.show_rows(shown)
-            else:
-                self.show_item(shown)
+        times = np.asarray(rows["time"].cast("int64"))
+        order = np.argsort(times, kind="stable")
+        items.sort(key=lambda each: each[0])
+        places = np.searchsorted(times[order], [time_us for time_us, _ in items], "right").tolist()
+        self.show(rows.take(order), [(place, item) for place, (_, item) in zip(places, items, strict=True)])
 
     def piece(self, name: str, link: Link, piece: Quarantined) -> Iterator[Batch]:
         """Adds undecodable bytes of a connection, and nothing else of it."""
@@ -105,19 +104,3 @@ class Windows(Writer, Generic[T]):
             self.status = 1
             say(f"{self.job.inputs[file].name}: {note.text}")
         super().note(file, count, position, length, payload, text)
-
-
-def _in_order(rows: pa.Table, items: list[tuple[int, T]]) -> Iterator[pa.Table | T]:
-    """Rows and items in the order of time; at equal times, rows come first, in their order."""
-    times = np.asarray(rows["time"].cast("int64"))
-    order = np.argsort(times, kind="stable")
-    items.sort(key=lambda each: each[0])
-    places = np.searchsorted(times[order], [time_us for time_us, _ in items], "right").tolist()
-    begin = 0
-    for (_, item), place in zip(items, places, strict=True):
-        if place > begin:
-            yield rows.take(order[begin:place])
-            begin = place
-        yield item
-    if begin < order.size:
-        yield rows.take(order[begin:])

@@ -8,7 +8,7 @@ Nothing here knows a protocol.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PIECE = 4 << 20  # bytes of text that are written at once, more only where one line takes more
+
+_NEWLINE = 10
+_NO_OTHER = (1 << 63, b"")
 
 _HEAD = '''\
 import numpy as np
@@ -122,6 +125,34 @@ class Lines:
             texts.append("")
         texts[-1] += "}\n"
         return texts, columns
+
+
+def with_others(pieces: Iterable[memoryview], others: Iterable[tuple[int, bytes]]) -> Iterator[bytes | memoryview]:
+    """Pieces of whole lines, with other lines between them.
+
+    Args:
+        pieces: the pieces, as ``Lines.of`` returns them.
+        others: the lines, each with the number of the line in front of which it is put; in order.
+
+    >>> b"".join(with_others([memoryview(b"a\\nb\\n"), memoryview(b"c\\n")], [(1, b"x\\n"), (3, b"y\\n")]))
+    b'a\\nx\\nb\\nc\\ny\\n'
+    """
+    remaining, before = iter(others), 0
+    place, line = next(remaining, _NO_OTHER)
+    for piece in pieces:
+        ends = np.flatnonzero(np.frombuffer(piece, np.uint8) == _NEWLINE) + 1
+        begin = 0
+        while place < before + ends.size:
+            end = int(ends[place - before - 1]) if place > before else 0
+            yield piece[begin:end]
+            yield line
+            begin = end
+            place, line = next(remaining, _NO_OTHER)
+        yield piece[begin:]
+        before += ends.size
+    while line:
+        yield line
+        _, line = next(remaining, _NO_OTHER)
 
 
 def _source(columns: list[_Column]) -> str:

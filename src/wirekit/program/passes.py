@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -24,7 +24,9 @@ def shortened(program: Program, requested: Callable[[Column], bool] = _always) -
     Args:
         requested: returns whether a column is requested; by default all are.
     """
-    fewer = without_needless(_selected(program.steps, requested), program.constants.get(0))
+    constants = {register: value for value, register in program.constants.items()}
+    fixed = _fixed(_selected(program.steps, requested), constants)
+    fewer = without_needless(fixed, program.constants.get(0))
     unset = _unset(fewer)
     return _mapped(fewer, lambda step: _cleared(step, unset))
 
@@ -32,30 +34,34 @@ def shortened(program: Program, requested: Callable[[Column], bool] = _always) -
 def without_needless(body: steps.Body, zero: int | None) -> steps.Body:
     """The steps without those whose result is never read; ``zero`` is the register of 0."""
     body = _compared(body, zero)
-    left, before = [*every(body)], 0
-    while len(left) != before:
-        needed = {register for step in left for register in step.reads()}
-        body = _mapped(body, partial(_useful, needed=needed))
-        left, before = [*every(body)], len(left)
+    before = None
+    while before is not body:
+        needed = {register for step in every(body) for register in step.reads()}
+        before, body = body, _mapped(body, partial(_useful, needed=needed))
     return body
 
 
-def every(body: steps.Body) -> Iterator[steps.Step]:
+def every(body: steps.Body) -> list[steps.Step]:
     """All steps, including those inside others."""
+    found: list[steps.Step] = []
     for step in body:
-        yield step
+        found.append(step)
         for inner in step.bodies():
-            yield from every(inner)
+            found += every(inner)
+    return found
 
 
 def _mapped(body: steps.Body, work: Callable[[steps.Step], steps.Step | None]) -> steps.Body:
-    """Steps replaced by the results of a function, without those for which it returns None; inner steps first."""
+    """Steps replaced by the results of a function, without those for which it returns None; inner steps first.
+
+    A list in which nothing changes is returned as it is, since making steps costs more than looking at them.
+    """
 
     def mapped(inner: steps.Body) -> steps.Body:
         return _mapped(inner, work)
 
-    worked = (work(step.with_bodies(mapped)) for step in body)
-    return [step for step in worked if step is not None]
+    worked = [done for step in body if (done := work(step.with_bodies(mapped))) is not None]
+    return body if steps.same(worked, body) else worked
 
 
 def _selected(body: steps.Body, requested: Callable[[Column], bool]) -> steps.Body:
@@ -83,17 +89,41 @@ def _selected(body: steps.Body, requested: Callable[[Column], bool]) -> steps.Bo
     return _mapped(body, selected)
 
 
+def _fixed(body: steps.Body, constants: Mapping[int, int]) -> steps.Body:
+    """The steps with a known number of bytes required and skipped as such, which the encoders combine with numbers.
+
+    Args:
+        constants: the value of each register that has a constant.
+    """
+    fixed: steps.Body = []
+    for step in body:
+        inner = step.with_bodies(lambda inside: _fixed(inside, constants))
+        match (*fixed[-2:], inner):
+            case (
+                steps.Let(symbol="=", left=size, to=length) as let,
+                steps.Fit(count=count, least=1, limit=limit, fault=fault),
+                steps.Slice(start=start, length=sliced, limit=None),
+            ) if count == sliced == length and size in constants:
+                number = constants[size]
+                fixed[-2:] = [let, steps.Need(number, limit, fault), steps.Mark(start), steps.Skip(number)]
+            case _:
+                fixed.append(inner)
+    return fixed
+
+
 def _useful(step: steps.Step, needed: set[int]) -> steps.Step | None:
     if step.PURE and needed.isdisjoint(step.writes()):
         return None
     match step:
+        case steps.Load(column=None) if step.to not in needed:
+            return steps.Skip(step.number.size)
         case steps.Test(then=[], otherwise=[]) | steps.Switch(cases=[], otherwise=[]):
             return None
         case steps.Switch() if not step.otherwise and not any(body for _, body in step.cases):
             return None
         case steps.Split():
             parts = [part for part in step.parts if part[3] is not None or part[2] in needed]
-            return replace(step, parts=parts) if parts else None
+            return step if len(parts) == len(step.parts) else replace(step, parts=parts) if parts else None
     return step
 
 

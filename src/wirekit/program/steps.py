@@ -14,9 +14,10 @@ is ``cut`` in a ``Loop`` that tolerates an incomplete element.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from operator import is_
 from typing import Annotated, Any, ClassVar, TypeVar, cast, get_args, get_type_hints
 
 from wirekit.checksums import Form
@@ -68,6 +69,11 @@ fields_of = cast("Callable[[type[Any], str], tuple[str, ...]]", cache(_fields_of
 """The names of a step's fields of one use, as their types tell."""
 
 
+def same(one: Sequence[object], other: Sequence[object]) -> bool:
+    """Whether two lists have the same elements, not only equal ones."""
+    return len(one) == len(other) and all(map(is_, one, other))
+
+
 @dataclass(slots=True)
 class Step:
     """One step.
@@ -96,9 +102,13 @@ class Step:
         return [getattr(self, name) for name in names] if names else ()
 
     def with_bodies(self: S, work: Callable[[Body], Body]) -> S:
-        """The step with its inner lists of steps replaced by the results of a function."""
+        """The step with its inner lists of steps replaced by the results of a function, or itself if none differs."""
         names = fields_of(type(self), "steps")
-        return replace(self, **{name: work(getattr(self, name)) for name in names}) if names else self
+        if not names:
+            return self
+        bodies = [getattr(self, name) for name in names]
+        worked = [work(body) for body in bodies]
+        return self if same(worked, bodies) else replace(self, **dict(zip(names, worked, strict=True)))
 
 
 @dataclass(slots=True)
@@ -121,6 +131,15 @@ class Load(Step):
     number: ir.Number
     to: Out
     column: Column | None = None
+
+
+@dataclass(slots=True)
+class Skip(Step):
+    """Moves past a number of bytes."""
+
+    TEXT = "skip {size}"
+
+    size: int
 
 
 @dataclass(slots=True)
@@ -229,8 +248,11 @@ class Switch(Step):
         yield self.otherwise
 
     def with_bodies(self, work: Callable[[Body], Body]) -> Switch:
-        cases = [(rows, work(body)) for rows, body in self.cases]
-        return Switch(self.on, cases, work(self.otherwise))
+        bodies = [body for _, body in self.cases]
+        worked, otherwise = [work(body) for body in bodies], work(self.otherwise)
+        if otherwise is self.otherwise and same(worked, bodies):
+            return self
+        return Switch(self.on, [(rows, each) for (rows, _), each in zip(self.cases, worked, strict=True)], otherwise)
 
 
 @dataclass(slots=True)

@@ -63,7 +63,7 @@ def folded(body: Body, constants: Mapping[int, int]) -> Iterator[Step | Run]:
         match step:
             case Need():
                 run = Run(step)
-            case steps.Load() | steps.Split():
+            case steps.Load() | steps.Skip() | steps.Split():
                 run = _with(Run(None), step, constants)
             case _:
                 yield step
@@ -84,6 +84,10 @@ def _with(run: Run, step: Step, constants: Mapping[int, int]) -> Run | None:
         case steps.Load():
             run.fields.append(Field(step.number, run.size, step.to, step.column))
             run.size += step.number.size
+        case steps.Skip() if run.size and run.size + step.size > op.LONGEST_RUN:
+            return None
+        case steps.Skip():
+            run.size += step.size
         case steps.Split():
             source = next((each for each in reversed(run.fields) if each.to == step.source), None)
             if source is None:
@@ -106,10 +110,12 @@ def _with(run: Run, step: Step, constants: Mapping[int, int]) -> Run | None:
 def _needs(run: Run, need: Need) -> Need | None:
     """One comparison with the limit for two; None where it could mean something else."""
     first = run.need
-    if first is None and not run.fields:
+    if first is None and not run.size:
         return need
-    if first is None or first.limit != need.limit or first.fault.cut or need.fault.cut:
+    if first is None or first.limit != need.limit or first.fault.cut != need.fault.cut:
         return None
+    if need.fault.cut and any(each.fault is not None for each in run.fields):
+        return None  # a record that is wrong before it is cut
     return replace(first, size=max(first.size, run.size + need.size))
 
 

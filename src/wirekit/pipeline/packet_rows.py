@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
@@ -68,20 +68,40 @@ def capture_rows(file: Input, ports: frozenset[int]) -> Iterator[tuple[tuple[Any
         yield _note(file, Note("unreadable", reason, text=reason), 0, file.size, b"")
         return
     with capture:
-        others: Counter[str] = Counter()
-        for item in segments(capture, file.number):
-            if isinstance(item, Damaged):
-                yield _damaged(file, capture, item)
-            elif isinstance(item, Skipped):
-                if item.detail:
-                    yield _undecoded(file, capture, item)
-            elif ports and not (_port(item.source) in ports or _port(item.target) in ports):
-                others[OTHER_PORT] += 1
-            else:
-                yield segment_row(item, file.capture), len(item.payload)
-        others.update(capture.skipped)
-        yield from _counted(file, others)
-        yield from damage_rows(file, capture)
+        yield from rows_from(file, capture, ports)
+
+
+def rows_from(
+    file: Input,
+    capture: Capture,
+    ports: frozenset[int],
+    start: int = 0,
+    skipped: Sequence[Skipped] = (),
+    other_ports: int = 0,
+) -> Iterator[tuple[tuple[Any, ...], int]]:
+    """The rows of an open capture from an offset on, each with the bytes that it contains.
+
+    Args:
+        file, capture, ports: the capture, and the ports of its segments, or none for all.
+        start: the offset.
+        skipped, other_ports: the packets before it without a segment, and the number of those of other ports.
+    """
+    others: Counter[str] = Counter({OTHER_PORT: other_ports} if other_ports else {})
+    others.update(each.reason for each in skipped)
+    yield from (_undecoded(file, capture, each) for each in skipped if each.detail)
+    for item in segments(capture, file.number, start=start):
+        if isinstance(item, Damaged):
+            yield _damaged(file, capture, item)
+        elif isinstance(item, Skipped):
+            if item.detail:
+                yield _undecoded(file, capture, item)
+        elif ports and not (_port(item.source) in ports or _port(item.target) in ports):
+            others[OTHER_PORT] += 1
+        else:
+            yield segment_row(item, file.capture), len(item.payload)
+    others.update(capture.skipped)
+    yield from _counted(file, others)
+    yield from damage_rows(file, capture)
 
 
 def note_rows(

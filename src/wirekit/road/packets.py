@@ -7,7 +7,7 @@ they search for packets behind the damage.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from heapq import merge
@@ -36,12 +36,15 @@ AT_ONCE = 1 << 12
 """Packets that are converted to objects at once."""
 _BITS = {"fin": FIN, "syn": SYN, "rst": RST, "psh": PSH, "ack": ACK}
 _NETWORKS = {"ipv4": "total_length", "ipv6": "payload_length"}
-_FIELDS = [
-    *(f"{name}.{each}" for name, size in _NETWORKS.items() for each in ("source", "destination", size)),
-    *("tcp.source_port", "tcp.destination_port", "tcp.sequence_number", "tcp.acknowledgment_number"),
-    *(f"tcp.flags.{name}" for name in _BITS),
-    *("tcp.payload", "data.trailer"),
-]
+_FIELDS = {
+    "source": ("source", "tcp.source_port"),
+    "target": ("destination", "tcp.destination_port"),
+    "sequence": ("tcp.sequence_number",),
+    "acknowledgment": ("tcp.acknowledgment_number",),
+    "flags": tuple(f"tcp.flags.{name}" for name in _BITS),
+    "begin": ("data.trailer",),
+}
+"""The columns of ``net.packet`` behind an array of ``Packets``; a name without a layer is in each of ``_NETWORKS``."""
 _LENGTHS = ("tcp.payload", "data.trailer")
 _REMEMBERED = 1 << 15  # texts of endpoints
 
@@ -206,28 +209,30 @@ class PacketReader:
         place: the place of the file among the files of the capture.
         endpoints: receives the endpoints of the packets.
         number: the number of packets in front of the first one that is read.
+        arrays: the arrays of ``Packets`` that are filled, among those that need fields of headers; by default all.
+            ``time``, ``size`` and ``length`` always are.
     """
 
-    def __init__(self, place: int, endpoints: Endpoints, number: int = 0) -> None:
+    def __init__(
+        self, place: int, endpoints: Endpoints, number: int = 0, arrays: Collection[str] = tuple(_FIELDS)
+    ) -> None:
         self._place = place
         self._endpoints = endpoints
         self._number = number
+        self._arrays = [name for name in _FIELDS if name in arrays]
 
     def segments(self, part: Records) -> Packets:
         """The segments in the next packets, which ``wirekit.capture.columns.records`` returned."""
         skipped: list[Skipped] = []
-        columns = _segments(part, self._number, self._endpoints, skipped)
+        columns = _segments(part, self._number, self._endpoints, skipped, self._arrays)
         self._number += part.rows.num_rows
-        begin = columns[6]
         placed = [(self._place, each) for each in skipped]
-        place = np.full(begin.size, self._place)
-        names = ("time", "source", "target", "sequence", "acknowledgment", "flags", "begin", "size", "length")
         return Packets(
-            **dict(zip(names, columns, strict=True)),
+            **columns,
             endpoints=self._endpoints,
             data=part.data,
-            position=begin + part.begin,
-            file=place,
+            position=columns["begin"] + part.begin,
+            file=np.full(columns["time"].size, self._place),
             origin=None,
             skipped=placed,
         )
@@ -290,8 +295,10 @@ def numbered_flows(packets: Packets) -> tuple[NDArray[Any], int, NDArray[Any]]:
     return numbers, flows, first
 
 
-def _segments(records: Records, before: int, endpoints: Endpoints, skipped: list[Skipped]) -> tuple[NDArray[Any], ...]:
-    """The columns of ``Packets`` for some records; ``before`` packets of the file have been read."""
+def _segments(
+    records: Records, before: int, endpoints: Endpoints, skipped: list[Skipped], arrays: Sequence[str]
+) -> dict[str, NDArray[Any]]:
+    """The arrays of ``Packets`` for some records; ``before`` packets of the file have been read."""
     batch, data, offset, _ = records
     count = batch.num_rows
     times = np.asarray(batch["time"].view(pa.int64()))
@@ -300,15 +307,15 @@ def _segments(records: Records, before: int, endpoints: Endpoints, skipped: list
     first = int(starts.min()) if count else 0
     part = data[first : int(stops.max()) if count else 0]  # the engine allocates for all bytes that it receives
     kinds = np.asarray(batch["link_type"])
-    columns = {name: np.zeros(count, np.int64) for name in ("source", "target", "sequence", "acknowledgment", "flags")}
-    begin, size, length = (np.zeros(count, np.int64) for _ in range(3))
+    columns = {name: np.zeros(count, np.int64) for name in (*arrays, "size")}
     usual = np.zeros(count, bool)
     for kind in np.unique(kinds):
         if int(kind) in LINKS:
             rows = np.flatnonzero(kinds == kind)
-            _plain(part, int(kind), rows, starts - first, stops - first, endpoints, columns, begin, size, usual)
-    begin[usual] += first
-    length[usual] = size[usual]
+            _plain(part, int(kind), rows, starts - first, stops - first, endpoints, columns, usual)
+    if "begin" in columns:
+        columns["begin"][usual] += first
+    columns |= {"time": times // 1000, "length": columns["size"].copy()}
     originals = np.asarray(batch["original_length"])
     there = usual.copy()
     for row in np.flatnonzero(~usual).tolist():
@@ -320,19 +327,22 @@ def _segments(records: Records, before: int, endpoints: Endpoints, skipped: list
             skipped.append(item)
             continue
         there[row] = True
-        begin[row], size[row], length[row] = item.offset - offset, len(item.payload), item.length
-        for name, value in _numbers(item, endpoints):
-            columns[name][row] = value
-    segment_columns = (times // 1000, *columns.values(), begin, size, length)
-    return segment_columns if there.all() else tuple(each[there] for each in segment_columns)
+        for name, value in _numbers(item, endpoints, offset):
+            if name in columns:
+                columns[name][row] = value
+    columns |= {name: np.broadcast_to(np.int64(0), count) for name in _FIELDS if name not in arrays}
+    return columns if there.all() else {name: array[there] for name, array in columns.items()}
 
 
-def _numbers(segment: Segment, endpoints: Endpoints) -> Iterator[tuple[str, int]]:
+def _numbers(segment: Segment, endpoints: Endpoints, offset: int) -> Iterator[tuple[str, int]]:
     yield "source", endpoints.number(segment.source)
     yield "target", endpoints.number(segment.target)
     yield "sequence", segment.sequence
     yield "acknowledgment", segment.acknowledgment
     yield "flags", segment.flags
+    yield "begin", segment.offset - offset
+    yield "size", len(segment.payload)
+    yield "length", segment.length
 
 
 def _plain(
@@ -343,37 +353,48 @@ def _plain(
     stops: NDArray[Any],
     endpoints: Endpoints,
     columns: dict[str, NDArray[Any]],
-    begin: NDArray[Any],
-    size: NDArray[Any],
     usual: NDArray[Any],
 ) -> None:
     """Fills in the rows of packets of one link type that are plainly whole TCP segments."""
     ends = stops[rows]
+    inner = [name for array in columns for name in _FIELDS.get(array, ())]
+    fields = ["tcp.payload", *(name for name in inner if "." in name)]
+    for network, size_of_all in _NETWORKS.items():
+        fields += [f"{network}.{name}" for name in (size_of_all, *inner) if "." not in name]
     batch, states = scan_ranges(
-        "net.packet", data, starts[rows], ends, fields=_FIELDS, context={"link_type": kind}, lengths=_LENGTHS
+        "net.packet",
+        data,
+        starts[rows],
+        ends,
+        fields=fields,
+        context={"link_type": kind},
+        lengths=_LENGTHS,
+        verdicts=False,
     )
     decoded = states < REFUSED
     rows, ends = rows[decoded], ends[decoded]
-    tcp = np.asarray(batch["tcp.source_port"].is_valid())
-    over = {name: np.asarray(batch[f"{name}.source"].is_valid()) for name in _NETWORKS}
-    for name, field_name in _NETWORKS.items():
-        good = np.asarray(batch[f"{name}.{field_name}.ok"].fill_null(False))
-        measured = np.asarray(batch[f"{name}.{field_name}"].fill_null(0)) > 0
-        plain = tcp & over[name] & good & measured
+    tcp = np.asarray(batch["tcp.payload"].is_valid())
+    over = {name: np.asarray(batch[f"{name}.{each}"].is_valid()) for name, each in _NETWORKS.items()}
+    for name, size_of_all in _NETWORKS.items():
+        plain = tcp & over[name]
         for other in _NETWORKS:
             if other != name:
                 plain &= ~over[other]
         if not plain.any():
             continue
+        plain &= np.asarray(batch[f"{name}.{size_of_all}.ok"].fill_null(False))
+        plain &= np.asarray(batch[f"{name}.{size_of_all}"].fill_null(0)) > 0
         part = batch if plain.all() else batch.filter(pa.array(plain))
-        mine = rows[plain]
-        for end, word in (("source", "source"), ("target", "destination")):
-            ports = np.asarray(part[f"tcp.{word}_port"]).astype(np.int64)
-            columns[end][mine] = endpoints.numbers(part[f"{name}.{word}"], ports)
-        columns["sequence"][mine] = np.asarray(part["tcp.sequence_number"])
-        columns["acknowledgment"][mine] = np.asarray(part["tcp.acknowledgment_number"])
-        for flag, bit in _BITS.items():
-            columns["flags"][mine] |= np.asarray(part[f"tcp.flags.{flag}"]).astype(np.int64) * bit
-        size[mine] = np.asarray(part["tcp.payload"])
-        begin[mine] = ends[plain] - np.asarray(part["data.trailer"].fill_null(0)) - size[mine]
+        mine = slice(None) if part is batch and rows.size == usual.size else rows[plain]
+        size = columns["size"][mine] = np.asarray(part["tcp.payload"])
+        for end in (name for name in ("source", "target") if name in columns):
+            address, port = _FIELDS[end]
+            columns[end][mine] = endpoints.numbers(part[f"{name}.{address}"], np.asarray(part[port]).astype(np.int64))
+        for number in (name for name in ("sequence", "acknowledgment") if name in columns):
+            columns[number][mine] = np.asarray(part[_FIELDS[number][0]])
+        if "flags" in columns:
+            for flag, bit in _BITS.items():
+                columns["flags"][mine] |= np.asarray(part[f"tcp.flags.{flag}"]).astype(np.int64) * bit
+        if "begin" in columns:
+            columns["begin"][mine] = ends[plain] - np.asarray(part["data.trailer"].fill_null(0)) - size
         usual[mine] = True

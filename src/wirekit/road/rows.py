@@ -10,21 +10,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from wirekit.capture.columns import records
+from wirekit.capture.columns import NO_RECORDS, START, Records, records
 from wirekit.capture.files import Capture, Skipped, open_capture
 from wirekit.errors import WireError
 from wirekit.pipeline.inputs import Input, Split
-from wirekit.pipeline.packet_rows import damage_rows, flow_of, note_rows
+from wirekit.pipeline.packet_rows import damage_rows, flow_of, note_rows, rows_from
 from wirekit.pipeline.rows import BATCH_BYTES, Rows
 from wirekit.road.compiled import byte_ranges
 from wirekit.road.packets import PORT_BITS, Endpoints, PacketReader, Packets, numbered_flows
-from wirekit.road.windows import WINDOW, read_windows
+from wirekit.road.windows import WINDOW, is_cut
 from wirekit.tables.columns import PACKETS, Table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _COLUMNS = 128  # bytes of a row besides its payload, about
+_ARRAYS = {"flow": ("source", "target"), "position": ("begin",), "payload": ("begin",)}
+"""The arrays of ``Packets`` behind a column, where the names differ."""
 
 
 def packet_batches(
@@ -35,13 +37,16 @@ def packet_batches(
     split: Split | None = None,
     size: int = BATCH_BYTES,
 ) -> Iterator[pa.RecordBatch] | None:
-    """The rows of the table ``packets`` of one file; None if objects must read the whole file.
+    """The rows of the table ``packets`` of one file; None if it cannot be opened.
+
+    Objects read the file from the first part on that has damage before its end, or a packet without a time. The notes
+    on the parts before it come after all segments of these parts.
 
     Args:
         file: the file.
         ports: if not empty, only segments from or to one of these ports; a note counts the others.
         window: approximate number of bytes read at once.
-        table: the table, with the requested columns.
+        table: the table, with the requested columns; header fields that these do not need are not read.
         split: the requested part of the file, None for all of it.
         size: bytes of a batch at most, about; no batch has packets of two windows.
     """
@@ -49,16 +54,18 @@ def packet_batches(
         capture = open_capture(file.path)
     except (OSError, WireError):
         return None
-    parts = _whole(capture, window) if split is None else _of_split(capture, split, window)
-    if parts is None:
-        capture.close()
-        return None
+    arrays = {array for name in table.names for array in _ARRAYS.get(name, (name,))}
+    arrays |= {"source", "target"} if ports else set()
+    reader = PacketReader(0, Endpoints(), 0 if split is None else split.start.number, arrays)
 
     def batches() -> Iterator[pa.RecordBatch]:
         with capture:
-            skipped: list[Skipped] = []
-            others = 0
-            for packets in parts:
+            skipped, others, following = list[Skipped](), 0, -1
+            for part in _parts(capture, split, window):
+                if isinstance(part, int):
+                    following = part
+                    break
+                packets = reader.segments(part)
                 rows = np.arange(packets.time.size)
                 if ports:
                     mask, numbers = (1 << PORT_BITS) - 1, list(ports)
@@ -67,28 +74,44 @@ def packet_batches(
                     others += packets.time.size - rows.size
                 skipped += (packet for _, packet in packets.skipped)
                 yield from segment_batches(file, packets, rows, table, size)
-            notes = Rows(PACKETS.schema)
-            for row, bytes_of_row in chain(note_rows(file, capture, skipped, others), damage_rows(file, capture)):
-                yield from _full(notes.add(row, bytes_of_row), table)
-            yield from _full(notes.flush(), table)
+                del part, packets  # before the next are read
+            last: Iterator[tuple[tuple[Any, ...], int]]
+            if following < 0:
+                last = chain(note_rows(file, capture, skipped, others), damage_rows(file, capture))
+            else:
+                capture.keep()
+                last = rows_from(file, capture, ports, following, skipped, others)
+            held = Rows(PACKETS.schema)
+            for row, bytes_of_row in last:
+                yield from _full(held.add(row, bytes_of_row), table)
+            yield from _full(held.flush(), table)
 
     return batches()
 
 
-def _whole(capture: Capture, window: int) -> Iterator[Packets] | None:
-    windows = read_windows([capture], Endpoints(), window)
-    return None if windows is None else (each.packets for each in windows)
-
-
-def _of_split(capture: Capture, split: Split, window: int) -> Iterator[Packets]:
+def _parts(capture: Capture, split: Split | None, window: int) -> Iterator[Records | int]:
+    """The records of a file, or of a part of it, and then the offset from which on objects must read it, if any."""
     errors: list[pa.RecordBatch] = []
-    reader = PacketReader(0, Endpoints(), split.start.number)
-    for part in records(capture, capture.limits, errors, window, start=split.start, end=split.end):
-        yield reader.segments(part)
-        if any(each.num_rows for each in errors):  # another program has changed the file: objects say how
-            for _ in capture.items(part.place, split.end):
-                pass
+    start, end = (START, None) if split is None else (split.start, split.end)
+    last, following = NO_RECORDS, 0
+    for part in records(capture, capture.limits, errors, window, start=start, end=end):
+        damaged = any(each.num_rows for each in errors)
+        if split is None and (part.rows["time"].null_count or (damaged and not is_cut(capture, part))):
+            yield following
             return
+        place = part.place
+        if part.rows.num_rows:
+            following = part.rows["@offset"][-1].as_py() + 1
+        last = part._replace(rows=part.rows.select([]), data=memoryview(b""))
+        yield part
+        del part
+        if damaged:
+            if split is not None:  # another program has changed the file: objects say how
+                for _ in capture.items(place, end):
+                    pass
+            return
+    if split is None and (capture.incomplete or any(each.num_rows for each in errors)) and not is_cut(capture, last):
+        yield following
 
 
 def segment_batches(
@@ -106,8 +129,9 @@ def segment_batches(
     buffer = np.frombuffer(packets.data, np.uint8)
     hashes = _hashes(file, packets) if "flow" in table.names else np.zeros(0, np.int64)
     while rows.size:
-        sizes = packets.size[rows[: size // _COLUMNS]] + _COLUMNS
-        count = max(1, int(np.searchsorted(np.cumsum(sizes), size)))
+        count = max(1, size // _COLUMNS)
+        if "payload" in table.names:
+            count = max(1, int(np.searchsorted(np.cumsum(packets.size[rows[:count]] + _COLUMNS), size)))
         part, rows = rows[:count], rows[count:]
         columns: dict[str, Callable[[], Any]] = {
             "flow": partial(hashes.take, part),

@@ -102,11 +102,11 @@ def _parts(capture: Capture, place: int, size: int) -> list[_Part] | None:
                 read = int(rows[-1]) + 1 == batch.num_rows
                 parts.append(_Part(place, rows.size, size_of_all, int(mine.min()), int(mine.max()), mixed, read))
     damaged = capture.incomplete or any(each.num_rows for each in errors)
-    return None if damaged and not _is_cut(capture, last) else parts
+    return None if damaged and not is_cut(capture, last) else parts
 
 
-def _is_cut(capture: Capture, last: Records) -> bool:
-    """Whether objects find no packet behind the last ones either; sets ``damage`` of the capture."""
+def is_cut(capture: Capture, last: Records) -> bool:
+    """Whether objects find no packet behind the last records either; sets ``damage`` of the capture."""
     if last is NO_RECORDS:
         return False
     for near in records(capture, capture.limits, [], _END, start=last.place):

@@ -35,6 +35,7 @@ def scan_ranges(
     limits: Limits | None = None,
     prefix: bool = False,
     lengths: Sequence[str] = (),
+    verdicts: bool = True,
 ) -> tuple[pa.RecordBatch, NDArray[Any]]:
     """One record of a schema in each range of a buffer: a row, or nothing.
 
@@ -53,10 +54,11 @@ def scan_ranges(
         limits: what the bytes may ask for; by default the protocol's.
         prefix: whether bytes may be left over behind the record, which the schema does not describe then.
         lengths: paths of byte strings of which only the length is wanted: their columns are int64, no byte is copied.
+        verdicts: whether ``states`` tells of all verdicts; otherwise, only of those among ``fields``.
 
     Returns:
         (batch, states). ``states`` is an int8 array with an element a range: ``CLEAN`` (0), a row; ``DOUBTFUL`` (1), a
-        row of which a verdict (``<path>.ok``, whether among ``fields`` or not) is bad; ``REFUSED`` (2), no row: the
+        row of which a verdict (``<path>.ok``, see ``verdicts``) is bad; ``REFUSED`` (2), no row: the
         bytes do not decode, or some are left over behind the record. Row ``n`` of the batch is that of the n-th range
         that is not refused: ``numpy.flatnonzero(states < REFUSED)`` gives the range of each row. ``@offset`` counts in
         the buffer. Times are integers.
@@ -85,7 +87,7 @@ def scan_ranges(
     measured = frozenset(
         each.slot for each in columnar.program.columns if each.is_bytes and each.coding is None and each.path in lengths
     )
-    run(columnar, columnar.plan, level, limits or schema.limits, paths, verdicts=True, measured=measured)
+    run(columnar, columnar.plan, level, limits or schema.limits, paths, verdicts=verdicts, measured=measured)
     starts, ends = level.ranges.starts, level.ranges.ends
     first = level.arrays["first"]
     decoded = np.diff(first, append=level.rows) == 1

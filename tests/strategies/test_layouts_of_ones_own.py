@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import wirekit
+from tests.own import own
 from tests.strategies.laws import examples, first, sound, survived, together
 from wirekit.registry import Layout, Protocol, registry
 from wirekit.strategies import KINDS, Mutation, branches, damage, kinds, mutations, values
@@ -35,11 +36,13 @@ from wirekit.wire import (
     Struct,
     Switch,
     Symbols,
+    Varint,
     context,
     float64,
     int8,
     int16,
     int32,
+    int40,
     len_,
     rest,
     this,
@@ -151,3 +154,14 @@ def test_a_value_can_be_edited_and_its_damage_listed() -> None:
     assert wirekit.decode(data, "own.nested").value.body == [1.5]
     (wrong,) = [mutation for mutation in damage("own.nested", data) if mutation.name == "checksum"]
     assert not wirekit.decode(wrong.data, "own.nested").clean
+
+
+def test_a_number_that_a_condition_asks_for_fits_its_alternative() -> None:
+    number = IfThenElse(this.kind == 1, Varint(32), int40)
+    layout = Struct("kind" / uint8, "number" / number, "then" / If(this.number % 3 == 1, uint8))
+    with own(layout) as key:
+
+        def check(value: Any) -> None:
+            assert wirekit.decode(key, wirekit.encode(key, value)).value == value
+
+        examples(values(key), check, count=200)

@@ -19,6 +19,8 @@ class Fields(Drawing):
 
     def _number(self, node: ir.Number, forced: dict[Names, Any]) -> Any:
         if () in forced and forced[()] is not None:
+            if not node.real and not node.low <= forced[()] <= node.high:
+                raise Rejected  # it is for another alternative
             return self.number(node, forced[()])
         if node.real:
             self.advance(node.size)

@@ -1,14 +1,15 @@
-"""Stores generated kernels as modules on disk, so that they are compiled once a machine and not once a process.
+"""Stores generated kernels as modules on disk, so that each machine compiles them once.
 
 The directory is ``WIREKIT_CACHE_DIR``, or else ``wirekit`` in the user's cache directory (``XDG_CACHE_HOME`` or
-``~/.cache``; ``~/Library/Caches`` on macOS). A module's name is a hash of its text, whose first lines name all that
-its machine code depends on: the versions of wirekit, numba and Python, the processor, what the kernels call. So a file
-is never changed, processes that start at once write the same, and what is no longer used can be deleted at any time.
-Numba keeps the machine code beside it, in ``__pycache__``. What a crash has cut of it is deleted, and compiled anew.
+``~/.cache``; ``~/Library/Caches`` on macOS). The name of a module is a hash of its text. The first lines of the text
+name everything that the machine code depends on: the versions of wirekit, numba and Python, the processor, and the
+functions that kernels call. So a file never changes, processes that start at the same time write the same text, and
+files can be deleted at any time. Numba stores the machine code beside the module, in ``__pycache__``. A machine code
+file that a crash has truncated is deleted and compiled again.
 
-Machine code is loaded as code is, by unpickling. So the directory and the files in it must belong to the user or to
-root, and nobody else may be able to write there. Where that is not so, or the directory or the disk cannot be written,
-kernels are compiled in each process anew; a RuntimeWarning says why, once a process.
+Machine code is loaded by unpickling, which can run any code. So the directory and its files must belong to the user or
+to root, and no other user may write there. Otherwise, or if the directory or the disk cannot be written, each process
+compiles the kernels again; a RuntimeWarning gives the reason once per process.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _modules: dict[tuple[str, str], ModuleType] = {}
 
 
 def directory() -> Path | None:
-    """Where generated modules are kept; None where there is no such place."""
+    """The directory of generated modules; None if the user has no home directory."""
     named = os.environ.get(VARIABLE)
     if named:
         return Path(named)
@@ -54,7 +55,7 @@ def directory() -> Path | None:
 
 @contextlib.contextmanager
 def listening(listener: Callable[[str], object]) -> Iterator[None]:
-    """Has a listener told the name of each function that this machine has not compiled yet, before it is compiled."""
+    """Calls a listener with the name of each function before this machine compiles it for the first time."""
     _listeners.append(listener)
     try:
         yield
@@ -63,11 +64,12 @@ def listening(listener: Callable[[str], object]) -> Iterator[None]:
 
 
 def module_text(source: str, offsets: str) -> str:
-    """The text of the module of a generated kernel: what its machine code depends on, and the source.
+    """The text of the module of a generated kernel: the dependencies of its machine code, then the source.
 
     Args:
-        offsets: the type of the arrays of offsets. Each type has a module of its own, as numba's index of machine code
-            for several types is not safe when several processes add to it.
+        source: the source.
+        offsets: the type of the arrays of offsets. Each type has a module of its own, because numba's index of machine
+            code for several types is not safe if several processes add to it.
     """
     import numba
 
@@ -92,7 +94,7 @@ CALLED = {
 
 @functools.cache
 def _processor() -> str:
-    """Tells apart processors by what machine code may use."""
+    """A hash of the instructions that the processor has."""
     from numba.core.registry import cpu_target
 
     return hashlib.sha256(repr(cpu_target.target_context.codegen().magic_tuple()).encode()).hexdigest()[:12]
@@ -100,7 +102,7 @@ def _processor() -> str:
 
 @functools.cache
 def _called() -> str:
-    """Tells apart what kernels call, of which numba knows nothing: it looks at the text of their own module only."""
+    """A hash of the functions that kernels call; numba itself checks only the text of the kernel's own module."""
     from wirekit.values import CONTROLS
 
     wirekit = Path(__file__).parents[1]
@@ -116,7 +118,8 @@ def function(source: str, offsets: str, name: str = "scan") -> Callable[..., Any
     """The compiled function of a generated source; the same arguments give the same function.
 
     Args:
-        name: what the source calls it.
+        source: the source.
+        name: the name of the function in the source.
         offsets: the type of the arrays of offsets that it will be called with, ``int32`` or ``int64``.
     """
     with _lock:
@@ -128,7 +131,7 @@ def function(source: str, offsets: str, name: str = "scan") -> Callable[..., Any
 
 
 BY_TABLE = "by table"
-"""The type of the offsets of what learns it from the table."""
+"""The type of the offsets of functions that read the type from their table."""
 
 
 BUILDER = (
@@ -149,14 +152,14 @@ def build(code, registers, table, state):
 
 @functools.cache
 def interpreter() -> Callable[..., Any]:
-    """The interpreter of programs, which is compiled once a machine."""
+    """The interpreter of read programs; each machine compiles it once."""
     from wirekit.runtime.loop import module_text as loop
 
     return kernel(loop())
 
 
 def is_compiled(source: str) -> bool:
-    """Whether there is machine code of what scans by a table: in this process, or on disk."""
+    """Whether this process or the disk has machine code of a function that scans by a table."""
     if (source, BY_TABLE) in _modules:
         return True
     folder = directory()
@@ -165,14 +168,14 @@ def is_compiled(source: str) -> bool:
 
 
 def interpreter_is_compiled() -> bool:
-    """Whether the interpreter of programs can be had without compiling it."""
+    """Whether the interpreter of read programs is compiled."""
     from wirekit.runtime.loop import module_text as loop
 
     return is_compiled(loop())
 
 
 def kernel(source: str) -> Callable[..., Any]:
-    """A function that scans by a table; it is compiled on the first call."""
+    """A function that scans by a table; its first call compiles it."""
     return function(source, BY_TABLE)
 
 
@@ -181,7 +184,7 @@ def _name(text: str) -> str:
 
 
 def builder() -> Callable[..., Any]:
-    """The interpreter of write programs, which is compiled once a machine, too."""
+    """The interpreter of write programs; each machine compiles it once."""
     return function(*BUILDER, "build")
 
 
@@ -200,7 +203,7 @@ def _module(text: str) -> ModuleType:
 
 
 def _stored(name: str, text: str) -> Path | None:
-    """The file of a module, written if it was not there; None where nothing can be kept safely."""
+    """The file of a module, written if it did not exist; None if the directory is not safe or cannot be written."""
     folder = directory()
     if folder is None:
         return None
@@ -224,7 +227,7 @@ def _stored(name: str, text: str) -> Path | None:
 
 
 def _unsafe(*paths: Path) -> str:
-    """Why somebody else may have written what is at these paths, or "". Paths that do not exist are safe."""
+    """The reason why another user may have written these files, or "". Paths that do not exist are safe."""
     for path in paths:
         try:
             status = path.lstat()
@@ -239,7 +242,7 @@ def _unsafe(*paths: Path) -> str:
 
 
 def _exposed(folder: Path) -> Iterator[str]:
-    """Directories around a folder in which anybody may put another one in its place."""
+    """The directories above a folder in which any user can replace it."""
     for around in (folder, *folder.resolve().parents):
         mode = around.stat().st_mode
         if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
@@ -250,7 +253,7 @@ _warned: set[str] = set()
 
 
 def _warn(reason: str) -> None:
-    """Says once why compiled kernels are not kept."""
+    """Warns once that compiled kernels are not stored, with the reason."""
     if not _warned:
         _warned.add(reason)
         text = f"each process compiles the kernels again, which takes seconds: {reason}"
@@ -258,10 +261,10 @@ def _warn(reason: str) -> None:
 
 
 def _keep(module: ModuleType) -> None:
-    """Has numba keep the machine code of a module's functions beside its file, as far as that can be written.
+    """Makes numba store the machine code of a module's functions beside the module, if the directory can be written.
 
-    Numba's own switch, ``cache=True``, takes the first directory that can be written, which may be another one, and
-    raises OSError from the call of a kernel when the disk is full.
+    Numba's own option ``cache=True`` uses the first directory that can be written, which may be another one, and raises
+    OSError from the call of a kernel if the disk is full.
     """
     from numba.core.caching import CompileResultCacheImpl, FunctionCache, InTreeCacheLocator
     from numba.core.dispatcher import Dispatcher
@@ -272,7 +275,7 @@ def _keep(module: ModuleType) -> None:
     class Place(InTreeCacheLocator):
         @classmethod
         def from_function(cls, py_func: Any, py_file: str) -> Any:
-            return cls(py_func, py_file)  # also where nothing can be written: there may be something to read
+            return cls(py_func, py_file)  # even if the directory is read-only: it may contain machine code
 
     class Beside(CompileResultCacheImpl):
         _locator_classes: list[type[object]] = [Place]  # noqa: RUF012  # so it is declared there
@@ -303,7 +306,7 @@ def _keep(module: ModuleType) -> None:
 
 
 def _forget_cut(files: list[Path]) -> None:
-    """Deletes machine code that was not written to its end, which numba would fail on."""
+    """Deletes truncated files of machine code, on which numba would fail."""
     for path in files:
         with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
@@ -313,9 +316,9 @@ def _forget_cut(files: list[Path]) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    """Writes a file that is not there yet, so that nobody ever sees a part of it.
+    """Writes a file atomically if it does not exist.
 
-    One that is there stays as it is: numba takes machine code for outdated when the file's time changes.
+    An existing file is not touched: numba considers its machine code outdated if the file's time changes.
     """
     try:
         if path.read_text(encoding="utf-8") == text:

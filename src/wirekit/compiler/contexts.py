@@ -11,11 +11,11 @@ from wirekit.compiler.expressions import Context, operands_of
 from wirekit.values import shown
 
 MOST_VALUES = 12
-"""Values of a context that a hint lists."""
+"""The most values of a context in a hint."""
 
 
 def contexts_of(layout: Any) -> set[str]:
-    """The names of the context that a layout asks for, those of layouts it refers to left out."""
+    """The names of the context that a layout uses, without those of layouts to which it refers."""
     nodes = [node for _, node in ir.walk(layout)]
     trees = [tree for node in nodes for _, tree in ir.expressions(node)]
     trees += [tree for node in nodes if isinstance(node, ir.Structure) for tree in node.refusals]
@@ -23,9 +23,9 @@ def contexts_of(layout: Any) -> set[str]:
 
 
 def choices_of(layout: Any) -> list[tuple[tuple[str, ...], list[tuple[Any, ...]]]]:
-    """(names of the context, their known values together) of each choice that nothing but context decides.
+    """(names of the context, combinations of their known values) of each choice that only context decides.
 
-    Layouts that the layout refers to are left out.
+    Without the choices of layouts to which the layout refers.
     """
     choices = []
     for _, node in ir.walk(layout):
@@ -36,11 +36,11 @@ def choices_of(layout: Any) -> list[tuple[tuple[str, ...], list[tuple[Any, ...]]
 
 
 def undecided(layout: Any, context: Mapping[str, Any], path: str) -> str:
-    """Why context does not decide the choice that a field is in, and the values that would; "" if it does.
+    """The reason why the context does not decide the choice around a field, and the values that would; else "".
 
     Args:
         layout: the whole layout.
-        context: what the caller gave.
+        context: the context from the caller.
         path: the field, with array indexes.
     """
     field = re.sub(r"\[\d+\]", "", path)
@@ -50,7 +50,7 @@ def undecided(layout: Any, context: Mapping[str, Any], path: str) -> str:
         names = [each.name for each in node.on if isinstance(each, Context)]
         cases = [values for values, _ in node.cases] if len(names) == len(node.on) else []
         for at, name in enumerate(names if cases else ()):
-            known = {case[at] for case in cases}  # None is the value of a context that was not given
+            known = {case[at] for case in cases}  # None is the value of missing context
             values = sorted(known - {None}, key=lambda value: (isinstance(value, str), value))
             listed = ", ".join(map(str, values[:MOST_VALUES])) + (", …" if len(values) > MOST_VALUES else "")
             if name not in context and None not in known:

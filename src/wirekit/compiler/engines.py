@@ -17,12 +17,12 @@ class Engine:
     """One engine, or one part of an engine that has code of its own.
 
     Attributes:
-        name: what ``--engine`` and ``decode(..., engine=...)`` call it.
-        about: what ``wirekit explain`` shows of it; empty where there is nothing to show.
-        module: where the function is that gives its code.
-        function: takes a schema key, gives the code as text or an object with ``source``.
-        decodes: whether ``wirekit.decode`` takes it.
-        encodes: whether ``wirekit.encode`` takes it.
+        name: its name for ``--engine`` and ``decode(..., engine=...)``.
+        about: a description of the code that ``wirekit explain`` prints; empty if there is none.
+        module: the module of ``function``.
+        function: the name of a function of a schema key that returns the code, as text or an object with ``source``.
+        decodes: whether ``wirekit.decode`` accepts it.
+        encodes: whether ``wirekit.encode`` accepts it.
         columns: whether its code depends on ``--context`` and ``--front``.
     """
 
@@ -41,7 +41,7 @@ class Engine:
             arguments: for an engine of columns: the bytes in front of the records, and the context.
 
         Raises:
-            Misuse: where a package that the engine needs is not installed, or the layout has no such code.
+            Misuse: a package that the engine needs is not installed, or the layout has no such code.
         """
         try:
             function = getattr(importlib.import_module(self.module), self.function)

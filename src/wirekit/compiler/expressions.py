@@ -1,7 +1,7 @@
 """Converts ``this`` expressions, by which a layout computes values from earlier fields, to explicit trees.
 
-construct's expression objects are walked, never printed and parsed. Only names, numbers, lengths, comparisons, and
-arithmetic whose result stays as small as its operands are accepted, because every engine computes these alike.
+construct's expression objects are traversed, not printed and parsed. Only names, numbers, lengths, comparisons, and
+arithmetic whose result is as small as its operands are accepted, because every engine computes these in the same way.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ BINARY: dict[Callable[..., Any], str] = {
 }
 UNARY: dict[Callable[..., Any], str] = {operator.neg: "-", operator.pos: "+", operator.not_: "not "}
 FUNCTIONS = {(symbol, count): each for count, some in ((1, UNARY), (2, BINARY)) for each, symbol in some.items()}
-"""What operations compute, by (symbol, number of operands)."""
+"""The functions of operators by (symbol, number of operands)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field read before: ``names`` inside the struct that lies ``up`` levels outside the one at work."""
+    """An earlier field: ``names`` in the struct that is ``up`` levels outside the current one."""
 
     up: int
     names: tuple[str, ...]
@@ -62,7 +62,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The context that the caller gives; None without one."""
+    """A value of the context from the caller; None if it is missing."""
 
     name: str
 
@@ -100,7 +100,7 @@ def expression(source: Any) -> Expression:
     """The tree of a constant or of a ``this`` expression.
 
     Raises:
-        Misuse: for a lambda, or an operator that is not let through.
+        Misuse: a lambda, or an operator that is not accepted.
 
     >>> from construct import len_, this
     >>> print(expression((this._.size - 4) // 2 > len_(this.name)))
@@ -151,7 +151,7 @@ def _path(source: Path) -> Expression:
 
 
 def operands_of(tree: Expression) -> Iterator[Expression]:
-    """An expression and all inside it."""
+    """An expression and all expressions in it."""
     yield tree
     if isinstance(tree, LengthOf):
         yield from operands_of(tree.of)

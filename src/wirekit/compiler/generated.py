@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class _ByKey(dict[str, Any]):
-    """{key: what is generated from its schema}; a missing key is generated when first asked for."""
+    """{key: code generated from its schema}; the code is generated on first access."""
 
     def __init__(self, generate: Callable[[str], Any]) -> None:
         super().__init__()

@@ -31,16 +31,16 @@ class Heading:
 
     Attributes:
         pattern: matches (no bytes) where a frame may begin.
-        size: bytes from there on that must be at hand.
-        least: bytes of the smallest frame that readers take.
-        length: where among them the frame's own length lies.
-        after: bytes of the frame that the length does not count.
-        number: how the length is read, None when it does not lie at one place.
-        low, most: what it may announce.
-        path: the field that says it.
+        size: the number of bytes from there on that the search needs.
+        least: the size of the smallest frame that readers accept.
+        length: the offset of the frame's own length.
+        after: the number of bytes of the frame that the length does not count.
+        number: the form of the length; None if its offset varies.
+        low, most: the smallest and largest length.
+        path: the path of the length.
         framed: whether ``most`` is the limit of frames.
-        parts: of the lengths that lie at one place and count what follows them: where, how they are read, and bytes of
-            the frame in front of what they count.
+        parts: the lengths at fixed offsets that count the bytes behind them: offset, form, and the number of bytes of
+            the frame in front of the counted ones.
     """
 
     pattern: re.Pattern[bytes]
@@ -56,11 +56,11 @@ class Heading:
     most: int = 0
 
     def refuses(self, data: bytes) -> bool:
-        """Whether the length at the head of some bytes makes no sense, as far as one number at a fixed place tells."""
+        """Whether a length at a fixed offset at the begin of some bytes is outside its range."""
         return len(data) >= self.size and self.told_size(data, 0) == 0
 
     def overruns(self, frame: bytes) -> bool:
-        """Whether one of the lengths that a frame begins with leads beyond its end, so that it cannot be clean."""
+        """Whether a length at the begin of a frame exceeds the frame, so that the frame cannot be clean."""
         size = len(frame)
         for place, number, before in self.parts:
             if size >= place + number.size and before + number.unpack_from(frame, place)[0] > size:
@@ -68,11 +68,11 @@ class Heading:
         return False
 
     def fits(self, frame: bytes) -> bool:
-        """Whether a whole frame may be clean, as far as the heading tells."""
+        """Whether a whole frame may be clean, by its heading."""
         return self.pattern.match(frame) is not None and not self.overruns(frame)
 
     def refusal(self, data: bytes | bytearray) -> WireError | None:
-        """Why the length at the head of some bytes makes no sense, as ``frame_size`` of the engine has it."""
+        """The error for a length outside its range, as ``frame_size`` of the engine raises it."""
         if self.number is None or len(data) < self.length + self.number.size:
             return None
         (number,) = self.number.unpack_from(data, self.length)
@@ -83,9 +83,9 @@ class Heading:
         return None
 
     def told_size(self, data: bytes | bytearray, start: int) -> int | None:
-        """Bytes of the frame at ``start``; None where the heading does not tell, 0 where its length makes no sense.
+        """The size of the frame at ``start``; None if the heading does not have it, 0 if its length is out of range.
 
-        ``refusal``, or the engine's ``frame_size``, says what is wrong with it.
+        ``refusal``, or the engine's ``frame_size``, gives the error.
         """
         number = self.number
         if number is None or len(data) < start + self.length + number.size:
@@ -94,7 +94,7 @@ class Heading:
         return length + self.after if self.low <= length <= self.most else 0
 
     def frame_size(self, buffer: bytes | bytearray, start: int) -> int | None:
-        """Bytes of the frame that may begin where the pattern matched; None when more than the heading says it."""
+        """The size of the frame at a match of the pattern; None if it depends on bytes behind the heading."""
         if self.number is None:
             return None
         (number,) = self.number.unpack_from(buffer, start + self.length)
@@ -121,7 +121,7 @@ def heading(key: str, most: int) -> Heading:
 
 
 def _least(layout: ir.Node) -> int:
-    """Bytes of the smallest frame, with what its messages require."""
+    """The size of the smallest frame, with the required fields of its messages."""
     members = layout.members if isinstance(layout, ir.Structure) else ()
     messages = [member.node.message for member in members if isinstance(member.node, ir.Protobuf)]
     if not messages:
@@ -133,16 +133,16 @@ def _least(layout: ir.Node) -> int:
 
 @by_key
 def _headings(key: str) -> dict[int, Heading]:
-    """The headings of a schema's frames, by the most that their length may announce."""
+    """The headings of a schema's frames by the largest length."""
     return {}
 
 
 @by_key
 def fixed_numbers(key: str) -> tuple[struct.Struct, tuple[str, ...]]:
-    """The reader of a schema whose fields are numbers at fixed places, the most significant byte first; their names.
+    """The reader of a schema whose fields are big-endian numbers at fixed offsets, and the names of the fields.
 
     Raises:
-        Misuse: other fields are among them.
+        Misuse: the schema has other fields.
 
     >>> reader, names = fixed_numbers("kafka.request_header")
     >>> reader.unpack(bytes.fromhex("0000000a0010000000000007")), names
@@ -168,7 +168,7 @@ def _length(layout: ir.Node) -> tuple[int, int, struct.Struct | None, int, str, 
 
 
 def _lengths(layout: ir.Node) -> Iterator[tuple[int, struct.Struct, ir.Measure]]:
-    """(offset, how it is read, the length) of those among the first numbers that count what follows them."""
+    """(offset, form, length) of the lengths among the first numbers that count the bytes behind them."""
     if not isinstance(layout, ir.Structure):
         return
     offset = 0
@@ -183,7 +183,7 @@ def _lengths(layout: ir.Node) -> Iterator[tuple[int, struct.Struct, ir.Measure]]
 
 
 def _numbers(node: ir.Node, most: int) -> Iterator[tuple[ir.Number, Ranges | None]]:
-    """The numbers at the start of every value of a node, and what they may be (None for anything)."""
+    """The numbers at the start of every value of a node, and their allowed ranges (None for any value)."""
     if not isinstance(node, ir.Structure):
         for number in fixed(node):
             yield number, _allowed(node, number)
@@ -231,7 +231,7 @@ def _allowed(node: ir.Node, number: ir.Number) -> Ranges | None:
 def _expression(number: ir.Number, allowed: Ranges | None) -> bytes:
     """A regular expression for the bytes of a number in one of some ranges, given without sign.
 
-    Of a varint without sign only one byte alone is compared: more bytes may stand for any number, with zeros in front.
+    Of an unsigned varint, only the form of one byte is compared: a longer form may represent any number.
     """
     if number.groups:
         low, high = allowed[0] if allowed is not None and not number.signed else ANY

@@ -25,8 +25,8 @@ class Node:
     """A part of a layout.
 
     Attributes:
-        WORDS: what it is, for a reader who does not know the IR.
-        COST: bytes of memory that a value takes, see ``wirekit.compiler.costs``; 0 where that depends on what is in it.
+        WORDS: its name in messages, for readers who do not know the IR.
+        COST: bytes of memory of a value, see ``wirekit.compiler.costs``; 0 if that depends on the nodes inside.
     """
 
     WORDS: ClassVar[str]
@@ -34,27 +34,27 @@ class Node:
 
 
 class Interpreted(Node):
-    """What the number in it means."""
+    """The meaning of the number inside."""
 
     __slots__ = ()
     number: Node
 
 
 class Around(Node):
-    """The value is that of the node in it, if any."""
+    """The value is that of the node inside, if it is present."""
 
     __slots__ = ()
     node: Node
 
 
 class Conditional(Around):
-    """The node in it is there, or not."""
+    """The node inside is present or absent."""
 
     __slots__ = ()
 
 
 class Qualified(Around):
-    """The node in it has the bytes; more is known of the value."""
+    """The node inside has the bytes; this node restricts the value."""
 
     __slots__ = ()
 
@@ -66,7 +66,7 @@ class Alternatives(Node):
 
     @property
     def nodes(self) -> list[Node]:
-        """All of them."""
+        """All nodes."""
         return [node for _, node in parts(self)]
 
 
@@ -75,10 +75,10 @@ class Number(Node):
     """An integer or float.
 
     Attributes:
-        code: struct's letter, ``i`` or ``I`` where it has none (3, 5, 6 or 7 bytes).
-        size: bytes; of a varint, those of the number that it stands for.
-        unit: of a time since the epoch.
-        form: how a varint is written; None for a number of fixed size.
+        code: struct's letter; ``i`` or ``I`` for sizes without a letter (3, 5, 6 or 7 bytes).
+        size: the size in bytes; for a varint, that of its value.
+        unit: the unit of a time since the epoch.
+        form: the encoding of a varint; None for a number of fixed size.
     """
 
     WORDS = "a number"
@@ -93,7 +93,7 @@ class Number(Node):
 
     @property
     def groups(self) -> int:
-        """The bytes that a varint takes at most; 0 for a number of fixed size."""
+        """The largest size in bytes of a varint; 0 for a number of fixed size."""
         return 0 if self.form is None else self.form.groups
 
     @property
@@ -113,7 +113,7 @@ class Number(Node):
 
     @property
     def least(self) -> int:
-        """The least bytes that it takes."""
+        """The smallest size in bytes."""
         return 1 if self.groups else self.size
 
     def written(self, value: int) -> bytes:
@@ -123,7 +123,7 @@ class Number(Node):
         return value.to_bytes(self.size, "little" if self.little else "big", signed=self.signed)
 
     def read(self, data: Any, position: int, limit: int) -> tuple[int, int]:
-        """(integer, position behind it) of bytes before a limit; ``SHORT`` or ``LONG`` where there is none."""
+        """(integer, position behind it) of bytes before a limit; the position is ``SHORT`` or ``LONG`` on an error."""
         if self.form is not None:
             return self.form.read(data, position, limit)
         if position + self.size > limit:
@@ -139,7 +139,7 @@ class Number(Node):
 
 @dataclass(frozen=True, slots=True)
 class Boolean(Interpreted):
-    """0 or not 0 in a number."""
+    """A number as a flag: 0 is false."""
 
     WORDS = "a flag"
     COST = SLOT
@@ -148,7 +148,7 @@ class Boolean(Interpreted):
 
 @dataclass(frozen=True, slots=True)
 class Named(Interpreted):
-    """A number whose values have names; ``closed`` when others are wrong."""
+    """A number whose values have names; if ``closed``, other values are wrong."""
 
     WORDS = "a symbol"
     COST = SYMBOL
@@ -159,7 +159,7 @@ class Named(Interpreted):
 
 @dataclass(frozen=True, slots=True)
 class BitField:
-    """``width`` bits from bit ``shift`` on, counted from the least significant."""
+    """``width`` bits from bit ``shift`` on; bit 0 is the least significant."""
 
     name: str
     width: int
@@ -172,7 +172,7 @@ class BitField:
         return (1 << self.width) - 1
 
     def value(self, number: int) -> Any:
-        """The value in a whole number: a symbol, a flag if it is one bit, or a number."""
+        """The value of the field in a number: a symbol, a flag if it is one bit, or a number."""
         bits = number >> self.shift & self.most
         if self.table is not None:
             return self.table(bits)
@@ -181,7 +181,7 @@ class BitField:
 
 @dataclass(frozen=True, slots=True)
 class BitFields(Interpreted):
-    """A number taken apart into bit fields, in the order of their declaration."""
+    """A number split into bit fields, in the order of their declaration."""
 
     WORDS = "bit fields"
     number: Node
@@ -193,13 +193,13 @@ class BitFields(Interpreted):
         return record_type("Bits", tuple(bit.name for bit in self.fields))
 
     def parted(self, value: int | Mapping[str, Any]) -> dict[str, Any]:
-        """The numbers of all fields, of the whole number or of some fields; others are 0."""
+        """The numbers of all fields, from the whole number, or from the numbers of some fields; others are 0."""
         if isinstance(value, Mapping):
             return {bit.name: value.get(bit.name, 0) for bit in self.fields}
         return {bit.name: value >> bit.shift & bit.most for bit in self.fields}
 
     def record_of(self, value: int | Mapping[str, Any]) -> Record:
-        """The record with those numbers."""
+        """The record with the numbers of the fields."""
         return self.record(**self.parted(value))
 
 
@@ -211,10 +211,10 @@ class Blob(Node):
         length: a number in front, an expression, or None for all bytes up to the limit.
         null: the length that means null, or None.
         text: whether it is UTF-8.
-        explained: False when nobody knows what the bytes mean.
-        filler: whether the bytes only fill up.
-        part: whether they are a piece of something larger, whose size they do not tell.
-        sealed: whether they are cipher text, which only the reference engine opens, with a key of the caller.
+        explained: False if the meaning of the bytes is unknown.
+        filler: whether the bytes are padding.
+        part: whether the bytes are a piece of a larger value of unknown size.
+        sealed: whether the bytes are cipher text, which only the reference engine decrypts, with a key of the caller.
     """
 
     WORDS = "a byte string"
@@ -230,7 +230,7 @@ class Blob(Node):
 
 @dataclass(frozen=True, slots=True)
 class Coded(Node):
-    """Bytes that stand for something else: text in another encoding, values of a user's own functions."""
+    """Encoded bytes: text in another encoding, or values of a user's own functions."""
 
     WORDS = "text in another encoding, or a value of a function"
     COST = BYTES
@@ -240,7 +240,7 @@ class Coded(Node):
 
 @dataclass(frozen=True, slots=True)
 class Delimited(Node):
-    """Text, or an integer in decimal, with ``end`` behind it; if ``lines``, none goes beyond its line."""
+    """Text, or a decimal integer, with ``end`` behind it; if ``lines``, it must not extend beyond its line."""
 
     WORDS = "text up to a delimiter"
     COST = BYTES
@@ -251,7 +251,7 @@ class Delimited(Node):
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Field ``at`` holds the size of fields ``first`` to ``last`` plus ``add``; see ``wirekit.wire.Length``."""
+    """Field ``at`` contains the size of fields ``first`` to ``last`` plus ``add``; see ``wirekit.wire.Length``."""
 
     at: int
     first: int
@@ -266,13 +266,13 @@ class Measure:
 
     @property
     def is_limit(self) -> bool:
-        """Whether it bounds what it covers, which is behind it; others are only verified."""
+        """Whether the length precedes the covered fields and bounds them; other lengths are only verified."""
         return self.bounds and self.at < self.first
 
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """Field ``at`` holds a checksum of fields ``first`` to ``last``; ``content`` leaves out a length in front."""
+    """Field ``at`` contains a checksum of fields ``first`` to ``last``; with ``content``, without a length in front."""
 
     at: int
     first: int
@@ -291,10 +291,10 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Structure(Node):
-    """Fields one after the other, and what is known about some of them.
+    """Consecutive fields, with the lengths and checksums among them.
 
     Attributes:
-        refusals: what is true, over the fields, of values that peers refuse: a bad check, which has no number.
+        refusals: conditions over the fields for values that peers refuse; such a value fails a check.
     """
 
     WORDS = "a structure"
@@ -316,34 +316,34 @@ class Structure(Node):
         return {measure.at for measure in self.measures} | {total.at for total in self.sums}
 
     def least_of(self, measure: Measure) -> int:
-        """The least number that a length has, by the bytes that any values of the fields it covers take."""
+        """The smallest value of a length, by the sizes of the fields that it covers."""
         return sum(minimum(member.node) for member in self.members[measure.first : measure.last + 1]) + measure.add
 
     def extents(self, measures: Iterable[Measure]) -> tuple[set[int], set[int]]:
-        """Members whose begin, and those whose end, these lengths, the checksums and sizes in messages depend on."""
+        """The members whose begin, and those whose end, lengths, checksums and sizes in messages depend on."""
         rules: list[Measure | Sum] = [*measures, *self.sums]
         sizes = {derived.of for derived in self.derived if derived.what == "size"}
         return {rule.first for rule in rules} | sizes, {rule.last for rule in rules} | sizes
 
 
 def opening(node: Structure, index: int) -> list[Measure]:
-    """The lengths that bound the members from one on: the one that ends last is around the others."""
+    """The lengths whose bounded members begin at a member, outermost first: the one that ends last."""
     measures = [each for each in node.measures if each.is_limit and each.first == index]
     return sorted(measures, key=lambda each: (-each.last, each.at))
 
 
 @dataclass(frozen=True, slots=True)
 class Several(Node):
-    """Elements one after the other.
+    """Consecutive elements.
 
     Attributes:
-        element: what is repeated.
+        element: the node of an element.
         count: a number in front, an expression, or None for elements up to the limit.
         null: the count that means null, or None.
-        stop: up to the limit: whether a last element that the limit cuts is left to the next field.
+        stop: up to the limit: whether an element that the limit cuts belongs to the next field.
         until: up to the limit: bytes that end the list, or none.
-        announced: up to the limit: how many there should be, for a check, or None.
-        least: the bytes that an element takes at least in any context; they bound the count before elements are read.
+        announced: up to the limit: the expected number of elements, which is checked, or None.
+        least: the smallest size of an element in any context, which bounds the count before elements are read.
     """
 
     WORDS = "a list"
@@ -368,7 +368,7 @@ class When(Conditional):
 
 @dataclass(frozen=True, slots=True)
 class WhenNext(Conditional):
-    """Present if the next bytes are these."""
+    """Present if the next bytes have a given value."""
 
     WORDS = "a field that the next bytes decide about"
     magic: bytes
@@ -377,7 +377,7 @@ class WhenNext(Conditional):
 
 @dataclass(frozen=True, slots=True)
 class WhenMore(Conditional):
-    """Present if bytes are left before the limit."""
+    """Present if there are bytes before the limit."""
 
     WORDS = "a field that may be left out at the end"
     node: Node
@@ -385,7 +385,7 @@ class WhenMore(Conditional):
 
 @dataclass(frozen=True, slots=True)
 class Either(Alternatives):
-    """One of two, by an expression."""
+    """One of two nodes, by an expression."""
 
     WORDS = "one of two layouts"
     condition: Expression
@@ -395,7 +395,7 @@ class Either(Alternatives):
 
 @dataclass(frozen=True, slots=True)
 class Choice(Alternatives):
-    """One of several, by the values of expressions; ``otherwise`` is None where another value is wrong."""
+    """One of several nodes, by the values of expressions; if ``otherwise`` is None, other values are wrong."""
 
     WORDS = "one of several layouts"
     on: tuple[Expression, ...]
@@ -409,7 +409,7 @@ class Choice(Alternatives):
 
 @dataclass(frozen=True, slots=True)
 class Ahead(Around):
-    """A node read ``at`` bytes ahead; nothing is consumed."""
+    """A node read ``at`` bytes ahead, without moving the position."""
 
     WORDS = "a number further on"
     node: Node
@@ -428,7 +428,7 @@ class Bounded(Around):
 
 @dataclass(frozen=True, slots=True)
 class Fallback(Around):
-    """A node, or all bytes up to the limit where they do not fit it."""
+    """A node, or all bytes up to the limit if they do not fit the node."""
 
     WORDS = "a value or bytes"
     node: Node
@@ -436,7 +436,7 @@ class Fallback(Around):
 
 @dataclass(frozen=True, slots=True)
 class Reference(Node):
-    """Another schema, by key; how recursion is written. Depth-limited."""
+    """Another schema, by key; also for recursion. The depth is limited."""
 
     WORDS = "another schema"
     key: str
@@ -444,7 +444,7 @@ class Reference(Node):
 
 @dataclass(frozen=True, slots=True)
 class Constant(Qualified):
-    """A node that always holds one value; another one is wrong if ``fatal``, else a bad check."""
+    """A node with a fixed value; another value is wrong if ``fatal``, otherwise it fails a check."""
 
     WORDS = "a constant"
     node: Node
@@ -454,7 +454,7 @@ class Constant(Qualified):
 
 @dataclass(frozen=True, slots=True)
 class Optional(Qualified):
-    """A node that a value to be built may leave out, and what is taken then."""
+    """A node that a value may leave out for building, and its default."""
 
     WORDS = "a field with a default"
     node: Node
@@ -463,14 +463,14 @@ class Optional(Qualified):
 
 @dataclass(frozen=True, slots=True)
 class Packed(Node):
-    """Bytes that hold a compressed node, if the codec's value is one of ``codecs``.
+    """Bytes with a compressed node, if the codec's value is one of ``codecs``.
 
     Attributes:
         blob: the bytes.
-        on: expressions that tell the codec.
+        on: expressions that select the codec.
         codecs: (their values, name of the codec) pairs.
-        node: what is inside.
-        size: the size after decompression, or None where the format does not tell it.
+        node: the compressed node.
+        size: the size after decompression, or None if the format does not have it.
     """
 
     WORDS = "compressed data"
@@ -510,7 +510,7 @@ def parts(node: Node) -> Iterator[tuple[str, Node]]:
 
 
 def walk(node: Node) -> Iterator[tuple[str, Node]]:
-    """(path, node) of a node and all nodes inside, outer first; a shared one once, at its first path."""
+    """(path, node) of a node and all nodes inside, outer first; a shared node only at its first path."""
     seen: set[int] = set()
     waiting = [("", node)]
     while waiting:
@@ -526,9 +526,9 @@ def walk(node: Node) -> Iterator[tuple[str, Node]]:
 def mapped(
     node: Node, inside: Callable[[str, Node], Node], tree: Callable[[Expression], Expression] = lambda tree: tree
 ) -> Node:
-    """A node with others directly inside, made by a function of (role, node), and other expressions of its own.
+    """A node with the nodes directly inside, and its own expressions, replaced by the results of functions.
 
-    Where all are the same, it is the same node. A structure's refusals stay.
+    If nothing changes, the result is the same node. The refusals of a structure are not replaced.
     """
 
     def other(role: str, value: Any) -> Any:
@@ -551,7 +551,7 @@ def mapped(
 
 
 def expressions(node: Node) -> Iterator[tuple[str, Expression]]:
-    """(role, expression) of a node's own expressions, but for a structure's refusals, which bytes do not depend on."""
+    """(role, expression) of a node's own expressions; without refusals, on which the bytes do not depend."""
     for role in _roles(type(node)):  # type: ignore[arg-type]  # classes can be hashed
         value = getattr(node, role)
         trees = value if isinstance(value, tuple) else (value,)
@@ -560,12 +560,12 @@ def expressions(node: Node) -> Iterator[tuple[str, Expression]]:
 
 @cache
 def _roles(kind: type[Node]) -> tuple[str, ...]:
-    """The attributes with expressions, as their types tell."""
+    """The attributes with expressions, by their types."""
     return tuple(each.name for each in fields(kind) if "Expression" in str(each.type) and each.name != "refusals")
 
 
 def read_outside(node: Node, trees: Callable[[Node], Iterable[Expression]]) -> Iterator[tuple[int, str]]:
-    """(how far outside the node, field) of what the expressions in it read of structures around it."""
+    """The fields of enclosing structures that the expressions in a node read: (structures further out, name)."""
     seen: set[tuple[int, int]] = set()
     waiting = [(node, 0)]
     while waiting:
@@ -580,7 +580,7 @@ def read_outside(node: Node, trees: Callable[[Node], Iterable[Expression]]) -> I
 
 
 def minimum(node: Node) -> int:
-    """The least number of bytes that any value of a node takes."""
+    """The smallest size in bytes of a value of a node."""
     return _minimum(node, {})
 
 
@@ -614,7 +614,7 @@ def _measured(node: Node, known: dict[int, int]) -> int:
 
 
 def fixed_size(node: Node) -> int | None:
-    """The bytes that any value of a node takes, or None where they differ."""
+    """The size in bytes of all values of a node; None if sizes differ."""
     match node:
         case Number(size=size, groups=groups):
             return None if groups else size
@@ -636,7 +636,7 @@ def fixed_size(node: Node) -> int | None:
 
 
 def number_of(node: Node) -> Number | None:
-    """The number that a node is, whatever it means; None for others."""
+    """The number of a node that is one in any meaning; None for other nodes."""
     while isinstance(node, (Interpreted, Qualified)):
         node = node.number if isinstance(node, Interpreted) else node.node
     return node if isinstance(node, Number) else None
@@ -649,7 +649,7 @@ def fixed(node: Node) -> list[Number]:
 
 
 def length_in_front(node: Node) -> int:
-    """The bytes of the length in front of a byte string, compressed or not, that may not be there; 0 for none."""
+    """The size of the length in front of an optional byte string, compressed or not; 0 for none."""
     core = bare(node)
     core = core.blob if isinstance(core, Packed) else core
     return core.length.size if isinstance(core, Blob) and isinstance(core.length, Number) else 0
@@ -663,7 +663,7 @@ def bare(node: Node) -> Node:
 
 
 def core(node: Node) -> Node:
-    """The node that has the bytes, under what is only known of its value."""
+    """The node with the bytes, without the nodes that only restrict its value."""
     while isinstance(node, Qualified):
         node = node.node
     return node
@@ -682,13 +682,13 @@ def can_be_wrong(node: Node) -> bool:
 
 
 def varying(node: Node) -> Number | None:
-    """The varint that a node is, whatever it means; None for others."""
+    """The varint of a node that is one in any meaning; None for other nodes."""
     number = number_of(node)
     return number if number is not None and number.groups else None
 
 
 def dump(node: Node) -> str:
-    """The layout as text, one line a node: role, type, what is not a node. A shared part is written out once."""
+    """The layout as text, one line per node: role, type, other attributes. A shared node is printed once."""
     return "\n".join(_lines(node, "", 0, set()))
 
 

@@ -22,7 +22,7 @@ from wirekit.values import json_text, to_json
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-PIECE = 4 << 20  # bytes of text that are written at once, more only where one line takes more
+PIECE = 4 << 20  # bytes of text that are written at once; more only for a longer line
 
 _NEWLINE = 10
 _NO_OTHER = (1 << 63, b"")
@@ -40,7 +40,7 @@ def scan({arguments}):
     """Writes the lines of the rows from ``row`` on that fit; gives the next row and the bytes written."""
     w = np.int64(0)
     while row < rows:
-        i = np.uint64(row)  # without a sign, numba need not look whether to count from the end
+        i = np.uint64(row)  # unsigned, so that numba does not check for negative indexes
         needed = {needed}
         if needed > out.size - w:
             break
@@ -61,7 +61,7 @@ _PUT = {
 
 @dataclass(slots=True)
 class _Column:
-    """A column as the kernel takes it: ``kind`` of _PUT, its arrays by letter, most characters beside its bytes."""
+    """A column for the kernel: the ``kind`` of _PUT, its arrays by letter, the most characters besides its bytes."""
 
     kind: str
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
@@ -132,7 +132,7 @@ def with_others(pieces: Iterable[memoryview], others: Iterable[tuple[int, bytes]
 
     Args:
         pieces: the pieces, as ``Lines.of`` returns them.
-        others: the lines, each with the number of the line in front of which it is put; in order.
+        others: (number, line): the line is inserted in front of the line with this number; in order.
 
     >>> b"".join(with_others([memoryview(b"a\\nb\\n"), memoryview(b"c\\n")], [(1, b"x\\n"), (3, b"y\\n")]))
     b'a\\nx\\nb\\nc\\ny\\n'
@@ -197,7 +197,7 @@ def _column(name: str, array: pa.Array) -> _Column:
 
 
 def _fixed(array: NDArray[Any]) -> NDArray[Any]:
-    """The array, not to be written: to numba another type, and one type needs one kernel only."""
+    """The array as a read-only view: numba distinguishes both types, and one type needs only one kernel."""
     view = array.view()
     view.flags.writeable = False
     return view
@@ -228,7 +228,7 @@ def _strings(array: pa.Array, kind: str) -> _Column:
 
 
 def _values(array: pa.Array) -> NDArray[Any]:
-    """The values of a column of integers, whatever stands where it has none."""
+    """The values of a column of integers; arbitrary for nulls."""
     _, values = array.buffers()
     dtype = np.dtype(array.type.to_pandas_dtype())
     return np.frombuffer(values or b"", dtype)[array.offset : array.offset + len(array)]

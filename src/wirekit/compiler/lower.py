@@ -20,7 +20,7 @@ Lowerer = Callable[[Any, str], ir.Node]
 _Done = dict[int, tuple[Any, ir.Node]]
 _done: ContextVar[_Done | None] = ContextVar("_done", default=None)
 _placed: ContextVar[set[int]] = ContextVar("_placed")
-"""Ids of the lengths and checksums that a struct around them knows of."""
+"""Ids of the lengths and checksums that are members of a struct."""
 _LENGTH_FACTS = [field.name for field in fields(ir.Measure)][3:]
 
 
@@ -29,10 +29,10 @@ def lower(source: Any, path: str = "") -> ir.Node:
 
     Args:
         source: a node of ``wirekit.wire``.
-        path: where it stands, for the error.
+        path: its path, for the error.
 
     Raises:
-        Misuse: for a node of another kind, a lambda, an operator that cannot be compiled; the text has the path.
+        Misuse: an unknown kind of node, a lambda, or an operator that cannot be compiled; the text has the path.
 
     >>> from wirekit.wire import Length, String, Struct, int16
     >>> print(ir.dump(lower(Struct("size" / Length(int16), "name" / String(int16)))))
@@ -154,7 +154,7 @@ def _default(source: derived.Default, path: str) -> ir.Node:
 
 
 def _inner(source: derived.Length | derived.Checked, path: str) -> ir.Node:
-    """A length or checksum: the struct around it knows what it covers, if it is a member of one."""
+    """The number of a length or checksum; the struct with it as a member stores the covered fields."""
     if id(source) not in _placed.get():
         kind = "length" if isinstance(source, derived.Length) else "checksum"
         raise Misuse(

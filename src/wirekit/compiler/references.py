@@ -8,16 +8,16 @@ from wirekit.errors import Misuse
 from wirekit.wire.blobs import POSITION
 
 FIELD = "padding to a multiple must be a field of a struct; only If, IfMore or Default may wrap it"
-_Free = frozenset[tuple[int, str]]  # (how many structures further out, field) of what is read outside a node
+_Free = frozenset[tuple[int, str]]  # (structures further out, name) of the fields read outside a node
 
 
 def check_references(layout: ir.Node) -> None:
-    """Looks up what every expression reads in the structure that it names.
+    """Checks that the structures named by expressions have the fields that the expressions read.
 
-    What lies outside the layout is not looked for: it may be used inside another.
+    Fields outside the layout are not checked, because the layout may be part of another.
 
     Raises:
-        Misuse: for a field that no structure has; the text has the path.
+        Misuse: a structure lacks the field; the text has the path.
     """
     if (0, POSITION) in _free(layout, "", {}):
         raise Misuse(f"the layout: {FIELD}")
@@ -59,7 +59,7 @@ def _structure(node: ir.Structure, path: str, known: dict[int, _Free]) -> _Free:
 
 
 def is_padded(node: ir.Node) -> bool:
-    """Whether a member of a structure is padding that reads its own place in it."""
+    """Whether a member of a structure is padding whose size depends on its position in it."""
     core = ir.bare(node)
     length = core.length if isinstance(core, ir.Blob) and core.filler else None
     fields = [] if length is None or isinstance(length, ir.Number) else fields_of(length)
@@ -67,7 +67,7 @@ def is_padded(node: ir.Node) -> bool:
 
 
 def _check_lengths(node: ir.Structure, at: int, path: str) -> None:
-    """Refuses padding whose place a varint decides that is written later."""
+    """Refuses padding whose position depends on a varint that is written later."""
     for measure in node.measures:
         number, name = ir.bare(node.members[measure.at].node), node.members[measure.at].name
         if measure.at < at and ir.varying(number) and not measure.at < measure.first <= measure.last < at:

@@ -16,14 +16,14 @@ from wirekit.program.unfit import unfit
 
 @by_key
 def _asked(key: str) -> list[str]:
-    """The names of the context that the layout of a schema asks for, in order."""
+    """The names of the context that the layout of a schema uses, in order."""
     from wirekit.registry import registry
 
     return sorted(contexts_of(registry[key].layout))
 
 
 def said(key: str, context: Mapping[str, Any]) -> str:
-    """The context that the layout of a schema asks for, as text that tells it from others; "" where it asks for none.
+    """The context that the layout of a schema uses, as a text that identifies it; "" if it uses none.
 
     >>> said("kafka.response", {"api": "fetch", "version": 2, "more": 1})
     "api='fetch' version=2"
@@ -32,19 +32,19 @@ def said(key: str, context: Mapping[str, Any]) -> str:
 
 
 def settled(key: str, layout: ir.Node, context: Mapping[str, Any]) -> ir.Node:
-    """A layout in which context is constants; what is not said is None. Parts that ask for none stay the same nodes.
+    """A layout with the context as constants, None for missing values. Nodes without context remain the same.
 
     Raises:
-        Misuse: when no case of a choice is meant, or an expression cannot be computed.
+        Misuse: a choice has no such case, or an expression cannot be computed.
     """
     return _Settling(key, context).node(layout, "") if contexts_of(layout) else layout
 
 
 def checked(key: str, context: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """The context that a caller gives.
+    """The context from the caller.
 
     Raises:
-        Misuse: for names that the layout of the schema does not ask for.
+        Misuse: the layout of the schema does not use one of the names.
     """
     asked = _asked(key)
     unknown = sorted(set(context or {}) - set(asked))
@@ -61,7 +61,7 @@ class _Settling:
         self.known: dict[int, tuple[ir.Node, ir.Node]] = {}
 
     def node(self, node: ir.Node, path: str) -> ir.Node:
-        if id(node) not in self.known:  # with the node itself, so that its id is not used again
+        if id(node) not in self.known:  # with the node itself, so that its id is not reused
             self.known[id(node)] = node, self.settled(node, path)
         return self.known[id(node)][1]
 

@@ -24,16 +24,16 @@ from wirekit.wire.references import referred
 
 G = TypeVar("G", bound="Generator")
 
-REMEMBERED = 4096  # numbers whose bit fields are remembered
+REMEMBERED = 4096  # numbers whose bit fields are cached
 PLAIN = (bool, int, float, str, bytes, type(None))
 
 
 class Unusual(Exception):
-    """The bytes or the value are not as they should be; the reference engine says how."""
+    """The bytes or the value are not usual; the reference engine handles them, and explains errors."""
 
 
 def missing() -> None:
-    """Stands for a value that has to be given, and for none at all."""
+    """The sentinel for a required value, and for no value."""
     raise Unusual
 
 
@@ -43,7 +43,7 @@ def named(*helpers: Any) -> dict[str, Any]:
 
 
 class Splits(dict[int, tuple[Any, ...]]):
-    """The values of bit fields by the number that they are in; those of some numbers are remembered."""
+    """The values of bit fields by their whole number; a cache."""
 
     def __init__(self, fields: tuple[ir.BitField, ...]) -> None:
         self.fields = fields
@@ -57,11 +57,11 @@ class Splits(dict[int, tuple[Any, ...]]):
 
 @dataclass(slots=True)
 class Code:
-    """A function that is being written.
+    """A function that is being generated.
 
     Attributes:
-        loops: how many loops enclose the place at work.
-        opening: lines that come first in the function.
+        loops: the number of loops around the current place.
+        opening: the first lines of the function.
     """
 
     lines: list[str] = field(default_factory=list)
@@ -71,12 +71,12 @@ class Code:
     opening: list[str] = field(default_factory=list)
 
     def put(self, line: str) -> None:
-        """Adds a line at the depth of the block that is open."""
+        """Adds a line to the current block."""
         self.lines.append("    " * self.depth + line)
 
     @contextmanager
     def block(self, header: str) -> Iterator[None]:
-        """Lines behind a condition or in a loop, maybe none."""
+        """A block of lines, under a condition or in a loop; it may be empty."""
         self.put(header)
         lines = len(self.lines)
         self.depth += 1
@@ -86,12 +86,12 @@ class Code:
         self.depth -= 1
 
     def fresh(self, stem: str) -> str:
-        """A variable that the function does not have yet."""
+        """A new variable of the function."""
         self.names += 1
         return f"{stem}{self.names}"
 
     def unless_same(self, values: list[str], write: Callable[[], None]) -> None:
-        """Does in a loop what depends on some values only, if they are not the very objects of the last turn."""
+        """A block in a loop that runs only if some values are not the same objects as in the last iteration."""
         if not self.loops or not values:
             write()
             return
@@ -120,7 +120,7 @@ class Function:
     """The function of a node.
 
     Attributes:
-        free: what it reads of structures around the node, as further arguments: (how far outside, field).
+        free: the fields of enclosing structures that it reads, as further arguments: (structures further out, name).
     """
 
     name: str
@@ -129,16 +129,16 @@ class Function:
 
 
 class Generator:
-    """Writes the module of one schema.
+    """Generates the module of one schema.
 
     Args:
         key: the schema's key.
         layout: its IR.
-        resolve: gives the unit of another schema by key, when the code runs.
+        resolve: returns the unit of another schema by key, at run time.
 
     Attributes:
-        NAMES: what the module can use from the start.
-        ROLES: of the expressions that the code evaluates.
+        NAMES: the initial names of the module.
+        ROLES: the roles of the expressions that the code evaluates.
     """
 
     NAMES: ClassVar[dict[str, Any]] = {}
@@ -174,19 +174,19 @@ class Generator:
         return trees_in(node, self.ROLES)
 
     def compile(self) -> Callable[..., Any]:
-        """The function of the whole layout; those that it calls are written and compiled when they are first called."""
+        """The function of the whole layout; functions that it calls are generated and compiled on their first call."""
         self._compile(self.root)
         unit: Callable[..., Any] = self.names[self.root]
         return unit
 
     def _compile(self, name: str) -> None:
-        """Writes and compiles a function, and the small ones that only it has."""
+        """Generates and compiles a function, with the small functions that only it calls."""
         functions = len(self._functions)
         self._write(name)
         file = f"<wirekit {self.purpose} {self.key}>"
         for lines in self._functions[functions:]:
             text = "\n" * len(self._lines) + "\n".join(lines)
-            exec(compile(text, file, "exec"), self.names)  # the text is made here, of numbers and names
+            exec(compile(text, file, "exec"), self.names)  # the text is generated here, from numbers and names
             self._lines += [*(f"{line}\n" for line in lines), "\n", "\n"]
         linecache.cache[file] = (len(self._lines), None, self._lines, file)
         for table, names in self._tables:
@@ -199,7 +199,7 @@ class Generator:
         del self._unwritten[name]
 
     def _first(self, name: str) -> Callable[..., Any]:
-        """A function that compiles the one of this name, puts it in its own place, and calls it."""
+        """A function that compiles the function of a name, replaces itself by it, and calls it."""
 
         def first(*arguments: Any) -> Any:
             with self._lock:
@@ -210,15 +210,15 @@ class Generator:
         return first
 
     def _constant(self, value: Any, stem: str) -> str:
-        """A name in the module for an object; the same object gets the same name."""
+        """A name of the module for an object; the same object gets the same name."""
         key = (stem, id(value))
         if key not in self._constants:
             self._constants[key] = f"{stem}{len(self._constants)}"
-            self.names[self._constants[key]] = value  # so that its id stays its own
+            self.names[self._constants[key]] = value  # keeps the object, so that its id is not reused
         return self._constants[key]
 
     def _unit(self, node: ir.Node) -> Function:
-        """The function of a node; nodes that are shared share it."""
+        """The function of a node; a shared node has one function."""
         if id(node) not in self._units:
             free = sorted(set(ir.read_outside(node, self._trees)))
             unit = self._units[id(node)] = Function(f"unit{len(self._units)}", node, free)
@@ -232,7 +232,7 @@ class Generator:
         return unit.name, _arguments(unit.free, scope)
 
     def _chosen(self, code: Code, node: ir.Choice, scope: Scope | None) -> tuple[str, str]:
-        """(variable that holds the unit of the case that fits, further arguments of all of them)."""
+        """(variable with the unit of the selected case, further arguments of all units)."""
         unit, table = code.fresh("u"), dict[Any, Any]()
         free = sorted({pair for case in node.nodes for pair in self._unit(case).free})
         self._tables.append((table, {_single(values): self._adapted(case, free) for values, case in node.cases}))
@@ -242,7 +242,7 @@ class Generator:
         return unit, _arguments(free, scope)
 
     def _adapted(self, node: ir.Node, free: list[tuple[int, str]]) -> str:
-        """A node's unit that takes these further arguments, whichever it needs."""
+        """A node's unit with a list of further arguments, of which it may need only some."""
         unit = self._unit(node)
         if unit.free == free:
             return unit.name
@@ -257,7 +257,7 @@ class Generator:
         return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
 
     def _blank(self, code: Code, record: type[Record], extra: str = "None") -> str:
-        """A variable with a record of which no field is set yet."""
+        """A variable with an empty record."""
         variable = code.fresh("r")
         code.put(f"{variable} = {self._constant(record._blank, 'new')}()")
         code.put(f"{variable}._extra = {extra}")
@@ -279,11 +279,11 @@ class Generator:
         return self._constant(Message._known[node.message], "message")
 
     def _codecs(self, node: ir.Packed) -> str:
-        """The name of a table of codecs, by what they depend on."""
+        """The name of the table of codecs by the values that select them."""
         return self._constant({_single(values): name for values, name in node.codecs}, "codecs")
 
     def _default(self, node: ir.Node, scope: Scope | None) -> str | None:
-        """The value that a field has where none is given; None if there has to be one, or another engine decides."""
+        """The default of a field; None if a value is required, or the reference engine decides."""
         match node:
             case ir.Optional(default=Literal(value=value)):
                 bits = ir.bare(node)
@@ -320,15 +320,15 @@ class Generator:
         raise Misuse(f"{self.key}: {tree} cannot be compiled")
 
     def _used(self, node: ir.Structure, trees: Callable[[ir.Node], Iterator[Expression]] | None = None) -> set[str]:
-        """The members that expressions of others read; ``trees`` gives those of a node, by default all evaluated."""
+        """The members that expressions read; ``trees`` returns the expressions of a node, by default all evaluated."""
         reads = (pair for each in node.members for pair in ir.read_outside(each.node, trees or self._trees))
         return {name for up, name in reads if up == 0}
 
 
 def units(generator: Callable[..., G]) -> tuple[Callable[[str], Callable[..., Any]], Callable[[str], G]]:
-    """What gives the function generated from a schema, made when it is first asked for, and what its module.
+    """Two functions: one returns the function generated from a schema, the other its module; both cache.
 
-    The module is written and not compiled; its ``source`` can be read.
+    The module is generated, not compiled; its ``source`` can be read.
     """
 
     def module(key: str) -> G:
@@ -344,12 +344,12 @@ def trees_in(node: ir.Node, roles: tuple[str, ...]) -> Iterator[Expression]:
 
 
 def choosing(node: ir.Node) -> Iterator[Expression]:
-    """The expressions of a node that say which layout a mapping has."""
+    """The expressions of a node that select the layout of a mapping."""
     return trees_in(node, ("condition",) if isinstance(node, ir.Either) else ())
 
 
 def whole_number(code: Code, variable: str) -> None:
-    """Has a size or count be a plain integer: a symbol or a flag counts as its number."""
+    """Converts a size or count to an integer: a symbol or flag counts as its number."""
     code.put(f"if {variable}.__class__ is not int:")
     code.put(f"    if not isinstance({variable}, int): raise Unusual")
     code.put(f"    {variable} = int({variable})")
@@ -386,7 +386,7 @@ def is_large(node: ir.Node) -> bool:
 
 
 def field_of(record: str, name: str) -> str:
-    """A field of a record, to be read or set; AttributeError or KeyError where it is read and not set."""
+    """The expression of a field of a record; reading an unset field raises AttributeError or KeyError."""
     return f"{record}[{name!r}]" if keyword.iskeyword(name) else f"{record}.{name}"
 
 
@@ -408,7 +408,7 @@ def _arguments(free: list[tuple[int, str]], scope: Scope | None) -> str:
 
 
 def _outside(free: list[tuple[int, str]]) -> Scope | None:
-    """The scopes around a unit: what it reads of them comes as arguments."""
+    """The scopes around a unit, whose fields are arguments."""
     scope = None
     for level in range(max((level for level, _ in free), default=-1), -1, -1):
         scope = Scope({variable: _above(level, variable) for at, variable in free if at == level}, scope)
@@ -424,12 +424,12 @@ def _local(scope: Scope | None, up: int, name: str) -> str:
 
 
 def put_derived(code: Code, derived: Derived, message: str, value: str, extent: str, wrong_if_packed: str) -> None:
-    """A number in a message that differs from the member that it is derived from: the reference engine explains it.
+    """Generates the check of a number in a message against the member from which it is derived.
 
     Args:
         message, value: the variables with the message and with that member.
-        extent: the bytes of that in the input or output, as an expression; of no use for a count.
-        wrong_if_packed: the condition that the number is wrong for compressed data; ``{}`` stands for the number.
+        extent: the size of the member in the input or output, as an expression; not used for a count.
+        wrong_if_packed: the condition for a wrong number with compressed data, with ``{}`` for the number.
     """
     number = code.fresh("n")
     code.put(f"if {message} is not None:")

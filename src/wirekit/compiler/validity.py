@@ -15,14 +15,14 @@ from wirekit.errors import Misuse
 from wirekit.wire.compressed import NEED_SIZE
 
 Resolve = Callable[[str], ir.Node | None]
-"""The layout of a key; None where it is not known yet, as it may be of a protocol that is registered later."""
+"""Returns the layout of a key; None if it is not registered yet."""
 
 
 def check_validity(layout: ir.Node, resolve: Resolve) -> None:
-    """Refuses a layout of which no bytes can be read, or no value written.
+    """Refuses a layout that can read no bytes, or write no value.
 
     Raises:
-        Misuse: the text has the path, and what to write instead.
+        Misuse: the text has the path and a remedy.
     """
     for path, node in ir.walk(layout):
         where = path or "the layout"
@@ -117,7 +117,7 @@ def _sums(node: ir.Structure) -> Iterator[str]:
 
 
 def _unreachable(node: ir.Structure) -> Iterator[str]:
-    """Fields behind one that takes all bytes up to the limit that they have in common."""
+    """The fields behind a field that takes all bytes up to their common limit."""
     for at, member in enumerate(node.members):
         if not _takes_all(member.node):
             continue
@@ -137,7 +137,7 @@ def _windows(node: ir.Structure, at: int) -> list[int]:
 
 
 def _takes_all(node: ir.Node) -> bool:
-    """Whether a value may take all bytes up to the limit around it."""
+    """Whether a value may take all bytes up to the limit."""
     match node:
         case ir.Blob(length=length):
             return length is None
@@ -168,12 +168,12 @@ def _null(number: ir.Number, null: int | None, kind: str) -> Iterator[str]:
 
 
 def _string(node: ir.Node) -> str:
-    """The kind of string that a value may be, in words; "" if it cannot be one."""
+    """The kind of string of a value, in words; "" if it cannot be a string."""
     match node:
         case ir.Blob(text=True):
             return "text"
         case ir.Blob(length=length):
-            return "" if length is None else "bytes"  # all bytes up to the limit are written as they stand in any case
+            return "" if length is None else "bytes"  # bytes up to the limit are always written unchanged
         case ir.Delimited(decimal=False) | ir.Coded():
             return "text"
         case ir.Packed(blob=inner) | ir.Around(node=inner):
@@ -184,7 +184,7 @@ def _string(node: ir.Node) -> str:
 
 
 def _value(node: ir.Node, value: Any, how: str) -> Iterator[str]:
-    """Whether a value fits a field, where that can be told from both."""
+    """Whether a value fits a field, if value and field decide it."""
     core, number = node, value
     while isinstance(core, ir.Qualified | ir.Conditional):
         core = core.node
@@ -223,7 +223,7 @@ def _codecs(node: ir.Packed) -> Iterator[str]:
 
 
 def _ends(node: ir.Node, resolve: Resolve, around: list[str]) -> None:
-    """Refuses a layout that every value of it contains again."""
+    """Refuses a layout whose every value contains another value of it."""
     for key in _certain(node):
         if key in around:
             raise Misuse(f"every value contains another value without end: {' → '.join([*around, key])}")

@@ -9,7 +9,7 @@ from wirekit.compiler import ir
 from wirekit.compiler.expressions import FUNCTIONS, Context, Expression, Field, LengthOf, Literal, Operation
 
 Names = tuple[str, ...]
-"""Where a field lies inside a structure; ``LENGTH`` as the last name means its length."""
+"""The path of a field in a structure; ``LENGTH`` as the last name means its length."""
 
 
 LENGTH = "#"
@@ -19,14 +19,14 @@ Look = Callable[[int, Names], Any]
 
 
 class Unknown(Exception):
-    """An expression reads what is not known yet."""
+    """An expression reads a field that is not known yet."""
 
 
 def evaluate(tree: Expression, look: Look, context: Mapping[str, Any]) -> Any:
-    """The value of an expression; ``look`` finds fields.
+    """The value of an expression; ``look`` returns the values of fields.
 
     Raises:
-        Unknown: when a field is not known, or the value of one makes no sense here.
+        Unknown: a field is not known, or its value has the wrong type.
     """
     try:
         match tree:
@@ -51,7 +51,7 @@ def evaluate(tree: Expression, look: Look, context: Mapping[str, Any]) -> Any:
 
 
 def look_up(scope: Any, up: int, names: Names) -> Any:
-    """A field in a scope; of an optional one that was left out, None."""
+    """A field in a scope; None for an absent one."""
     at = scope
     for _ in range(up):
         at = at["_"]
@@ -68,7 +68,7 @@ def look_up(scope: Any, up: int, names: Names) -> Any:
 
 
 def read_by(tree: Expression) -> Iterator[tuple[int, Names]]:
-    """The fields that an expression reads; of one whose length is taken, its length."""
+    """The fields that an expression reads; for ``len_`` of a field, its length."""
     if isinstance(tree, Field):
         yield tree.up, tree.names
     elif isinstance(tree, LengthOf) and isinstance(tree.of, Field):
@@ -81,7 +81,7 @@ def read_by(tree: Expression) -> Iterator[tuple[int, Names]]:
 
 
 def expressions_of(node: ir.Node) -> list[Expression]:
-    """The expressions of a node itself that decide what its bytes are."""
+    """The node's own expressions that decide its bytes."""
     if isinstance(node, ir.Blob) and node.filler:
         return []
     return [tree for role, tree in ir.expressions(node) if role not in ("value", "default", "size")]

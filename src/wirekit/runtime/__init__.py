@@ -1,4 +1,4 @@
-"""Executes programs: nopython functions, and the words that they read.
+"""Executes programs: nopython functions, and the encoded programs that they read.
 
-Imported when an engine that needs them is first used, as numba is slow to import.
+These modules are imported on first use, because numba is slow to import.
 """

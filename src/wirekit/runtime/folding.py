@@ -1,8 +1,8 @@
-"""Steps that the interpreter executes at once: consecutive numbers with their bit fields, checks and marks.
+"""Combines steps into runs that the interpreter executes at once: numbers with their bit fields, checks and marks.
 
-Each opcode costs as much as reading a number. So numbers are read in runs, and what is done with them right behind is
-folded into the run. A run may end a record for another reason than its steps one by one would, for a shorter one as
-well; what is wrong with it the reference engine says.
+Executing an opcode costs as much as reading a number. So consecutive numbers are read in runs, which also contain the
+checks of these numbers. A run may end a bad record for another reason than its single steps would; the reference engine
+gives the actual reason.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ALL = (1 << 64) - 1
 
 @dataclass(slots=True)
 class Field:
-    """A number, or bits of one, ``offset`` bytes from where its run begins, and what it must lie between."""
+    """A number, or bits of one, ``offset`` bytes behind the begin of its run, with the bounds of its value."""
 
     number: ir.Number
     offset: int
@@ -37,7 +37,7 @@ class Field:
 
 @dataclass(slots=True)
 class Run:
-    """Fields that are compared with a limit at once; ``marks`` are (offset, register) of positions."""
+    """Fields with one comparison with the limit; ``marks`` are (offset, register) of positions."""
 
     need: Need | None
     size: int = 0
@@ -46,7 +46,7 @@ class Run:
 
 
 def folded(body: Body, constants: Mapping[int, int]) -> Iterator[Step | Run]:
-    """The steps of a body, those in it aside, with runs in the place of what they do.
+    """The steps of a body, without those in nested bodies, with runs in place of the steps that they combine.
 
     Args:
         constants: the value of each register that has a constant.
@@ -72,7 +72,7 @@ def folded(body: Body, constants: Mapping[int, int]) -> Iterator[Step | Run]:
 
 
 def _with(run: Run, step: Step, constants: Mapping[int, int]) -> Run | None:
-    """A run with one more step; None where that cannot be folded into it."""
+    """A run with one more step; None if the step cannot be part of it."""
     match step:
         case Need():
             both = _needs(run, step)
@@ -108,14 +108,14 @@ def _with(run: Run, step: Step, constants: Mapping[int, int]) -> Run | None:
 
 
 def _needs(run: Run, need: Need) -> Need | None:
-    """One comparison with the limit for two; None where it could mean something else."""
+    """One comparison with the limit in place of two; None if the result could differ."""
     first = run.need
     if first is None and not run.size:
         return need
     if first is None or first.limit != need.limit or first.fault.cut != need.fault.cut:
         return None
     if need.fault.cut and any(each.fault is not None for each in run.fields):
-        return None  # a record that is wrong before it is cut
+        return None  # the value may be wrong before the limit cuts the record
     return replace(first, size=max(first.size, run.size + need.size))
 
 

@@ -1,9 +1,9 @@
-"""The interpreter: decodes a record by a program in words, and adds its fields to columns.
+"""The interpreter: decodes a record by an encoded program, and adds its fields to columns.
 
-One nopython function for all layouts; what it works on is in a table of addresses and sizes (see ``opcodes``). Fields
-are compared with the nearest limit before they are read, and the room of columns before it is written: what does not
-fit is noted, the record is read to its end, and the caller makes room and calls again. ``loop`` goes from record to
-record.
+It is one nopython function for all layouts; its data are in a table of addresses and sizes (see ``opcodes``). It
+compares fields with the nearest limit before it reads them, and checks the memory of columns before it writes to them.
+If memory is missing, it stores how much, reads the record to its end, and the caller allocates memory and calls again.
+``loop`` iterates over the records.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ NINE, TEN, ELEVEN = U(9), U(10), U(11)
 ROW, AFTER = U(steps.ROW), U(steps.AFTER)
 EXTRA, FAULT, HANDLING = U(steps.EXTRA), U(steps.FAULT), U(steps.HANDLING)
 
-MESSAGE_LIMIT: Final = 5  # what ``walk_message`` gives for messages inside of too many others
+MESSAGE_LIMIT: Final = 5  # the error code of ``walk_message`` for too deeply nested messages
 
 
 @inner
@@ -88,7 +88,7 @@ def computed(symbol: Any, left: Any, right: Any) -> Any:
 
 @inner
 def case_of(code: Any, pc: Any, reg: Any) -> Any:
-    """Where a switch leads."""
+    """The target of a switch."""
     width, rows, otherwise = word(code, pc + ONE), word(code, pc + TWO), word(code, pc + THREE)
     on = pc + FOUR
     row = on + TWO * width
@@ -128,7 +128,7 @@ def _is_text(t: Any, start: int, length: int, encoding: Any) -> bool:
         return True
     if encoding == TWO:
         return True
-    high, before = (1 if encoding == THREE else 0), False  # whether a first half of a pair stands before
+    high, before = (1 if encoding == THREE else 0), False  # whether the first half of a pair precedes
     for place in range(start, start + (length & ~1), 2):
         kind = b[place + high] & 0xFC
         if (kind == 0xDC) != before:
@@ -148,7 +148,7 @@ def in_ranges(code: Any, at: Any, count: Any, value: Any) -> bool:
 
 @inner
 def _is_next(t: Any, p: int, limit: int, code: Any, at: Any) -> bool:
-    """Whether the bytes whose number is in ``word(code, at)`` stand at a position, and before the limit."""
+    """Whether the bytes with the number ``word(code, at)`` are at a position, before the limit."""
     size = np.int64(word(code, at))
     if limit - p < size:
         return False
@@ -161,7 +161,7 @@ def _is_next(t: Any, p: int, limit: int, code: Any, at: Any) -> bool:
 
 @inner
 def _delimiter_position(t: Any, p: int, limit: int, code: Any, at: Any) -> Any:
-    """Where a delimiter stands, -1 for nowhere."""
+    """The position of a delimiter, or -1."""
     size = np.int64(word(code, at))
     for place in range(p, limit - size + 1):
         if _is_next(t, place, limit, code, at):
@@ -180,7 +180,7 @@ def _has_line(t: Any, start: int, end: int) -> bool:
 
 @inner
 def _decimal(t: Any, start: int, end: int) -> Any:
-    """(an integer in decimal, whether it is one of 64 bits)."""
+    """(the value of a decimal integer, whether it fits 64 bits)."""
     b = _buffer(t)
     negative = start < end and b[start] == 0x2D
     at = start + 1 if negative else start
@@ -199,7 +199,7 @@ def _decimal(t: Any, start: int, end: int) -> Any:
 
 @inner
 def _crc(b: Any, start: Any, end: Any, code: Any, at: Any) -> Any:
-    """A CRC of a range; the words at a place have its parameters and its table."""
+    """A CRC of a range; its parameters and table are at a place of the program."""
     value, table = word(code, at + ONE), at + SIX
     if word(code, at) != U(0):
         for place in range(start, end):
@@ -232,7 +232,7 @@ def _two_sums(b: Any, start: Any, end: Any, code: Any, at: Any) -> Any:
 
 @inlined
 def checksum_of(data: Any, size: Any, algorithm: Any, start: Any, end: Any, hole: Any, code: Any, at: Any) -> Any:
-    """A checksum of a range of bytes at an address; words at a place have its parameters."""
+    """A checksum of a range of bytes at an address; its parameters are at a place of the program."""
     if algorithm == U(0):
         return np.int64(crc32_at(data, start, end))
     if algorithm == U(1):
@@ -246,14 +246,14 @@ def checksum_of(data: Any, size: Any, algorithm: Any, start: Any, end: Any, hole
 
 @inlined
 def _fail(reg: Any, fault: Any) -> Any:
-    """Notes a fault; gives where its handler is."""
+    """Stores a fault; returns the place of its handler."""
     put(reg, FAULT, np.int64(fault))
     return U(get(reg, HANDLING))
 
 
 @inlined
 def _run(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
-    """Reads numbers that follow each other; gives where to go on."""
+    """Reads a run of numbers; returns the next place."""
     row, fields, marks = get(reg, ROW), word(code, pc + FIVE), word(code, pc + SIX)
     data, size, raw = get(t, op.DATA), get(t, op.SIZE), U(0)
     base = get(t, op.TAIL) if p + np.int64(word(code, pc + FOUR)) + 8 > size else data
@@ -284,7 +284,7 @@ def _run(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
 
 @inlined
 def _prefixed(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
-    """Reads bytes with their length in front; gives (where to go on, position)."""
+    """Reads bytes after their length; returns (next place, position)."""
     how, limit = word(code, pc + ONE), get(reg, word(code, pc + TWO))
     size = np.int64((U(64) - (how & U(op.BIG - 1))) >> THREE)
     if limit - p < size:
@@ -309,7 +309,7 @@ def _prefixed(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
 
 @inlined
 def _bound(code: Any, reg: Any, p: Any, pc: Any) -> Any:
-    """Begins what a length bounds; gives where to go on."""
+    """Begins the range of a length; returns the next place."""
     outer, size = get(reg, word(code, pc + TWO)), get(reg, word(code, pc + THREE))
     covered, wrong = size - np.int64(word(code, pc + FOUR)), word(code, pc + FIVE)
     limit = p + covered
@@ -327,7 +327,7 @@ def _bound(code: Any, reg: Any, p: Any, pc: Any) -> Any:
 
 @inner
 def _verify(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
-    """Verifies a checksum; gives where to go on."""
+    """Verifies a checksum; returns the next place."""
     hole = np.int64(-1) if word(code, pc + FOUR) == NONE else get(reg, word(code, pc + FOUR))
     start, end = get(reg, word(code, pc + TWO)), get(reg, word(code, pc + THREE))
     which = word(code, pc + SEVEN)
@@ -339,7 +339,7 @@ def _verify(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
 
 @inner
 def _looped(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
-    """Whether there is one more element: where to go on."""
+    """Checks for another element; returns the next place."""
     step = word(code, pc)
     if step == op.COUNTED:
         if get(reg, word(code, pc + ONE)) >= get(reg, word(code, pc + TWO)):
@@ -361,7 +361,7 @@ def _looped(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
 
 @inner
 def _again(code: Any, reg: Any, p: Any, pc: Any) -> Any:
-    """An element is read: where to go on."""
+    """Ends an element; returns the next place."""
     if word(code, pc + FOUR) != NONE and p == get(reg, word(code, pc + THREE)):
         return _fail(reg, word(code, pc + FOUR))
     index, turn = word(code, pc + ONE), word(code, pc + TWO)
@@ -372,7 +372,7 @@ def _again(code: Any, reg: Any, p: Any, pc: Any) -> Any:
 
 @inner
 def _caught(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
-    """A handler: (where to go on, position)."""
+    """Runs a handler; returns (next place, position)."""
     fault = get(reg, FAULT)
     outer = word(code, pc + THREE)
     put(reg, HANDLING, np.int64(outer))
@@ -392,7 +392,7 @@ def _caught(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
 
 @inner
 def _find(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
-    """Reads text up to a delimiter: (where to go on, position)."""
+    """Reads text up to a delimiter; returns (next place, position)."""
     limit = get(reg, word(code, pc + TWO))
     end = _delimiter_position(t, p, limit, code, pc + NINE)
     if end < 0:
@@ -411,7 +411,7 @@ def _find(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
 
 @inner
 def _varint(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
-    """Reads a varint: (where to go on, position)."""
+    """Reads a varint; returns (next place, position)."""
     b, limit = _buffer(t), get(reg, word(code, pc + TWO))
     groups, bits = np.int64(word(code, pc + THREE)), word(code, pc + FOUR)
     value, over, shift, part, end = U(0), U(0), U(0), U(0), p
@@ -449,20 +449,20 @@ def _varint(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
 
 @inlined
 def message_at(t: Any, number: Any) -> Any:
-    """Where a message stands in the table of a scan."""
+    """The place of a message in the table of a scan."""
     return get(t, op.MESSAGES) + op.WIDTH_OF_MESSAGE * np.int64(number)
 
 
 @inner
 def walked(t: Any, message: Any, p: Any, limit: Any, row: Any, first: Any) -> Any:
-    """Reads a message, which stands at a place in the table of a scan.
+    """Reads a message with an entry in the table of a scan.
 
     Args:
-        first: number of the reasons before those of the message.
+        first: the number of the reasons before those of the message.
 
     Returns:
-        (fault: 0 for none, -1 for arrays that are full; position; whether it is as its type wants it; bytes of it that
-        have no column).
+        (fault: 0 for none, -1 for full arrays; position; the verdict on the message; the number of its bytes without a
+        column).
     """
     wrong, p, where = walk_message(t, message, p, limit, row)
     if wrong < 0:
@@ -479,7 +479,7 @@ def walked(t: Any, message: Any, p: Any, limit: Any, row: Any, first: Any) -> An
 
 @inner
 def _walk(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
-    """Reads a message: (where to go on, position)."""
+    """Reads a message; returns (next place, position)."""
     limit, row = get(reg, word(code, pc + TWO)), get(reg, ROW)
     fault, p, good, lost = walked(t, message_at(t, word(code, pc + ONE)), p, limit, row, word(code, pc + FIVE))
     if fault != 0:
@@ -493,7 +493,7 @@ def _walk(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
 
 @inner
 def _keep(code: Any, reg: Any, t: Any, pc: Any) -> Any:
-    """Adds messages to their columns; gives where to go on."""
+    """Adds messages to their columns; returns the next place."""
     count, row = word(code, pc + ONE), get(reg, ROW)
     for index in range(count):
         at = pc + TWO + TWO * U(index)
@@ -509,7 +509,7 @@ def _keep(code: Any, reg: Any, t: Any, pc: Any) -> Any:
 
 @inner
 def _rare(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
-    """A step that few records have: (where to go on, position)."""
+    """Runs a rare step; returns (next place, position)."""
     step = word(code, pc)
     if step == op.FIND:
         return _find(code, reg, t, p, pc)
@@ -549,7 +549,7 @@ def _rare(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
 
 @inlined_dividing
 def read_record(code: Any, reg: Any, t: Any, p: Any) -> Any:
-    """Reads a record; gives the position. Its fault, and the bytes that no field explains, are in registers."""
+    """Reads a record; returns the position. Registers have the fault and the number of unexplained bytes."""
     pc = ONE
     put(reg, FAULT, np.int64(0))
     put(reg, EXTRA, np.int64(0))

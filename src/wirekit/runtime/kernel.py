@@ -1,8 +1,9 @@
-"""A program as a nopython function of its own: the steps that the interpreter walks, rendered one after the other.
+"""Renders a program as a compiled function of its own, with one block of code for each step.
 
-Such a kernel reads what the interpreter reads, about twice as fast, and takes seconds to compile; the interpreter needs
-none. Registers become local variables, what the layout knows becomes constants. Lists, attempts and text up to a
-delimiter have no kernel: a program with one of them is the interpreter's alone. Messages are walked by their tables.
+Such a kernel reads the same as the interpreter, about twice as fast, and takes seconds to compile; the interpreter is
+compiled once for all layouts. Registers become local variables, and known values become constants. Lists, attempts and
+text up to a delimiter have no kernel, so only the interpreter runs programs that contain them. Protobuf messages are
+read by the tables of their types.
 """
 
 from __future__ import annotations
@@ -41,20 +42,21 @@ SYMBOLS: Final = {"and": "({0} != 0) & ({1} != 0)", "or": "({0} != 0) | ({1} != 
 
 
 class NoKernel(Exception):
-    """A step that kernels do not have."""
+    """A step that kernels do not support."""
 
 
 @inner
 def failed(reg: Any, fault: Any, p: Any) -> Any:
-    """Notes a fault; gives the position."""
+    """Stores a fault; returns the position."""
     put(reg, np.uint64(steps.FAULT), fault)
     return p
 
 
 def kernel_text(program: Program, body: Body, entries: list[Column | Repeated]) -> str | None:
-    """The text of a module that scans records as a program does, None where there is none.
+    """The text of a module that scans records as a program does; None if a step has no kernel.
 
     Args:
+        program: the program.
         body: its steps, shortened.
         entries: the columns that they fill, and all lists.
     """
@@ -99,7 +101,7 @@ PATTERNS: Final[Mapping[type[Step], str]] = {
         f"limit = [{{unless!}}{{limit}}][{{limit}} if {{unless}} != 0 else p]\n{EXTRA} += limit - p\np = limit"
     ),
 }
-"""The lines of steps, as ``program.show`` has patterns."""
+"""The lines for steps, as patterns like those of ``program.show``."""
 
 
 class _Renderer(Show):

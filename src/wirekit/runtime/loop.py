@@ -1,8 +1,8 @@
 """The loop of a scan: decodes the records of each range of a buffer one by one, and notes their places.
 
-The loop is one text for the interpreter and for kernels: both have a function ``read_record``. It is compiled in a
-module of its own (see ``wirekit.compiler.cache``), not as a function that others call: what such a function calls would
-be compiled once more with each of its callers.
+The interpreter and the kernels share the text of the loop: both have a function ``read_record``. Each is compiled in a
+module of its own (see ``wirekit.compiler.cache``). If the loop were a function that others call, the functions that it
+calls would be compiled again with each caller.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ EXTRA, FAULT = U(steps.EXTRA), U(steps.FAULT)
 
 
 def scan(words: Any, registers: Any, table: Any, state: Any) -> int:
-    """Scans the ranges of a table; gives 0 when it is done, 1 when something is full.
+    """Scans the ranges of a table; returns 0 if it is complete, 1 if an array is full.
 
     Args:
-        words: those of a program, as uint64.
-        registers: what registers hold in the beginning.
+        words: the words of a program, as uint64.
+        registers: the initial values of the registers.
         table: see ``opcodes``.
         state: see ``opcodes.STATE``.
     """
@@ -102,7 +102,7 @@ def scan(words: Any, registers: Any, table: Any, state: Any) -> int:
             int64_on(get(t, op.ERROR_LENGTH), get(t, op.ERROR_ROOM))[m] = (limit if after < 0 else after) - record
             m += 1
             if after < 0:
-                p = record  # nothing says where the next record begins
+                p = record  # the next record begins at an unknown place
                 break
             p = after
         good[r] = done

@@ -1,7 +1,7 @@
 """Reads numbers and fills columns for the interpreter: nopython functions over the table of a scan.
 
-Code, registers and table are addresses, as arrays would be counted; with NUMBA_BOUNDSCHECK=1 they are arrays, and each
-index is compared with their size. ``opcodes`` says what is where.
+Code, registers and table are addresses, because numba counts references to arrays. With NUMBA_BOUNDSCHECK=1 they are
+arrays, and each index is compared with their size. ``opcodes`` defines their contents.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LITTLE: Final = sys.byteorder == "little"
 
 @intrinsic
 def _called(typing: Any, function: Any, which: Any, data: Any, start: Any, end: Any, at: Any) -> Any:
-    """What the C function at an address returns, see ``program.calls``."""
+    """Calls the C function at an address, see ``program.calls``."""
 
     def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = ir.FunctionType(ir.IntType(64), [ir.IntType(64)] * 5)
@@ -71,7 +71,7 @@ else:
 
 @inner
 def call(code: Any, reg: Any, function: Any, data: Any, pc: Any) -> Any:
-    """Has a Python function look at bytes; gives where to go on."""
+    """Calls a Python function with bytes; returns the next place."""
     to, which = word(code, pc + np.uint64(1)), np.int64(word(code, pc + np.uint64(2)))
     start, end = get(reg, word(code, pc + np.uint64(3))), get(reg, word(code, pc + np.uint64(4)))
     put(reg, to, _called(function, which, data, start, end, get(reg, word(code, pc + np.uint64(5)))))
@@ -79,10 +79,10 @@ def call(code: Any, reg: Any, function: Any, data: Any, pc: Any) -> Any:
 
 
 put_value = storer(64, 1)
-"""Writes a value of up to 8 bytes at an address, and so many bytes further; see ``DIRECT``."""
+"""Writes a value of up to 8 bytes at an address plus an offset; see ``DIRECT``."""
 put_8, put_16, put_32, put_64 = (storer(bits, 1) for bits in (8, 16, 32, 64))
 DIRECT: Final = not settings.BOUNDSCHECK and _LITTLE
-"""Whether values may be written without a look at the size of their array, 8 bytes at once."""
+"""Whether values may be written 8 bytes at a time, without a check of the size of their array."""
 _first_is_least, _first_is_most = loader(types.uint64, 64, 1, not _LITTLE), loader(types.uint64, 64, 1, _LITTLE)
 
 
@@ -106,7 +106,7 @@ load_8: Any = _load_checked if settings.BOUNDSCHECK else _load_fast
 
 @inlined
 def number(data: Any, size: Any, tail: Any, p: Any, how: Any) -> Any:
-    """A number of up to 8 bytes of the buffer, as its 64 bits."""
+    """A number of up to 8 bytes in the buffer, extended to 64 bits."""
     shift, big = how & np.uint64(op.BIG - 1), how & np.uint64(op.BIG) != np.uint64(0)
     value = load_8(data, size, tail if p + 8 > size else data, p, big)
     if not big:
@@ -149,7 +149,7 @@ def _reader(view: Any, load: Any) -> Any:
 
 
 def _writer(view: Any, kind: Any, store: Any) -> Any:
-    """A function that writes one: (address, size, index, value)."""
+    """A function that writes an element of an array: (address, size, index, value)."""
 
     @inlined
     def fast(base: Any, size: Any, at: Any, value: Any) -> None:
@@ -170,7 +170,7 @@ _write_32, _write_64 = _writer(int32_on, np.int32, storer(32, 4)), _writer(int64
 
 @inlined
 def offset(t: Any, c: Any, row: Any) -> Any:
-    """Where the bytes, or elements, of a row begin."""
+    """The begin of the bytes, or elements, of a row."""
     base, size = get(t, c + op.VALUES), get(t, c + op.ROOM) + 1
     return read_64(base, size, row) if get(t, op.LARGE) else _read_32(base, size, row)
 
@@ -186,7 +186,7 @@ def _put_offset(t: Any, c: Any, row: Any, value: Any) -> None:
 
 @inner
 def _pad(t: Any, c: Any, row: Any) -> None:
-    """Null for the rows of a column in front of one."""
+    """Sets the rows of a column in front of a row to null."""
     first, room = get(t, c + op.NEXT), get(t, c + op.ROOM)
     for at in range(first, row):
         _write_8(get(t, c + op.VALID), room, at, np.int64(0))
@@ -202,7 +202,7 @@ def _pad(t: Any, c: Any, row: Any) -> None:
 
 @inner
 def _want(t: Any, c: Any, row: Any, size: Any) -> None:
-    """There is no room for a row of a column, or for so many bytes."""
+    """Stores that a column needs memory for a row, or for a number of bytes."""
     put(t, op.FULL, np.int64(1))
     if row >= get(t, c + op.ROOM):
         put(t, c + op.ROWS_NEEDED, max(get(t, c + op.ROWS_NEEDED), row + 1))
@@ -211,7 +211,7 @@ def _want(t: Any, c: Any, row: Any, size: Any) -> None:
 
 @inlined
 def _begin(t: Any, c: Any, row: Any, present: Any) -> None:
-    """Says whether a row of a column has a value."""
+    """Sets whether a row of a column has a value."""
     valid = get(t, c + op.VALID)
     if valid != 0:
         first = get(t, c + op.NEXT)
@@ -260,14 +260,14 @@ def add_bytes(t: Any, c: Any, row: Any, start: Any, length: Any, present: Any) -
         _want(t, c, row, at + length)
         length = np.int64(0)
     _put_offset(t, c, row + 1, at + length)
-    if length > 0 and get(t, c + op.BYTES) != 0:  # of some columns only the lengths are wanted
+    if length > 0 and get(t, c + op.BYTES) != 0:  # some columns store only lengths
         target, source = uint8_on(get(t, c + op.BYTES), room), uint8_on(get(t, op.DATA), get(t, op.SIZE))
         copy(target, at, source, start, length)
 
 
 @inner
 def emit_list(t: Any, reg: Any, column: Any, present: Any) -> None:
-    """Adds to a list the end of its elements."""
+    """Adds a row to a list: the end of its elements."""
     c = np.int64(column)
     row = get(reg, get(t, c + op.INDEX))
     if row >= get(t, c + op.ROOM):
@@ -279,7 +279,7 @@ def emit_list(t: Any, reg: Any, column: Any, present: Any) -> None:
 
 @inner
 def undo(t: Any, reg: Any, column: Any) -> None:
-    """Takes back what a column has of the row at hand, and behind it."""
+    """Removes the current row, and rows behind it, from a column."""
     c = np.int64(column)
     row = min(get(reg, get(t, c + op.INDEX)), get(t, c + op.ROOM))
     first = get(t, c + op.NEXT)
@@ -292,7 +292,7 @@ def undo(t: Any, reg: Any, column: Any) -> None:
 
 @inner
 def undo_record(t: Any, reg: Any) -> None:
-    """Takes back what all columns have of the record at hand."""
+    """Removes the current record from all columns."""
     for lists in (True, False):
         for entry in range(get(t, op.COLUMN_COUNT)):
             c = op.COLUMNS + op.WIDTH_OF_COLUMN * entry

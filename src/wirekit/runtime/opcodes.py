@@ -1,4 +1,4 @@
-"""The numbers that programs in words are made of: opcodes, symbols, and where things are in the table of a scan."""
+"""The numbers in encoded programs: opcodes, symbols, and places in the table of a scan."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 U: Any = np.uint64
-"""What is compared with words has their type: numba computes with two types as if they were real numbers."""
+"""Numbers that are compared with words have their type, because numba converts operands of two types to floats."""
 
 # Opcodes; ``words`` says what follows each. FAILED stands at 0, where the record's faults lead.
 FAILED, END, RUN, LET, CLEAR, MARK, SEEK, FAIL, JUMP, SWITCH, ONE_OF, FIT, BOUND, CLOSE = map(U, range(14))
@@ -22,7 +22,7 @@ DIVIDED, MODULO, AND, OR, XOR, RIGHT = map(U, range(12, 18))
 ALGORITHMS = ("crc32", "crc32c", "internet")
 FORMS = ("varint", "zigzag", "sleb")
 CRC, TWO_SUMS = U(3), U(4)
-"""Checksums of which the words behind the step say more."""
+"""Checksums with parameters in the words behind the step."""
 
 # How a number is read: bits to shift the 8 bytes at its place by, and flags. In a run the bits are those to shift to
 # the left by, and flags tell what follows behind offset, bits to shift back by, mask and register: what the number must
@@ -31,7 +31,7 @@ CRC, TWO_SUMS = U(3), U(4)
 BIG, SIGNED = 64, 128
 DIRECTLY, TO_COLUMN, CHECKED, REPEATED = U(256), U(512), U(1024), U(2048)
 LONGEST_RUN = 128
-"""Bytes of a run; as many, and 8 more, has the copy of the end of the buffer (TAIL), with 8 zeros behind them."""
+"""The most bytes of a run. The copy of the end of the buffer (TAIL) has 8 bytes more, and 8 zeros behind them."""
 
 # A fault is the number of a reason, and flags.
 CUT_FAULT, LIMIT_FAULT = 1 << 32, 1 << 33
@@ -45,7 +45,7 @@ FULL, LARGE, COLUMN_COUNT, OFFSET, LENGTH, GAPS, MESSAGES, MAY_BE_EMPTY, LAST_RE
     17, 29
 )
 COLUMNS = 32
-"""Where the columns begin: ``WIDTH_OF_COLUMN`` numbers each."""
+"""The place of the first column; each has ``WIDTH_OF_COLUMN`` numbers."""
 
 # Of a column: address of its values, or offsets; of its validity, 0 for none; rows from which on it has nothing yet, -1
 # for one that every row sets; how many there is room for; address and size of the bytes; bytes of a value; register of
@@ -62,4 +62,4 @@ WIDTH_OF_MESSAGE = 8
 # a last record that is cut is left alone.
 STATE = 7
 SPARE = 8
-"""Bytes that an array of values has behind its last one: a value is written with those behind it, 8 bytes at once."""
+"""Bytes behind the last value of an array, because values are written 8 bytes at a time."""

@@ -1,4 +1,4 @@
-"""Programs as words: the numbers of 64 bits that the interpreter walks."""
+"""Encodes read programs as words, the 64-bit numbers that the interpreter executes."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class Words:
     """A program for the interpreter.
 
     Attributes:
-        code: its words.
-        registers: what registers hold in the beginning.
-        places: (words, entries) of columns that every row sets, and which of them: the address of its values.
-        entries: what has an entry in the table, in order: columns, lists, columns of the scan.
-        functions: those that it calls, by number.
+        code: the words.
+        registers: the initial values of the registers.
+        places: (words, entries): each word receives the address of the values of an entry that every row sets.
+        entries: the entries of the table, in order: columns, lists, columns of the scan.
+        functions: the functions that it calls, by number.
     """
 
     code: NDArray[Any]
@@ -65,21 +65,21 @@ def words(program: Program, body: Body, entries: list[Column | Repeated]) -> Wor
 
 
 def is_direct(entry: Column | Repeated) -> bool:
-    """Whether every row sets a number, so that its values can be written without a look at its entry."""
+    """Whether every row sets a number, so that the program can contain the address of its values."""
     return isinstance(entry, Column) and entry.within is None and not entry.nullable and not entry.is_bytes
 
 
 def place_of(entry: int) -> int:
-    """Where an entry stands in the table."""
+    """The place of an entry in the table."""
     return op.COLUMNS + op.WIDTH_OF_COLUMN * entry
 
 
 class Encoder:
-    """Steps to words.
+    """Encodes steps as words.
 
     Args:
-        constants: the register of each number.
-        places: where entries stand in the table, by id.
+        constants: the register of each constant.
+        places: the places of entries in the table, by id.
     """
 
     opcodes: ClassVar[tuple[ModuleType, ...]] = (op,)
@@ -91,16 +91,16 @@ class Encoder:
         self.places = places
         self.direct: list[tuple[int, int]] = []
         self.functions: list[Function] = []
-        self.handlers: list[list[int]] = []  # words that name the place of each handler around, to be filled in
+        self.handlers: list[list[int]] = []  # for each enclosing handler, the words that will receive its place
 
     def encoded(self, body: Body, registers: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The words of a whole program, and what its registers hold in the beginning."""
+        """The words of a whole program, and the initial values of its registers."""
         self.put(op.FAILED)
         self.body(body)
         self.put(op.END)
         values = np.zeros(registers, np.int64)
         values[[*self.constants]] = [*self.constants.values()]
-        # Without sign, as an index that has none need not be looked at.
+        # Unsigned, because unsigned indexes need no check.
         return np.array([word & 0xFFFFFFFFFFFFFFFF for word in self.code], np.uint64), values
 
     def body(self, body: Body) -> None:
@@ -128,7 +128,7 @@ class Encoder:
         return NONE if column is None else self.places[id(column)]
 
     def number(self, column: Column | None) -> None:
-        """The column of a number, and how many bytes its values have if they are written directly, else 0."""
+        """The column of a number, and the size of its values if they are written directly, else 0."""
         if column is not None and DIRECT and is_direct(column):
             entry = (self.places[id(column)] - op.COLUMNS) // op.WIDTH_OF_COLUMN
             self.direct.append((len(self.code), entry))
@@ -137,7 +137,7 @@ class Encoder:
             self.put(self.column(column), 0)
 
     def plain(self, step: Step) -> None:
-        """A step as the opcode of its name, and the words of its fields in their order."""
+        """The opcode of a step by its name, and the words of its fields in order."""
         kind = type(step)
         self.put(opcode(kind.__name__, self.opcodes))
         for each in fields(step):
@@ -147,13 +147,13 @@ class Encoder:
                 self.put(which, len(parameters), *parameters)
             elif each.name in fields_of(kind, "optional"):
                 self.put(int(value is not None), value or 0)
-            elif value is None and each.name == "number":  # one that is not written
+            elif value is None and each.name == "number":  # a number that is not written
                 self.put(0)
             elif each.name not in fields_of(kind, "shown"):
                 self.operand(value)
 
     def operand(self, value: Any) -> None:
-        """The words of a field of a step; of several things, how many there are, and their words."""
+        """The words of a field of a step; for a list, its length and the words of its elements."""
         match value:
             case int():
                 self.put(int(value))
@@ -210,7 +210,7 @@ class Encoder:
                 self.plain(step)
 
     def run(self, step: Run) -> None:
-        """Numbers, with the checks and bit fields that were folded into them."""
+        """A run: numbers with their checks and bit fields."""
         need = step.need
         self.put(op.RUN)
         self.put(*((0, 0, NONE) if need is None else (need.size, need.limit, self.fault(need.fault))))
@@ -275,13 +275,13 @@ class Encoder:
             self.code[end] = self.here()
 
     def outer_handler(self) -> None:
-        """A word with the place of the handler around."""
+        """A word with the place of the enclosing handler."""
         self.put(op.FAILED)
         if self.handlers:
             self.handlers[-1].append(len(self.code) - 1)
 
     def handled(self, holes: list[int]) -> None:
-        """The handler of what was written begins here."""
+        """Begins the handler of the previous steps."""
         for hole in holes:
             self.code[hole] = self.here()
 
@@ -344,13 +344,13 @@ def fault_word(fault: Fault, reasons: list[Reason]) -> int:
 
 
 def how(number: ir.Number) -> int:
-    """How a number is read, as the interpreter has it."""
+    """The encoding of a number, as a word for the interpreter."""
     big = op.BIG if not number.little or number.size == 1 else 0
     return 64 - 8 * number.size + big + (op.SIGNED if number.signed and not number.real else 0)
 
 
 def checksum_words(form: Form) -> tuple[int, list[int]]:
-    """(what computes a checksum, its parameters)."""
+    """(the opcode of a checksum, its parameters)."""
     match form:
         case str():
             return op.ALGORITHMS.index(form), []

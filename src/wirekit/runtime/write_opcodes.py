@@ -1,6 +1,6 @@
-"""The numbers that write programs in words are made of: opcodes, and where things are in the table of a run.
+"""The numbers in encoded write programs: opcodes, and places in the table of a run.
 
-Opcodes that both kinds of programs have are those of ``opcodes``.
+Opcodes that both kinds of programs share are in ``opcodes``.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ TAKE, LOOK, ANY_OF, WAS, BYTES, COPY_BYTES, ONE_LINE, TEXT, DIGITS, STORE, JOIN 
 RESERVE, SUM, BEGINS, ELEMENTS, EACH, UNREAD, NOTE, FINISH, INSERT = map(U, range(75, 84))
 
 BIG = 16
-"""How a number is written: its bytes, and this if the most significant one comes first."""
+"""The encoding of a number: its size, plus this if it is big-endian."""
 VARINT = 32
-"""How a varint is written: a multiple of this, by its form (``opcodes.FORMS``)."""
+"""The encoding of a varint: a multiple of this, by its form (``opcodes.FORMS``)."""
 
 # What a batch says of a column: not there, no row is null, some may be.
 MISSING, WHOLE, NULLS = range(3)
@@ -22,16 +22,16 @@ MISSING, WHOLE, NULLS = range(3)
 # that calls Python.
 OUT, OUT_SIZE, ENDS, CALLS = range(4)
 COLUMNS = 8
-"""Where the columns begin: ``WIDTH_OF_COLUMN`` numbers each."""
+"""The place of the first column; each has ``WIDTH_OF_COLUMN`` numbers."""
 
 # Of a column: address of its values, or offsets; of its validity; what the batch says; how many values; how a value is
 # read; address and size of the bytes.
 VALUES, VALID, PRESENCE, COUNT, HOW, DATA, DATA_SIZE = range(7)
 WIDTH_OF_COLUMN = 7
 UNSIGNED = 16
-"""How a value is read: its bytes, and this if they have no sign."""
+"""The type of a value: its size, plus this if it is unsigned."""
 
 # ``state`` of a run: position, row, rows, whether only the content of a field is asked for.
 STATE = 4
 FULL = -1
-"""The fault of a record that has no room."""
+"""The fault of a record for which the output has no space."""

@@ -1,4 +1,4 @@
-"""Write programs as words: the numbers of 64 bits that the interpreter of ``writing`` walks."""
+"""Encodes write programs as words, the 64-bit numbers that the interpreter of ``writing`` executes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NONE = words.NONE
 
 @dataclass(frozen=True, slots=True)
 class WriteWords:
-    """A write program for the interpreter: its words, what registers hold in the beginning, functions by number."""
+    """A write program for the interpreter: its words, initial values of registers, functions by number."""
 
     code: NDArray[Any]
     registers: NDArray[Any]
@@ -30,7 +30,7 @@ class WriteWords:
 
 
 def place_of(slot: int) -> int:
-    """Where a column stands in the table."""
+    """The place of a column in the table."""
     return op.COLUMNS + op.WIDTH_OF_COLUMN * slot
 
 
@@ -70,7 +70,7 @@ class _Encoder(words.Encoder):
 
 
 def how(number: ir.Number) -> int:
-    """How a number is written, as the interpreter has it."""
+    """The encoding of a number, as a word for the interpreter."""
     if number.form is not None:
         return op.VARINT * (1 + opcodes.FORMS.index(number.form.kind))
     return number.size + (0 if number.little or number.size == 1 else op.BIG)

@@ -1,8 +1,8 @@
-"""The interpreter of write programs: writes the records of rows, as a program in words says.
+"""The interpreter of write programs: writes the records of rows by an encoded program.
 
-One nopython function for all layouts; what it works on is in a table of addresses and sizes (see ``write_opcodes``).
-Before anything is written, its size is compared with the room that is left: a record without room ends the run, and the
-caller makes room and calls again. With NUMBA_BOUNDSCHECK=1 each index is compared with its array once more.
+It is one nopython function for all layouts; its data are in a table of addresses and sizes (see ``write_opcodes``). It
+compares each size with the remaining space before it writes. If a record has no space, the run ends, and the caller
+enlarges the output and calls again. With NUMBA_BOUNDSCHECK=1 each index is also compared with its array.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _put8, _put16, _put32, _put64 = (storer(bits, 1) for bits in (8, 16, 32, 64))
 
 @intrinsic
 def _swapped(typing: Any, value: Any) -> Any:
-    """The bytes of an integer in the other order."""
+    """An integer with its bytes in reverse order."""
 
     def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.bswap(arguments[0])
@@ -122,10 +122,10 @@ _store_number: Any = _store_fast if DIRECT else _store_bytes
 
 @inner
 def _varint_bytes(how: Any, value: Any) -> Any:
-    """How many bytes a number takes as a varint."""
+    """The size of a number as a varint."""
     groups = _groups(how, value)
     if how == SLEB:
-        groups = U(value ^ (value >> np.int64(63))) << ONE  # the sign has a bit of its own
+        groups = U(value ^ (value >> np.int64(63))) << ONE  # with a bit for the sign
     size = 1
     while groups > U(0x7F):
         groups >>= U(7)
@@ -135,7 +135,7 @@ def _varint_bytes(how: Any, value: Any) -> Any:
 
 @inlined
 def _groups(how: Any, value: Any) -> Any:
-    """What the groups of a varint hold."""
+    """The unsigned number in the groups of a varint."""
     return (U(value) << ONE) ^ U(value >> np.int64(63)) if how == ZIGZAG else U(value)
 
 
@@ -153,7 +153,7 @@ def _put_varint(out: Any, p: Any, how: Any, value: Any, size: Any) -> None:
 
 @inner
 def _varint(t: Any, p: Any, how: Any, value: Any) -> Any:
-    """Writes a varint; gives the position, -1 where there is no room."""
+    """Writes a varint; returns the position, or -1 if there is no space."""
     size = _varint_bytes(how, value)
     if size > get(t, op.OUT_SIZE) - p:
         return np.int64(-1)
@@ -163,7 +163,7 @@ def _varint(t: Any, p: Any, how: Any, value: Any) -> Any:
 
 @inlined
 def _written_number(t: Any, p: Any, how: Any, value: Any) -> Any:
-    """Writes a number; gives the position, -1 where there is no room."""
+    """Writes a number; returns the position, or -1 if there is no space."""
     width = how & (op.BIG - 1)
     if width == 0:
         return _varint(t, p, how, value)
@@ -175,7 +175,7 @@ def _written_number(t: Any, p: Any, how: Any, value: Any) -> Any:
 
 @inner
 def _insert(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
-    """Writes a varint where one byte is left for it: (where to go on, position)."""
+    """Writes a varint into one reserved byte; returns (next place, position)."""
     how, value, place = np.int64(word(code, pc + ONE)), get(reg, word(code, pc + TWO)), get(reg, word(code, pc + THREE))
     size = _varint_bytes(how, value)
     more = size - 1
@@ -195,14 +195,14 @@ def _insert(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
 
 @inlined
 def _fail(reg: Any, fault: Any) -> Any:
-    """Notes a fault; gives where the program ends."""
+    """Stores a fault; returns the place of the program's end."""
     put(reg, FAULT, np.int64(fault))
     return U(0)
 
 
 @inlined
 def _take(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
-    """Takes a number of a column, and writes it: (where to go on, position)."""
+    """Takes a number from a column, and writes it; returns (next place, position)."""
     c, at = np.int64(word(code, pc + ONE)), get(reg, word(code, pc + TWO))
     presence = get(t, c + op.PRESENCE)
     if presence == op.MISSING:
@@ -227,7 +227,7 @@ def _take(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
 
 @inlined
 def _bytes(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
-    """Takes the bytes of a column, and writes them: (where to go on, position)."""
+    """Takes bytes from a column, and writes them; returns (next place, position)."""
     c, at = np.int64(word(code, pc + ONE)), get(reg, word(code, pc + TWO))
     presence, there = get(t, c + op.PRESENCE), _is_there(t, c, at)
     if not there:
@@ -263,7 +263,7 @@ def _bytes(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
 
 @inlined
 def _copied(reg: Any, t: Any, c: Any, start: Any, length: Any, p: Any, behind: Any) -> Any:
-    """Writes bytes of a column's data: (where to go on, position)."""
+    """Writes bytes of a column's data; returns (next place, position)."""
     if length > get(t, op.OUT_SIZE) - p:
         return _fail(reg, op.FULL), p
     if length > 0:
@@ -277,7 +277,7 @@ def _copied(reg: Any, t: Any, c: Any, start: Any, length: Any, p: Any, behind: A
 
 @inner
 def _any_of(code: Any, reg: Any, t: Any, pc: Any) -> Any:
-    """Whether one of some columns has a value; gives where to go on."""
+    """Stores whether one of several columns has a value; returns the next place."""
     at, in_batch, count = get(reg, word(code, pc + TWO)), word(code, pc + THREE) != U(0), word(code, pc + FOUR)
     result = np.int64(0)
     for index in range(count):
@@ -290,7 +290,7 @@ def _any_of(code: Any, reg: Any, t: Any, pc: Any) -> Any:
 
 @inner
 def _was(code: Any, reg: Any, t: Any, pc: Any) -> Any:
-    """Replaces a number by the one that was read; gives where to go on."""
+    """Replaces a number by the one that was read; returns the next place."""
     at = get(reg, word(code, pc + FOUR))
     verdict, c = np.int64(word(code, pc + TWO)), np.int64(word(code, pc + THREE))
     if _is_there(t, verdict, at) and _value(t, verdict, at) == 0 and _is_there(t, c, at):
@@ -303,7 +303,7 @@ def _was(code: Any, reg: Any, t: Any, pc: Any) -> Any:
 
 @inner
 def _has_line(code: Any, pc: Any, data: Any, start: Any, length: Any) -> bool:
-    """Whether text holds a byte that it must not, or with the delimiter behind it, that delimiter earlier."""
+    """Whether text contains a forbidden byte, or has the delimiter before its end."""
     lines = word(code, pc) != U(0)
     pc += ONE
     size = np.int64(word(code, pc))
@@ -322,7 +322,7 @@ def _has_line(code: Any, pc: Any, data: Any, start: Any, length: Any) -> bool:
 
 @inner
 def _digits(t: Any, p: Any, value: Any) -> Any:
-    """Writes an integer in decimal; gives the position, -1 where there is no room."""
+    """Writes an integer in decimal; returns the position, or -1 if there is no space."""
     out = uint8_on(get(t, op.OUT), get(t, op.OUT_SIZE))
     magnitude = U(value) if value >= 0 else U(0) - U(value)
     count = 1
@@ -343,7 +343,7 @@ def _digits(t: Any, p: Any, value: Any) -> Any:
 
 @inner
 def _unread(code: Any, reg: Any, t: Any, pc: Any) -> Any:
-    """Refuses a value that nothing has read; gives where to go on."""
+    """Refuses a value that no step has read; returns the next place."""
     row, count = get(reg, word(code, pc + ONE)), word(code, pc + TWO)
     pc += THREE
     for _ in range(count):
@@ -355,7 +355,7 @@ def _unread(code: Any, reg: Any, t: Any, pc: Any) -> Any:
 
 @inner
 def _rare(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
-    """A step that few records have: (where to go on, position)."""
+    """Runs a rare step; returns (next place, position)."""
     step = word(code, pc)
     if step == op.ANY_OF:
         return _any_of(code, reg, t, pc), p
@@ -405,7 +405,7 @@ def _rare(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
 
 @dividing
 def _record(code: Any, reg: Any, t: Any, p: Any) -> Any:
-    """Writes a record; gives the position. Its fault is in a register."""
+    """Writes a record; returns the position. A register has the fault."""
     pc = ONE
     put(reg, FAULT, np.int64(0))
     put(reg, EXTRA, np.int64(0))
@@ -512,7 +512,7 @@ def _record(code: Any, reg: Any, t: Any, p: Any) -> Any:
 
 @inner
 def _elements(code: Any, reg: Any, t: Any, pc: Any) -> Any:
-    """Where the elements of a list begin and end; gives where to go on."""
+    """Stores the range of the elements of a list; returns the next place."""
     c, at = np.int64(word(code, pc + ONE)), get(reg, word(code, pc + TWO))
     there = _is_there(t, c, at)
     if not there:
@@ -531,11 +531,11 @@ def _elements(code: Any, reg: Any, t: Any, pc: Any) -> Any:
 
 @inner
 def build_records(words: Any, registers: Any, table: Any, state: Any) -> Any:
-    """Writes the records of rows; gives 0 when it is done, else the fault of a row.
+    """Writes the records of rows; returns 0 if it is complete, otherwise the fault of a row.
 
     Args:
-        words: those of a program, as uint64.
-        registers: what registers hold in the beginning.
+        words: the words of a program, as uint64.
+        registers: the initial values of the registers.
         table, state: see ``write_opcodes``.
     """
     code, reg, t = handle(words), handle(registers), handle(table)

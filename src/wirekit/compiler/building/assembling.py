@@ -105,7 +105,7 @@ def record_batch(key: str, batch: Any, columnar: Columnar | None = None) -> pa.R
         columnar: the program of the key, if it depends on the batch.
 
     Raises:
-        Misuse: when it is neither, when the chunks of a table do not fit one batch, for a column of another name.
+        Misuse: the object is neither, the chunks of a table do not fit one batch, or the layout has no such column.
     """
     batch = _whole(key, batch)
     names, columnar = batch.schema.names, columnar or program(key)
@@ -143,7 +143,7 @@ def assembled(
     Args:
         first: the number of its first row, for errors.
         context: facts that the bytes lack.
-        ends: takes the end of each record, an int64 each.
+        ends: receives the end of each record, as int64.
 
     Raises:
         Misuse: as ``build_columns``.
@@ -196,10 +196,10 @@ def _builder(key: str, columnar: Columnar, message_fields: frozenset[str] | None
 
     Args:
         message_fields: the fields of messages that the batch has; None for all.
-        apart: whether it notes the end of each record, and one may be empty.
+        apart: whether it stores the end of each record, and a record may be empty.
     """
     read, plan = columnar.program, columnar.plan
-    some = not (apart or plan.counted or ir.minimum(plan.element))  # nothing in front says how many records there are
+    some = not (apart or plan.counted or ir.minimum(plan.element))  # no count precedes the records
     program = write(
         key, plan.element, read.columns, gaps=read.gaps, whole=columnar.whole, some=some, message_fields=message_fields
     )
@@ -221,11 +221,11 @@ def source(key: str, ahead: bytes = b"", context: Mapping[str, Any] | None = Non
     """The steps of a schema's write program, as ``wirekit explain KEY --engine build-columns`` prints them.
 
     Args:
-        ahead: what stands in front of the records, where that tells what they are.
-        context: what the caller says about the bytes.
+        ahead: the bytes in front of the records, if a header selects the layout of the records.
+        context: values that the layout takes from the caller.
 
     Raises:
-        Misuse: when the schema gives no columns, or has something that they cannot build.
+        Misuse: the schema gives no columns, or columns cannot build it.
     """
     return shown_writing(_builder(key, program_of(key, ahead, context), None).program)
 

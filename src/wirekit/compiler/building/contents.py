@@ -29,14 +29,14 @@ Closed = tuple[pa.RecordBatch, Rows, "dict[str, NDArray[Any]]"]
 def closed(
     key: str, columnar: Columnar, built: Builder, inner: Builder | None, batch: pa.RecordBatch, first: int
 ) -> Closed:
-    """The outer records, a row each, with their content as bytes; their rows; the facts that the program needs.
+    """The outer records, one row each, with their content as bytes; their rows; the facts that the program needs.
 
     Args:
-        inner: builds what is inside.
+        inner: builds the nested records.
         first: the number of the first row, for errors.
 
     Raises:
-        Misuse: for rows that do not belong together, or have values that the layout has no place for.
+        Misuse: rows do not belong together, or have values for which the layout has no field.
     """
     rows = _Rows(key, columnar, batch, first)
     begins = ends = np.zeros(rows.firsts.size, np.int64)
@@ -55,7 +55,7 @@ def closed(
 
 
 class _Rows:
-    """The rows of a batch, and which of them stand in one record."""
+    """The rows of a batch, grouped by outer record."""
 
     def __init__(self, key: str, columnar: Columnar, batch: pa.RecordBatch, first: int) -> None:
         contents = columnar.program.contents
@@ -89,7 +89,7 @@ class _Rows:
         return column.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
 
     def _fails(self, wrong: NDArray[Any], names: list[str], text: str) -> None:
-        """Raises for the first row that is wrong, and the first of the columns that has a value there."""
+        """Raises the error for the first bad row, and the first of the columns with a value in it."""
         if not wrong.any():
             return
         row = int(np.flatnonzero(wrong)[0])
@@ -97,7 +97,7 @@ class _Rows:
         raise Misuse(f"{self.key}: row {self.first + row}: {name}: {text}")
 
     def built(self, inner: Builder) -> tuple[bytes, NDArray[Any], NDArray[Any]]:
-        """The inner records: their bytes, and where those of each outer record begin and end."""
+        """The bytes of the inner records, and their begin and end for each outer record."""
         batch, rows = self.batch.select(self.inner), np.flatnonzero(self.inside)
         if rows.size != batch.num_rows:
             batch = batch.take(pa.array(rows))
@@ -109,7 +109,7 @@ class _Rows:
         return output.cut(end), begins, lasts
 
     def frames(self) -> pa.RecordBatch:
-        """The first row of each record, without what is inside; the others say the same of it."""
+        """The first row of each record without the columns of nested records; the other rows repeat its values."""
         names = [name for name in self.batch.schema.names if name not in self.inner and name != INDEX]
         batch = self.batch.select(names)
         if self.firsts.size == batch.num_rows:
@@ -133,9 +133,9 @@ class _Rows:
         begins: NDArray[Any],
         ends: NDArray[Any],
     ) -> tuple[pa.Array, NDArray[Any]]:
-        """The bytes that the field takes, and how many there are before compression; -1 where that tells nothing.
+        """The bytes of the field, and their number before compression; -1 if it is unknown.
 
-        A codec that did not open the bytes does not compress them either: ``codec`` is 0 there.
+        If the bytes could not be decompressed, they are not compressed again: ``codec`` is 0.
         """
         from wirekit.compression import compress
 
@@ -175,7 +175,7 @@ class _Rows:
             raise Misuse(f"{self.key}: the column {self.path} is {column.type}; give it as binary") from None
 
     def _failed(self, frames: pa.RecordBatch) -> NDArray[Any]:
-        """Where the field could not be read when it was."""
+        """The rows whose content could not be decoded."""
         index = frames.schema.get_field_index(self.verdict)
         if index < 0:
             return np.zeros(frames.num_rows, bool)

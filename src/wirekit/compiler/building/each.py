@@ -1,4 +1,4 @@
-"""Values of one schema from columns, each as a byte string of its own: the inverse of ``columns.each``."""
+"""Encodes values of one schema from columns as a byte string each: the inverse of ``columns.each``."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ def build_each(
 
     Args:
         key: the key of a schema that gives columns.
-        batch: the rows of all values, with columns as ``build_columns`` takes them; null in a field that is never null
-            stands for its default, and for empty text or bytes. A field that holds compressed data, or records of
-            another layout, is a column of bytes, written as they are.
-        firsts: ``firsts[i]`` is the first row of the i-th value, ``firsts[-1]`` how many rows there are. A value of a
-            schema that is no list has one row.
+        batch: the rows of all values, with columns as for ``build_columns``. Null in a field that is never null means
+            its default, or empty text or bytes. A field with compressed data, or records of another layout, is a column
+            of bytes, which are written unchanged.
+        firsts: ``firsts[i]`` is the first row of the i-th value, ``firsts[-1]`` the number of rows. A value has one row
+            unless the schema is a list.
         context: as for ``build_columns``.
 
     Returns:
-        (binary column, errors): null for a value that cannot be built, and why, by its number.
+        (binary column, errors): null for a value that cannot be built; the reasons by the number of the value.
 
     Raises:
-        Misuse: for a schema that is not built from columns; where there are no rows.
+        Misuse: the schema cannot be built from columns, or there are no rows.
 
     >>> batch = pa.RecordBatch.from_pydict({"token": [b"a", None, b"bc"]})
     >>> column, errors = build_each("kafka.sasl_token", batch, np.arange(4))
@@ -47,7 +47,7 @@ def build_each(
     contents = program(key, context).program.contents
     if contents is not None:
         path = program(key, context).program.columns[contents.column].path
-        if path in batch.schema.names:  # neither decompressed nor opened, and written so
+        if path in batch.schema.names:  # bytes that are written unchanged
             batch = batch.append_column(f"{path}.ok", pa.array(np.zeros(batch.num_rows, bool)))
     built: list[pa.Array] = []
     errors: dict[int, str] = {}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NOTHING = np.zeros(0, np.uint8)
-NAMED = 10  # names that an error tells
+NAMED = 10  # names that an error lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,10 @@ class Input:
 
     Attributes:
         presence: MISSING, WHOLE or NULLS.
-        values: a number each; of byte strings and lists, where each begins and the last one ends.
-        valid: a byte each, 0 for null; empty if none is.
-        data: of byte strings, what they are pieces of; ``total`` bytes of it are used.
+        values: numbers; for byte strings and lists, the offsets.
+        valid: one byte per value, 0 for null; empty if there are no nulls.
+        data: the bytes of byte strings.
+        total: the number of bytes of ``data`` that are used.
     """
 
     presence: int
@@ -56,7 +57,7 @@ def input_of(key: str, column: Column, array: pa.Array, first: Rows = 0) -> Inpu
         first: the number of its first row, or those of all rows, for errors.
 
     Raises:
-        Misuse: for a type that is not the column's, or a value that does not fit; the text has the row.
+        Misuse: the column has a wrong type, or a value does not fit; the text has the row.
     """
     sound(key, column.path, array)
     if isinstance(array.type, pa.DictionaryType):
@@ -70,10 +71,10 @@ def input_of(key: str, column: Column, array: pa.Array, first: Rows = 0) -> Inpu
 
 
 def sound(key: str, path: str, array: pa.Array) -> None:
-    """Looks at what pyarrow takes for granted of an array: that its buffers hold what it says.
+    """Checks that the buffers of an array are as large as its length and offsets require, as pyarrow does not.
 
     Raises:
-        Misuse: when they do not.
+        Misuse: a buffer is too small.
     """
     try:
         array.validate(full=isinstance(array.type, pa.DictionaryType))
@@ -82,9 +83,9 @@ def sound(key: str, path: str, array: pa.Array) -> None:
 
 
 def bits(array: pa.Array, which: int) -> NDArray[Any]:
-    """A buffer of bits as a byte each: 0 the validity, 1 the values of booleans."""
+    """A buffer of bits as bytes: number 0 is the validity, number 1 the values of booleans."""
     buffer = array.buffers()[which]
-    if buffer is None:  # of the type null, no row has a value
+    if buffer is None:  # an array of type null has no values
         return np.zeros(len(array), np.uint8)
     first, last = array.offset // 8, (array.offset + len(array) + 7) // 8
     bits = np.unpackbits(np.frombuffer(buffer, np.uint8)[first:last], bitorder="little")
@@ -92,12 +93,12 @@ def bits(array: pa.Array, which: int) -> NDArray[Any]:
 
 
 def elements(buffer: pa.Buffer | None, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
-    """The first elements of a buffer, whose size need not be a multiple of theirs."""
+    """The first elements of a buffer; its size need not be a multiple of the element size."""
     return np.frombuffer(buffer or b"", np.uint8)[: count * dtype.itemsize].view(dtype)
 
 
 def _strings(key: str, column: Column, array: pa.Array, first: Rows) -> tuple[NDArray[Any], NDArray[Any], int]:
-    """Offsets, data, and how many bytes of them there are."""
+    """Offsets, data, and the number of bytes of data that are used."""
     kind = array.type
     if pa.types.is_null(kind):
         return np.zeros(len(array) + 1, np.int64), NOTHING, 0
@@ -123,7 +124,7 @@ def _strings(key: str, column: Column, array: pa.Array, first: Rows) -> tuple[ND
 
 
 def _encoded(key: str, column: Column, coding: Coding, array: pa.Array, first: Rows) -> pa.Array:
-    """Text as the bytes that it has in another encoding."""
+    """Text as bytes in another encoding."""
     encoded: list[bytes | None] = []
     for row, value in enumerate(array.to_pylist()):
         try:
@@ -162,7 +163,7 @@ def _numbers(key: str, column: Column, array: pa.Array, first: Rows) -> NDArray[
 
 
 def _counted(key: str, column: Column, array: pa.Array, first: Rows) -> pa.Array:
-    """Times as the integers that the wire has."""
+    """Times as the integers on the wire."""
     if array.type.tz is None:
         raise Misuse(f"{key}: the column {column.path} is {array.type}, without a time zone; give it with UTC")
     if array.type.unit != column.unit:
@@ -193,7 +194,7 @@ def _casts(array: pa.Array, kind: pa.DataType) -> bool:
 
 
 def _numbered(key: str, column: Column, table: SymbolTable, array: pa.Array, first: Rows) -> pa.Array:
-    """The numbers of names; what is no name may be a number in digits."""
+    """The numbers of names; other text may be a number in digits."""
     known = {symbol.symbol or "": int(symbol) for symbol in table}
     numbers: dict[str | None, int | None] = {None: None}
     for name in pc.unique(array).to_pylist():

@@ -16,8 +16,8 @@ class Elements:
     """The elements of a list, in place of rows.
 
     Attributes:
-        outer: what has the lists.
-        offsets: where the elements of each begin, and where those of the last one end.
+        outer: the rows, or elements, with the lists.
+        offsets: the begin of the elements of each list, and the end of the last one.
     """
 
     outer: Rows
@@ -29,7 +29,7 @@ Rows: TypeAlias = "int | NDArray[Any] | Elements"
 
 
 def row_of(rows: Rows, at: int) -> int:
-    """The number of the row that has a value."""
+    """The number of the row that contains a value."""
     if isinstance(rows, Elements):
         return row_of(rows.outer, _list_of(rows, at))
     return rows + at if isinstance(rows, int) else int(rows[at])
@@ -52,5 +52,5 @@ def _indexes(rows: Rows, at: int) -> str:
 
 
 def _list_of(rows: Elements, at: int) -> int:
-    """The number of the list that has an element."""
+    """The number of the list that contains an element."""
     return int(np.searchsorted(rows.offsets, at, side="right")) - 1

@@ -24,41 +24,41 @@ from wirekit.runtime.write_words import WriteWords, place_of, write_words
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-LEAST = 4096  # bytes of room for a first guess
-A_ROW = 256  # bytes of numbers in a row that room is made for at once
+LEAST = 4096  # bytes of the first buffer
+A_ROW = 256  # bytes of numbers in a row for which memory is allocated at once
 
 
 @dataclass(eq=False, slots=True)
 class Builder:
-    """A write program and its words, which are made when they are first needed."""
+    """A write program; it is encoded on first use."""
 
     program: WriteProgram
     _words: list[WriteWords] = field(default_factory=list)
 
     @property
     def words(self) -> WriteWords:
-        """The words of the program."""
+        """The encoded program."""
         if not self._words:
             self._words.append(write_words(self.program))
         return self._words[0]
 
 
 class Output:
-    """Bytes that are written in place, and become ``bytes`` without a copy: those of a ``BytesIO`` of zeros."""
+    """A writable buffer that becomes ``bytes`` without a copy: a ``BytesIO`` of zeros."""
 
     def __init__(self, room: int) -> None:
         self._file = io.BytesIO(bytes(room))
         self.array: NDArray[Any] = np.frombuffer(self._file.getbuffer(), np.uint8)
 
     def grow(self) -> None:
-        """Makes room for twice as much."""
+        """Doubles the buffer."""
         before = self.array
         self._file = io.BytesIO(bytes(2 * before.size))
         self.array = np.frombuffer(self._file.getbuffer(), np.uint8)
         self.array[: before.size] = before
 
     def cut(self, end: int) -> bytes:
-        """The bytes up to a position; nothing can be written any more."""
+        """The bytes up to a position; the buffer cannot be written afterwards."""
         self.array = NOTHING
         self._file.truncate(end)
         return self._file.getvalue()
@@ -75,16 +75,16 @@ def run(
     ends: NDArray[Any] | None = None,
     choosing: bool = False,
 ) -> tuple[Output, int]:
-    """The bytes that the program writes after ``front`` bytes, and where they end.
+    """The bytes that the program writes after ``front`` bytes, and their end.
 
     Args:
         rows: the numbers of the rows, for errors.
-        known: facts about a field that holds records, an int64 a row each.
-        ends: takes the end of each record.
-        choosing: only evaluate these facts, and store them in ``known``.
+        known: facts about a field with nested records, one int64 per row.
+        ends: receives the end of each record.
+        choosing: whether to evaluate only these facts, and store them in ``known``.
 
     Raises:
-        Misuse: for a column of another type, a value that does not fit; the text has the column and the row.
+        Misuse: a column has a wrong type, or a value does not fit; the text has the column and the row.
     """
     if not batch.num_rows:
         return Output(front), front
@@ -140,7 +140,7 @@ def _table(program: WriteProgram, inputs: dict[int, Input], ends: NDArray[Any] |
 
 
 def _why(program: WriteProgram, fault: int, unfolded: Unfolded, row: int, registers: NDArray[Any]) -> str:
-    """Where a program ended, and why."""
+    """The place at which a program ended, and the reason."""
     why = program.refusals[fault - 1]
     if why.within is None:
         return f"{place(unfolded.rows, row, why.path)}: {why.text}"

@@ -1,7 +1,7 @@
 """Flattens list columns: the elements of all lists one after the other, and the start of each list.
 
 Columns inside the same list must have lists of the same lengths, so that an element has one index in all of them. This
-module checks the lengths, and that offsets stay inside the arrays, before anything is read by an offset.
+module checks the lengths, and that offsets stay inside the arrays, before it reads by an offset.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """Where the lists of a column lie among their elements.
+    """The lists of a column.
 
     Attributes:
-        path: of the column.
-        offsets: where the elements of each begin, from 0 on, and where those of the last one end.
-        valid: which are not null; empty if none is.
+        path: the path of the column.
+        offsets: the begin of the elements of each list, from 0, and the end of the last one.
+        valid: whether each list is not null; empty if there are no nulls.
     """
 
     path: str
@@ -38,7 +38,7 @@ class Lists:
     valid: NDArray[Any]
 
     def size(self, at: int) -> str:
-        """How many elements one has, in words."""
+        """The number of elements of a list, in words."""
         if self.valid.size and not self.valid[at]:
             return "null"
         count = int(self.offsets[at + 1] - self.offsets[at])
@@ -49,7 +49,7 @@ def unfolded(key: str, path: str, array: pa.Array) -> tuple[Lists, pa.Array]:
     """The lists of a column, and the elements of all of them.
 
     Raises:
-        Misuse: for a column of another type, or one whose offsets point outside of its elements.
+        Misuse: the column has a wrong type, or offsets outside its elements.
     """
     kind = array.type
     if pa.types.is_null(kind):
@@ -69,7 +69,7 @@ def unfolded(key: str, path: str, array: pa.Array) -> tuple[Lists, pa.Array]:
     lengths = np.diff(ends)
     if int(ends[0]) < 0 or int(ends[-1]) > len(values) or bool((lengths < 0).any()):
         raise Misuse(f"{key}: the offsets of the column {path} point outside of its elements")
-    if valid.size and bool(lengths[valid == 0].any()):  # a null may stand where elements are
+    if valid.size and bool(lengths[valid == 0].any()):  # a null list may have elements
         lengths = np.where(valid != 0, lengths, 0)
         inside = values.take(pa.array(np.repeat(ends[:-1] - _begins(lengths), lengths) + np.arange(lengths.sum())))
     else:
@@ -96,10 +96,10 @@ class Unfolded:
         self.uneven = batch.num_rows, ""
 
     def column(self, column: Column) -> Input:
-        """The arrays of a column inside lists: an element each of all that are not null.
+        """The arrays of a column inside lists: the elements of all lists that are not null.
 
         Raises:
-            Misuse: as ``input_of``, and when its lists are not as long as those of the others.
+            Misuse: as ``input_of``, or its lists differ in length from those of the others.
         """
         index = self.batch.schema.get_field_index(column.path)
         if index < 0:
@@ -130,7 +130,7 @@ class Unfolded:
     def _differ(
         self, group: Repeated, lists: Lists, other: Lists, valid: NDArray[Any], wrong: NDArray[np.intp]
     ) -> None:
-        """Joins two columns of a list of messages, whose rows before the first wrong one have as many elements."""
+        """Merges the lists of two columns of a list of messages, up to the first row in which their lengths differ."""
         offsets = other.offsets
         if wrong.size:
             at = int(wrong[0])
@@ -141,7 +141,7 @@ class Unfolded:
         self._lists[group.number] = replace(other, offsets=offsets, valid=np.ascontiguousarray(valid))
 
     def lists(self, number: int) -> Input:
-        """The arrays of a list, once its columns were converted."""
+        """The arrays of a list whose columns are converted."""
         lists = self._lists.get(number)
         if lists is None:
             return ABSENT

@@ -41,7 +41,7 @@ def _rows_in_order(parts: list[pa.RecordBatch], order: NDArray[Any]) -> pa.Recor
 
 
 def _wrapped(part: pa.RecordBatch, depth: int, levels: list[Level], positions: list[NDArray[Any]]) -> pa.RecordBatch:
-    """A level's batch with the two columns that tell of wrappers."""
+    """A level's batch with the two columns about wrappers."""
     level = levels[depth]
     left = level.left if level.left.size else np.full(level.rows, -1, np.int64)
     parents = np.zeros(level.rows, np.int64)
@@ -138,7 +138,7 @@ def _add_message(
 
 
 def _all_good(slot: int, nullable: bool, level: Level) -> bool:
-    """Whether a verdict is true wherever there is one."""
+    """Whether a verdict is true or null in all rows."""
     if f"c{slot}" not in level.arrays:
         return True
     good = level.arrays[f"c{slot}"]
@@ -150,7 +150,7 @@ def _numbers(values: NDArray[Any], kind: pa.DataType, valid: pa.Buffer | None = 
 
 
 def _array(column: Column, level: Level, sizes: dict[int, int]) -> pa.Array:
-    """An Arrow array over what was filled."""
+    """An Arrow array of the filled memory."""
     array, nullable, group = _values(column, level, sizes), column.nullable, column.within
     while group is not None:
         array = _listed(array, group, level, nullable=nullable)
@@ -170,7 +170,7 @@ def _listed(array: pa.Array, group: Repeated, level: Level, *, nullable: bool) -
 
 
 def _values(column: Column, level: Level, sizes: dict[int, int]) -> pa.Array:
-    """The values of a column, one a row or an element."""
+    """The values of a column, one per row or element."""
     rows, arrays, slot = level.elements(column.within), level.arrays, column.slot
     if f"{'o' if column.is_bytes else 'c'}{slot}" not in arrays:
         kinds = {"flag": pa.bool_(), "bytes": pa.binary(), "text": pa.string()}
@@ -195,12 +195,12 @@ def _values(column: Column, level: Level, sizes: dict[int, int]) -> pa.Array:
 
 
 def _shown(coding: Coding, data: bytes) -> str:
-    """The text of bytes, with what is none in its encoding replaced."""
+    """Bytes as text; bytes that are not valid in the encoding are replaced."""
     return coding.damaged(data) if isinstance(coding, TextCoding) else ""
 
 
 def _text(array: pa.Array, level: Level, column: Column, *, made_large: bool) -> pa.Array:
-    """Bytes as text; what is not UTF-8 is replaced, which the verdict beside it tells."""
+    """Bytes as text; bytes that are not UTF-8 are replaced, and the verdict is false."""
     kind = pa.large_string() if made_large else pa.string()
     if column.coding is not None:
         coded: Sequence[bytes | None] = array.to_pylist()

@@ -16,10 +16,10 @@ SCANNED = frozenset({"@offset", "@length", "@gap", "@depth", "@wrapper", "@index
 
 
 def checked(key: str, columnar: Columnar, fields: Sequence[str] | None) -> tuple[str, ...] | None:
-    """The fields that a caller asks for, None for all.
+    """The requested fields, None for all.
 
     Raises:
-        Misuse: for one that is no column of the layout, nor has any inside it.
+        Misuse: a field is not a column of the layout and contains none.
     """
     if fields is None:
         return None
@@ -33,7 +33,7 @@ def checked(key: str, columnar: Columnar, fields: Sequence[str] | None) -> tuple
 
 
 def selected(batch: pa.RecordBatch, fields: tuple[str, ...] | None) -> pa.RecordBatch:
-    """The columns of a batch that a caller asks for."""
+    """The requested columns of a batch."""
     return batch if fields is None else batch.select([name for name in batch.schema.names if chosen(name, fields)])
 
 

@@ -43,8 +43,8 @@ class Values:
 
     Attributes:
         batch: the rows of all of them, as ``columns`` has them; times are integers.
-        firsts: ``firsts[i]`` is the first row of the i-th value, ``firsts[-1]`` how many rows there are.
-        errors: what is wrong, by the number of the value, in words; values without any are not in it.
+        firsts: ``firsts[i]`` is the first row of the i-th value, ``firsts[-1]`` the number of rows.
+        errors: the texts of errors by the number of the value; only for values with errors.
     """
 
     batch: pa.RecordBatch
@@ -52,7 +52,7 @@ class Values:
     errors: dict[int, list[str]] = field(default_factory=dict)
 
     def doubtful(self) -> NDArray[Any]:
-        """Of each value, whether a verdict in the batch is bad, or ``@gap`` counts bytes that no field explains."""
+        """For each value, whether a verdict in the batch is bad, or ``@gap`` counts bytes that no field explains."""
         bad = np.zeros(self.batch.num_rows, bool)
         for name, column in zip(self.batch.schema.names, self.batch.columns, strict=True):
             if name == "@gap":
@@ -78,7 +78,7 @@ def is_list(key: str, context: Mapping[str, Any] | None = None) -> bool:
 
 
 def holds_messages(key: str, context: Mapping[str, Any] | None = None) -> bool:
-    """Whether a value may hold several records: it is a list of them, or they lie inside of it."""
+    """Whether a value may contain several records: it is a list of them, or has nested records."""
     read = program(key, context).program
     return is_list(key, context) or read.packing is not None or read.contents is not None
 
@@ -96,15 +96,15 @@ def scan_each(
 
     Args:
         key: the key of a schema that gives columns.
-        column: binary; null holds nothing, and gives no row and no error.
+        column: a binary column; a null gives no row and no error.
         fields, context, limits: as for ``wirekit.columns``; the limits are for as many values as are scanned at once.
-        opened: whether nested records replace the record that holds them.
+        opened: whether nested records replace the record that contains them.
 
     Yields:
         ``Values`` of consecutive byte strings, usually of all.
 
     Raises:
-        Misuse: for a schema that gives no columns, ``fields`` or context that it does not have.
+        Misuse: the schema gives no columns, or does not have one of ``fields`` or the context.
 
     >>> import pyarrow as pa, wirekit
     >>> token = wirekit.encode("kafka.sasl_token", {"token": b"abc"})
@@ -130,7 +130,7 @@ def scan_each(
 
 @dataclass(slots=True)
 class _Scan:
-    """How the values of a column are scanned."""
+    """A scan of the values of a column."""
 
     key: str
     columnar: Columnar
@@ -226,7 +226,7 @@ class _Scan:
 
 
 def _numbers(batch: pa.RecordBatch, begins: NDArray[Any]) -> NDArray[Any]:
-    """The value of each row: its record, or what holds it compressed, has bytes behind where the value begins."""
+    """The number of the value of each row, from the offsets of records or of their wrappers."""
     offset, wrapper = batch["@offset"].to_numpy(), batch["@wrapper"]
     if wrapper.null_count < len(wrapper):
         outer = wrapper.fill_null(-1).to_numpy()
@@ -235,7 +235,7 @@ def _numbers(batch: pa.RecordBatch, begins: NDArray[Any]) -> NDArray[Any]:
 
 
 def _has_tail(key: str, columnar: Columnar) -> bool:
-    """Whether a layout says of bytes behind its records what they are."""
+    """Whether a layout has a field for the bytes behind its records."""
     layout = registry[key].layout
     if columnar.plan.stop:
         return True

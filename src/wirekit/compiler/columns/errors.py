@@ -156,14 +156,14 @@ def record_of(level: Level, row: int) -> tuple[int, int, int]:
 
 
 def before(level: Level, which: int, offset: int) -> int:
-    """How many rows of a range stand in front of the record at an offset."""
+    """The number of rows of a range in front of the record at an offset."""
     first = level.arrays["first"]
     begin, end = first[which], first[which + 1] if which + 1 < first.size else level.rows
     return int(np.searchsorted(level.arrays["offset"][begin:end], offset + level.begins[which]))
 
 
 def details_of(error: WireError, at: int) -> Error:
-    """Kind, path, offset (``at`` where the error knows none) and reason of an error."""
+    """Kind, path, offset (``at`` if the error has none) and reason of an error."""
     return error.kind, error.path, at if error.offset is None else error.offset, error.reason
 
 

@@ -21,26 +21,26 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MOST = (1 << 63) - 1
-EAGER = 32  # columns up to which all get room at once
-SPARE = 3  # how many times what is used an array may take
-SMALL = 1 << 20  # bytes: what an array of no more holds on to does not matter
+EAGER = 32  # with at most so many columns, each gets memory before the scan
+SPARE = 3  # an array may have so many times the memory that is used
+SMALL = 1 << 20  # bytes; smaller arrays are never copied
 _SHORT, _LONG, _BYTE = np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.uint8)
 _NOTHING: NDArray[Any] = np.zeros(0, np.uint8)
 
 
 class Place:
-    """The size facts of the arrays of a column, or list, before it is filled.
+    """The types and sizes of the arrays of a column or list, before it is filled.
 
     Attributes:
         entry: the column, or the list.
-        at: where it stands in the table of a scan.
-        outer: the list that it is in.
-        index: register of the number of its rows.
-        dtype: of its values, or offsets.
+        at: the place of its entry in the table of a scan.
+        outer: the list that contains it.
+        index: the register with the number of its rows.
+        dtype: the type of its values, or offsets.
         has_offsets: whether it is a list, or has byte strings.
-        direct: whether its values are written without a look at the table.
-        eager: whether it gets room before anything is written to it.
-        slot: of a column; -1 of a list.
+        direct: whether the program contains the address of its values.
+        eager: whether it gets memory before the first value is written.
+        slot: the slot of a column; -1 for a list.
     """
 
     def __init__(self, entry: Column | Repeated, number: int, indexes: dict[int, int], wide: bool, many: bool) -> None:
@@ -58,7 +58,7 @@ class Place:
 
 
 class Ready:
-    """Words with all that a scan by them needs and that no buffer changes.
+    """An encoded program with the data for a scan that do not depend on the buffer.
 
     Args:
         program: the program.
@@ -67,11 +67,12 @@ class Ready:
         wide: whether offsets have 64 bits.
 
     Attributes:
-        places: by number of the entry.
-        table: what is in the table of each scan, without addresses; ``messages`` is where those begin in it.
-        addresses: (words, places in the table) where the first takes the number of the second.
-        rooms: places in the table that say for how many rows there is room.
-        kernel: the text of a kernel that scans as the words do, None where there is none.
+        places: the types and sizes of each entry, by number.
+        table: the table of a scan without addresses.
+        messages: the place of the first protobuf message in the table.
+        addresses: (words, places in the table): each word takes the number at its place in the table.
+        rooms: the places in the table with the numbers of rows for which there is memory.
+        kernel: the text of a kernel for the same steps; None if there is none.
     """
 
     def __init__(self, program: Program, body: Body, entries: list[Column | Repeated], wide: bool) -> None:
@@ -104,22 +105,24 @@ class Ready:
         self.slots = frozenset(each.slot for each in words.entries if isinstance(each, Column))
 
     def scan(self) -> Callable[..., Any]:
-        """The function that scans: a specialised kernel if one was compiled, else the interpreter."""
+        """The function that scans: a specialised kernel if one is compiled, otherwise the interpreter."""
         if self._scan is None:
             known = self.kernel is not None and cache.is_compiled(self.kernel)
             self._scan = cache.kernel(self.kernel) if known and self.kernel else cache.interpreter()
         return self._scan
 
     def choose(self, scan: Callable[..., Any] | None) -> None:
-        """Takes something else that scans; None for what is best."""
+        """Sets the function that scans; None for the default."""
         self._scan = scan
 
 
 class Filled:
-    """The arrays of a column or list, as they are filled.
+    """The arrays of a column or list while they are filled.
 
     Args:
-        measured: whether of byte strings only the lengths are wanted: nothing is copied.
+        place: the types and sizes.
+        pool: the memory.
+        measured: whether only the lengths of byte strings are stored.
     """
 
     def __init__(self, place: Place, pool: Pool, measured: bool = False) -> None:
@@ -130,7 +133,7 @@ class Filled:
         self.values_at = self.valid_at = self.data_at = 0
 
     def grow(self, room: int, size: int) -> None:
-        """Makes room for so many rows, and bytes."""
+        """Allocates memory for a number of rows and bytes."""
         place = self.place
         extra = int(place.has_offsets) + -(-op.SPARE // place.dtype.itemsize)
         values, self.values_at = self.pool.array(room + extra, place.dtype)
@@ -148,25 +151,25 @@ class Filled:
             self.more(size)
 
     def more(self, size: int) -> None:
-        """Makes room for so many bytes."""
+        """Allocates memory for a number of bytes."""
         data, self.data_at = self.pool.array(size, _BYTE)
         data[: self.data.size] = self.data
         self.data = data
 
     def describe(self, table: NDArray[Any]) -> None:
-        """Where the arrays are now."""
+        """Writes the addresses of the arrays to the table."""
         at = self.place.at
         table[at + op.VALUES : at + op.ROOM + 1] = self.values_at, self.valid_at, table[at + op.NEXT], self.room
         if self.place.is_bytes:
             table[at + op.BYTES : at + op.BYTES_ROOM + 1] = self.data_at, MOST if self.measured else self.data.size
 
     def used(self, count: int, end: int) -> int:
-        """Bytes of the arrays that are filled when there are so many rows, the last ones maybe with nothing yet."""
+        """Bytes of the arrays that a number of rows fills; the last rows may not be set yet."""
         rows = min(count if end < 0 else min(count, end), self.room)
         return rows * self.width + (int(self.values[rows]) if self.data.size and self.room else 0)
 
     def enlarge(self, table: NDArray[Any], guess: int, more: int) -> None:
-        """Makes as much room as was wanted; that for rows grows to a guess, twice its size, or so many more."""
+        """Allocates the requested memory; memory for rows grows to an estimate, to twice its size, or by a step."""
         at = self.place.at
         rows, size = int(table[at + op.ROWS_NEEDED]), int(table[at + op.BYTES_NEEDED])
         if rows > self.room or (self.place.direct and guess > self.room):
@@ -176,10 +179,10 @@ class Filled:
         table[at + op.ROWS_NEEDED] = table[at + op.BYTES_NEEDED] = 0
 
     def finished(self, used: int, count: int) -> Iterator[tuple[str, NDArray[Any]]]:
-        """(name, array), with as many elements as there are rows; nothing of a column that is null throughout.
+        """(name, array) with one element per row; nothing for a column that is null in all rows.
 
         Args:
-            used: rows from which on it has nothing; negative for one that every row sets.
+            used: the number of rows up to the last that sets it; negative if every row sets it.
         """
         place = self.place
         if used == 0 and count and not place.is_list:
@@ -208,7 +211,7 @@ class Filled:
             yield f"d{name}", self._fitted(self.data, int(values[count]))
 
     def _fitted(self, array: NDArray[Any], size: int) -> NDArray[Any]:
-        """The part of an array that is used; copied where it is so small that it would hold on to much memory."""
+        """The used part of an array; a copy if a view would keep much more memory."""
         part = array[:size]
         if array.nbytes > SMALL and SPARE * part.nbytes < array.nbytes:
             fitted, _ = self.pool.array(size, array.dtype)

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 PAGE = 4096  # bytes
 STEP = 5 * 64  # bytes: five lines of the cache, so that 64 arrays all begin at different lines of a page
-SHARED = 1 << 14  # bytes of what arrays that are small have in common; one of more than an eighth stands alone
+SHARED = 1 << 14  # bytes of an allocation that small arrays share; an array of more than an eighth has its own
 
 _turns = itertools.count()
 
 
 class Pool:
-    """Gives arrays whose elements may be anything; small ones of one scan stand side by side."""
+    """Allocates arrays with arbitrary initial elements; the small arrays of a scan share one allocation."""
 
     def __init__(self) -> None:
         self._block: pa.Buffer | None = None
@@ -46,17 +46,17 @@ class Pool:
 
 
 def address(array: NDArray[Any]) -> int:
-    """Where the elements of an array begin."""
+    """The address of the elements of an array."""
     return int(array.__array_interface__["data"][0])
 
 
 def array(size: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """An array of its own."""
+    """An array with its own allocation."""
     begin = next(_turns) * STEP % PAGE
     return np.frombuffer(pa.allocate_buffer(begin + size * dtype.itemsize), dtype, size, begin)
 
 
 def table(columns: int, rows: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """An array of columns, for so many rows at least."""
+    """A two-dimensional array with at least a number of rows."""
     rows += (STEP // dtype.itemsize - rows) % (PAGE // dtype.itemsize)
     return array(columns * rows, dtype).reshape(columns, rows)

@@ -2,11 +2,11 @@
 
 A record-like schema is, in this order of preference,
 
-- a list of records (``Several``): up to the limit, or counted by a number in front;
-- a structure of such a list, with nothing in front of it but a length of the rest, the count's number, constants that
-  must hold, and bytes up to the limit in place of everything (``IfNext(…, rest())``); behind it bytes up to the limit;
-- one record, with lists in it or not: then the buffer is one after the other, up to its end. A record that takes all
-  bytes, as a protobuf message does, is the only one.
+- a list of records (``Several``) that extends to the limit or has a count in front of it;
+- a structure with such a list. Only these may precede the list: a length of the rest, the count, constants, and bytes
+  up to the limit in place of all others (``IfNext(…, rest())``). Only bytes up to the limit may follow it;
+- one record: the buffer contains such records up to its end. A record that takes all bytes, such as a protobuf
+  message, is the only one.
 
 ``program.read`` decides which nodes a record may contain.
 """
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """A list of records and what stands in front of it.
+    """A list of records and the fields in front of it.
 
     Attributes:
         key: the schema's key.
         element: the layout of one record.
-        path: where the list stands in the value, "" for the value itself.
-        counted: whether a number says how many there are; otherwise they go up to the limit.
-        stop: whether a last record that the limit cuts is left alone, not an error.
+        path: the path of the list in the value, "" for the value itself.
+        counted: whether there is a count; otherwise the list extends to the limit.
+        stop: whether the list ends in front of a record that the limit cuts, without an error.
         until: bytes that end the list, or none.
-        lead: what stands in front, in order.
-        least: the bytes that a record of a list takes at least, which bound its count; None without a list.
+        lead: the fields in front, in order.
+        least: the smallest number of bytes of a record, which bounds the count; None without a list.
     """
 
     key: str
@@ -56,14 +56,15 @@ class Records:
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """Something in front of a list.
+    """A field in front of a list.
 
     Attributes:
         path: its name.
-        number: how it is read; None for bytes that stand in place of all.
-        role: ``limit`` (its value bounds the rest), ``count``, ``constant`` (its value is known) or ``instead``.
-        measure: for a limit: what is known about it.
-        value: for a constant, the number; for ``instead``, the bytes that tell it.
+        number: its form; None for ``instead``.
+        role: ``limit`` (its value bounds the rest), ``count``, ``constant``, or ``instead`` (bytes in place of all
+            records).
+        measure: the properties of a limit.
+        value: the value of a constant; for ``instead``, the bytes that announce it.
     """
 
     path: str
@@ -79,9 +80,9 @@ class Start:
 
     Attributes:
         start, end: the range of the records.
-        count: how many there should be, -1 for as many as there are.
-        wrong: (path, kind, offset, length, reason) of what is wrong in front of them, or None. A length that goes
-            beyond the data is wrong, and yet the records up to there are read.
+        count: the number of records, or -1 for all up to the limit.
+        wrong: (path, kind, offset, length, reason) of an error in front of them, or None. If a length exceeds the
+            data, the records in the data are read all the same.
     """
 
     start: int
@@ -92,7 +93,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """Many such places as the interpreter takes them; ``wrong`` by number."""
+    """The ``Start`` of each range, as arrays for the interpreter; ``wrong`` by number of the range."""
 
     starts: NDArray[Any]
     ends: NDArray[Any]
@@ -101,7 +102,7 @@ class Ranges:
 
     @staticmethod
     def of(places: Sequence[Start]) -> Ranges:
-        """Places that were found one by one."""
+        """From the places of single ranges."""
         table = np.array([(each.start, each.end, each.count) for each in places], np.int64).reshape(-1, 3)
         wrong = {number: each.wrong for number, each in enumerate(places) if each.wrong is not None}
         starts, ends, counts = table.T.copy()
@@ -109,15 +110,15 @@ class Ranges:
 
     @staticmethod
     def whole(begins: NDArray[Any], ends: NDArray[Any]) -> Ranges:
-        """Places that are nothing but records."""
+        """From ranges that contain only records."""
         return Ranges(begins, ends, np.full(begins.size, -1, np.int64), {})
 
 
 def records(key: str, layout: ir.Node) -> Records:
-    """The list of records that a layout is.
+    """The list of records of a layout.
 
     Raises:
-        Misuse: when it is none; the text names the node that is in the way, and its path.
+        Misuse: the layout is not a list of records; the text names the node that prevents it, and its path.
 
     >>> from wirekit.registry import registry
     >>> records("kafka.message_set", registry["kafka.message_set"].layout).path
@@ -127,7 +128,7 @@ def records(key: str, layout: ir.Node) -> Records:
         return _of_list(key, layout, "", [])
     if isinstance(layout, ir.Structure):
         where = [index for index, member in enumerate(layout.members) if isinstance(member.node, ir.Several)]
-        with suppress(Misuse):  # there is more than the list
+        with suppress(Misuse):  # the schema has more than the list
             return _of_structure(key, layout, where[0]) if where else Records(key, layout)
     return Records(key, layout)
 
@@ -181,10 +182,10 @@ def _leads(key: str, layout: ir.Structure, at: int) -> Iterator[Lead]:
 
 
 def start(plan: Records, buffer: memoryview, begin: int, end: int, frame: int) -> Start:
-    """Reads what stands in front of the records in ``buffer[begin:end]``; what is wrong, the reference engine tells.
+    """Reads the fields in front of the records in ``buffer[begin:end]``; the reference engine explains errors.
 
     Args:
-        frame: the limit of what a frame's own length may announce, in bytes.
+        frame: the largest length in bytes that a frame may announce.
     """
     position, limit, count = begin, end, -1
     cut: tuple[str, str, int, int, str] | None = None

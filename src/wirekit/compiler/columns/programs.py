@@ -30,8 +30,8 @@ from wirekit.wire.stream import Limits
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-CHOICES = 64  # of columns that are kept, for each schema
-FRONT = 1 << 16  # bytes in which all that stands in front of records must be
+CHOICES = 64  # choices of columns that are kept for each schema
+FRONT = 1 << 16  # the most bytes of a header
 
 
 @dataclass(eq=False, slots=True)
@@ -39,21 +39,21 @@ class Columnar:
     """The program and columns of a schema's key.
 
     Attributes:
-        plan: its list of records.
-        inner: the list of what records hold compressed, of the same layout; None where they hold none.
-        program: what reads a record of both.
-        contents: what a column's byte strings hold: how to scan it; None where there is no such thing.
-        held: the list of that.
-        least: bytes that a record takes at least.
-        schema: of the batch, while no column has 2 GiB.
-        dated: the same with times.
-        whole: the layout of a record with all choices, where some were made; it decides what is read once.
-        choices: the program in words by choice of columns.
-        fields: of the schema, by name.
-        types: of the columns, by slot.
-        times: which columns of the schema are times.
+        plan: the list of records.
+        inner: the list of compressed records in a record, with the same layout; None if there are none.
+        program: the program that reads a record of both lists.
+        contents: the program for the byte strings of a column; None if they are not scanned.
+        held: the list of records in these byte strings.
+        least: the smallest number of bytes of a record.
+        schema: the schema of a batch in which no column has 2 GiB.
+        dated: the same schema with times.
+        whole: the layout of a record with all alternatives, if the context selected some; None otherwise.
+        choices: the encoded program by choice of columns.
+        fields: the fields of the schema by name.
+        types: the types of the columns by slot.
+        times: the places of the columns of the schema that are times.
         byte_columns: the columns of byte strings.
-        verdicts: the columns that tell what was verified.
+        verdicts: the columns of verdicts.
     """
 
     plan: Records
@@ -84,11 +84,11 @@ class Columnar:
         self.times = [at for at, (plain, dated) in enumerate(pairs) if plain.type != dated.type]
 
     def ready(self, fields: tuple[str, ...] | None, verdicts: bool, wide: bool) -> Ready:
-        """The words that fill some columns, and all that a scan by them needs.
+        """The encoded program that fills some columns, with the other data for a scan.
 
         Args:
             fields: prefixes of the columns, or None for all.
-            verdicts: whether all verdicts are filled, too.
+            verdicts: whether to fill all verdicts as well.
             wide: whether offsets have 64 bits.
         """
         choice = fields, verdicts, wide
@@ -100,7 +100,7 @@ class Columnar:
         return ready
 
     def _chosen(self, fields: tuple[str, ...] | None, verdicts: bool) -> tuple[Body, list[Column | Repeated]]:
-        """The steps that fill some columns, and what they fill."""
+        """The steps that fill some columns; these columns, and the lists of the program."""
         program = self.program
         holder = program.packing or program.contents
         needed = {message.at for message in program.messages} | ({holder.column} if holder is not None else set())
@@ -119,18 +119,19 @@ _lock = threading.Lock()
 
 @by_key
 def _programs(key: str) -> dict[str, Columnar]:
-    """The programs of a schema, by what the caller, or something in front of the records, says of them."""
+    """The programs of a schema by context or header variant."""
     return {}
 
 
 def program(key: str, context: Mapping[str, Any] | None = None) -> Columnar:
-    """The plan and the program of a schema, made when first asked for; nothing is compiled yet.
+    """The plan and the program of a schema, created on the first call; nothing is compiled yet.
 
     Args:
-        context: what the caller says about the bytes, where the layout asks for it.
+        key: the key of the schema.
+        context: values that the layout takes from the caller.
 
     Raises:
-        Misuse: when the schema is no list of records, or a record has something inside that columns cannot hold.
+        Misuse: the schema is not a list of records, or columns cannot represent a node of a record.
 
     >>> program("kafka.offset_index").plan.path
     'entries'
@@ -167,7 +168,7 @@ def _program(key: str, name: str, planned: Callable[[], Records], whole: ir.Node
             inner = None
             if program.packing is not None:
                 inner = records(program.packing.key, registry[program.packing.key].layout)
-                if inner.element != plan.element:  # records of another layout, which are left as they stand
+                if inner.element != plan.element:  # records of another layout remain bytes
                     program, inner = read(key, plan.element, whole, closed=True, stop=plan.stop), None
             contents, held = _held(key, program)
             columnar = known[name] = Columnar(plan, inner, program, contents, held, whole)
@@ -175,7 +176,7 @@ def _program(key: str, name: str, planned: Callable[[], Records], whole: ir.Node
 
 
 def led_program(key: str, data: NDArray[Any], limits: Limits) -> tuple[Columnar | None, Start, Header]:
-    """The program for records of which something in front tells what they are."""
+    """The program for records whose layout a header selects."""
     from wirekit.engine import Params
     from wirekit.registry import registry
 
@@ -231,12 +232,12 @@ def source(key: str, ahead: bytes = b"", context: Mapping[str, Any] | None = Non
     """The steps of a schema's program, one a line, as ``wirekit explain KEY --engine columns`` prints them.
 
     Args:
-        ahead: what stands in front of its records, where that tells what they are.
-        context: what the caller says about the bytes.
+        ahead: the bytes in front of the records, if a header selects the layout of the records.
+        context: values that the layout takes from the caller.
 
     Raises:
-        Misuse: for a schema that gives no columns.
-        WireError: for what cannot stand in front of records.
+        Misuse: the schema gives no columns.
+        WireError: ``ahead`` is not a header of the schema.
     """
     from wirekit.program.show import shown
 
@@ -244,11 +245,11 @@ def source(key: str, ahead: bytes = b"", context: Mapping[str, Any] | None = Non
 
 
 def program_of(key: str, ahead: bytes, context: Mapping[str, Any] | None = None) -> Columnar:
-    """The program of a schema, for records behind these bytes where they tell what the records are.
+    """The program of a schema; ``ahead`` and ``context`` are those of ``source``.
 
     Raises:
-        Misuse: for a schema that gives no columns.
-        WireError: for what cannot stand in front of records.
+        Misuse: the schema gives no columns.
+        WireError: ``ahead`` is not a header of the schema.
     """
     from wirekit.registry import registry
 

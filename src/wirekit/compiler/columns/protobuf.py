@@ -30,7 +30,7 @@ from wirekit.wire.protobuf import BYTES, Field
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-COLUMNS = 24  # fields that there is room for at first
+COLUMNS = 24  # fields for which memory is allocated at first
 TEMPLATES = 128  # choices of fields that are kept
 LARGE = (1 << 31) - 1
 _WORD = np.dtype(np.uint64)
@@ -61,7 +61,7 @@ class Tray:
 
     Args:
         tables: the tables of the message type.
-        rows: records that there is room for.
+        rows: the number of records for which memory is allocated.
         fields: prefixes of the paths to return, or None for all.
     """
 
@@ -81,7 +81,7 @@ class Tray:
         self.present: NDArray[Any] = np.zeros((columns, self.dense.shape[1]), np.uint8)
 
     def _template(self) -> tuple[NDArray[Any], list[int]]:
-        """The tables as they are before a scan, and the slots of the columns to return."""
+        """The initial tables of a scan, and the slots of the columns to return."""
         places, where = self.tables.places, [-1] * len(self.tables.places)
         slots = [slot for slot, place in enumerate(places) if chosen(place.path, self.fields)]
         if self.fields is not None:
@@ -99,16 +99,16 @@ class Tray:
 
     @property
     def where(self) -> NDArray[Any]:
-        """Which of the columns a slot has; negative for none."""
+        """The number of the column of each slot; negative for none."""
         return self.memory.view(np.int64)[VALUES + 3 : slot_at(len(self.tables.places)) : SLOT_WIDTH]
 
     def used(self, rows: int) -> int:
-        """Bytes of the arrays that are filled when there are so many records."""
+        """Bytes of the arrays that a number of records fills."""
         kept_items, columns = int(self.memory[1]), int(self.memory[5])
         return self.items.itemsize * 5 * kept_items + (2 * self.dense.itemsize + 1) * columns * rows
 
     def grow(self, rows: int) -> None:
-        """Makes room for rows, and enlarges the arrays that a scan has filled up."""
+        """Allocates memory for rows, and enlarges the arrays that a scan has filled up."""
         kept_items, used, columns = (int(self.memory[at]) for at in (1, 2, 5))
         if 2 * used > self.items.shape[0]:
             items, self.items = self.items, np.empty((4 * self.items.shape[0], 5), np.int64)
@@ -124,10 +124,10 @@ class Tray:
 
 
 def arrays(tray: Tray, buffer: NDArray[Any], rows: int, good: bool) -> Iterator[tuple[pa.Field, pa.Array]]:
-    """The columns of a message: those of each message inside that is there in any row, or those asked for.
+    """The columns of a message: the requested ones, or those of the nested messages that occur in any row.
 
     Args:
-        good: whether the verdict on the message is good in every row: then all text in it is UTF-8.
+        good: whether the verdict on the message is good in every row, so that all its text is UTF-8.
     """
     where: list[int] = tray.where.tolist()
     dense, present, items = tray.dense, tray.present, _Items(tray, rows, good)
@@ -170,7 +170,7 @@ def _array(
     buffer: NDArray[Any],
     good: bool,
 ) -> pa.Array:
-    """An Arrow array of values as a tray has them: numbers in 64 bits, strings as their place in the buffer."""
+    """An Arrow array of the values in a tray: numbers of 64 bits, or the places of strings in the buffer."""
     count = len(there)
     valid = None if there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))
     if each.wire_type == BYTES:
@@ -226,7 +226,7 @@ class _Items:
         self.slots = self.items[:, 0]
 
     def offsets(self, slot: int) -> NDArray[Any]:
-        """Where the list of each row begins among the elements of all rows."""
+        """The place of the first element of each row's list among the elements of all rows."""
         row = int(self.tray.where[slot])
         offsets = np.zeros(self.rows + 1, np.int64)
         if row >= 0:
@@ -235,7 +235,7 @@ class _Items:
         return offsets
 
     def column(self, slot: int, place: Place, buffer: NDArray[Any]) -> tuple[pa.Field, pa.Array]:
-        """A list column; null where the message that the list stands in is not there."""
+        """A list column; null if the message that contains the list is absent."""
         each = place.field
         assert each is not None
         owner = place.owner if place.owner >= 0 else slot

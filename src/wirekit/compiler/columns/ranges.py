@@ -37,35 +37,35 @@ def scan_ranges(
     lengths: Sequence[str] = (),
     verdicts: bool = True,
 ) -> tuple[pa.RecordBatch, NDArray[Any]]:
-    """One record of a schema in each range of a buffer: a row, or nothing.
+    """Decodes one record of a schema in each range of a buffer.
 
-    Nothing is opened here: what a record holds compressed, or as records of another layout (a Pulsar batch), is a
-    column of its bytes as they stand. No error is explained: ``wirekit.decode`` of the range does that.
+    Compressed data, and records of another layout in a record (a Pulsar batch), are a column of bytes. Errors have no
+    explanation here; ``wirekit.decode`` of the range gives it.
 
     Args:
-        key: the key of a schema that is one record, such as a protocol's frame; or of a list of them without anything
-            in front, of which each range holds one.
-        buffer: anything that gives contiguous bytes by the buffer protocol.
+        key: the key of a schema that is one record, such as a protocol's frame, or a list of records without a header,
+            with one record in each range.
+        buffer: an object with the buffer protocol and contiguous bytes.
         starts, ends: int64 arrays of one length: ``buffer[starts[i]:ends[i]]`` is a whole frame. Ranges may overlap
             and come in any order.
-        fields: paths of the columns to give, each with all inside it; by default all. What nobody asks for costs
+        fields: paths of the columns to return, each with all columns inside it; by default all. Other columns cost
             almost nothing.
-        context: what the bytes do not say themselves, as for ``wirekit.columns``; one for all ranges.
-        limits: what the bytes may ask for; by default the protocol's.
-        prefix: whether bytes may be left over behind the record, which the schema does not describe then.
-        lengths: paths of byte strings of which only the length is wanted: their columns are int64, no byte is copied.
-        verdicts: whether ``states`` tells of all verdicts; otherwise, only of those among ``fields``.
+        context: values that the layout takes from the caller, as for ``wirekit.columns``; the same for all ranges.
+        limits: the limits of decoding; by default the protocol's.
+        prefix: whether bytes may follow the record in its range.
+        lengths: paths of byte strings whose length is returned instead: their columns are int64, and no byte is copied.
+        verdicts: whether ``states`` reflects all verdicts; otherwise, only those among ``fields``.
 
     Returns:
-        (batch, states). ``states`` is an int8 array with an element a range: ``CLEAN`` (0), a row; ``DOUBTFUL`` (1), a
-        row of which a verdict (``<path>.ok``, see ``verdicts``) is bad; ``REFUSED`` (2), no row: the
-        bytes do not decode, or some are left over behind the record. Row ``n`` of the batch is that of the n-th range
-        that is not refused: ``numpy.flatnonzero(states < REFUSED)`` gives the range of each row. ``@offset`` counts in
-        the buffer. Times are integers.
+        (batch, states). ``states`` is an int8 array with one element per range: ``CLEAN`` (0), a row; ``DOUBTFUL`` (1),
+        a row with a bad verdict (``<path>.ok``, see ``verdicts``); ``REFUSED`` (2), no row: the bytes do not decode, or
+        bytes follow the record. Row ``n`` of the batch belongs to the n-th range that is not refused:
+        ``numpy.flatnonzero(states < REFUSED)`` gives the range of each row. ``@offset`` is an offset in the buffer.
+        Times are integers.
 
     Raises:
-        Misuse: for a schema that gives no columns, ``fields`` that it does not have, context that it does not take,
-            ranges outside of the buffer.
+        Misuse: the schema gives no columns, does not have one of ``fields``, or does not take the context, or a range
+            lies outside the buffer.
 
     >>> import numpy as np, wirekit
     >>> token = wirekit.encode("kafka.sasl_token", {"token": b"abc"})
@@ -110,16 +110,16 @@ def scan_lists(
     fields: Sequence[str] | None = None,
     limits: Limits | None = None,
 ) -> tuple[pa.RecordBatch, NDArray[Any], NDArray[Any]]:
-    """All records of a list in each range of a buffer; what they hold compressed stays as it is.
+    """Decodes all records of a list in each range of a buffer; compressed data is not decompressed.
 
     Args:
-        key: the key of a schema that is a list of records without anything in front.
+        key: the key of a schema that is a list of records without a header.
         buffer, starts, ends, fields, limits: as for ``scan_ranges``.
 
     Returns:
-        (batch, firsts, states). ``firsts[i]`` is the first row of the i-th range, ``firsts[-1]`` how many rows there
-        are. ``states`` is an int8 array with an element a range: ``CLEAN``; ``DOUBTFUL``, a verdict is bad;
-        ``REFUSED``, a record does not decode, or bytes are left over.
+        (batch, firsts, states). ``firsts[i]`` is the first row of the i-th range, ``firsts[-1]`` the number of rows.
+        ``states`` is an int8 array with one element per range: ``CLEAN``; ``DOUBTFUL``, a verdict is bad; ``REFUSED``,
+        a record does not decode, or bytes follow the last record.
 
     Raises:
         Misuse: as for ``scan_ranges``.
@@ -148,7 +148,7 @@ def scan_lists(
 
 
 def _level(buffer: Any, starts: NDArray[Any], ends: NDArray[Any], count: int) -> Level:
-    """The level of ranges that each have so many records."""
+    """The level of ranges with a number of records each."""
     data = as_array(buffer)
     starts, ends = (np.ascontiguousarray(each, np.int64) for each in (starts, ends))
     if starts.shape != ends.shape or starts.ndim != 1:
@@ -160,7 +160,7 @@ def _level(buffer: Any, starts: NDArray[Any], ends: NDArray[Any], count: int) ->
 
 
 def _doubtful(columnar: Columnar, level: Level) -> NDArray[Any]:
-    """Of each row, whether a verdict on something in it is bad."""
+    """For each row, whether one of its verdicts is bad."""
     doubtful = np.zeros(level.rows, bool)
     for column in columnar.verdicts:
         if f"c{column.slot}" not in level.arrays:

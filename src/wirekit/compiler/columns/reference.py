@@ -31,9 +31,9 @@ class Reference:
     Attributes:
         key: the schema's key.
         node: the layout of one record.
-        scope: what its expressions read around it.
-        stop: whether a record that the end of the list cuts is no error.
-        allowance: what the bytes may ask for, and how many may still come out of what is compressed.
+        scope: the fields around it, for its expressions.
+        stop: whether a record that the end of the list cuts is not an error.
+        allowance: the limits, and how many bytes may still be decompressed.
     """
 
     key: str
@@ -48,7 +48,7 @@ class Reference:
         return self.allowance.limits
 
     def session(self) -> Session:
-        """A session that may still decompress as much, and take as much memory; what it does is not counted again."""
+        """A session with the remaining allowance of decompressed bytes and memory, which it does not reduce."""
         session = Session(self.key, self.limits)
         for name in Allowance.__slots__:
             setattr(session.allowance, name, getattr(self.allowance, name))
@@ -61,8 +61,8 @@ class Reference:
 
         Args:
             data: the buffer that the record is in.
-            begin: where it begins, in the buffer.
-            end: of the list that it stands in.
+            begin: the position of the record in the buffer.
+            end: the end of its list.
             origin: added to all offsets.
             depth: how many times the buffer was decompressed.
         """
@@ -78,7 +78,7 @@ class Reference:
 
 
 def of_records(plan: Records, allowance: Allowance, context: Mapping[str, Any] | None = None) -> Reference:
-    """For the records of a schema, about which the caller says something."""
+    """For the records of a schema, with context from the caller."""
     node, scope = registry[plan.key].node, Scope.root(Params(context or {}))
     if plan.path:
         assert isinstance(node, Struct)
@@ -97,7 +97,7 @@ def of_header(header: Header, plan: Records, allowance: Allowance) -> Reference:
 
 
 def of_held(plan: Records, allowance: Allowance) -> Reference:
-    """For records that lie in a field of others."""
+    """For records in a field of other records."""
     node = next(each.element for each in _lists(registry[plan.key].node) if lower(each.element) == plan.element)
     return Reference(plan.key, node, Scope.root(Params()), plan.stop, allowance)
 

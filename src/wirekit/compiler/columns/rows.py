@@ -1,6 +1,6 @@
 """The rows of a batch as named tuples, converted a thousand at a time.
 
-Columns become Python lists, and these are zipped to named tuples. Nothing here knows a layout: any batch will do.
+Columns become Python lists, and these are zipped to named tuples. This module knows no layout: it converts any batch.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def row_type(columns: tuple[str, ...]) -> Any:
     """The class of the rows with these columns.
 
     Raises:
-        Misuse: when two columns would get the same attribute.
+        Misuse: two columns would get the same attribute.
 
     >>> row_type(("message.key", "@length"))._fields
     ('message_key', 'scan_length')

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 HIGHEST = (1 << 63) - 1
-LARGE = (1 << 31) - 1  # bytes from which on 32-bit offsets do not do
-WHOLE = 256 << 20  # bytes: up to here each column of byte strings gets room for all of the buffer at once
-ELEMENT_GUESS = 32  # the same of an element of a list
-COPIES = 4  # of an array: while it grows, while levels become one batch, while rows are taken out
-ROW_GUESS = 64  # bytes a record takes, for a first guess of how many there are
+LARGE = (1 << 31) - 1  # the most bytes for 32-bit offsets
+WHOLE = 256 << 20  # up to so many bytes of buffer, each column of byte strings gets memory for all of it at once
+ELEMENT_GUESS = 32  # the same for an element of a list
+COPIES = 4  # copies of an array that may exist: while it grows, while levels become one batch, while rows are removed
+ROW_GUESS = 64  # bytes of a record, for the first estimate of their number
 
 
 @dataclass(slots=True)
@@ -35,16 +35,17 @@ class Level:
     """The result of a scan at one depth.
 
     Attributes:
-        buffer: the bytes; from depth 1 on all that was decompressed, one piece after the other.
-        ranges: where the records are in it.
-        begins: of each range, where it begins in the buffer; offsets count from there.
-        parents: of each range, the row that holds it, one depth up.
-        rows, errors: how many there are.
-        arrays: by name, as they were filled.
-        state: what became of each row: 0 a row of the result, 1 opened, 2 an error.
-        left: of each opened row, the bytes behind the last good record in it.
-        slots: of the columns that were filled; ``measured`` has those of which there are only the lengths.
-        trays: what the protobuf messages in the records hold.
+        buffer: the bytes; from depth 1 on, all decompressed data, concatenated.
+        ranges: the ranges of records in the buffer.
+        begins: the begin of each range in the buffer; offsets count from there.
+        parents: the row, one depth up, that contains each range.
+        rows, errors: their numbers.
+        arrays: the filled arrays by name.
+        state: for each row: 0 a row of the result, 1 opened, 2 an error.
+        left: for each opened row, the bytes behind the last good record in it.
+        slots: the slots of the filled columns.
+        measured: the slots of columns that store only lengths.
+        trays: the fields of the protobuf messages in the records.
     """
 
     buffer: NDArray[Any]
@@ -63,7 +64,7 @@ class Level:
 
     @classmethod
     def of(cls, pieces: list[bytes], parents: NDArray[Any]) -> Level:
-        """The level of records in byte strings, each of which a row holds."""
+        """The level of the records in byte strings, with one string per row."""
         sizes = np.fromiter(map(len, pieces), np.int64, len(pieces))
         ends = np.cumsum(sizes)
         begins = ends - sizes
@@ -75,7 +76,7 @@ class Level:
         return np.repeat(np.arange(first.size), np.diff(first, append=self.rows))
 
     def elements(self, group: Repeated | None) -> int:
-        """Of how many rows, or elements of a list, there is something."""
+        """The number of rows, or elements of a list."""
         if group is None:
             return self.rows
         offsets = self.arrays.get(f"lo{group.number}")
@@ -97,7 +98,7 @@ class Level:
 
 
 def as_array(buffer: Any) -> NDArray[Any]:
-    """A buffer as an array that may not be written: one type, whatever was given."""
+    """A buffer of any type as a read-only array of bytes."""
     try:
         view = memoryview(buffer)
     except TypeError:
@@ -110,10 +111,10 @@ def as_array(buffer: Any) -> NDArray[Any]:
 
 
 def byte_strings(column: pa.Array) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """A column's bytes, where each string begins and ends in them, and which are there.
+    """The bytes of a binary column, the begin and end of each string in them, and which strings are not null.
 
     Raises:
-        Misuse: for a column that is not binary.
+        Misuse: the column is not binary.
     """
     if not (pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)):
         raise Misuse(f"columns decode bytes, not {column.type}; cast it to binary")
@@ -127,17 +128,17 @@ def byte_strings(column: pa.Array) -> tuple[NDArray[Any], NDArray[Any], NDArray[
 
 
 class NoRoom(Exception):
-    """The arrays of a level would take more memory than there is room for.
+    """The arrays of a level would exceed the available memory.
 
     Attributes:
-        range: the number of the range at work, or of one in the middle where all were read.
-        position: where its next record begins, in the buffer.
+        range: the number of the range that was being read, or of the middle one if all were read.
+        position: the position of its next record in the buffer.
     """
 
     def __init__(self, state: NDArray[Any], level: Level) -> None:
         super().__init__()
         ranges = level.ranges.starts.size
-        self.range = int(state[0]) if state[0] < ranges else ranges // 2  # halves: few attempts for many ranges
+        self.range = int(state[0]) if state[0] < ranges else ranges // 2  # halves: few attempts
         self.position = int(state[1] if state[1] >= 0 else level.ranges.starts[self.range])
 
 
@@ -156,12 +157,12 @@ def run(
 
     Args:
         fields: prefixes of the columns that are filled, or None for all.
-        allowance: how much memory there is room for; what the arrays take is taken from it.
-        verdicts: whether all verdicts are filled, too.
-        measured: slots of columns of byte strings of which only the lengths are wanted.
+        allowance: the available memory; the memory of the arrays is subtracted from it.
+        verdicts: whether to fill all verdicts as well.
+        measured: slots of columns of byte strings of which only the lengths are stored.
 
     Raises:
-        NoRoom: they need more.
+        NoRoom: the arrays need more memory.
     """
     ranges, program = level.ranges, columnar.program
     total = int((ranges.ends - ranges.starts).sum())
@@ -216,7 +217,7 @@ def run(
             used += entry.used(count, int(table[at + op.NEXT]))
         used = COPIES * (used + sum(tray.used(level.rows) for tray in level.trays))
         left = HIGHEST if allowance is None else allowance.room - used
-        if left < 0 and (full or level.roots.size):  # of the buffer itself, what is there already may stay
+        if left < 0 and (full or level.roots.size):  # the arrays of a complete scan of the buffer itself may stay
             raise NoRoom(state, level)
         if not full:
             break
@@ -240,7 +241,7 @@ def run(
 
 
 def _finish(ready: Ready, filled: dict[int, Filled], level: Level, table: NDArray[Any], pool: Pool) -> None:
-    """The arrays of a level, lists first. One that nothing was written to has none, nor has what is in it."""
+    """The arrays of a level, lists first. A list without elements has no array, nor do the columns in it."""
     for listed in (True, False):
         for place in ready.places:
             if place.is_list != listed:
@@ -254,7 +255,7 @@ def _finish(ready: Ready, filled: dict[int, Filled], level: Level, table: NDArra
 
 
 def _addresses(table: NDArray[Any]) -> NDArray[Any]:
-    """Where the rows of a table begin."""
+    """The addresses of the rows of a table."""
     return address(table) + table.strides[0] * np.arange(table.shape[0])
 
 

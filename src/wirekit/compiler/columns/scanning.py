@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 __all__ = ["columns", "program", "scan", "scan_column", "source", "warm"]
 
 LIBRARIES = 200 << 20
-"""Bytes of memory that numba, Arrow and the compiled kernels take: part of what ``Limits.memory`` grants."""
+"""Bytes of memory of numba, Arrow and the compiled kernels, which count against ``Limits.memory``."""
 
 
 def columns(
@@ -120,23 +120,23 @@ def scan(
 ) -> tuple[pa.RecordBatch, pa.RecordBatch]:
     """The records in a buffer, and those that do not decode.
 
-    A record that does not decode ends the scan, unless its own length still tells where the next one begins. What
-    holds others compressed and cannot be opened is both a row and an error, of the kind ``decompression``; what asks
-    for more than the limits grant is an error only, and so is a record inside which, compressed, something does.
+    A record that does not decode ends the scan, unless its own length still gives the start of the next record. A
+    record whose compressed records cannot be unpacked is both a row and an error of the kind ``decompression``. A
+    record that exceeds a limit, itself or in its compressed data, is only an error.
 
     Args:
         key, buffer, limits, fields, times, context: as for ``columns``, but times are integers by default.
-        wrappers: keep the records that hold others compressed.
+        wrappers: whether to keep the records that contain compressed records.
 
     Returns:
-        The batch of ``columns``, and one with a row an error: ``offset`` and ``length`` of the record (bytes; up to the
-        end when nothing tells where the next one begins), ``kind`` (short, wrong, limit, decompression, layout),
-        ``path`` of the field in the record, ``at`` (offset where it went wrong), ``reason`` in words, ``depth`` and
-        ``wrapper`` of the record (as ``@depth`` and ``@wrapper``), and ``at_depth``: how many times the data that
-        ``at`` counts in was decompressed. That is ``depth``, except for a limit that was passed inside the record.
+        The batch of ``columns``, and a batch with one row per error: ``offset`` and ``length`` of the record (bytes; up
+        to the end if the start of the next record is unknown), ``kind`` (short, wrong, limit, decompression, layout),
+        ``path`` of the field in the record, ``at`` (the offset of the error), ``reason`` in words, ``depth`` and
+        ``wrapper`` of the record (as ``@depth`` and ``@wrapper``), and ``at_depth``: how many times the data was
+        decompressed in which ``at`` is an offset. That is ``depth``, except for a limit exceeded inside the record.
 
-        Kind, path, ``at`` and reason are those of the reference engine, which decodes each bad record again: all that
-        is wrong takes about as long as ``wirekit.decode`` of it, however much that is.
+        Kind, path, ``at`` and reason are those of the reference engine, which decodes each bad record again. This takes
+        about as long as ``wirekit.decode`` of the record.
 
     Raises:
         Misuse: as for ``columns``.
@@ -212,7 +212,7 @@ def scan_column(
 
     Args:
         key: the key of a schema that is one record.
-        column: binary, its nulls hold nothing.
+        column: a binary column; a null has no record.
         limits, context: as for ``columns``.
 
     Returns:
@@ -249,16 +249,16 @@ def scan_column(
 
 
 def warm(key: str, *, fields: Sequence[str] | None = None, context: Mapping[str, Any] | None = None) -> bool:
-    """Compiles a kernel for a schema, which takes seconds and is kept on disk; without one the interpreter reads it.
+    """Compiles a kernel for a schema, which takes seconds, and stores it on disk.
 
-    A kernel reads the same as the interpreter in about half the time. It is used wherever it is there, by other
-    processes of this machine as well.
+    A kernel reads the same as the interpreter in about half the time. All processes of this machine use it from then
+    on.
 
     Args:
         key, fields, context: as for ``columns``; the kernel is for this choice of columns.
 
     Returns:
-        False if there is none, as for lists inside of records, and what a record may fall back to.
+        False if the layout has no kernel, for example because its records contain lists or fallbacks.
 
     Raises:
         Misuse: as for ``columns``.

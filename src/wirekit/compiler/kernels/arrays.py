@@ -1,7 +1,7 @@
-"""Passes arrays to the generated kernels as one table of addresses and sizes, whatever their number and types.
+"""Passes arrays to the generated kernels as one table of addresses and sizes, for any number and types of arrays.
 
-A call with one argument costs the same for a layout of two columns and of fifty, and compiled code is of one type. Who
-calls keeps the arrays alive. With NUMBA_BOUNDSCHECK=1 each index is compared with the size in the table.
+A call with one argument costs the same for a layout of two columns and of fifty, and needs one compiled type. The
+caller keeps the arrays alive. With NUMBA_BOUNDSCHECK=1 each index is compared with the size in the table.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def _pointer(typing: Any, address: Any) -> Any:
 
 
 def _address(of: Callable[[types.Array], bool]) -> Any:
-    """A function that gives where a contiguous array begins, of those that are ``of`` a kind.
+    """A function that returns the address of a contiguous array, for arrays that fulfil ``of``.
 
-    Views made of the address (``uint8_on``) count no references, which would cost more.
+    Views of the address (``uint8_on``) do not count references, which would cost more.
     """
 
     @intrinsic
@@ -102,7 +102,7 @@ def move(typing: Any, target: Any, source: Any, length: Any) -> Any:
     return types.void(types.int64, types.int64, types.int64), lower
 
 
-# For functions that only compiled code calls: what makes a function callable from Python takes time to compile.
+# For functions that only compiled code calls: the wrappers for calls from Python take time to compile.
 _OPTIONS: Final[Any] = {
     "pipeline_class": PartCompiler,
     "nogil": True,
@@ -110,7 +110,7 @@ _OPTIONS: Final[Any] = {
     "no_cfunc_wrapper": True,
 }
 inner: Any = njit(**_OPTIONS)
-dividing: Any = njit(error_model="numpy", **_OPTIONS)  # without a look at divisors, which are never 0
+dividing: Any = njit(error_model="numpy", **_OPTIONS)  # without checks of divisors, which are never 0
 inlined: Any = njit(forceinline=True, **_OPTIONS)
 inlined_dividing: Any = njit(forceinline=True, error_model="numpy", **_OPTIONS)
 
@@ -122,7 +122,7 @@ def int64_rows(address: int, count: int, width: int) -> Any:
 
 
 def _view(dtype: Any) -> Any:
-    """A function that gives the array of a type at an address."""
+    """A function that returns the array of a type at an address."""
 
     @inner
     def view_on(address: int, size: int) -> Any:

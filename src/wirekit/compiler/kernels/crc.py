@@ -1,11 +1,11 @@
 """CRC-32 (IEEE) and CRC-32C (Castagnoli) for numba kernels, by the processor's instructions where it has them.
 
 ``crc32(buffer, start, end)`` and ``crc32c(buffer, start, end)`` are nopython functions that release the GIL. They take
-a contiguous one-dimensional array of uint8 and the range to cover, and give as uint32 what ``zlib.crc32`` and
-``crc32c.crc32c`` give for those bytes. The range is clamped to the array, no byte outside of it is read, and an empty
-range gives 0.
+a contiguous one-dimensional array of uint8 and a range in it, and return as uint32 the same as ``zlib.crc32`` and
+``crc32c.crc32c`` for these bytes. The range is clamped to the array, no byte outside it is read, and an empty range
+gives 0.
 
-Each comes in variants, of which the module takes one when it is imported (``CHOICE``):
+Each has several variants; the module selects one when it is imported (``CHOICE``):
 
 - ``clmul512``, ``clmul`` (x86-64): carry-less multiplication in registers of 512 or 128 bits, after Gopal, Ozturk,
   Guilford and others, "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel 2009: four
@@ -17,14 +17,14 @@ Each comes in variants, of which the module takes one when it is imported (``CHO
 - ``table``: slicing-by-8 after Kounavis and Berry, "Novel Table Lookup-Based Algorithms for High-Performance CRC
   Generation", IEEE Transactions on Computers 57 (11), 2008.
 
-``WIREKIT_CRC`` in the environment says which: ``auto`` (the fastest, if it is not set), ``hardware`` (the same, but an
+The environment variable ``WIREKIT_CRC`` selects: ``auto`` (the default: the fastest), ``hardware`` (the same, but an
 error instead of tables) or ``table``.
 
-Numba's cache on disk must never run the instructions of one machine on another. Each key of its index holds the
-processor's name and features, and the choice here is made from those very features. But numba knows neither
-``WIREKIT_CRC`` nor this file: it looks only at the text of the file that a cached function stands in, and what that
-function calls is compiled into it. Therefore **a cached function that calls these must have** ``FINGERPRINT`` **in
-the text of its file**, and best in the file's name too, so that two choices don't take turns in one place.
+Numba's cache on disk must never run the instructions of one machine on another. Each key of its index contains the
+processor's name and features, and the choice here depends on the same features. But numba considers neither
+``WIREKIT_CRC`` nor this file: it checks only the text of the file of a cached function, although it compiles the
+functions called into it. Therefore **a cached function that calls these must have** ``FINGERPRINT`` **in the text of
+its file**, preferably in the file's name too, so that two choices do not replace each other.
 """
 
 from __future__ import annotations
@@ -77,23 +77,23 @@ def _reflected(value: int, bits: int) -> int:
 def _factor(exponent: int, polynomial: int) -> np.uint64:
     """The remainder of x**exponent, as the factor of a reflected word.
 
-    The product of two reflected words stands one bit too low, which the shift makes up for.
+    The product of two reflected words is one bit too low; the shift corrects this.
     """
     return np.uint64(_reflected(_divided(exponent, polynomial)[1], 32) << 1)
 
 
 def _factors(distance: int, polynomial: int) -> tuple[np.uint64, np.uint64]:
-    """The factors that move a block of 16 bytes ahead by ``distance`` bytes: for its first word and for its second.
+    """The factors that move a block of 16 bytes ahead by ``distance`` bytes: for its first and its second word.
 
-    The register reads a product with such a factor, 32 bits wide and not 64, as x**32 times what it is; and the first
-    word stands for x**64 times itself.
+    Such a factor has 32 bits, not 64, so the register contains x**32 times the product. The first word represents
+    x**64 times its value.
     """
     bits = 8 * distance
     return _factor(bits + 32, polynomial), _factor(bits - 32, polynomial)
 
 
 def _tables(polynomial: int) -> np.ndarray:
-    """Eight rows: what a byte makes of the checksum when 0 to 7 more bytes follow it."""
+    """Eight rows: the checksum of a byte followed by 0 to 7 more bytes."""
     feedback = _reflected(polynomial, 33) >> 1
     row = np.arange(256, dtype=np.uint32)
     for _ in range(8):
@@ -136,7 +136,7 @@ _byte, _word = loader(types.uint8, 8, 1, False), loader(types.uint64, 64, 1, sys
 
 @intrinsic(prefer_literal=True)
 def _vector(typing: Any, words: Any, data: Any, position: Any) -> Any:
-    """A register of that many words from memory."""
+    """A register of a number of words from memory."""
     kind = _Vector(words.literal_value)
 
     def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -164,7 +164,7 @@ def _last(typing: Any, data: Any, end: Any, count: Any) -> Any:
 
 @intrinsic(prefer_literal=True)
 def _pairs(typing: Any, words: Any, first: Any, second: Any) -> Any:
-    """A register of that many words: first, second, first, second and so on."""
+    """A register of a number of words: first, second, first, second and so on."""
     kind = _Vector(words.literal_value)
 
     def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -178,7 +178,7 @@ def _pairs(typing: Any, words: Any, first: Any, second: Any) -> Any:
 
 @intrinsic(prefer_literal=True)
 def _words(typing: Any, vector: Any, first: Any, words: Any) -> Any:
-    """So many words of a register from the first on; what is behind its end is zero."""
+    """A number of words of a register from the first on; zeros behind its end."""
     begin, kind = first.literal_value, _Vector(words.literal_value)
 
     def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -224,7 +224,7 @@ def _multiplied(builder: Any, one: Any, other: Any, word: int) -> Any:
 
 @intrinsic
 def _folded(typing: Any, vector: Any, factors: Any, ahead: Any) -> Any:
-    """The blocks of ``vector``, moved ahead by the distance of the factors, and added to those that stand there."""
+    """The blocks of ``vector``, moved ahead by the distance of the factors, and added to the blocks there."""
 
     def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         one, other, there = arguments
@@ -246,7 +246,7 @@ def _product(typing: Any, one: Any, other: Any) -> Any:
 
 @intrinsic
 def _shuffled(typing: Any, block: Any, indexes: Any) -> Any:
-    """The bytes of a block by their indexes; 0x80 stands for a zero."""
+    """The bytes of a block by their indexes; 0x80 gives a zero."""
 
     def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = ir.VectorType(_I8, 16)
@@ -315,7 +315,7 @@ def _by_instruction(castagnoli: bool) -> Any:
 
 
 def _along(words: int) -> Any:
-    """A function that folds a register along the input while whole registers are left."""
+    """A function that folds a register along the input while whole registers remain."""
     size = 8 * words
 
     @inlined
@@ -347,9 +347,9 @@ _SHIFTS: Final = np.array([0x80] * 16 + list(range(16)) + [0x80] * 16, np.uint8)
 
 
 def _odd_bytes(polynomial: int) -> Any:
-    """A function that takes the bytes that a multiple of 16 leaves over, and the initial ones of the checksum.
+    """A function of the bytes in front of the first multiple of 16, and of the initial ones of the checksum.
 
-    It gives what is to be added to the first block that follows, and where that is.
+    It returns the summand for the first block behind these bytes, and the position of this block.
     """
     by_16 = _factors(16, polynomial)
 
@@ -367,11 +367,11 @@ def _odd_bytes(polynomial: int) -> Any:
 
 
 def _reduced(polynomial: int) -> Any:
-    """A function that divides a block, times x**32, by the polynomial, and gives the remainder.
+    """A function that returns the remainder of a block, times x**32, divided by the polynomial.
 
-    First the block's first word is brought down to the 32 bits after the second, which makes 96 bits. The quotient of
-    the upper 64 of them is a product with that of x**96 (its last bit has no bearing), and the quotient times the
-    polynomial leaves the remainder in the lower 32.
+    First the block's first word is reduced to the 32 bits after the second, which gives 96 bits. The quotient of the
+    upper 64 bits is their product with the quotient of x**96 (its last bit has no effect). Subtracting the quotient
+    times the polynomial leaves the remainder in the lower 32 bits.
     """
     by_96 = _factor(96, polynomial)
     quotient_of_96 = np.uint64(_reflected(_divided(96, polynomial)[0], 65) & 0xFFFF_FFFF_FFFF_FFFF)
@@ -426,9 +426,9 @@ def _joined(polynomial: int) -> Any:
 def _by_wide_folding(polynomial: int, least: int, short: Any, narrow: Any) -> Any:
     """Folds in registers of 512 bits; lengths below ``least`` (4 or more) are left to ``short``.
 
-    The bytes that a multiple of 64 leaves over come first, behind zeros. Where the range is at the start of the array,
-    the register with them begins in front of it. Nothing there is read, but the processor is slow to find out that no
-    memory may be there at all, so ``narrow`` takes such ranges unless they are long.
+    The bytes in front of the first multiple of 64 come first, behind zeros. If the range is at the start of the array,
+    the register with them begins in front of the array. The bytes there are masked, not read, but the processor is slow
+    if that memory is not mapped. So ``narrow`` takes such ranges unless they are long.
     """
     by_64, by_256 = _factors(64, polynomial), _factors(256, polynomial)
     joined, reduced = _joined(polynomial), _reduced(polynomial)
@@ -453,7 +453,7 @@ def _by_wide_folding(polynomial: int, least: int, short: Any, narrow: Any) -> An
 
 
 def _kernel(checksum: Any) -> Any:
-    """The function over a range of an array, bounds and all."""
+    """The function for a range of an array, with bounds checks."""
 
     @njit(nogil=True)
     def kernel(buffer: Any, start: int, end: int) -> Any:
@@ -465,13 +465,13 @@ def _kernel(checksum: Any) -> Any:
 
 
 class Variant(NamedTuple):
-    """One way to compute both.
+    """One implementation of both checksums.
 
     Attributes:
-        features: what the processor must have, in LLVM's words.
+        features: the processor features that it needs, by LLVM's names.
         crc32: the function for CRC-32.
         crc32c: the function for CRC-32C.
-        crc32_at, crc32c_at: the same for bytes at an address, (address, start, end), with no look at the bounds.
+        crc32_at, crc32c_at: the same for bytes at an address, (address, start, end), without bounds checks.
     """
 
     features: frozenset[str]

@@ -1,7 +1,8 @@
-"""Compiles functions that only other compiled functions call: no machine code is made of them by themselves.
+"""Compiles functions that only other compiled functions call, without machine code of their own.
 
-Numba optimizes each function that it compiles, makes machine code of it, and does so again in each function that calls
-it. What calls it is all that is ever run, so for a part that is done once, there. That takes a third less time.
+Numba optimizes every function that it compiles and translates it to machine code, and does both again in each function
+that calls it. A part only ever runs inside its callers, so it is optimized and translated only there. That takes a
+third less time.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from numba.core.compiler import Compiler
 
 
 class _Library(JITCodeLibrary):
-    """The code of a part, to be linked."""
+    """The code of a part, which callers link."""
 
     codegen = SimpleNamespace(set_env=lambda name, environment: None)
-    """What a function that is run from Python has an environment set by; a part is run by others."""
+    """Sets no environment: Python never calls a part."""
 
     def _optimize_final_module(self) -> None:
         pass
@@ -27,7 +28,7 @@ class _Library(JITCodeLibrary):
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:
-        """Numba's word for no function of that name; the code is complete from here on."""
+        """Returns 0, numba's value for no such function; the code is complete from here on."""
         self._ensure_finalized()  # type: ignore[no-untyped-call]
         return 0
 

@@ -1,9 +1,9 @@
-"""Walks a protobuf message by tables of its fields, for the interpreter.
+"""Reads protobuf messages by tables of their fields, for the interpreter and for kernels.
 
-``walk_message`` reads a message that takes a range of the buffer; ``ready_message`` and ``keep_message`` add what it
-holds to the columns once the record around it is good. ``wirekit.program.messages`` makes the tables.
-The rules are those of ``wirekit.wire.protobuf``: the last value of a field wins, a field that the tables do not know,
-or of another wire type, is stepped over.
+``walk_message`` reads a message in a range of the buffer. Once the record around it is good, ``ready_message`` and
+``keep_message`` add its fields to the columns. ``wirekit.program.messages`` creates the tables. The rules are those of
+``wirekit.wire.protobuf``: the last value of a field wins, and unknown fields, or fields of another wire type, are
+skipped.
 
 Source: protobuf encoding guide, https://protobuf.dev/programming-guides/encoding/.
 """
@@ -50,7 +50,7 @@ WIRE_VARINT, WIRE_64, WIRE_BYTES, WIRE_32 = U(0), U(1), U(2), U(5)
 
 @inlined
 def _varint(b: Any, p: Any, e: Any) -> Any:
-    """(value, position behind it, how it went wrong)."""
+    """(value, position behind it, error code)."""
     value, shift = np.uint64(0), np.uint64(0)
     while True:
         if p >= e:
@@ -67,7 +67,7 @@ def _varint(b: Any, p: Any, e: Any) -> Any:
 
 @inlined
 def _number(raw: Any, kind: Any, bits: Any) -> Any:
-    """A varint as its field has it, in 64 bits of two's complement."""
+    """The value of a varint by the type of its field, in 64 bits of two's complement."""
     if kind == BOOLEAN:
         return np.uint64(raw != np.uint64(0))
     if bits == U(32):
@@ -81,7 +81,7 @@ def _number(raw: Any, kind: Any, bits: Any) -> Any:
 
 @inlined
 def _touch(slot: Any, m: Any) -> None:
-    """Marks that a slot has a value: its stamp is the record's number, or one less when it lost it again."""
+    """Marks that a slot has a value: its stamp is the record's number, or one less if the value was cleared again."""
     now, stamp = m[RECORD], m[slot + STAMP]
     if stamp != now:
         if stamp != now - ONE:
@@ -94,7 +94,7 @@ def _touch(slot: Any, m: Any) -> None:
 
 @inner
 def _cleared(first: Any, last: Any, m: Any, items: Any) -> None:
-    """Forgets what slots hold: a message that comes again replaces the one before."""
+    """Clears slots: a repeated message replaces the one before."""
     now, slot = m[RECORD], first
     while slot < last:
         if m[slot + STAMP] == now:
@@ -107,7 +107,7 @@ def _cleared(first: Any, last: Any, m: Any, items: Any) -> None:
 
 @inlined
 def _item(slot: Any, row: Any, index: Any, value: Any, length: Any, m: Any, items: Any) -> bool:
-    """Adds an element of a list; False when there is no room."""
+    """Adds an element of a list; returns False if memory is full."""
     at = np.int64(m[ITEMS])
     if at >= items.shape[0]:
         return False
@@ -129,7 +129,7 @@ def _counted(slot: Any, m: Any) -> Any:
 
 @inner
 def _ended(at: Any, owner: Any, row: Any, m: Any, items: Any) -> bool:
-    """Adds a message that is an element of a list; False when there is no room."""
+    """Adds a message that is an element of a list; returns False if memory is full."""
     place, now = m[owner] - ONE, m[RECORD]
     slot, last = m[at + PRESENCE] + SLOT_WIDTH, m[at + END]
     while slot < last:
@@ -150,7 +150,7 @@ def _named(value: Any, numbers: Any, m: Any) -> bool:
 
 @inlined
 def _selected(at: Any, seen: Any, m: Any) -> bool:
-    """Whether the field is there whose number the selector of a message holds."""
+    """Whether the field exists that the selector of a message names."""
     selector = m[at + SELECTOR]
     if selector == NONE or seen & m[selector + REQUIRED] == ZERO or m[selector + SLOT] == NONE:
         return True
@@ -163,7 +163,7 @@ def _selected(at: Any, seen: Any, m: Any) -> bool:
 
 @inner
 def _demanded(at: Any, number: Any, m: Any) -> bool:
-    """Whether the selector of a message was read and demands a field: nothing else tells of one that is empty."""
+    """Whether the selector of a message was read and requires a field; an empty field leaves no other trace."""
     selector = m[at + SELECTOR]
     if selector == NONE or m[selector + SLOT] == NONE or m[m[selector + SLOT] + STAMP] != m[RECORD]:
         return False
@@ -172,7 +172,7 @@ def _demanded(at: Any, number: Any, m: Any) -> bool:
 
 @inner
 def _packed(b: Any, p: Any, until: Any, field: Any, row: Any, m: Any, items: Any) -> Any:
-    """The elements of a packed list; gives how it went wrong, and the position."""
+    """Reads the elements of a packed list; returns the error code and the position."""
     wire_type, slot = m[field + WIRE_TYPE], m[field + SLOT]
     while p < until:
         start = p
@@ -205,10 +205,10 @@ def walk_message(t: Any, at: Any, p: Any, limit: Any, row: Any) -> Any:
 
     Args:
         t: the table of the scan.
-        at: where the message stands in it.
+        at: the place of the message in it.
 
     Returns:
-        (what went wrong, position, number of the message that it is in).
+        (error code, position, number of the message with the error).
     """
     b, m = uint8_on(get(t, opcodes.DATA), get(t, opcodes.SIZE)), _tray(t, at)
     items = int64_rows(get(t, at + opcodes.ITEMS), get(t, at + opcodes.ITEM_ROOM), ITEM)
@@ -323,7 +323,7 @@ def walk_message(t: Any, at: Any, p: Any, limit: Any, row: Any) -> Any:
 
 @inner
 def ready_message(t: Any, at: Any, row: Any) -> bool:
-    """Whether the columns have room for a row of the fields that were read; new fields get a column."""
+    """Whether the columns have memory for a row of the fields that were read; new fields get a column."""
     m = _tray(t, at)
     if row >= get(t, at + opcodes.DENSE_ROWS):
         return False
@@ -344,7 +344,7 @@ def ready_message(t: Any, at: Any, row: Any) -> bool:
 
 @inner
 def keep_message(t: Any, at: Any, row: Any) -> None:
-    """Adds what was read to the columns, as this row."""
+    """Adds the fields that were read to the columns, as a row."""
     m, columns, rows = _tray(t, at), get(t, at + opcodes.DENSE_COLUMNS), get(t, at + opcodes.DENSE_ROWS)
     dense = uint64_on(get(t, at + opcodes.DENSE), columns * rows)
     present = uint8_on(get(t, at + opcodes.PRESENT), columns * rows // 2)
@@ -365,7 +365,7 @@ def keep_message(t: Any, at: Any, row: Any) -> None:
 
 @inlined
 def message_state(t: Any, at: Any) -> Any:
-    """(whether the message is as its type wants it, how many bytes of it have no column)."""
+    """(the verdict on the message, the number of its bytes without a column)."""
     m = _tray(t, at)
     return np.int64(m[OK]), np.int64(m[LOST])
 

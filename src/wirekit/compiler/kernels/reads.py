@@ -1,7 +1,7 @@
 """Reads and copies bytes for the generated columnar kernels.
 
-Nopython functions over contiguous arrays of uint8. None looks at limits: the generated code has compared every range
-with the nearest one before it calls them. With NUMBA_BOUNDSCHECK=1 each index is compared with its array once more.
+Nopython functions over contiguous arrays of uint8. They do not check limits: the generated code compares every range
+with the nearest limit before it calls them. With NUMBA_BOUNDSCHECK=1 each index is also compared with its array.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ uint32_le, uint64_le = _number(4), _number(8)
 def _copy(target: Any, at: int, source: Any, start: int, length: int) -> None:
     to, begin = address(target) + np.int64(at), address(source) + np.int64(start)
     if length <= 128 and at + 128 <= target.size and start + 128 <= source.size:
-        move(to, begin, np.int64(64))  # a size known when it is compiled takes no call
+        move(to, begin, np.int64(64))  # a constant size needs no call
         if length > 64:
             move(to + 64, begin + 64, np.int64(64))
     else:
@@ -61,7 +61,7 @@ copy: Final = _copy_checked if settings.BOUNDSCHECK else _copy
 
 @inner
 def begins(buffer: Any, position: int, limit: int, prefix: Any) -> bool:
-    """Whether ``prefix`` stands at a position, and before the limit."""
+    """Whether the bytes at a position begin with ``prefix``, before the limit."""
     if limit - position < prefix.size:
         return False
     for index in range(prefix.size):  # noqa: SIM110 - nopython code has no generators
@@ -75,7 +75,7 @@ _HIGH_BITS: Final = np.uint64(0x8080808080808080)
 
 @inner
 def is_utf8(buffer: Any, start: int, length: int) -> bool:
-    """Whether a range is well-formed UTF-8, as Python's decoder has it: no surrogates, no long forms."""
+    """Whether a range is well-formed UTF-8 as Python's decoder defines it: no surrogates, no long forms."""
     position, end = start, start + length
     while position < end:
         if end - position >= 8 and not uint64_le(buffer, position) & _HIGH_BITS:

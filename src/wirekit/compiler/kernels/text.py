@@ -1,7 +1,7 @@
 """Writes numbers, hex and JSON strings into an array of bytes, for the generated writers of text.
 
-Nopython functions; each takes the array and where to write, and gives where to go on. None looks for room: the caller
-has seen to it that what it asks for fits.
+Nopython functions; each takes the array and a position, and returns the position behind the written text. They do not
+check the size of the array: the caller makes sure that the text fits.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _put_pair(out: Any, place: Any, number: Any) -> None:
 
 @inner
 def _put_eight(out: Any, place: Any, number: Any) -> Any:
-    """Eight digits, the first of them maybe zeros."""
+    """Eight digits, with leading zeros."""
     high = number // _TEN_THOUSAND
     low = number - high * _TEN_THOUSAND
     _put_pair(out, place, high // _HUNDRED)
@@ -63,7 +63,7 @@ def _put_eight(out: Any, place: Any, number: Any) -> Any:
 
 @inner
 def _put_few(out: Any, place: Any, number: Any) -> Any:
-    """Up to eight digits, as many as it takes."""
+    """Up to eight digits, without leading zeros."""
     digits, bound = np.uint64(1), _TEN
     while number >= bound:
         digits += _ONE
@@ -117,7 +117,7 @@ def put_null(out: Any, at: int) -> Any:
 
 @inner
 def put_part(out: Any, at: Any, texts: Any, ends: Any, which: int) -> Any:
-    """One of many texts, which stand one behind the other: from ``ends[which]`` to ``ends[which + 1]``."""
+    """One of several concatenated texts: from ``ends[which]`` to ``ends[which + 1]``."""
     start = ends[np.uint64(which)]
     length = ends[np.uint64(which) + _ONE] - start
     copy(out, at, texts, start, length)
@@ -174,7 +174,7 @@ def put_text(out: Any, at: Any, data: Any, start: int, length: int) -> Any:
 
 @inner
 def _control(data: Any, at: int, end: int) -> Any:
-    """(bytes, code point) of one of ``CONTROLS`` at a place; 0 bytes if another character is there."""
+    """(bytes, code point) of one of ``CONTROLS`` at a position; 0 bytes for another character."""
     byte = np.uint32(data[at])
     if not _FIRST_OF_CONTROL[byte]:
         return 0, np.uint32(0)

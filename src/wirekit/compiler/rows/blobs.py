@@ -12,10 +12,10 @@ from wirekit.wire.blobs import DECIMAL
 
 
 class Blobs(Numbers):
-    """Writes what reads bytes and text."""
+    """Generates code that reads bytes and text."""
 
     def _blob(self, code: Decoding, node: ir.Blob, path: Place, kind: str = "bytes") -> str:
-        """Bytes, and their extent as the function's; ``kind`` is what those are that the node has no other word for."""
+        """Bytes; sets the extent of the function. ``kind`` is the kind of their span if the node gives none."""
         value = code.fresh("v")
         kind = "text" if node.text else "filler" if node.filler else kind
         if isinstance(node.length, ir.Number):
@@ -34,7 +34,7 @@ class Blobs(Numbers):
         return value
 
     def _prefixed(self, code: Decoding, node: ir.Blob, length: ir.Number, value: str, path: Place, kind: str) -> str:
-        # A length read from beyond the limit leads beyond it too, unless it means null.
+        # A length beyond the limit makes the end exceed the limit too, unless it means null.
         late = path.limit != code.leave and not length.groups
         place = path.to("$length")
         size, end = self._number(code, length, place.within("") if late else place, "length"), code.fresh("p")

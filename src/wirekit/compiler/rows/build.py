@@ -1,8 +1,8 @@
 """The building half of the rows engine: Python code, generated from the IR, that writes valid values.
 
 Adjacent fixed fields are one ``struct`` call. Lengths and checksums are patched after the fields that they cover, or
-written at once if they are known before. As in ``rows``, the generated code handles only the usual case: for a value
-that does not fit, a field of another type, a record with ``extra``, or a mapping it raises ``Unusual``, and the
+written directly if they are known in advance. As in ``rows``, the generated code handles only the usual case. For a
+value that does not fit, a field of another type, a record with ``extra``, or a mapping, it raises ``Unusual``; then the
 reference engine builds the same value, or explains the error. The value itself is never changed.
 
 ``rows.build_plain``, ``rows.build_structures`` and this module generate the code of each kind of node, with
@@ -24,7 +24,7 @@ __all__ = ["REASONS", "Builder", "State", "Unit", "Unusual", "builder", "unit"]
 
 
 class Builder(Structures):
-    """Writes the encoder of one schema, whatever is in it."""
+    """Generates the encoder of one schema, with code for every kind of node."""
 
     def _node(self, code: Building, node: ir.Node, x: str, scope: Scope | None) -> None:
         match node:
@@ -87,7 +87,7 @@ class Builder(Structures):
                 unit, above = self._chosen(code, node, scope)
                 code.call(f"{unit}(S, o, {x}{above})")
             case ir.Ahead():
-                pass  # the field that it looks at writes the bytes
+                pass  # the next field writes these bytes
             case ir.Bounded():
                 self._unless_null(code, node.null, node.length, x, lambda: self._bounded(code, node, x, scope))
             case ir.Reference():
@@ -111,7 +111,7 @@ class Builder(Structures):
 
     @staticmethod
     def _unless_null(code: Building, null: int | None, number: ir.Number, x: str, write: Callable[[], None]) -> None:
-        """Writes a value under a length or count that can mean null."""
+        """Generates code that writes a value under a length or count that can mean null."""
         if null is None:
             write()
         else:
@@ -127,7 +127,7 @@ class Builder(Structures):
     def _elements(
         self, code: Building, node: ir.Several, x: str, scope: Scope | None, count: ir.Number | None = None
     ) -> None:
-        """The elements of a list, behind their number if it is written."""
+        """The elements of a list, and before them their number if it is written."""
         element = node.element
         usual(code, x, "list", "sequence")
         if count is not None:
@@ -184,7 +184,7 @@ class Builder(Structures):
 
 
 def _is_plain(node: ir.Node) -> bool:
-    """Whether a node is written by struct alone, in one byte order."""
+    """Whether struct alone can write a node, in one byte order."""
     match node:
         case ir.Number() | ir.Interpreted():
             return ir.varying(node) is None
@@ -201,4 +201,4 @@ def _add(code: Building, number: ir.Node, value: str) -> None:
 
 
 unit, builder = units(Builder)
-"""Give the encoder of a schema, and its module."""
+"""Functions that return the encoder of a schema, and its module."""

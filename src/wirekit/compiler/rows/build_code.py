@@ -14,11 +14,12 @@ from wirekit.wire.numbers import UNPACKED
 
 @dataclass(slots=True, eq=False)
 class Piece:
-    """Some bytes that the next struct call writes; ``letters`` is ``i`` or ``I`` for an integer without such a letter.
+    """Some bytes that the next struct call writes.
 
     Attributes:
+        letters: struct's letters; ``i`` or ``I`` for an integer of a size without a letter.
         value: an expression; None for zeros.
-        when: the variable that says whether they are there at all; "" if they always are.
+        when: the variable that is true if the bytes are written; "" if they always are.
     """
 
     letters: str
@@ -29,14 +30,14 @@ class Piece:
 
     @property
     def known(self) -> int | None:
-        """The number, where the generator knows it."""
+        """The number, if the generator knows it."""
         if self.value is None:
             return 0
         return int(self.value) if self.value.removeprefix("-").isdigit() else None
 
 
 class Place(NamedTuple):
-    """A position in the output: a variable that holds one, and bytes behind it."""
+    """A position in the output: a variable with a position, and a distance behind it."""
 
     base: str
     offset: int
@@ -45,12 +46,12 @@ class Place(NamedTuple):
         return f"{self.base} + {self.offset}" if self.offset else self.base
 
     def moved(self, size: int) -> Place:
-        """The position so many bytes further on."""
+        """The position a number of bytes further on."""
         return Place(self.base, self.offset + size)
 
 
 def distance(start: Place, end: Place, add: int) -> str:
-    """The bytes between two positions and some more; a plain number where it is known."""
+    """The distance between two positions plus a number; a plain number if it is known."""
     fixed_part = end.offset - start.offset + add
     if start.base == end.base:
         return str(fixed_part)
@@ -64,9 +65,9 @@ class Building(Code):
 
     Attributes:
         names: the module's names, for struct's functions.
-        pending: what the next struct call writes.
-        end: of the buffer, without what is pending; None if no variable tells it.
-        patches: numbers to be written over zeros that are in the buffer already.
+        pending: the pieces that the next struct call writes.
+        end: the end of the buffer without the pending pieces; None if no variable has it.
+        patches: numbers to be written over zeros in the buffer.
     """
 
     module: dict[str, Any] = field(default_factory=dict)
@@ -75,7 +76,7 @@ class Building(Code):
     patches: list[tuple[Place, Piece]] = field(default_factory=list)
 
     def add(self, letters: str, size: int, value: str | None, *, little: bool = False) -> Piece:
-        """Has a value written by the next struct call."""
+        """Adds a value to the next struct call."""
         if size > 1 and any(piece.size > 1 and piece.little != little for piece in self.pending):
             self.flush()
         piece = Piece(letters, size, little, value)
@@ -83,7 +84,7 @@ class Building(Code):
         return piece
 
     def here(self) -> Place:
-        """The position behind all that was written so far."""
+        """The current end of the output."""
         if any(piece.when for piece in self.pending):
             self.flush()
         if self.end is None:
@@ -92,7 +93,7 @@ class Building(Code):
         return self.end.moved(sum(piece.size for piece in self.pending))
 
     def flush(self) -> None:
-        """Writes what is pending."""
+        """Generates the struct call for the pending pieces."""
         conditions = [piece.when for piece in self.pending if piece.when]
         if conditions:
             self.put(f"if {conditions[0]}:")
@@ -116,7 +117,7 @@ class Building(Code):
         return f"o += {self._packer(layout, 'pack')}({', '.join(values_of(pieces))})"
 
     def add_if(self, condition: str, write: Callable[[], None], otherwise: str) -> None:
-        """Has fixed fields written by the next struct call if a condition holds; only these are pending by it."""
+        """Adds fixed fields to the next struct call that are written only if a condition holds."""
         if any(piece.when for piece in self.pending):
             self.flush()
         held = self.fresh("h")
@@ -130,13 +131,13 @@ class Building(Code):
             self.add(piece.letters, piece.size, piece.value, little=piece.little).when = held
 
     def append(self, data: str) -> None:
-        """Writes bytes of any length."""
+        """Generates code that writes bytes of any length."""
         self.flush()
         self.put(f"o += {data}")
         self.end = None
 
     def begin_apart(self) -> str:
-        """Has what follows written into a buffer of its own; gives the variable that keeps the other one."""
+        """Directs the following output to a new buffer; returns the variable with the old one."""
         self.settle()
         outer = self.fresh("o")
         self.put(f"{outer}, o = o, bytearray()")
@@ -144,7 +145,7 @@ class Building(Code):
         return outer
 
     def end_apart(self, outer: str, number: ir.Number, add: int = 0) -> str:
-        """Goes back to a buffer, and writes what was written apart behind its size; gives the variable with that."""
+        """Returns to a buffer, and appends the other one with its size in front; returns the variable with the size."""
         self.settle()
         inner, size = self.fresh("o"), self.fresh("n")
         self.put(f"{inner}, o = o, {outer}")
@@ -155,7 +156,7 @@ class Building(Code):
         return size
 
     def patch(self, place: Place, piece: Piece, value: str) -> None:
-        """Gives a piece that was written as zeros its value, if it is there."""
+        """Sets the value of a piece that was written as zeros, if it was written."""
         if any(waiting is piece for waiting in self.pending):
             piece.value = value
             return
@@ -169,7 +170,7 @@ class Building(Code):
             self.settle()
 
     def settle(self) -> None:
-        """Writes all that is pending and patches what has its value by now; neighbours together."""
+        """Flushes the pending pieces, and patches those with a value by now; neighbours by one call."""
         self.flush()
         self.patches.sort(key=lambda patch: patch[0])
         while self.patches:
@@ -182,13 +183,13 @@ class Building(Code):
             self.put(f"{self._packer(layout_of(group), 'patch')}(o, {place}, {', '.join(values_of(group))})")
 
     def call(self, text: str) -> None:
-        """Calls something that appends to the buffer."""
+        """Generates a call of a function that appends to the buffer."""
         self.settle()
         self.put(text)
         self.end = None
 
     def fork(self, *arms: tuple[str, Callable[[], None]]) -> None:
-        """Writes the arms of an ``if``, each with what is pending; at the end of each nothing is."""
+        """Generates the branches of an ``if``; each flushes the pending pieces."""
         if self.patches:
             self.settle()
         pending, end = self.pending, self.end
@@ -226,7 +227,7 @@ def values_of(pieces: list[Piece]) -> list[str]:
 
 
 def packed_numbers(layout: struct.Struct, pieces: list[Piece]) -> bytes | None:
-    """The bytes of numbers that the generator knows; None for others, and if one does not fit, as the code will say."""
+    """The bytes of numbers that the generator knows; None if it does not know one, or one does not fit."""
     known = [piece.known for piece in pieces if piece.value is not None]
     try:
         return None if None in known else layout.pack(*known)
@@ -235,12 +236,12 @@ def packed_numbers(layout: struct.Struct, pieces: list[Piece]) -> bytes | None:
 
 
 def usual(code: Building, x: str, kind: str, otherwise: str) -> None:
-    """A value of another class than the usual one has to be let through."""
+    """Generates a check of a value whose class is not the usual one, by a function that may raise ``Unusual``."""
     code.put(f"if {x}.__class__ is not {kind}: {otherwise}({x})")
 
 
 def put_number(code: Building, number: ir.Number, value: str) -> None:
-    """Writes a number; a varint in as few bytes as it needs."""
+    """Generates code that writes a number; a varint in as few bytes as possible."""
     form = number.form
     if form is None:
         code.add(number.code, number.size, value, little=number.little)

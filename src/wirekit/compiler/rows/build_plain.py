@@ -15,9 +15,9 @@ from wirekit.wire.message_fields import elements
 
 
 class Plain(Generator):
-    """Writes the encoder of one schema: (state, buffer, value), which appends to the buffer.
+    """Generates the encoder of one schema: a function of (state, buffer, value) that appends to the buffer.
 
-    Its subclasses write the code of one kind of node each. ``x`` is the variable that holds the value.
+    Each subclass generates the code of some kinds of nodes. ``x`` is the variable with the value.
     """
 
     NAMES = named(integer, real, flag, octets, sequence, elements, Symbol, Opened)
@@ -34,7 +34,7 @@ class Plain(Generator):
         return code.done()
 
     def _node(self, code: Building, node: ir.Node, x: str, scope: Scope | None) -> None:
-        """Writes a node of any kind."""
+        """Generates the code of a node of any kind."""
         raise NotImplementedError
 
     def _constant_of(self, code: Building, node: ir.Constant, scope: Scope | None) -> None:

@@ -21,27 +21,27 @@ REASONS = (Unusual, WireError, TypeError, AttributeError, LookupError, Arithmeti
 
 
 class State:
-    """State of one encode besides the value."""
+    """The state of one encode, besides the value."""
 
     __slots__ = ("limits", "params", "part", "plain", "protocol", "written_zeros")
 
     def __init__(self, protocol: str, params: Mapping[str, Any], limits: Limits) -> None:
-        self.plain: int | None = None  # bytes that were compressed last
-        self.part: Any = None  # the piece of something larger that was written last
+        self.plain: int | None = None  # the size of the last content that was compressed
+        self.part: Any = None  # the last piece of a larger value that was written
         self.protocol = protocol
         self.params = params
         self.limits = limits
         self.written_zeros = 0
 
     def zeros(self, size: int) -> bytes:
-        """So many zeros, unless the reference engine refuses them."""
+        """A number of zeros; ``Unusual`` if the reference engine refuses as many."""
         self.written_zeros += size
         if self.written_zeros > ZEROS:
             raise Unusual
         return bytes(size)
 
     def close(self, codec: str | None, record: Record, unit: Unit, *above: Any) -> bytes:
-        """Compressed data: the bytes as they stand while they hold the content, else the content compressed."""
+        """Compressed data: the stored bytes if they still contain the content, otherwise the content compressed."""
         from wirekit.compression import compress
 
         compressed, content = record.get("compressed"), record.get("content")
@@ -71,13 +71,13 @@ class State:
 
 
 def integer(value: Any) -> None:
-    """Lets through an integer that is no boolean."""
+    """Returns an integer that is not a boolean; raises ``Unusual`` for other values."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise Unusual
 
 
 def real(value: Any) -> None:
-    """Lets through a number."""
+    """Returns a number; raises ``Unusual`` for other values."""
     if not isinstance(value, (int, float)):
         raise Unusual
 
@@ -90,13 +90,13 @@ def flag(value: Any) -> bool:
 
 
 def octets(value: Any) -> bytes:
-    """The bytes of what holds bytes."""
+    """The bytes of an object with the buffer protocol."""
     if not isinstance(value, (bytes, bytearray)):
         raise Unusual
     return bytes(value)
 
 
 def sequence(value: Any) -> None:
-    """Lets through a list or tuple."""
+    """Returns a list or tuple; raises ``Unusual`` for other values."""
     if not isinstance(value, (list, tuple)):
         raise Unusual

@@ -15,7 +15,7 @@ from wirekit.wire.derived import innermost_first
 
 
 class Structures(Plain):
-    """Writes what builds structures."""
+    """Generates code that builds structures."""
 
     def _structure(self, code: Building, node: ir.Structure, x: str, scope: Scope | None) -> None:
         self._begin(code, node, x)
@@ -77,7 +77,7 @@ class Structures(Plain):
             put_derived(code, derived, message, value, extent, "S.plain not in (None, {})")
         self._end(code, x)
 
-    # What a structure's value is: here a record, and nothing is kept beside its fields.
+    # The value of a structure is a record without other entries here.
 
     def _begin(self, code: Building, node: ir.Structure, x: str) -> None:
         kind = self._constant(node.record, "R")
@@ -100,7 +100,7 @@ class Structures(Plain):
         return f"getattr({x}, {name!r}, None)"
 
     def _derived(self, code: Building, member: ir.Member, x: str, scope: Scope, summed: bool) -> tuple[Place, Piece]:
-        """Zeros for a length or checksum: where they are, and how to write them."""
+        """Zeros for a length or checksum: their place, and the piece to patch."""
         conditions = []
         node = member.node
         while not isinstance(node, (ir.Number, ir.Blob)):
@@ -109,7 +109,7 @@ class Structures(Plain):
                     conditions.append(self._expression(node.condition, scope))
                 case ir.WhenMore():
                     conditions.append(f"{self._read_or_none(x, member.name)} is not None")
-                case _:  # nothing else stands around a length or checksum that has no value of its own
+                case _:  # a length or checksum without a value has no other wrapper
                     code.put("raise Unusual")
                     break
             node = node.node
@@ -117,7 +117,7 @@ class Structures(Plain):
         size, little = ir.minimum(number), isinstance(number, ir.Number) and number.little
         letter = number.code if isinstance(number, ir.Number) else f"{size}s"
         if summed and isinstance(number, ir.Number):
-            letter = letter.upper()  # its bits, whatever the sign
+            letter = letter.upper()  # its bits, without regard to the sign
         scope.variables[member.name] = "0"
         if not conditions:
             place = code.here()
@@ -133,7 +133,7 @@ class Structures(Plain):
 
     @staticmethod
     def _bounded_below(code: Building, node: ir.Structure, measure: ir.Measure, size: str, when: str = "") -> None:
-        """Leaves a length below its least to the reference engine, if the fields that it covers may be so small."""
+        """Raises ``Unusual`` for a length below its minimum, if the fields that it covers can be so short."""
         if not measure.bounds or node.least_of(measure) >= measure.least:
             return
         small = f"0 != {size} < {measure.least}" if measure.zero_is_rest else f"{size} < {measure.least}"
@@ -163,7 +163,7 @@ class Structures(Plain):
         code.patch(place, piece, value)
 
     def _read(self, code: Building, member: ir.Member, x: str, scope: Scope, used: bool) -> str:
-        """Reads a field into a variable, or its default where it is not set; a constant only if somebody asks."""
+        """Reads a field into a variable, or its default if it is not set; a constant only if an expression uses it."""
         inner = member.node.node if isinstance(member.node, ir.Optional) else member.node
         if isinstance(inner, ir.Constant) and not used:
             self._leave_out(code, member, x)
@@ -177,7 +177,7 @@ class Structures(Plain):
         source = self._source(x, member.name)
         if default is None:
             code.put(f"{value} = {source}")
-        elif isinstance(member.node, (ir.Optional, ir.BitFields)):  # what builders leave out
+        elif isinstance(member.node, (ir.Optional, ir.BitFields)):  # fields that a value may leave out
             code.put(f"{value} = getattr({x}, {member.name!r}, missing)")
             code.put(f"if {value} is missing: {value} = {default}")
         else:
@@ -211,7 +211,7 @@ class Structures(Plain):
 
 
 def _stands_alone(node: ir.Structure, measure: ir.Measure, rules: list[ir.Measure | ir.Sum]) -> bool:
-    """Whether what a varint measures can be written apart: only what is around it all asks for places in it."""
+    """Whether the fields that a varint measures can be written to a buffer of their own."""
     if measure.first != measure.at + 1 or not isinstance(node.members[measure.at].node, ir.Number):
         return False
     for rule in rules:

@@ -16,13 +16,13 @@ from wirekit.wire.message_fields import elements
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a value stands.
+    """The place of a value.
 
     Attributes:
-        base: the variable with the path of what is around it: ``q`` in a function, or that of a list's element.
-        parts: from there: names, and variables that hold an index, written ``{i}``.
-        scope: what expressions can read there.
-        limit: the variable with the end of what may be read, "" where that is known to suffice.
+        base: the variable with the path of the enclosing value: ``q`` in a function, or the path of a list element.
+        parts: the path from there: names, and variables with an index, written ``{i}``.
+        scope: the fields that expressions can read.
+        limit: the variable with the limit, or "" if the bytes are known to suffice.
     """
 
     base: str = "q"
@@ -31,11 +31,11 @@ class Place:
     limit: str = "e"
 
     def to(self, part: str) -> Place:
-        """The place of something inside."""
+        """The place of a value inside."""
         return replace(self, parts=(*self.parts, part))
 
     def within(self, limit: str) -> Place:
-        """The same place before another limit."""
+        """The same place with another limit."""
         return replace(self, limit=limit)
 
     @property
@@ -45,7 +45,7 @@ class Place:
 
     @property
     def template(self) -> str:
-        """The path from the base on; ``%d`` stands for an index."""
+        """The path from the base on, with ``%d`` for an index."""
         parts = ["[%d]" if part.startswith("{") else "." + part.replace("%", "%%") for part in self.parts]
         return "".join(parts).removeprefix(".")
 
@@ -55,15 +55,15 @@ class Decoding(Code):
     """A function that decodes.
 
     Attributes:
-        leave: the limit at which a list that is being written leaves its last element, "" if none does.
-        records: whether the element that is being written may have recorded a verdict or opened data by now.
-        rewinds: whether its end can be missing after it did.
-        verdicts: whether the function records verdicts at all.
-        tracing: whether the function records where fields lie.
-        spans: those not yet recorded, as text.
+        leave: the limit that may cut the last element of the current list, "" if none may.
+        records: whether the current element may have recorded a verdict or decompressed data before this point.
+        rewinds: whether the element may be cut after that.
+        verdicts: whether the function records verdicts.
+        tracing: whether the function records the spans of fields.
+        spans: the spans that are not yet recorded, as text.
         spot: the variable with the absolute position, "" if there is none.
-        extent: start, end and kind of the byte string read last.
-        inner: whether ``r`` has what the paths of members begin with.
+        extent: start, end and kind of the last byte string.
+        inner: whether ``r`` has the common prefix of the members' paths.
     """
 
     leave: str = ""
@@ -83,7 +83,7 @@ class Decoding(Code):
 
     @contextmanager
     def branch(self, header: str) -> Iterator[None]:
-        """Lines behind a condition or in a loop, which may read fields."""
+        """A block of lines, under a condition or in a loop, that may read fields."""
         self.flush()
         with self.block(header):
             yield
@@ -101,7 +101,7 @@ class Decoding(Code):
         return f'f"{{r}}{text[1:]}"'
 
     def here(self, back: int = 0) -> str:
-        """The absolute position, or one so many bytes before it; nothing unless spans are recorded."""
+        """The absolute position, or a position a number of bytes before it; "" unless spans are recorded."""
         if not self.tracing:
             return ""
         if not self.spot:
@@ -110,12 +110,12 @@ class Decoding(Code):
         return f"{self.spot} - {back}" if back else self.spot
 
     def lies(self, place: Place, start: str, end: str, kind: str, bits: str = "None, None") -> None:
-        """Records where a field lies, before the next branch or call; ``kind`` is an expression."""
+        """Adds the span of a field, to be recorded before the next branch or call; ``kind`` is an expression."""
         if self.tracing:
             self.spans.append(f"span(({self.path(place)}, {start}, {end}, n, {bits}, {kind}))")
 
     def flush(self) -> None:
-        """Records the spans that are waiting."""
+        """Generates the code that records the spans so far."""
         if len(self.spans) == 1:
             self.put(f"add({self.spans[0]})")
         elif self.spans:
@@ -126,18 +126,18 @@ class Decoding(Code):
         self.spans.clear()
 
     def short(self, condition: str, e: str) -> None:
-        """Ends reading if a condition holds, or if the bytes end too early."""
+        """Generates the end of reading for a condition, or for bytes that end too early."""
         self.rewinds |= e == self.leave and self.records
         self.put(f"if {condition}: raise {'Cut' if e == self.leave else 'Unusual'}")
 
 
 class Writing(Generator):
-    """Writes the decoder of one schema: (state, buffer, position, limit, path) → (value, position after it).
+    """Generates the decoder of one schema: (state, buffer, position, limit, path) → (value, position after it).
 
-    Its subclasses write the code of one kind of node each, and give the expression of its value.
+    Each subclass generates the code of some kinds of nodes, and returns the expression of the value.
 
     Attributes:
-        tracing: whether the code records where fields lie.
+        tracing: whether the code records the spans of fields.
     """
 
     NAMES = named(Cut, Opened, Symbol, elements) | {"span": span}
@@ -166,12 +166,12 @@ class Writing(Generator):
         return code.done()
 
     def _node(self, code: Decoding, node: ir.Node, path: Place) -> str:
-        """Writes a node of any kind."""
+        """Generates the code of a node of any kind."""
         raise NotImplementedError
 
     @staticmethod
     def _absent(code: Decoding, value: str, path: Place) -> None:
-        """A value that is not there."""
+        """The value of an absent field."""
         code.put(f"{value} = None")
         code.lies(path, code.here(), code.here(), '"absent"')
 

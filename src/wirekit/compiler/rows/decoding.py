@@ -33,7 +33,7 @@ __all__ = ["REASONS", "State", "Unit", "Unusual", "Writer", "tracer", "tracing_u
 
 
 class Writer(Structures, Lists, Blobs):
-    """Writes the decoder of one schema, whatever is in it."""
+    """Generates the decoder of one schema, with code for every kind of node."""
 
     def _node(self, code: Decoding, node: ir.Node, path: Place) -> str:
         match node:
@@ -80,7 +80,7 @@ class Writer(Structures, Lists, Blobs):
             case ir.Optional():
                 return self._node(code, node.node, path)
             case ir.Fallback():
-                leave, code.leave = code.leave, ""  # where the node is cut, bytes take its place
+                leave, code.leave = code.leave, ""  # if the node is cut, bytes take its place
                 value = self._node(code, node.node, path)
                 code.leave = leave
                 return value
@@ -107,7 +107,7 @@ class Writer(Structures, Lists, Blobs):
 
     @staticmethod
     def _called(code: Decoding, call: str, path: Place, above: str = "", value: str = "") -> str:
-        """Has a function, of which the first arguments are written, read a value; gives its variable."""
+        """Generates a call of a function with some first arguments; returns the variable with its value."""
         value = value or code.fresh("v")
         code.records = True
         code.flush()
@@ -193,12 +193,12 @@ class Writer(Structures, Lists, Blobs):
 
 
 class Tracer(Writer):
-    """Writes the same with the spans of the fields."""
+    """Generates the decoder that also records the spans of the fields."""
 
     tracing = True
     purpose = "trace"
 
 
 unit, writer = units(Writer)
-"""Give the decoder of a schema, and its module; the next two do so for one that records the spans of the fields."""
+"""Functions that return the decoder of a schema, and its module; the next two, the decoder that records spans."""
 tracing_unit, tracer = units(Tracer)

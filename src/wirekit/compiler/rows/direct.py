@@ -17,7 +17,7 @@ from wirekit.compiler.source import Scope, Unusual, choosing, named, units
 
 
 def octets(value: Any) -> bytes:
-    """The bytes of what holds bytes, or of hex."""
+    """The bytes of an object with the buffer protocol, or of hex."""
     if isinstance(value, str):
         return bytes.fromhex(value)
     if not isinstance(value, (bytes, bytearray)):
@@ -26,25 +26,25 @@ def octets(value: Any) -> bytes:
 
 
 def sequence(value: Any) -> None:
-    """Lets nothing through but lists: the elements of others are not loaded."""
+    """Returns a list; raises ``Unusual`` for other values, whose elements are not loaded."""
     raise Unusual
 
 
 def ignored(value: Any) -> None:
-    """Lets through what may stand in place of a value that is not read."""
+    """Accepts the value of a field that is not read."""
     if not (value is None or isinstance(value, (int, bytes))):
         raise Unusual
 
 
 class DirectBuilder(Builder):
-    """Writes the encoder of one schema: (state, buffer, mapping), which appends to the buffer."""
+    """Generates the encoder of one schema: a function of (state, buffer, mapping) that appends to the buffer."""
 
     NAMES = Builder.NAMES | named(octets, sequence, ignored)
     purpose = "direct"
 
     def _begin(self, code: Building, node: ir.Structure, x: str) -> None:
         if self._used(node, choosing) & {node.members[index].name for index in node.computed}:
-            code.put("raise Unusual")  # which layout it has is said by what the mapping has there, not by what follows
+            code.put("raise Unusual")  # the value in the mapping decides the layout, not the following bytes
         code.put(f"if {x}.__class__ is not dict: raise Unusual")
         code.put(f"{_left(x)} = len({x})")
 
@@ -98,9 +98,9 @@ class DirectBuilder(Builder):
 
 
 def _left(x: str) -> str:
-    """The variable that counts the entries of a mapping that nothing has read."""
+    """The variable with the number of entries of a mapping that are not read yet."""
     return f"left_{x}"
 
 
 unit, builder = units(DirectBuilder)
-"""Give the encoder of a schema's mappings, and its module."""
+"""Functions that return the encoder of a schema's mappings, and its module."""

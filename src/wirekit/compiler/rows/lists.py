@@ -13,7 +13,7 @@ from wirekit.compiler.source import whole_number
 
 
 class Lists(Numbers):
-    """Writes what reads lists."""
+    """Generates code that reads lists."""
 
     def _several(self, code: Decoding, node: ir.Several, path: Place) -> str:
         items = code.fresh("l")
@@ -33,7 +33,7 @@ class Lists(Numbers):
         return items
 
     def _counted(self, code: Decoding, node: ir.Several, items: str, count: str, path: Place) -> None:
-        """So many elements."""
+        """A number of elements."""
         start = code.here()
         least = max(node.least, 1)
         code.put(f"if {count} < 0: raise Unusual")
@@ -87,7 +87,7 @@ class Lists(Numbers):
                 code.leave = outer
             if not ir.minimum(node.element):
                 code.put(f"if p == {start}: raise Unusual")
-            if inside or code.tracing:  # what is in the elements, and spans, take what room there is as well
+            if inside or code.tracing:  # values in the elements, and spans, need memory as well
                 code.put(f"S.room -= {each}")
                 code.put("if S.room < 0: raise Unusual")
         code.put(f"else:\n{'    ' * (code.depth + 1)}if p < {path.limit}: raise Unusual")
@@ -100,7 +100,7 @@ class Lists(Numbers):
             self._verdict(code, path, "count", number, "p")
 
     def _may_be_cut(self, code: Decoding, node: ir.Several, items: str, index: str, start: str, path: Place) -> None:
-        """An element that the limit may cut: then the position, and what was recorded since, is as before it."""
+        """An element that the limit may cut; if it does, the position and the records are restored."""
         outer = code.leave, code.records, code.rewinds
         code.leave, code.records, code.rewinds = path.limit, False, False
         checks, sources, line = code.fresh("k"), code.fresh("o"), len(code.lines)

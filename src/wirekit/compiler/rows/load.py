@@ -25,7 +25,7 @@ REASONS = (Unusual, WirekitError, TypeError, AttributeError, LookupError, Arithm
 
 
 class State(NamedTuple):
-    """The context that the caller gives."""
+    """The context from the caller."""
 
     params: Mapping[str, Any]
 
@@ -34,21 +34,21 @@ class State(NamedTuple):
 
 
 def other(value: Any) -> Any:
-    """Lets through what is a value already."""
+    """Returns a value that needs no conversion; raises ``Unusual`` for others."""
     if plain_mapping(value) or isinstance(value, list):
         raise Unusual
     return value
 
 
 def extras(record: Record, mapping: Mapping[str, Any]) -> None:
-    """Keeps what stands beside the fields of a mapping."""
+    """The entries of a mapping that are not fields."""
     if any(name not in record._fields for name in mapping if not name.startswith("$")):
         raise Unusual
     record._extra = load_extras(mapping, record._fields)
 
 
 class Loader(Generator):
-    """Writes the loader of one schema: (state, mapping) → record."""
+    """Generates the loader of one schema: (state, mapping) → record."""
 
     NAMES = named(other, extras, counted, plain_mapping, Symbol) | {"packed": load_opened, "number": load_integer}
     NAMES |= {"real": load_real, "symbol": load_symbol, "octets": load_bytes, "bit": load_bit}
@@ -63,8 +63,8 @@ class Loader(Generator):
     def _trees(self, node: ir.Node) -> Iterator[Expression]:
         return choosing(node)
 
-    # What follows writes the code of one kind of node each, and gives the variable that holds its value. ``x`` is the
-    # variable that holds the JSON form.
+    # Each of the following methods generates the code of one kind of node, and returns the variable with its value.
+    # ``x`` is the variable with the JSON form.
 
     def _node(self, code: Code, node: ir.Node, x: str, scope: Scope | None) -> str:
         match node:
@@ -107,7 +107,7 @@ class Loader(Generator):
         return x
 
     def _unless(self, code: Code, condition: str, node: ir.Node, x: str, scope: Scope | None) -> str:
-        """Loads a value if a condition holds, and leaves it as it is if not."""
+        """Generates code that loads a value if a condition holds, and otherwise leaves it unchanged."""
         value = code.fresh("v")
         code.put(f"{value} = {x}")
         self._arm(code, f"if {condition}:", node, x, value, scope)
@@ -194,4 +194,4 @@ class Loader(Generator):
 
 
 unit, loader = units(Loader)
-"""Give the loader of a schema, and its module."""
+"""Functions that return the loader of a schema, and its module."""

@@ -31,21 +31,21 @@ from wirekit.wire.protobuf import (
 from wirekit.wire.stream import Reader, Session
 
 REASONS = (Unusual, IndexError, UnicodeDecodeError, struct.error)
-"""The exception of ``read_message`` for a message that it does not read."""
+"""The exception of ``read_message`` for a message in another form."""
 LONGEST_VARINT = 63
 """The most bits in front of its last byte."""
 
 
 class Refused(Unusual):
-    """Readers refuse a message, or it ends too early: what reads it in any form would say so, too."""
+    """Readers refuse the message, or it ends too early, so reading it in any form fails."""
 
 
 class _Known(NamedTuple):
     """A field by its tag.
 
     Attributes:
-        plain: a number below this is the value that its varint says.
-        fixed: how a number of fixed size is read, None for other fields.
+        plain: a number below this is the value of its varint.
+        fixed: the function that reads a number of fixed size; None for other fields.
     """
 
     number: int
@@ -59,7 +59,7 @@ class _Known(NamedTuple):
 
 @functools.cache
 def _fields(message: Message) -> dict[int, _Known]:
-    """The fields by tag, as they are written unless packed; without floats, of which NaN has many forms."""
+    """The fields by the tag of their unpacked form; without floats, because NaN has many forms."""
     known = {}
     for number, field in message.fields.items():
         if field.kind in ("double", "float"):
@@ -73,13 +73,13 @@ def _fields(message: Message) -> dict[int, _Known]:
 
 
 def message(state: State, kind: Message, b: bytes, p: int, e: int, q: str) -> Record:
-    """The message in b[p:e], however it is written; Unusual if it is not in order."""
+    """The message in b[p:e] in any form; Unusual if it is not valid."""
     spans = state.spans
     room, charged, known = state.room, state.charged, len(spans or ())
     try:
         return read_message(kind, b, p, e, state, q)
     except REASONS as reason:
-        if reason.__class__ is not Unusual and b.__class__ is bytes:  # not the first bytes of more to come
+        if reason.__class__ is not Unusual and b.__class__ is bytes:  # not the first bytes of a longer input
             raise Unusual from None
         state.room, state.charged = room, charged
         if spans is not None:
@@ -98,10 +98,10 @@ def message(state: State, kind: Message, b: bytes, p: int, e: int, q: str) -> Re
 
 
 def read_message(message: Message, b: bytes, p: int, e: int, state: State, q: str, depth: int = 0) -> Record:
-    """The message in b[p:e], ``depth`` messages inside of others; the state takes the spans if it asks for them.
+    """The message in b[p:e], nested in ``depth`` messages; the state receives the spans if it records them.
 
     Raises:
-        Unusual, IndexError, UnicodeDecodeError, struct.error: it is not written in the usual way, or not in order.
+        Unusual, IndexError, UnicodeDecodeError, struct.error: it is not in canonical form, or not valid.
     """
     fields = _fields(message)
     record, held = blank(message)
@@ -179,7 +179,7 @@ def read_message(message: Message, b: bytes, p: int, e: int, state: State, q: st
 
 
 def _report(message: Message, record: Record, state: State, q: str, begin: int) -> None:
-    """The verdicts on what readers refuse in the message at a path."""
+    """The verdicts on the values that readers refuse in the message at a path."""
     keep = []
     for name, requirement, stored in refused(message, record._get):
         site = Site(name, "required", "bad", True, f"readers refuse it: {requirement}")
@@ -192,7 +192,7 @@ def _report(message: Message, record: Record, state: State, q: str, begin: int) 
 
 
 def _lies(state: State, path: str, start: int, end: int, kind: str) -> None:
-    """Records where something lies."""
+    """Records a span."""
     assert state.spans is not None
     state.spans.append(span((path, start + state.origin, end + state.origin, state.source, None, None, kind)))
 

@@ -15,10 +15,10 @@ from wirekit.varints import SHORT
 
 
 class Numbers(Writing):
-    """Writes what reads numbers."""
+    """Generates code that reads numbers."""
 
     def _number(self, code: Decoding, node: ir.Node, path: Place, kind: str = "number") -> str:
-        """One number, which may be a varint; ``kind`` is that of its span, "" for none."""
+        """One number, which may be a varint; ``kind`` is the kind of its span, "" for no span."""
         if not fixed(node):
             return self._varint(code, node, path, kind)
         (value,) = self._numbers(code, [(path, node)], kind)
@@ -27,7 +27,7 @@ class Numbers(Writing):
     def _numbers(self, code: Decoding, fields: list[tuple[Place, ir.Node]], kind: str = "number") -> Iterator[str]:
         """Numbers of fixed size, read by one struct call.
 
-        The variables come one by one: a constant can read the members that the caller added to its scope before.
+        Yields the variables one by one: a constant can read members that the caller has added to its scope.
         """
         numbers = [number for _, node in fields for number in fixed(node)]
         variables = [code.fresh("n") for _ in numbers]
@@ -41,7 +41,7 @@ class Numbers(Writing):
 
     @staticmethod
     def _lies(code: Decoding, node: ir.Node, path: Place, start: int, end: int, kind: str) -> None:
-        """Records where a number lies, which begins and ends so many bytes before the position."""
+        """Records the span of a number that begins and ends a number of bytes before the position."""
         node = ir.core(node)
         if not isinstance(node, ir.BitFields):
             code.lies(path, code.here(start), code.here(end), f'"{kind}"')
@@ -51,7 +51,7 @@ class Numbers(Writing):
         code.lies(path, code.here(start), code.here(end), '"bits"')
 
     def _varint(self, code: Decoding, node: ir.Node, path: Place, kind: str) -> str:
-        """Reads a varint, written in as few bytes as it needs, and gives what it stands for."""
+        """Reads a varint, with ``Unusual`` if it has more bytes than necessary; returns its value."""
         number = ir.varying(node)
         if number is None or number.form is None:
             raise Misuse(f"{self.key}: a {type(node).__name__} is not a number")
@@ -66,7 +66,7 @@ class Numbers(Writing):
         return meaning
 
     def _unpacked(self, code: Decoding, numbers: list[ir.Number], variables: list[str], e: str) -> None:
-        """Reads numbers, if the limit lets; a limit of "" is known to let."""
+        """Reads numbers before the limit; with the limit "" the bytes are known to suffice."""
         little = any(number.little for number in numbers)
         letters = [number.code if number.is_packed else f"{number.size}s" for number in numbers]
         layout = struct.Struct(("<" if little else ">") + "".join(letters))
@@ -84,7 +84,7 @@ class Numbers(Writing):
         code.move(f"p = {end}" if end else f"p += {layout.size}")
 
     def _meaning(self, code: Decoding, node: ir.Node, number: str, path: Place, place: str) -> str:
-        """The value that a number stands for."""
+        """The value that a number represents."""
         match node:
             case ir.Number(real=True):
                 code.put(f"if {number} != {number}: raise Unusual")
@@ -119,7 +119,7 @@ class Numbers(Writing):
 
     @contextmanager
     def _unless_null(self, code: Decoding, number: str, null: int | None, value: str, path: Place) -> Iterator[None]:
-        """What is read if a length or count does not mean null; if it does, the value is absent."""
+        """The value under a length or count; absent if that means null."""
         if null is None:
             yield
             return
@@ -131,7 +131,7 @@ class Numbers(Writing):
 
     @staticmethod
     def _end(code: Decoding, size: str, end: str, path: Place) -> None:
-        """A variable with the position behind so many bytes, which lies before the limit."""
+        """A variable with the position behind a number of bytes, checked against the limit."""
         code.put(f"{end} = p + {size}")
         code.short(f"{end} > {path.limit}", path.limit)
 

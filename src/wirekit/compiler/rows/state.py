@@ -22,7 +22,7 @@ span = functools.partial(tuple.__new__, Span)
 
 
 class Cut(Exception):
-    """The limit of a list cuts its last element, which is then left to the next field."""
+    """The limit of a list cuts its last element, which then belongs to the next field."""
 
 
 # What generated code raises when a value that it needs is not there or does not fit.
@@ -31,11 +31,11 @@ REASONS = (Unusual, CodingError, TypeError, AttributeError, KeyError, Arithmetic
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The common facts of all verdicts of one place in the layout; ``%d`` in its path stands for an index.
+    """The facts that all verdicts of one place in the layout share; its path has ``%d`` for an index.
 
     Attributes:
-        differs: whether what is stored and what is computed are two numbers.
-        note: in words, where these do not tell it.
+        differs: whether the verdict has a stored and a computed number.
+        note: the text of the verdict, if these do not explain it.
     """
 
     path: str
@@ -50,12 +50,12 @@ class State(Allowance):
 
     Attributes:
         checks: (site, path's prefix, number, position, source, indexes in the path...) of each verdict.
-        source: the number of the buffer at work, 0 for the input.
-        part: the bytes read last that are a piece of something larger.
-        bad: whether a verdict that is not good was recorded, if only on what was given up later.
-        spans: where fields lie, None if nobody asks.
-        origin: absolute offset of the first byte of the buffer at work.
-        charged: how many spans' memory was counted.
+        source: the number of the current buffer, 0 for the input.
+        part: the last bytes that are a piece of a larger value.
+        bad: whether a bad verdict was recorded, even if it was dropped later.
+        spans: the spans of the fields; None if they are not recorded.
+        origin: absolute offset of the first byte of the current buffer.
+        charged: the number of spans whose memory was counted.
         gaps: (start, end, length's name) of bytes left over inside a frame; None if they end the decode.
 
     Args:
@@ -97,18 +97,18 @@ class State(Allowance):
         self.charged = 0
 
     def trace(self, origin: int) -> None:
-        """Has it take the spans, for a function that records them; the input begins at this absolute offset."""
+        """Makes the state receive spans, from a function that records them; the input begins at an absolute offset."""
         self.spans, self.origin = [], origin
 
     @property
     def clean(self) -> bool:
-        """Whether all verdicts are good ones, and all bytes have a field."""
+        """Whether all verdicts are good and all bytes belong to a field."""
         if self.gaps:
             return False
         return not self.bad or all(site.status != "bad" for site, *_ in self.checks)
 
     def verdicts(self, origin: int) -> list[Check]:
-        """The verdicts as the other engines give them."""
+        """The verdicts in the form of the other engines."""
         checks = []
         for site, prefix, number, position, source, *indexes in self.checks:
             start = 0 if source else origin
@@ -118,13 +118,13 @@ class State(Allowance):
         return checks
 
     def charge(self, size: int) -> None:
-        """Counts memory that values take, in bytes; Unusual when there is no room for it."""
+        """Counts memory of values, in bytes; raises ``Unusual`` if it exceeds the limit."""
         self.room -= size
         if self.room < 0:
             raise Unusual
 
     def charge_spans(self, path: str, more: int = 0) -> None:
-        """Counts the memory of the spans recorded since the last time, at this path, and of those that will be."""
+        """Counts the memory of the spans since the last call, at this path, and of those that follow."""
         assert self.spans is not None
         number = len(self.spans) + more
         self.room -= (number - self.charged) * (SPAN + len(path))
@@ -150,13 +150,13 @@ class State(Allowance):
         return b[p:e]
 
     def differ(self) -> None:
-        """A checksum is another one than that of the bytes, or null or a flag is written as an unusual number."""
+        """Records that a checksum differs from that of the bytes, or that null or a flag is an unusual number."""
         raise Unusual
 
     def open(
         self, codec: str, data: bytes, size: int | None, sized: bool, unit: Unit, path: str, *above: Any
     ) -> Record:
-        """The record of compressed data: the bytes and what is in them."""
+        """The record of compressed data: the bytes and their content."""
         if self.depth >= self.limits.depth or (sized and size is None and codec in NEED_SIZE):
             raise Unusual
         try:
@@ -180,7 +180,7 @@ class State(Allowance):
         return record
 
     def refer(self, key: str, unit: Unit, b: bytes, p: int, e: int, q: str) -> tuple[Any, int]:
-        """A value of another schema, which may be the one at work."""
+        """A value of another schema, or of the same one."""
         self.charge(referred(key).cost)
         if self.nested >= self.limits.depth:
             raise Unusual
@@ -191,15 +191,15 @@ class State(Allowance):
 
 
 NOTHING_FOUND = State("", {}, Limits())
-"""Of a clean decode whose verdicts are none, or made already: the frames that are kept keep no state of their own."""
+"""The shared state of clean decodes without further verdicts, so that stored frames need no state of their own."""
 
 LEFT_OVER = State("", {}, Limits())
-"""Of a decode that found nothing but bytes left over."""
+"""The shared state of decodes whose only irregularity is bytes left over."""
 LEFT_OVER.gaps = [(0, 0, "")]
 
 
 def joined(outer: str, inner: str) -> str:
-    """The path of something inside something."""
+    """The path of a value inside another."""
     return f"{outer}.{inner}" if outer and inner and inner[0] != "[" else outer + inner
 
 
@@ -212,5 +212,5 @@ class Unverified(State):
         self.bad = True
 
     def open(self, codec: str, data: bytes, *_: Any) -> Any:
-        """Compressed data as it stands."""
+        """Compressed data, not decompressed."""
         return data

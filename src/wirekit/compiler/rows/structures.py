@@ -23,12 +23,12 @@ class Open:
     """A structure that is being read.
 
     Attributes:
-        path: where it stands, with the limit of the lengths at hand.
-        scope: takes the variables of members.
-        values: those, in order.
-        begin_at, end_at: the members of which somebody asks where they begin or end; ``begins``, ``ends``: variables.
-        kept_names: the variable with the names of lengths and sums to write as they stand; "" if all must be right.
-        left: the variable with the bytes left over inside the lengths of a frame; "" where there may be none.
+        path: its place, with the limit of the current lengths.
+        scope: receives the variables of members.
+        values: these variables, in order.
+        begin_at, end_at: the members whose begin or end is needed; ``begins``, ``ends`` have the variables.
+        kept_names: the variable with the names of wrong lengths and checksums to keep; "" if all must be right.
+        left: the variable with the number of bytes left over inside the lengths of a frame; "" if there can be none.
         begin: the variable with the position of the structure, if padding counts from there.
     """
 
@@ -45,20 +45,20 @@ class Open:
     begin: str = ""
 
     def number(self, rule: ir.Measure | ir.Sum) -> tuple[str, Place]:
-        """The variable of a length or checksum, and where it stands."""
+        """The variable of a length or checksum, and its place."""
         return self.values[rule.at], self.path.to(self.node.members[rule.at].name)
 
     def covered(self, rule: ir.Measure) -> str:
-        """The number that a length should be."""
+        """The correct value of a length."""
         return f"{self.ends[rule.last]} - {self.begins[rule.first]} + {rule.add}"
 
     def keep(self, where: Place) -> str:
-        """Notes that a length is to be written as it stands."""
+        """The code that keeps a wrong length, so that it is written unchanged."""
         return f"{self.kept_names} = [*({self.kept_names} or ()), {where.parts[-1]!r}]"
 
 
 class Structures(Numbers):
-    """Writes what reads structures."""
+    """Generates code that reads structures."""
 
     def _structure(self, code: Decoding, node: ir.Structure, path: Place) -> str:
         start, scope = code.here(), Scope({}, path.scope)
@@ -97,12 +97,12 @@ class Structures(Numbers):
         return record
 
     def _members(self, code: Decoding, at: Open, index: int, last: int) -> None:
-        """Reads members from one to another."""
+        """Reads the members in a range."""
         while index <= last:
             index = self._next(code, at, index, last, ir.opening(at.node, index))
 
     def _next(self, code: Decoding, at: Open, index: int, last: int, windows: list[ir.Measure]) -> int:
-        """Reads a member, or several at once; gives the next. ``windows`` are the lengths whose bytes begin here."""
+        """Reads one or more members; returns the next. ``windows`` are the lengths whose bytes begin here."""
         if windows:
             outer, *inner = windows
             with self._window(code, at, outer):
@@ -133,7 +133,7 @@ class Structures(Numbers):
 
     @contextmanager
     def _window(self, code: Decoding, at: Open, measure: ir.Measure) -> Iterator[None]:
-        """The bytes that a length bounds; it bounds none where it is absent, or 0 if that means the rest."""
+        """The bytes that a length bounds; no bound if it is absent, or 0 and that means the rest."""
         (number, where), outside = at.number(measure), at.path
         limit, e = code.fresh("e"), outside.limit
         announced = f"{number} - {measure.add}" if measure.add else number
@@ -163,7 +163,7 @@ class Structures(Numbers):
         else:
             code.put(f"{more} raise Unusual")
         if measure.clip:
-            with code.block(f"if {cut} is not None:"):  # by the limit around
+            with code.block(f"if {cut} is not None:"):  # by the outer limit
                 status, note = "ok" if measure.exceeds else "bad", "cut by the end of the data"
                 pair = f"({announced}, {limit} - {cut})"
                 self._verdict(code, where, "length", pair, cut, status=status, differs=True, note=note)
@@ -171,7 +171,7 @@ class Structures(Numbers):
 
     @staticmethod
     def _positions(code: Decoding, at: Open, index: int, run: int) -> None:
-        """Where the members of a run begin and end, where somebody asks; the position is behind the run."""
+        """The begins and ends of the members of a run that are needed; the position is behind the run."""
         left = 0
         known: dict[int, str] = {}
 
@@ -190,7 +190,7 @@ class Structures(Numbers):
 
     @staticmethod
     def _add(code: Decoding, at: Open, value: str) -> None:
-        """Takes the variable of the next member; a length is verified as soon as it is read."""
+        """Adds the variable of the next member; a length is verified as soon as it is read."""
         index = len(at.values)
         at.values.append(value)
         at.scope.variables[at.node.members[index].name] = value
@@ -266,7 +266,7 @@ def _content(node: ir.Node, value: str, start: str, end: str) -> str:
 
 
 def _extra(kept_names: str, left: str) -> str:
-    """What a record has beside its fields, as an expression of variables that may be None."""
+    """The entries of a record besides its fields, as an expression of variables that may be None."""
     keep = f"{kept_names} and {{'keep': {kept_names}}}"
     if not left:
         return keep if kept_names else "None"

@@ -43,12 +43,12 @@ def without_needless(body: steps.Body, zero: int | None) -> steps.Body:
 
 def every(body: steps.Body) -> list[steps.Step]:
     """All steps, including those inside others."""
-    found: list[steps.Step] = []
+    listed: list[steps.Step] = []
     for step in body:
-        found.append(step)
+        listed.append(step)
         for inner in step.bodies():
-            found += every(inner)
-    return found
+            listed += every(inner)
+    return listed
 
 
 def _mapped(body: steps.Body, work: Callable[[steps.Step], steps.Step | None]) -> steps.Body:

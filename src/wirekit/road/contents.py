@@ -330,8 +330,8 @@ class _Reader:
         for group in self.groups:
             if group.silent is not None and group.frames.batch.num_rows:
                 path, value = group.silent
-                found = fitted(Scope(group.frames).path(path), "bigint").fill_null(value - 1)
-                facts.answered[group.frames.numbers[np.asarray(found) == value]] = False
+                answered = fitted(Scope(group.frames).path(path), "bigint").fill_null(value - 1)
+                facts.answered[group.frames.numbers[np.asarray(answered) == value]] = False
         asked = self.index.request
         responses = np.flatnonzero(asked >= 0)
         self._doubt(responses[~facts.answered[asked[responses]]])
@@ -381,34 +381,34 @@ class _Reader:
         places = np.full(requests.size, -1, np.int64)
         count = 0
         for number in np.unique(groups[groups >= 0]).tolist():
-            found = fitted(evaluate(value, Scope(self.groups[number].frames), kind), kind)
+            values = fitted(evaluate(value, Scope(self.groups[number].frames), kind), kind)
             here = np.flatnonzero(groups == number)
             places[here] = count + self.row_of[requests[here]]
-            pieces.append(found)
-            count += len(found)
+            pieces.append(values)
+            count += len(values)
         if not pieces:
             return Values(pa.nulls(requests.size))
         return Values(pa.concat_arrays(pieces).take(pa.array(places, mask=places < 0)))
 
     def _name(self) -> None:
         """Collects the names that are declared on each connection."""
-        given: dict[str, list[tuple[NDArray[Any], Values, dict[str, Values]]]] = {}
+        by_name: dict[str, list[tuple[NDArray[Any], Values, dict[str, Values]]]] = {}
         for (name, kind), before in self._named_before().items():
             frames, named, texts = zip(*before, strict=True)
             columns = {
                 column: Values(pa.array([each.get(column) for each in texts], pa.string()))
                 for column in sorted({column for each in texts for column in each})
             }
-            given.setdefault(name, []).append((np.array(frames, np.int64), Values(pa.array(named, kind)), columns))
+            by_name.setdefault(name, []).append((np.array(frames, np.int64), Values(pa.array(named, kind)), columns))
         for group in self.groups:
             try:
                 for name, rows, keys, columns in group.plan.names(group.frames):
                     protocol = group.frames.protocol
-                    given.setdefault(f"{protocol}.{name}", []).append((group.frames.numbers[rows], keys, columns))
+                    by_name.setdefault(f"{protocol}.{name}", []).append((group.frames.numbers[rows], keys, columns))
                     self._naming[group.frames.numbers[rows]] = True
             except Unfit:
                 self._doubt(group.frames.numbers)
-        for name, pieces in given.items():
+        for name, pieces in by_name.items():
             names = self.names[name] = _Names(self.index.connection, pieces)
             self.odd[names.crowded] = True
 
@@ -420,7 +420,7 @@ class _Reader:
         Returns:
             (frame, key, columns) for each, by name and type of key.
         """
-        found: dict[tuple[str, pa.DataType], list[tuple[int, Any, dict[str, Any]]]] = {}
+        by_name: dict[tuple[str, pa.DataType], list[tuple[int, Any, dict[str, Any]]]] = {}
         conversations = self.begun.conversations
         named = conversations[conversations["names"].astype(bool)]
         columns_of = (named[each].tolist() for each in ("connection", "protocol", "names"))
@@ -428,12 +428,12 @@ class _Reader:
             frame = int(self.index.begins[flow])
             if self.odd[flow] or frame == int(self.index.begins[flow + 1]):
                 continue
-            given = [(name, *item) for name, keys in names.items() for item in keys.items()]
-            self.odd[flow] |= not all(_is_held(each) for _, key, texts in given for each in (key, *texts.values()))
-            for name, key, columns in given if not self.odd[flow] else ():
+            items = [(name, *item) for name, keys in names.items() for item in keys.items()]
+            self.odd[flow] |= not all(_is_held(each) for _, key, texts in items for each in (key, *texts.values()))
+            for name, key, columns in items if not self.odd[flow] else ():
                 kind = pa.string() if isinstance(key, str) else pa.int64()
-                found.setdefault((f"{protocol}.{name}", kind), []).append((frame, key, columns))
-        return found
+                by_name.setdefault((f"{protocol}.{name}", kind), []).append((frame, key, columns))
+        return by_name
 
     def _named(self, frames: Frames, name: str, keys: Values, column: str) -> Values:
         names = self.names.get(f"{frames.protocol}.{name}")
@@ -504,8 +504,8 @@ class _Names:
     def _numbers(self, keys: pa.Array) -> NDArray[Any]:
         """Keys as numbers, -1 for a text that is not among the declared keys."""
         if self._coded is not None:
-            found = pc.index_in(keys, value_set=self._coded)
-            return np.asarray(found.fill_null(-1)).astype(np.int64)
+            codes = pc.index_in(keys, value_set=self._coded)
+            return np.asarray(codes.fill_null(-1)).astype(np.int64)
         return np.asarray(keys.fill_null(0))
 
     def column(self, frames: NDArray[Any], connections: NDArray[Any], keys: Values, column: str) -> Values:
@@ -515,14 +515,14 @@ class _Names:
         array = self._key(keys)
         numbers = self._numbers(array)
         key = np.minimum(np.searchsorted(self._known, numbers), self._known.size - 1)
-        wanted = self._places(connections, key, frames)
-        place = np.searchsorted(self._given, wanted, side="right") - 1
+        places = self._places(connections, key, frames)
+        place = np.searchsorted(self._given, places, side="right") - 1
         known = np.asarray(array.is_valid()) & (self._known[key] == numbers) & (place >= 0)
-        known[known] &= self._given[place[known]] // self._count == wanted[known] // self._count
+        known[known] &= self._given[place[known]] // self._count == places[known] // self._count
         values, last = self._columns[column]
-        found = np.full(frames.size, -1, np.int64)
-        found[known] = last[place[known]]
-        return Values(_at(values, found))
+        rows = np.full(frames.size, -1, np.int64)
+        rows[known] = last[place[known]]
+        return Values(_at(values, rows))
 
 
 def _in_order(protocol: str) -> bool:

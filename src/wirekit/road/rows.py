@@ -96,13 +96,13 @@ def _parts(capture: Capture, split: Split | None, window: int) -> Iterator[Recor
     last, following = NO_RECORDS, 0
     for part in records(capture, capture.limits, errors, window, start=start, end=end):
         damaged = any(each.num_rows for each in errors)
-        if split is None and (part.rows["time"].null_count or (damaged and not is_cut(capture, part))):
+        if split is None and (part.rows["time"].null_count or (damaged and not is_cut(capture, part, errors))):
             yield following
             return
         place = part.place
         if part.rows.num_rows:
             following = part.rows["@offset"][-1].as_py() + 1
-        last = part._replace(rows=part.rows.select([]), data=memoryview(b""))
+        last = part._replace(rows=part.rows.select(["@offset"]), data=memoryview(b""))
         yield part
         del part
         if damaged:
@@ -110,7 +110,11 @@ def _parts(capture: Capture, split: Split | None, window: int) -> Iterator[Recor
                 for _ in capture.items(place, end):
                     pass
             return
-    if split is None and (capture.incomplete or any(each.num_rows for each in errors)) and not is_cut(capture, last):
+    if (
+        split is None
+        and (capture.incomplete or any(each.num_rows for each in errors))
+        and not is_cut(capture, last, errors)
+    ):
         yield following
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from wirekit.capture.columns import NO_RECORDS, Records, records
 from wirekit.capture.files import Capture, Damaged
@@ -102,16 +103,25 @@ def _parts(capture: Capture, place: int, size: int) -> list[_Part] | None:
                 read = int(rows[-1]) + 1 == batch.num_rows
                 parts.append(_Part(place, rows.size, size_of_all, int(mine.min()), int(mine.max()), mixed, read))
     damaged = capture.incomplete or any(each.num_rows for each in errors)
-    return None if damaged and not is_cut(capture, last) else parts
+    return None if damaged and not is_cut(capture, last, errors) else parts
 
 
-def is_cut(capture: Capture, last: Records) -> bool:
-    """Whether objects find no packet behind the last records either; sets ``damage`` of the capture."""
+def is_cut(capture: Capture, last: Records, errors: list[pa.RecordBatch]) -> bool:
+    """Whether a file is damaged only at its end; sets ``damage`` of the capture.
+
+    Args:
+        capture: the file.
+        last: its last records.
+        errors: the errors of all its records.
+    """
     if last is NO_RECORDS:
         return False
     for near in records(capture, capture.limits, [], _END, start=last.place):
         last = near
     place = last.place
+    end = last.rows["@offset"][-1].as_py() if last.rows.num_rows else place.offset
+    if any(pc.min(each["offset"]).as_py() < end for each in errors if each.num_rows):
+        return False
     if capture.format == "pcap":
         place = capture.first._replace(offset=place.offset, number=place.number)
     count = 0

@@ -96,7 +96,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 
-# Found when they are first asked for: what they need is slow to import, or an extra.
+# Resolved on first use, because the modules they need are slow to import, or an extra.
 _LATER = {
     "Conversation": "wirekit.conversation",
     "NEED_DATA": "wirekit.conversation",

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from wirekit.wire.stream import Allowance, Limits
 
 Quick = Callable[[bytes, int], bytes | None]
-"""Gives what a piece holds, if it is usual and no more than so many bytes."""
+"""Returns the content of a piece, if it is usual and not longer than a number of bytes."""
 
 
 def pieces(

@@ -122,7 +122,7 @@ def _loaded(schema: Schema, obj: Any, params: Params, generated: bool) -> Any:
         try:
             return rows_load.unit(schema.key)(rows_load.State(params), obj)
         except rows_load.REASONS:
-            pass  # the nodes say what is wrong with it, if anything is
+            pass  # the nodes explain errors, if there are any
     try:
         return schema.node.load(obj, Scope.root(params))
     except Misfit as error:

@@ -536,7 +536,7 @@ def _may_add(place: str) -> bool:
                     if ENTRY_POINTS.encode() in file.read():
                         return True
             except OSError:
-                continue  # it has none
+                continue  # the protocol has none
     return False
 
 

@@ -32,7 +32,7 @@ MOST_BREACHES = 10_000
 
 
 class _Unknown:
-    """The state that cannot be known; arithmetic with it gives it again."""
+    """The unknown state; arithmetic with it gives the unknown state."""
 
     def __add__(self, other: object) -> _Unknown:
         return self

@@ -49,7 +49,7 @@ _LOGINS = {
     "OAuth2 access token": "GOOGLE_APPLICATION_CREDENTIALS, or log in by `gcloud auth application-default login`",
     "DefaultAzureCredential": "AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or log in by `az login`",
 }
-"""What the client of a store lacks without credentials, and where it looks for them."""
+"""The name of the missing credentials by store, and the places where its client looks for them."""
 _LONGEST = 300
 """Characters of a store's own text in an error."""
 Result = TypeVar("Result")
@@ -335,7 +335,7 @@ def open_binary(name: str | os.PathLike[str]) -> BufferedReader:
 
 
 class RangedFile(io.RawIOBase):
-    """An object that is read by ranges of ``CHUNK`` bytes, of which at most ``HELD`` are in memory.
+    """An object that is read by ranges of ``CHUNK`` bytes; at most ``HELD`` ranges are in memory.
 
     While a reader reads in order, the next chunks are requested in advance, several at once.
 

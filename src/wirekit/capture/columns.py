@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 TIME = pa.timestamp("ns", "UTC")
 OTHER_LINK = -1
-"""Stands for all link types whose layout is not known, which have one kernel."""
+"""The value for all link types without a layout, which share one kernel."""
 
-_HEAD = 64  # bytes; enough to tell what a file or a section is
-_LEAST = 64  # bytes of a window; hardly a record is shorter, so that a scan of fewer finds nothing
+_HEAD = 64  # bytes; enough to identify a file or a section
+_LEAST = 64  # bytes of a window; few records are shorter
 _HIGHEST = (1 << 63) - 1
 _RECORD = ("@offset", "seconds", "fraction", "captured_length", "original_length")
 _BLOCK = (
@@ -45,7 +45,7 @@ _BLOCK = (
 WINDOW = 64 << 20
 """Bytes of a file whose records are scanned at once; more where one record is longer."""
 
-_FRACTION = 33  # bits of a fraction of a second of which 64 bits hold the nanoseconds
+_FRACTION = 33  # the most bits of a fraction of a second whose nanoseconds fit 64 bits
 
 _FIELDS = [
     pa.field("time", TIME),

@@ -128,7 +128,7 @@ _NO_LINK: Mapping[str, Any] = {
     "name": "", "client": "", "server": "", "opened_us": 0, "known_start": False, "closed_us": 0, "protocol": "",
     "closed": "",
 }  # fmt: skip
-"""What the state of a link holds besides its bytes, by the type that it has."""
+"""The attributes in the state of a link besides its bytes, by type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ Item = Frame | Quarantined | Missing
 
 
 _NONE_WAITS: list[tcp.Data | tcp.Gap] = []
-"""Stands for the events of a connection of which none waits; never changed."""
+"""The waiting events of a connection without any; never changed."""
 
 
 class Follower:

@@ -1,4 +1,4 @@
-"""Arguments that several commands share: tells a SCHEMA argument from a FILE argument."""
+"""Arguments that several commands share: distinguishes a SCHEMA argument from a FILE argument."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wirekit.registry import registry
 
 
 def schema_and_file(schema: str | None, file: str | None) -> tuple[str | None, str | None]:
-    """The arguments SCHEMA and FILE, of which the first may be left out.
+    """The arguments SCHEMA and FILE; SCHEMA is optional.
 
     Raises:
         Misuse: for a name that is neither a schema, a protocol with a stream of frames, nor a file.

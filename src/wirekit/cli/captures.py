@@ -169,7 +169,7 @@ def inputs_of(names: Sequence[str], *, separate: bool) -> Iterator[tuple[Input, 
 
 
 def open_named(name: str) -> Capture:
-    """Opens a capture; what comes through a pipe is read as it comes, and lines go out before more is waited for.
+    """Opens a capture; a pipe is read as bytes arrive, and output is flushed before each wait.
 
     Raises:
         WireError, OSError: as for ``open_capture``.
@@ -201,7 +201,7 @@ class FollowedCapture:
         choice: how protocols are chosen.
 
     Attributes:
-        path: what the capture is called: its first file.
+        path: the name of the capture: its first file.
         status: 1 when that happened; known once all items are taken.
         skipped: packets that hold no TCP segment, by reason; known once all items are taken.
     """

@@ -30,7 +30,7 @@ def parse_context(pairs: tuple[str, ...], example: str = "--context api=fetch") 
 
 
 def check_context(schema: str, context: dict[str, Any]) -> None:
-    """Refuses context that the schema does not ask for, and says what it could have been told."""
+    """Refuses context that the schema does not use, and lists the context that it uses."""
     if not context:
         return
     from wirekit.compiler.contexts import choices_of, contexts_of
@@ -47,7 +47,7 @@ def check_context(schema: str, context: dict[str, Any]) -> None:
 
 
 def _check_choice(schema: str, names: tuple[str, ...], cases: list[tuple[Any, ...]], context: dict[str, Any]) -> None:
-    """Refuses values that no case of a choice has, and says which there are: ``fetch has version 0 to 3``."""
+    """Refuses values without a case of a choice, and lists the cases: ``fetch has version 0 to 3``."""
     preceding: list[str] = []
     for at, name in enumerate(names):
         if name not in context:

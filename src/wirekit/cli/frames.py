@@ -219,7 +219,7 @@ def _listed_by_columns(files: tuple[Input, ...], choice: Choice, *, strict: bool
 
 
 class Names:
-    """Counts the frames of a capture and their names, for what is said if nothing matches."""
+    """Counts the frames of a capture and their names, for the message if nothing matches."""
 
     def __init__(self) -> None:
         self.frames = self.connections = 0

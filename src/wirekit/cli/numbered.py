@@ -21,7 +21,7 @@ class Numbered(NamedTuple):
         item: None at the connection's end.
         connection: number of the connection in the capture, from 1, by its first item.
         frame: number of the frame in the capture, from 1; of other items, that of the frame before.
-        facts: what the frame is about; of other items, nothing.
+        facts: the facts of the frame; empty for other items.
     """
 
     link: Link

@@ -30,7 +30,7 @@ MOST_ORDINALS = 1 << 20
 COUNTED = ("answered", "unanswered", "one_way", "event")
 """Outcomes of what counts as a call; the others are responses whose request is not known."""
 UNNAMED = "(unknown)"
-"""Topic of messages of which the capture does not tell the topic."""
+"""The topic of messages whose topic is not in the capture."""
 
 _Counts = TypeVar("_Counts")
 Key = tuple[str, str, int | None]
@@ -123,7 +123,7 @@ class Overview:
         counts.bytes += size
 
     def software(self, connection: str, name: str | None, version: str | None) -> None:
-        """Adds what the client of a connection runs."""
+        """Adds the software of the client of a connection."""
         parts = [part for part in (name, version) if part]
         if parts:
             whole = len(parts) == 2 and parts[1] in parts[0]
@@ -168,7 +168,7 @@ class Overview:
         return (calls.latencies for _, calls in sorted(self._calls.items(), key=_by_number))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON data: each list with what is most frequent, or slowest, first."""
+        """Plain JSON data: lists begin with the most frequent, or slowest, entry."""
         return {
             "clients": [
                 {

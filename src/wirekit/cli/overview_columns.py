@@ -24,7 +24,7 @@ SLOW = (
 )  # fmt: skip
 NUMBER: tuple[Any, str] = ([], "count_all")
 SIDE = 2 * ID_BYTES + 1
-"""Where the side stands in the id of a frame."""
+"""The place of the side in the id of a frame."""
 
 
 def count_tables(
@@ -118,7 +118,7 @@ class _Counts:
 
 
 def _groups(rows: pa.Table, keys: list[str], *aggregates: tuple[Any, str]) -> Iterator[tuple[Any, ...]]:
-    """The values of keys that occur, with what is aggregated; a list is left as it is."""
+    """The values of the keys that occur, with their aggregates; a list is not changed."""
     groups = rows.group_by(keys, use_threads=False).aggregate(list(aggregates))
     names = [*keys, *(f"{of}_{how}" if of else how for of, how in aggregates)]
     columns = [groups[name] for name in names]

@@ -63,7 +63,7 @@ class _Paged(io.RawIOBase):
         self._held.clear()
 
     def end(self) -> None:
-        """Shows what is held; waits for who reads it in the pager."""
+        """Shows the held output; waits until the user leaves the pager."""
         if self.pager is None:
             self.waits = False
             self.write(bytes(self._held))

@@ -224,10 +224,10 @@ def _watch(
     *,
     strict: bool,
 ) -> int:
-    """Adds what is complete, look after look, until a signal ends it; a bundle in work is dropped then.
+    """Adds complete files, scan after scan, until a signal; the current bundle is dropped then.
 
     Args:
-        look: gives all files that there are.
+        look: returns all existing files.
         add: adds the new ones of some files to the lake.
         output: the lake.
         settle: seconds without change after which a file is complete.
@@ -265,7 +265,7 @@ def _watch(
 
 
 def _looked(look: Callable[[], tuple[Input, ...]], *, ended_by_errors: bool) -> tuple[tuple[Input, ...], str]:
-    """All files that there are now; what is wrong, if that may pass."""
+    """The files that exist now, and an error that may be temporary."""
     try:
         return look(), ""
     except NothingToReadError:
@@ -302,7 +302,7 @@ def _here(job: Job, output: str, how: Mapping[str, Any]) -> Result:
 
 
 class _Compiling:
-    """Says once, on a terminal, why a first run takes longer."""
+    """Reports once, on a terminal, that the first run compiles."""
 
     def __init__(self) -> None:
         self._quiet = not sys.stderr.isatty()
@@ -395,7 +395,7 @@ def _progress(begin: str) -> Iterator[Progress | None]:
 
 
 def _say_some(lines: Sequence[str], kind: str) -> None:
-    """Says the first of some lines, and how many more there are; the table ``inputs`` has all."""
+    """Prints the first of several lines, and the number of others; the table ``inputs`` has all."""
     for line in lines[:MOST_FILES]:
         say(line)
     if len(lines) > MOST_FILES:
@@ -403,7 +403,7 @@ def _say_some(lines: Sequence[str], kind: str) -> None:
 
 
 def _report(result: Result, output: str, strict: bool) -> int:
-    """Prints the summary; complains on standard error of what was not read."""
+    """Prints the summary; reports on standard error what was not read."""
     _say_some(result.notes, "captures")
     screen = console()
     show(result.summary, screen, most_files=MOST_FILES)
@@ -415,7 +415,7 @@ def _report(result: Result, output: str, strict: bool) -> int:
 
 
 def _report_added(result: Result, output: str, before: Mapping[str, int], *, strict: bool) -> int:
-    """Prints in a line which rows have come; complains as ``_report`` does."""
+    """Prints a line with the numbers of new rows; reports errors as ``_report`` does."""
     _say_some(result.notes, "captures")
     counts = {name: table["rows"] - before.get(name, 0) for name, table in result.manifest["tables"].items()}
     rows = ", ".join(f"{name} {count:+,}" for name, count in counts.items() if count)
@@ -425,7 +425,7 @@ def _report_added(result: Result, output: str, before: Mapping[str, int], *, str
 
 
 def _complain(result: Result, strict: bool) -> int:
-    """Says on standard error what was not read, and what is wrong with it; the exit status."""
+    """Reports on standard error bytes that were not read, with the reasons; returns the exit status."""
     unreadable = result.summary.unreadable
     _say_some(
         [f"{name}: {line}" for name, reason in unreadable.items() for line in reason.splitlines()], "files not read"

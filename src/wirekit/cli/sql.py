@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 LONGEST_CELL = 200
 """Characters of a value that a table shows."""
 FIRST_ROWS = 1000
-"""Rows of which the widths of a table's columns are taken."""
+"""The first rows, which determine the widths of a table's columns."""
 EXACT = 1e15
 """Below it, six digits of a fraction tell enough."""
 SETTINGS = {"TimeZone": "UTC", "python_enable_replacements": "false", "autoinstall_known_extensions": "false"}

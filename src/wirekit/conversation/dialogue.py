@@ -34,7 +34,7 @@ class Skipped:
 
     Attributes:
         sides: the sides that sent frames.
-        clients: what the clients call themselves in them.
+        clients: the names of the clients in them.
         calls: API and version of the requests; all of them were answered.
         names: the meanings of declared names after these frames.
         most: the number of bytes stated by the last ``Kind.most`` among them; 0 if none states one.
@@ -159,7 +159,7 @@ class Dialogue:
         """Updates the state after a frame; called once for each frame, in order of arrival."""
 
     def lost(self) -> None:
-        """Resets what is unknown after missing or undecodable bytes, or without the start of the connection."""
+        """Resets the state after missing or undecodable bytes, or without the start of the connection."""
 
     def messages(self, frame: Frame) -> Iterator[Message]:
         """The application messages in a frame, by default those of the declaration; called after ``observe``."""

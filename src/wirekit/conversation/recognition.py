@@ -35,7 +35,7 @@ LEAST_INSIDE = 9
 FEW_TIMES = 4 * TIMES_BEFORE_COMPILING
 """Questions for a heading before it is made; one recognition asks a few times."""
 MOST_SHORT = 4096
-"""Short frames of which it is remembered whether they fit a protocol."""
+"""The number of short frames whose fit to a protocol is cached."""
 CREDIT_INSIDE = 2
 FIRST_CREDIT_INSIDE = 1024
 

@@ -93,7 +93,7 @@ class _Asking:
             if problem is not None:
                 return problem
             if number == at and play.kind not in HARMLESS:
-                break  # what the server makes of the rest nobody can say
+                break  # the reaction to the rest is unknown
         return Outcome(REFUSED if self.state == CLOSED else ACCEPTED)
 
     def _changed(self, data: bytes) -> bytes:

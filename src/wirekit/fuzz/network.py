@@ -19,7 +19,7 @@ from wirekit.rules import check
 LARGEST_ANSWER = 16 << 20
 """Bytes that are read from a connection at most."""
 SETTLE_SECONDS = 0.2
-"""How long to wait for what a server says to a case that it owes no answer."""
+"""Seconds to wait for an answer to a case that requires none."""
 CLOSED = "closed"
 OPEN = "open"
 

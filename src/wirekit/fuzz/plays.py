@@ -26,7 +26,7 @@ PLAYS = (
     "ends inside a frame",
     "damaged frame",
 )
-"""Kinds of plays of a scripted server: valid, in single bytes, with a frame that nobody asked for, and damaged."""
+"""Kinds of plays of a scripted server: valid, in single bytes, with an unrequested frame, and damaged."""
 QUESTIONS = (SOUND, PIECES, "opening left out", "request twice", "ends inside a frame", "damaged frame")
 """Kinds of plays of a scripted client."""
 HARMLESS = (SOUND, PIECES, PUSHED)
@@ -84,7 +84,7 @@ class Plays:
     """The cases of a client, or of a server that is asked, by number, for a ``Fuzzer``.
 
     Args:
-        protocol: what it speaks.
+        protocol: its protocol.
         seed: any number.
         kinds: of ``offered``; by default all.
         offered: ``PLAYS`` or ``QUESTIONS``.

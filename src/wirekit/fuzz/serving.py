@@ -16,11 +16,11 @@ from wirekit.strategies.conversations import NOBODY
 
 MOST_CONNECTIONS = 64
 MOST_SENT = 1 << 20
-"""Bytes of what was sent that are kept."""
+"""The most bytes of sent data that are kept."""
 LARGEST_READ = 1 << 16
 
 Answer = Callable[[Exchange, Frame, int], bytes | None]
-"""Says what a server at a port says to a frame, or nothing, and has the exchange hear it."""
+"""Returns the answer of a server at a port to a frame, or nothing, and passes it to the exchange."""
 
 
 def drawn_answer(exchange: Exchange, frame: Frame, port: int) -> bytes | None:

@@ -337,7 +337,7 @@ class RemoteFolder:
             return
         above, _, base = path.rpartition("/")
         with contextlib.suppress(OSError):
-            # With the last object of a folder goes the marker that stands for it.
+            # The marker of a folder is removed with its last object.
             alone = self.names(above) == [f"{base}-{self._lease}"]
             self.remove(above if alone else f"{path}-{self._lease}")
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 CAPTURE = "capture"
 KINDS = (".pcap", ".pcapng", ".cap")
 HEAD = 64
-"""Bytes that tell what a file is, if it is a capture."""
+"""The number of bytes that identify a capture."""
 _PIECE = 4 << 20
 
 
@@ -171,7 +171,7 @@ def find_inputs(paths: Iterable[str | os.PathLike[str]], *, separate: bool = Fal
 
 
 def _advice(names: Iterable[str]) -> str:
-    """What to do about directories in which there is nothing to read."""
+    """Advice for directories without readable files."""
     with suppress(ModuleNotFoundError):  # without pyarrow there are no tables
         from wirekit.pipeline.output import is_lake
 

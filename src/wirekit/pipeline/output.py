@@ -365,7 +365,7 @@ def _text(said: Mapping[str, Any]) -> bytes:
 
 
 def _check_move(source: str, target: str) -> None:
-    """Checks that a planned move is within the names of a lake, whoever wrote the plan."""
+    """Checks that a planned move stays within the names of a lake, because the plan is untrusted."""
     for path in (source, target):
         above, _, base = path.rpartition("/")
         inside = path.startswith(f"{WORK}/") and ".." not in path.split("/")

@@ -41,10 +41,10 @@ class Step(NamedTuple):
 
 
 Progress = Callable[[Step], None]
-"""Is told how far a run is, from any thread."""
+"""Receives the progress of a run, from any thread."""
 
 Reached = Callable[[str, int], None]
-"""Is told a stage of a bundle, and how many of the bundle's bytes are done."""
+"""Receives a stage of a bundle, and the number of its bytes that are done."""
 
 READING, COMMITTING = "reading", "committing"
 
@@ -71,7 +71,8 @@ class Result:
 Work = Callable[[Job, str, Reached], list[Manifest]]
 """Writes the tables of a bundle.
 
-It gets the bundle's job, the folder of attempts, and what it tells how far it is; returns the manifest of each task.
+Its arguments are the bundle's job, the folder of attempts, and a receiver of progress. It returns the manifests of
+tasks.
 """
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 HELD_BYTES = 128 << 20
 ROW_GROUP = 100_000
 DIFFERENT = frozenset({"frame_id", "call_id"})
-"""Columns of which most values stand once in a file, or once in a row, as times do: no dictionary holds them."""
+"""Columns whose values are mostly different, such as times; they are written without a dictionary."""
 
 
 @dataclass(frozen=True, slots=True)

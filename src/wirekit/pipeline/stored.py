@@ -24,7 +24,7 @@ LARGEST_RAW = 1 << 20
 STORED = {"direction": "stored"}
 TIMES = frozenset(("timestamp", "timestamp_ms", "date"))
 EMBEDDED = (GROUP_EVENTS, OFFSETS)
-"""Tables of which messages may hold rows."""
+"""The tables with rows from the content of messages."""
 CALLED = {"log_offset": "offset", "timestamp_ms": "timestamp", "crc_status": "check"}
 """{column: attribute of ``Message``} where they differ."""
 

@@ -152,7 +152,7 @@ class FileSummary:
         self.segments += count - 2
 
     def count(self, link: Link, item: Item | None) -> None:
-        """Counts an item of a connection; None stands for its end."""
+        """Counts an item of a connection; None is its end."""
         if isinstance(item, Frame):
             if item.messages:
                 self.messages.update(message.protocol for message in item.messages)

@@ -26,8 +26,8 @@ from wirekit.program.calls import Function
 from wirekit.program.columns import Column, Repeated
 
 RANGE, FRAME, ROW, AFTER, EXTRA, FAULT, HANDLING = range(7)
-"""Registers: the end of the range, the limit of a frame's length, the row's number, where the next record begins, how
-many bytes no field explains; what is wrong with the record, and where that leads."""
+"""Registers: the end of the range, the limit of a frame's length, the row's number, where the next record begins, the
+number of unexplained bytes; the fault of the record, and the place of its handler."""
 FIRST_FREE = 7
 
 In = Annotated[int, "read"]
@@ -36,7 +36,7 @@ Out = Annotated[int, "written"]
 """A register that a step always writes to."""
 InOut = Annotated[int, "read", "written"]
 Unset = Annotated[int, "used"]
-"""A register of a step of which the passes need not know."""
+"""A register of a step that the passes ignore."""
 MessageNumber = Annotated[int, "message"]
 """The number of a protobuf message of a record."""
 Body = Annotated[list["Step"], "steps"]

@@ -87,7 +87,7 @@ class _Writer(Messages):
     def visit_Packed(self, node: ir.Packed, path: str, scope: Scope) -> Value:
         return self.visit_Blob(node.blob, path, scope)
 
-    # A field that holds records: what of it is to be written is found out by a first run.
+    # A field with nested records: a first run determines which part of it is written.
 
     def content(self, node: ir.Alternatives, path: str, scope: Scope) -> Value:
         """Writes the bytes of a field that contains records."""

@@ -49,9 +49,9 @@ CARRIED_BYTES = 1 << 16
 """Limits on the frames of a connection that are carried to the next window: their number, and their bytes."""
 LAST, OVER = STATE.index("last"), STATE.index("over")
 _NO_TIME = 1 << 62
-"""Stands for a time that the tables do not have."""
+"""The number for a missing time."""
 Followed = tuple[Link, Item | None]
-"""An item of a connection; None stands for the end of the connection."""
+"""An item of a connection; None is the end of the connection."""
 
 
 @dataclass(slots=True)
@@ -84,7 +84,7 @@ class Connections:
         done: for each flow of a window, whether it is finished in this window.
 
     Args:
-        name: what the capture is called.
+        name: the name of the capture.
         endpoints: the addresses behind the numbers of endpoints.
         choice: how protocols are chosen.
         settings: settings of the TCP reassembly.

@@ -122,7 +122,7 @@ def _read_again(batch: pa.RecordBatch, job: Job) -> _Payloads | None:
 
 
 def _array(column: pa.ChunkedArray) -> NDArray[Any]:
-    """Can be written to, as what the serial driver has: kernels are compiled for one kind of array."""
+    """A writable array, as in the serial driver, because kernels are compiled for one type of array."""
     return np.array(column.to_numpy())
 
 

@@ -178,7 +178,7 @@ def begins_whole(streams: Streams, flow: int, sides: Iterable[str], reader: Conv
 
 
 def _unasked(streams: Streams, flows: NDArray[Any], attempts: list[Attempt], protocol: str) -> NDArray[np.bool_]:
-    """Whether one response as the pairing declares in ``unasked`` is all that the server sends before the client does.
+    """Whether the server sends exactly one response that ``unasked`` declares before the client sends anything.
 
     The search of objects must find it at the first byte, although it is tried again with each piece: nothing inside the
     response that may be a frame, and is complete before the last piece, may be such a response.
@@ -224,7 +224,7 @@ def _copied(
 
 
 def _numbers(heading: Heading, content: NDArray[Any]) -> NDArray[Any]:
-    """What the length of a heading is if it begins at each place of some bytes."""
+    """The length of a heading at each position of some bytes."""
     assert heading.number is not None
     count = max(content.size - heading.length - heading.number.size + 1, 0)
     kind = f"{heading.number.format[0]}u{heading.number.size}"

@@ -76,7 +76,7 @@ def follow_streams(
 
     Args:
         order, begins: the rows of each flow, by time.
-        time to size: of each packet, in the order of the capture; ``size`` is what of ``length`` was captured.
+        time to size: of each packet, in the order of the capture; ``size`` is the captured part of ``length``.
         idle, hold: microseconds, as in ``wirekit.capture.tcp.Settings``.
         clock: the time of the window's end.
         last_window: whether nothing comes after it.
@@ -97,7 +97,7 @@ def follow_streams(
     before = np.zeros(2, np.int64)  # bytes of earlier windows
     acked = np.zeros(2, np.int64)
     begun = np.zeros(2, np.bool_)
-    unseen = np.zeros(2, np.int64)  # what was acknowledged first of a side of which nothing is captured, or -1
+    unseen = np.zeros(2, np.int64)  # the first acknowledgment of a side without captured packets, or -1
     heard = np.zeros(2, np.int64)  # bytes acknowledged from there on
     settle = np.zeros(2, np.int64)  # until then a lower sequence number may still come, -1 when none may
     ends = np.zeros(2, np.int64)  # time of the FIN, or -1

@@ -226,5 +226,5 @@ def _walked(capture: Capture, known: Place, start: Place, part: Range) -> Walked
             behind = known._replace(offset=int(offsets[inside]), number=0)
             if capture.format == "pcap":
                 return Walked(start, behind, packets)
-    # Where the file ends behind a packet, nothing says what is described in front of that.
+    # At the end of the file, the interfaces in front of the last packet are unknown.
     return None if behind is not None or any(each.num_rows for each in errors) else Walked(start, None, packets)

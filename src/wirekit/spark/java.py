@@ -37,7 +37,7 @@ SCRUBBED = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
 """Environment variables by which every JVM of the machine takes options; they are not passed on."""
 
 MISSING_STATUS = 3
-"""Exit status that says that there is no Java; not 1, which is also that of a Python that can't import this."""
+"""The exit status if there is no Java; not 1, which Python returns if it cannot import this module."""
 
 _PROBE_SECONDS = 60
 
@@ -67,7 +67,7 @@ exec {java} "$@"
 
 
 class JavaMissing(Misuse):
-    """No Java of version 17 or later was found; the text says what was tried and what to install."""
+    """No Java of version 17 or later was found; the text lists the attempts and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)

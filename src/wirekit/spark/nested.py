@@ -68,7 +68,7 @@ class Shape:
         maybe: whether it, or an element of its lists, may be null.
         leaf: its column; None for a struct.
         fields: the fields of a struct.
-        type: what it is in Arrow.
+        type: its Arrow type.
     """
 
     name: str

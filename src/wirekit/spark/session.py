@@ -146,7 +146,7 @@ def _submitted() -> str:
 
 
 def _check(master: str) -> None:
-    """Refuses what no Spark takes for a master: Java would say it in forty lines, and only after it has started."""
+    """Refuses an invalid master; Java would report it in forty lines, after its start."""
     if master.startswith("sc://"):
         raise Misuse(f"{master} is a Spark Connect address: pass a master such as local[2,4] or spark://host:7077")
     if not _MASTER.fullmatch(master):

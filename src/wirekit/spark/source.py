@@ -187,7 +187,7 @@ class CaptureReader(DataSourceReader):
     def read_part(
         self, files: tuple[Input, ...], about: Continuation, keep: Callable[[Carried], object]
     ) -> Iterator[pa.RecordBatch]:
-        """The rows of the next files of a capture; without any, those of what is open, as the capture has ended.
+        """The rows of the next files of a capture; without any, those of open connections at its end.
 
         Args:
             files: the files.
@@ -271,7 +271,7 @@ def bundles(captures: Sequence[tuple[Input, ...]]) -> list[tuple[Input, ...]]:
 
 
 def _check_names(options: Mapping[str, str], allowed: Sequence[str]) -> None:
-    """Refuses options that there are not: Spark would pass on what is misspelt, and nobody would read it."""
+    """Refuses unknown options; Spark would pass on a misspelt option, and it would have no effect."""
     for name in options:
         if name.lower() not in allowed:
             near = difflib.get_close_matches(name.lower(), allowed, n=1)

@@ -24,7 +24,7 @@ from wirekit.strategies.nodes import KINDS
 from wirekit.strategies.values import ends_of
 
 MOST_REJECTED = 10_000
-"""Attempts in a row that give no value, after which there is none."""
+"""The number of consecutive failed attempts after which a layout has no value."""
 MOST_BARREN = 100
 """Pools of frames in a row that offer none of the mutations that are asked for."""
 POOL = 32

@@ -8,7 +8,7 @@ from wirekit.values import Symbol
 _Content = TypeVar("_Content")
 
 class _Opened(Fields, Generic[_Content]):
-    """Compressed data: as it stands, and what is in it."""
+    """Compressed data: the bytes and their content."""
 
     compressed: bytes
     content: _Content

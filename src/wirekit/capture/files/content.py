@@ -41,7 +41,7 @@ class Content(Protocol):
         """Like ``read`` without ``least``; a large result has memory of its own."""
 
     def forget(self, offset: int) -> None:
-        """Lets the bytes before an offset be discarded, because they will hardly be read again."""
+        """Announces that the bytes before an offset are probably not read again, and may be discarded."""
 
     def keep(self) -> None:
         """Announces that all bytes will be read more than once."""
@@ -169,6 +169,6 @@ class PipedContent:
 
 
 def cut_short(packing: Packing | None, error: BaseException, size: int) -> WireError:
-    """The error for truncated compressed data, of which ``size`` bytes could be decompressed."""
+    """The error for truncated compressed data after ``size`` decompressed bytes."""
     name = packing.name if packing else ""
     return Wrong(f"a whole {name} file", f"only its beginning ({error})", protocol="net", offset=size)

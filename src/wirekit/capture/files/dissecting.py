@@ -16,7 +16,7 @@ from wirekit.errors import Damaged
 from wirekit.schemas.net import ip, link, tcp
 from wirekit.values import Record, Symbol
 
-# What the layers look like once decoded; one class per layout.
+# The classes of decoded layers, one per layout.
 _TCP = tcp.TCP.record
 _IPV4 = ip.IPV4.record
 _NETWORK = (_IPV4, ip.IPV6.record)

@@ -180,7 +180,7 @@ class Capture:
             engine = "rows" if len(data) > _MANY else None
             decoded = decode(data, several, offset=offset, limits=self.limits, engine=engine)
             if decoded.error is not None:
-                # The last one is what is left of the damaged one.
+                # The last one is the remainder of the damaged one.
                 return (decoded.value or [])[:-1], of_record(decoded.error, single)
             if decoded.value:
                 return decoded.value, None

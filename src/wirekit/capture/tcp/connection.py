@@ -124,7 +124,7 @@ class Connection:
             else:
                 return self._feed(segment)
             self._last_us = time_us
-            # All that was released being acknowledged, or less, is the rule and tells nothing.
+            # An acknowledgment of released bytes only is the rule, and changes nothing.
             if (
                 acknowledgment != peer.raw
                 and flags & 16

@@ -35,7 +35,7 @@ _PRINTABLE = bytes(range(0x20, 0x7F)) + b"\t\n\v\f\r"
 
 
 def read_input(raw: bytes, form: str = "auto", *, limit: int = DEFAULT_LIMIT) -> Input:
-    r"""Read the bytes that ``raw`` stands for.
+    r"""Read the bytes that ``raw`` represents.
 
     ``form`` says what ``raw`` is. ``raw`` takes it as it is. ``hex`` takes plain hex (``0A 0b``, ``0a:0b``,
     ``0x0a,0x0b``, ``\x0a\x0b``, a C array, in any number of lines), lists of decimal numbers and all dumps. ``base64``
@@ -47,7 +47,7 @@ def read_input(raw: bytes, form: str = "auto", *, limit: int = DEFAULT_LIMIT) ->
        Wireshark followed, which its heading or two margins tell;
     3. a dump, if at least half of the first lines have an offset and hex words behind it, and the offsets are marked
        as such (xxd, tcpdump), or a text column is (``|…|``, ``>…<``), or they advance by the bytes of their lines, or
-       they start at 0 and stand two columns apart from the bytes. What is so recognised and damaged is an error;
+       they start at 0 and stand two columns apart from the bytes. If the dump is damaged, it is an error;
     4. hex, if all of it is hex;
     5. base64, if it is 16 characters or more of valid base64 without white space except between lines of one length,
        and not made of hex digits only;

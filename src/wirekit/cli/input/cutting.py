@@ -49,7 +49,7 @@ def framing(line: Line, layout: Layout) -> str:
 
 
 def _apart(following: str) -> bool:
-    """Whether what follows hex words stands apart from them, or is nothing."""
+    """Whether the text behind hex words is separated from them, or empty."""
     return following[:2] in ("", "  ") or following[0] == "\t"
 
 
@@ -59,7 +59,7 @@ def is_column(following: str, count: int) -> bool:
 
 
 def fitted(line: Line, ends: list[tuple[int, int]], count: int, layout: Layout) -> tuple[bytes, int] | None:
-    """``count`` bytes and the index behind them, if what follows them stands apart or shows them."""
+    """``count`` bytes and the index behind them, if the text behind them is separated or shows them."""
     spare = layout.group if layout.swapped else 1  # a swapped last word is filled up with zeros
     for have, end in ends:
         if 0 < count <= have < count + spare:

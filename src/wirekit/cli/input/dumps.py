@@ -9,7 +9,7 @@ from wirekit.errors import Limit
 
 
 def read_dump(text: str, layout: Layout, limit: int) -> Input:
-    """The bytes of a dump, or of several, each of which begins at offset 0 and has no gap."""
+    """The bytes of a dump, or of several dumps that begin at offset 0 and have no gaps."""
     dumps = [bytearray()]
     notes = _Notes()
     last = b""  # the bytes of the last data line
@@ -48,7 +48,7 @@ def read_dump(text: str, layout: Layout, limit: int) -> Input:
 
 
 def _step(line: Line, here: int, after: Line | None, layout: Layout) -> int | None:
-    """Bytes from a data line to the next offset; a full line before a star; None if nothing tells."""
+    """Bytes from a data line to the next offset; a full line before a star; None if unknown."""
     if after is None:
         return None
     if after.kind == "star":
@@ -62,7 +62,7 @@ def _step(line: Line, here: int, after: Line | None, layout: Layout) -> int | No
 
 
 def _span(line: Line, after: Line | None, at: int, unit: bytes, layout: Layout) -> int:
-    """Bytes that a star stands for: up to the next offset, in whole lines."""
+    """The bytes of a star: up to the next offset, in whole lines."""
     if after is None or after.kind == "star":
         raise damaged(line, 0, "no offset follows to show how often the previous line is repeated")
     if after.kind == "other":
@@ -74,7 +74,7 @@ def _span(line: Line, after: Line | None, at: int, unit: bytes, layout: Layout) 
 
 
 def _starts_at_zero(text: str, layout: Layout) -> bool:
-    """Whether no bytes are lost before the first data line: then what stands before it is a title or a prompt."""
+    """Whether no bytes are missing before the first data line, so that lines before it are a title or a prompt."""
     first = next(line for line in lines_of(text) if line.kind == "data")
     return offset_of(first, layout) == 0
 

@@ -30,7 +30,7 @@ class _Row(NamedTuple):
 
 
 def read_follow(text: str, limit: int) -> Input | None:
-    """The turns of both sides, None for other text: side 0 stands at the margin, side 1 is indented.
+    """The turns of both sides, None for other text: side 0 is at the margin, side 1 is indented.
 
     Raises:
         Misuse: for another line, an offset that does not follow within its side, bytes missing in the capture.

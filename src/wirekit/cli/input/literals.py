@@ -123,7 +123,7 @@ def _hex_list(text: str, items: list[tuple[int, str]]) -> Input:
 
 
 def _number(text: str, at: int, item: str, *, signed: bool) -> int:
-    """The byte that an item of a list stands for."""
+    """The byte of an item of a list."""
     if _CUT.match(item):
         raise wrong(text, at, "the list is cut; print all of it")
     if item[0] == "'" and len(item) > 2:

@@ -13,7 +13,7 @@ from wirekit.cli.input.text import DIGITS, wrong_in_line
 
 _HEAD = 32  # lines that are measured to recognise a dump
 
-# Dumps whose words are not hexadecimal: a pattern of the first line, what the words are, the command to use instead.
+# Dumps whose words are not hexadecimal: a pattern of the first line, the kind of words, the command to use instead.
 _UNREADABLE = (
     (r"0{7} (?: ?[0-7]{6}){2,8}$", "octal words of od", "`od -An -tx1 -v`"),
     (r"0{7} (?: {1,3}(?:\\.|[0-7]{3}|[ -~])){4,16}$", "characters or octal bytes of od", "`od -An -tx1 -v`"),
@@ -114,7 +114,7 @@ def _settle_base(steps: list[_Step], layout: Layout, first: Line) -> Layout:
 
 
 def _is_dump(data: list[Line], agreed: int, steps: int, layout: Layout) -> bool:
-    """Whether what stands first in the lines really are offsets; so many of so many distances agree with the bytes."""
+    """Whether the first words of the lines are offsets: ``agreed`` of ``steps`` distances match the bytes."""
     first = data[0]
     if layout.colon and (layout.form == "tcpdump" or len(first.offset) >= 7):
         return True

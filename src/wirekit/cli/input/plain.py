@@ -61,7 +61,7 @@ def _strip_array(text: str) -> str:
 
 
 def _join_lines(text: str, digits: str) -> tuple[bytes, str]:
-    """Read hex that was wrapped in the middle of a byte, or say what is no hex in it."""
+    """Read hex that was wrapped in the middle of a byte; the error names the text that is not hex."""
     if bad := re.search(rf"[^{DIGITS} \t\n\v\f]", digits):
         raise wrong(text, bad.start(), f"{text[bad.start()]!r} is not a hex digit")
     words = digits.split()

@@ -17,7 +17,7 @@ class Input:
 
     Attributes:
         data: the bytes; of several dumps, one behind the other.
-        form: what the input was: raw, hex, decimal, xxd, hexdump, wireshark, od, tcpdump, gdb, windbg, netty or base64.
+        form: one of raw, hex, decimal, xxd, hexdump, wireshark, od, tcpdump, gdb, windbg, netty or base64.
         note: a sentence for a human if something was ambiguous or odd, else None.
         dumps: the bytes of each dump where there are several, else empty.
         sides: for each dump which side of one connection sent it, 0 for the side that comes first; empty where the

@@ -20,7 +20,7 @@ from wirekit.tables.facts import Facts
 from wirekit.tables.times import in_years
 
 MOST_FRAMES = 20_000
-"""Frames of which there is a row; of more, each second, each fourth, ... is there."""
+"""The most frames with a row; of more frames, every second, every fourth, ... has one."""
 MOST_WRONG = 5_000
 """Frames with something wrong that are there besides."""
 MOST_SLOW = 200

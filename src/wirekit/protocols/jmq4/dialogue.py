@@ -34,7 +34,7 @@ ADD_CONNECTION = {
     "payload": {**dict.fromkeys(NAMES_OF_CLIENT, "wirekit"), "language": "JAVA", "time": 0, "sequence": 1},
 }
 ONE_WAY = 0
-"""The quality of service that asks for no answer, in both dialects: nobody gives the one that the document promises."""
+"""The quality of service without an answer, in both dialects: no peer sends the answer that the document requires."""
 PRODUCE_MESSAGE = 50
 FETCH_TOPIC_MESSAGE_ACK = -30
 FETCH_PARTITION_MESSAGE_ACK = -31

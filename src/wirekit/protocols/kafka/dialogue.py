@@ -44,9 +44,9 @@ MOST_CALLS = 1_000
 MOST_OF_ONE_ID = 4
 """Requests with one correlation id that a response may answer: the oldest of those that wait."""
 HIGHEST = 255
-"""No Kafka has an API key or a version beyond; tells the header of an unknown request from a token."""
+"""The largest API key or version of any Kafka, which distinguishes an unknown request from a token."""
 NEWEST_API, NEWEST_VERSION = 99, 20
-"""Beyond what Kafka 4 has: what a request that nothing else proves to be one may name."""
+"""The same for a request without other evidence, slightly above the largest of Kafka 4."""
 UNSUPPORTED_VERSION = 35
 
 BY_KEY: Mapping[int | None, Api] = {api.key: api for api in APIS}

@@ -237,16 +237,16 @@ def assert_same_packets(*paths: Path, ports: frozenset[int] = frozenset(), windo
     return objects
 
 
-@pytest.mark.parametrize("window", [300, 20_000, 1 << 26])
-def test_a_block_whose_lengths_differ(window: int, tmp_path: Path) -> None:
+def test_a_block_whose_lengths_differ(tmp_path: Path) -> None:
     """The packets behind it are read, and it is reported."""
     data, path = bytearray(KAFKA.read_bytes()), tmp_path / "copy.pcapng"
     with open_capture(KAFKA) as capture:
         following = list(capture.packets())[41]
     data[following.offset - DATA_LEADS[ENHANCED_PACKET] - 4] ^= 1
     path.write_bytes(data)
-    assert any("block_total_length_again" in row for row in assert_same_packets(path, window=window))
-    assert_same(path, windows=(window,))
+    for window in (300, 20_000, 1 << 26):
+        assert any("block_total_length_again" in row for row in assert_same_packets(path, window=window))
+    assert_same(path, windows=(20_000, 1 << 26))
 
 
 @pytest.mark.parametrize("path", [*DAMAGED, KAFKA], ids=lambda path: path.stem)

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from wirekit.capture.follow import Choice, Item, Link, frame_line, line_head, line_of
 from wirekit.cli.common import print_line
-from wirekit.cli.windows import Windows
+from wirekit.cli.windows import AT_ONCE, Windows
 from wirekit.conversation import SIDES, Conversation, Description, Frame
 from wirekit.engine import decode_bytes
 from wirekit.pipeline.inputs import Input
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 ROWS = pa.schema({"time": pa.int64(), "part": pa.int64(), "frame": pa.int64()})
 """A frame that columns have found: its time, the ``FrameLines`` that has it, and its number there."""
-TOGETHER = 1 << 10
-"""Frames whose facts are lists at once."""
 
 
 class FrameWindows(Windows[str]):
@@ -111,8 +109,8 @@ class FrameLines(Assembly):
 
     def lines(self, frames: NDArray[Any]) -> Iterator[str]:
         """The lines of some frames, in their order."""
-        for begin in range(0, frames.size, TOGETHER):
-            yield from self._lines(frames[begin : begin + TOGETHER])
+        for begin in range(0, frames.size, AT_ONCE):
+            yield from self._lines(frames[begin : begin + AT_ONCE])
 
     def _lines(self, frames: NDArray[Any]) -> Iterator[str]:
         index, facts = self.index, self.facts

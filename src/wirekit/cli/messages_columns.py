@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from wirekit.capture.follow import Choice, Item, Link
-from wirekit.cli.windows import Windows
+from wirekit.cli.windows import AT_ONCE, Windows
 from wirekit.conversation import Message
 from wirekit.pipeline.inputs import Input
 from wirekit.pipeline.messages import COLUMN_OF, message_of
@@ -21,10 +21,6 @@ from wirekit.tables.columns import MESSAGES
 
 if TYPE_CHECKING:
     from wirekit.cli.messages import Show
-
-
-TOGETHER = 1 << 10
-"""Rows that become Python objects at once."""
 
 
 class MessageWindows(Windows[Message]):
@@ -78,5 +74,5 @@ class MessageWindows(Windows[Message]):
 
 
 def _messages(rows: pa.RecordBatch) -> Iterator[Message]:
-    for begin in range(0, rows.num_rows, TOGETHER):
-        yield from map(message_of, rows.slice(begin, TOGETHER).to_pylist())
+    for begin in range(0, rows.num_rows, AT_ONCE):
+        yield from map(message_of, rows.slice(begin, AT_ONCE).to_pylist())

@@ -22,6 +22,8 @@ from wirekit.road.assembly import Assembly
 from wirekit.tables.columns import Table
 
 T = TypeVar("T")
+AT_ONCE = 1 << 10
+"""Rows that become Python objects at once."""
 
 
 class Windows(Writer, Generic[T]):

@@ -87,8 +87,7 @@ def rows_from(
         skipped, other_ports: the packets before it without a segment, and the number of those of other ports.
     """
     others: Counter[str] = Counter({OTHER_PORT: other_ports} if other_ports else {})
-    others.update(each.reason for each in skipped)
-    yield from (_undecoded(file, capture, each) for each in skipped if each.detail)
+    yield from _skipped(file, capture, skipped, others)
     for item in segments(capture, file.number, start=start):
         if isinstance(item, Damaged):
             yield _damaged(file, capture, item)
@@ -109,11 +108,18 @@ def note_rows(
 ) -> Iterator[tuple[tuple[Any, ...], int]]:
     """The rows on packets without a segment, and on those of other ports, each with the bytes that it contains."""
     counts: Counter[str] = Counter({OTHER_PORT: other_ports} if other_ports else {})
-    for packet in skipped:
+    yield from _skipped(file, capture, skipped, counts)
+    yield from _counted(file, counts)
+
+
+def _skipped(
+    file: Input, capture: Capture, packets: Iterable[Skipped], counts: Counter[str]
+) -> Iterator[tuple[tuple[Any, ...], int]]:
+    """The rows on undecoded packets; counts all packets by reason."""
+    for packet in packets:
         counts[packet.reason] += 1
         if packet.detail:
             yield _undecoded(file, capture, packet)
-    yield from _counted(file, counts)
 
 
 def damage_rows(file: Input, capture: Capture) -> Iterator[tuple[tuple[Any, ...], int]]:

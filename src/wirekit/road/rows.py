@@ -18,7 +18,7 @@ from wirekit.pipeline.packet_rows import damage_rows, flow_of, note_rows, rows_f
 from wirekit.pipeline.rows import BATCH_BYTES, Rows
 from wirekit.road.compiled import byte_ranges
 from wirekit.road.packets import PORT_BITS, Endpoints, PacketReader, Packets, numbered_flows
-from wirekit.road.windows import WINDOW, is_cut
+from wirekit.road.windows import WINDOW, damaged_only_at_end
 from wirekit.tables.columns import PACKETS, Table
 
 if TYPE_CHECKING:
@@ -96,7 +96,9 @@ def _parts(capture: Capture, split: Split | None, window: int) -> Iterator[Recor
     last, following = NO_RECORDS, 0
     for part in records(capture, capture.limits, errors, window, start=start, end=end):
         damaged = any(each.num_rows for each in errors)
-        if split is None and (part.rows["time"].null_count or (damaged and not is_cut(capture, part, errors))):
+        if split is None and (
+            part.rows["time"].null_count or (damaged and not damaged_only_at_end(capture, part, errors))
+        ):
             yield following
             return
         place = part.place
@@ -113,7 +115,7 @@ def _parts(capture: Capture, split: Split | None, window: int) -> Iterator[Recor
     if (
         split is None
         and (capture.incomplete or any(each.num_rows for each in errors))
-        and not is_cut(capture, last, errors)
+        and not damaged_only_at_end(capture, last, errors)
     ):
         yield following
 

@@ -103,10 +103,10 @@ def _parts(capture: Capture, place: int, size: int) -> list[_Part] | None:
                 read = int(rows[-1]) + 1 == batch.num_rows
                 parts.append(_Part(place, rows.size, size_of_all, int(mine.min()), int(mine.max()), mixed, read))
     damaged = capture.incomplete or any(each.num_rows for each in errors)
-    return None if damaged and not is_cut(capture, last, errors) else parts
+    return None if damaged and not damaged_only_at_end(capture, last, errors) else parts
 
 
-def is_cut(capture: Capture, last: Records, errors: list[pa.RecordBatch]) -> bool:
+def damaged_only_at_end(capture: Capture, last: Records, errors: list[pa.RecordBatch]) -> bool:
     """Whether a file is damaged only at its end; sets ``damage`` of the capture.
 
     Args:

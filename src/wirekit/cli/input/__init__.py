@@ -47,7 +47,7 @@ def read_input(raw: bytes, form: str = "auto", *, limit: int = DEFAULT_LIMIT) ->
        Wireshark followed, which its heading or two margins tell;
     3. a dump, if at least half of the first lines have an offset and hex words behind it, and the offsets are marked
        as such (xxd, tcpdump), or a text column is (``|…|``, ``>…<``), or they advance by the bytes of their lines, or
-       they start at 0 and stand two columns apart from the bytes. If the dump is damaged, it is an error;
+       they start at 0 and stand two columns apart from the bytes. A damaged dump is an error;
     4. hex, if all of it is hex;
     5. base64, if it is 16 characters or more of valid base64 without white space except between lines of one length,
        and not made of hex digits only;

@@ -78,12 +78,13 @@ def written(attempts: Path, manifests: Iterable[Manifest], summary: Summary) -> 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
 def test_the_tables_are_those_of_objects(path: Path, tmp_path: Path) -> None:
     expected = by_objects(path)
-    for window, again in ((700, False), (5000, True)):
+    for window, again in ((max(700, path.stat().st_size // 80), False), (5000, True)):
         assert deferred(path, tmp_path / str(again), window, Counter(), again=again) == expected
 
 
 def test_payloads_of_small_windows_are_read_again(tmp_path: Path) -> None:
-    assert deferred(KAFKA, tmp_path, 700, Counter(), again=True) == by_objects(KAFKA)
+    path = FIXTURES / "pcap" / "kafka-0.8.2.2-2-produce.pcapng"
+    assert deferred(path, tmp_path, 700, Counter(), again=True) == by_objects(path)
 
 
 def test_connections_of_kafka_are_plain(tmp_path: Path) -> None:
@@ -104,7 +105,8 @@ def test_what_lies_behind_lost_bytes_is_followed_again(path: Path, tmp_path: Pat
         summary = Summary({job.inputs[0].name: FileSummary()})
         kept = packets.take([row for row in range(packets.num_rows) if row not in lost]).to_batches()
         expected = rows(follow_objects(in_order(kept), job, summary)), summary
-        assert deferred(path, tmp_path / str(number), 1000, counts, lost) == expected
+        window = max(1000, path.stat().st_size // 60)
+        assert deferred(path, tmp_path / str(number), window, counts, lost) == expected
     assert counts["again"] > 0
 
 

@@ -418,7 +418,8 @@ def test_a_file_without_its_end_goes_by_columns(path: Path, tmp_path: Path) -> N
         file.write(b"\xff" * 100)
     rotation = [write(tmp_path / f"part.pcap{place}", each) for place, each in enumerate((found[:kept], found[kept:]))]
     os.truncate(rotation[0], rotation[0].stat().st_size - 3)
-    for files in ([cut], [damaged], rotation):
+    ends = ([cut], [damaged], rotation)
+    for files in ends if EXHAUSTIVE else random.sample(ends, 1):
         job = Job(find_inputs(files))
         assert captured(job.inputs, job, Summary(), FROM_INPUTS) is not None
         assert_same(*files, windows=(len(data) // 5, 1 << 26))

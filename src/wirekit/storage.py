@@ -386,13 +386,13 @@ class RangedFile(io.RawIOBase):
 
     def _chunk(self, number: int) -> bytes:
         in_order, self._last = number == self._last + 1, number
-        wanted = range(number, min(number + 1 + AHEAD, -(-self.size // CHUNK)) if in_order else number + 1)
+        chunks = range(number, min(number + 1 + AHEAD, -(-self.size // CHUNK)) if in_order else number + 1)
         for old in list(self._chunks):
-            if len(self._chunks) + len(wanted) > HELD and old not in wanted:
+            if len(self._chunks) + len(chunks) > HELD and old not in chunks:
                 self._chunks.pop(old).cancel()
         if self._pool is None:
             self._pool = ThreadPoolExecutor(AHEAD, thread_name_prefix="wirekit-range")
-        for each in wanted:
+        for each in chunks:
             if each not in self._chunks:
                 self._chunks[each] = self._pool.submit(self._fetch, each)
         return self._chunks[number].result()

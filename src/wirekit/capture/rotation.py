@@ -91,8 +91,8 @@ class Spans(dict[str, Span | None]):
 
     def ask(self, paths: Iterable[str]) -> None:
         """Reads the spans of files in advance: of object stores several at once."""
-        wanted = [path for path in paths if path not in self]
-        self.update(zip(wanted, in_parallel(span_of, wanted), strict=True))
+        unread = [path for path in paths if path not in self]
+        self.update(zip(unread, in_parallel(span_of, unread), strict=True))
 
     def __missing__(self, path: str) -> Span | None:
         self[path] = span_of(path)

@@ -322,7 +322,7 @@ class Structure(Node):
     def extents(self, measures: Iterable[Measure]) -> tuple[set[int], set[int]]:
         """The members whose begin, and those whose end, lengths, checksums and sizes in messages depend on."""
         rules: list[Measure | Sum] = [*measures, *self.sums]
-        sizes = {derived.of for derived in self.derived if derived.what == "size"}
+        sizes = {derived.of for derived in self.derived if derived.quantity == "size"}
         return {rule.first for rule in rules} | sizes, {rule.last for rule in rules} | sizes
 
 

@@ -434,7 +434,7 @@ def put_derived(code: Code, derived: Derived, message: str, value: str, extent: 
     number = code.fresh("n")
     code.put(f"if {message} is not None:")
     code.put(f"    {number} = getattr({message}, {derived.field!r})")
-    if derived.what == "count":
+    if derived.quantity == "count":
         code.put(f"    if elements({value}) not in (None, {number}): raise Unusual")
         return
     code.put(f"    if {value}.__class__ is Opened:")

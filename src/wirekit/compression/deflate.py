@@ -134,9 +134,9 @@ def _zip_decompress(data: memoryview, output: Output) -> None:
 
 
 def _zip_signature(data: memoryview, at: int, signature: bytes, what: str) -> None:
-    found = take(data, at, 4)
-    if found != signature:
-        raise Wrong(f"{what}, {signature.hex()}", found.hex(), offset=at)
+    actual = take(data, at, 4)
+    if actual != signature:
+        raise Wrong(f"{what}, {signature.hex()}", actual.hex(), offset=at)
 
 
 def _zip_compare(data: memoryview, at: int, actual: tuple[int, int, int]) -> None:

@@ -149,11 +149,11 @@ def _with_units(attempts: str, flow: Outstanding, units: Mapping[str, Decoded]) 
 
 def _complete(row: dict[str, Any], units: Iterable[tuple[Unit, Decoded]]) -> None:
     """Adds the results of units to the row of a connection; the first value of a column counts."""
-    given: set[str] = set()
+    set_before: set[str] = set()
     for unit, decoded in units:
         if unit.connection == row["connection_id"]:
             row["calls"] += decoded.calls
             row["errors"] += decoded.errors
-            facts = {name: value for name, value in decoded.facts.items() if name not in {*unit.known, *given}}
+            facts = {name: value for name, value in decoded.facts.items() if name not in {*unit.known, *set_before}}
             row.update(facts)
-            given |= facts.keys()
+            set_before |= facts.keys()

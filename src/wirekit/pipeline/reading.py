@@ -147,22 +147,22 @@ def table_batches(
     summary = Summary() if summary is None else summary
     schema = READABLE[table].schema
     chosen = schema.names if columns is None else list(columns)
-    wanted = _wanted(table, chosen, filter)
-    job = replace(job, values=job.values and "value" in wanted.names)
+    needed = _needed(table, chosen, filter)
+    job = replace(job, values=job.values and "value" in needed.names)
     for files in captures(job.inputs):
         about = job.continuations.get(files[0].number)
         carried = None if about is None else Carried(about, job.choice)
         if filter is not None and carried is None and not may_have_rows(files, filter, schema, job.road):
             continue
         if files[0].kind != CAPTURE:
-            tables: Iterator[tuple[str, Any]] = stored_batches(files[0], job, summary, {table: wanted})
+            tables: Iterator[tuple[str, Any]] = stored_batches(files[0], job, summary, {table: needed})
         elif table == PACKETS.name:
-            tables = ((table, batch) for batch in packet_batches(files, ports=ports, table=wanted))
+            tables = ((table, batch) for batch in packet_batches(files, ports=ports, table=needed))
         elif ports:
             rows = sorted_packets(files, ports, carried=carried)
-            tables = flow_batches(rows, job, summary, {table: wanted}, carried)
+            tables = flow_batches(rows, job, summary, {table: needed}, carried)
         else:
-            tables = captured_batches(files, job, summary, {table: wanted}, carried=carried)
+            tables = captured_batches(files, job, summary, {table: needed}, carried=carried)
         for name, batch in tables:
             if name == table:
                 yield (batch if filter is None else batch.filter(filter)).select(chosen)
@@ -174,12 +174,12 @@ def ended_batches(
     about: Continuation, job: Job, table: str, columns: Sequence[str], filter: pc.Expression | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The open rows at the end of a capture's files, when no more files come; arguments as above."""
-    tables = {table: _wanted(table, columns, filter)}
+    tables = {table: _needed(table, columns, filter)}
     for _, batch in flow_batches((), job, tables=tables, carried=Carried(about, job.choice)):
         yield (batch if filter is None else batch.filter(filter)).select(columns)
 
 
-def _wanted(table: str, columns: Iterable[str], filter: pc.Expression | None) -> Table:
+def _needed(table: str, columns: Iterable[str], filter: pc.Expression | None) -> Table:
     """The table, reduced to the columns that are read."""
     whole = READABLE[table]
     if table == CONNECTIONS.name:

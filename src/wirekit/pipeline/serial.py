@@ -171,19 +171,19 @@ def in_order(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from _gather(batches, starts, order.slice(start, SLICE_ROWS)).to_batches()
 
 
-def _gather(batches: list[pa.RecordBatch], starts: list[int], wanted: pa.Array) -> pa.Table:
+def _gather(batches: list[pa.RecordBatch], starts: list[int], numbers: pa.Array) -> pa.Table:
     """The rows with these numbers, in this order.
 
     ``Table.take`` would first join all batches, which fails for 2 GiB of payload.
     """
-    ascending = pc.sort_indices(wanted)
-    numbers = wanted.take(ascending).cast(pa.int64())
-    plain = numbers.to_pylist()
+    ascending = pc.sort_indices(numbers)
+    in_order = numbers.take(ascending).cast(pa.int64())
+    plain = in_order.to_pylist()
     pieces = []
     begin = 0
     while begin < len(plain):
         index = bisect_right(starts, plain[begin]) - 1
         end = bisect_left(plain, starts[index + 1], begin)
-        pieces.append(batches[index].take(pc.subtract(numbers.slice(begin, end - begin), starts[index])))
+        pieces.append(batches[index].take(pc.subtract(in_order.slice(begin, end - begin), starts[index])))
         begin = end
     return pa.Table.from_batches(pieces).take(pc.sort_indices(ascending))

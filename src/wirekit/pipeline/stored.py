@@ -32,7 +32,7 @@ Batch = tuple[str, pa.RecordBatch]
 
 
 def stored_batches(
-    each: Input, job: Job, summary: Summary, wanted: Mapping[str, Table] = FROM_INPUTS
+    each: Input, job: Job, summary: Summary, tables: Mapping[str, Table] = FROM_INPUTS
 ) -> Iterator[Batch]:
     """The rows of one stored file, by table.
 
@@ -40,58 +40,58 @@ def stored_batches(
         each: the file; its ``kind`` is the key of its layout.
         job: the options: whether ``quarantine`` contains the bytes.
         summary: receives the counts.
-        wanted: the tables to return, with their requested columns.
+        tables: the tables to return, with their requested columns.
 
     Yields:
         (table name, batch), each as soon as the batch is full.
     """
     count = summary.file(each.name)
-    tables = {name: Rows(table.schema) for name, table in wanted.items()}
-    embeds = not tables.keys().isdisjoint(each.name for each in EMBEDDED)
+    collectors = {name: Rows(table.schema) for name, table in tables.items()}
+    embeds = not collectors.keys().isdisjoint(each.name for each in EMBEDDED)
     evaluator = records(each.kind.partition(".")[0])
-    for piece in _pieces(each, None if embeds or "messages" not in wanted else wanted["messages"]):
+    for piece in _pieces(each, None if embeds or "messages" not in tables else tables["messages"]):
         for message in piece.messages:
             count.messages[message.protocol] += 1
             count.checks.update(["crc32"] if message.check == "bad" else [])
             size = len(message.key or b"") + len(message.value or b"")
-            rows = [("messages", message_row(message, each.name, STORED), size)] if "messages" in tables else []
+            rows = [("messages", message_row(message, each.name, STORED), size)] if "messages" in collectors else []
             for table, row, size in (*rows, *(embedded_rows(evaluator, message, each.name, STORED) if embeds else ())):
-                full = tables[table].add(row, size) if table in tables else None
+                full = collectors[table].add(row, size) if table in collectors else None
                 if full is not None:
                     yield table, full
         if piece.batch is not None:
-            if "messages" in tables:
-                batches = _columns(wanted["messages"].schema, each.name, piece.batch, piece.fixed)
-                for batch in (tables["messages"].flush(), *batches):
+            if "messages" in collectors:
+                batches = _columns(tables["messages"].schema, each.name, piece.batch, piece.fixed)
+                for batch in (collectors["messages"].flush(), *batches):
                     if batch is not None:
                         yield "messages", batch
             if embeds and evaluator.holds_rows(piece.fixed.get("topic")):
                 for message in piece.all_messages():
                     for table, row, size in embedded_rows(evaluator, message, each.name, STORED):
-                        full = tables[table].add(row, size) if table in tables else None
+                        full = collectors[table].add(row, size) if table in collectors else None
                         if full is not None:
                             yield table, full
             count.messages[piece.fixed["protocol"]] += piece.batch.num_rows
             if "check" in piece.batch.schema.names:
                 count.checks["crc32"] += pc.sum(pc.equal(piece.batch["check"], "bad")).as_py() or 0
         for row in _quarantined(each, job, piece, count):
-            if "quarantine" in tables:
-                tables["quarantine"].add(row)
+            if "quarantine" in collectors:
+                collectors["quarantine"].add(row)
     count.checks = +count.checks
-    for table, waiting in tables.items():
+    for table, waiting in collectors.items():
         last = waiting.flush()
         if last is not None:
             yield table, last
 
 
-def _pieces(each: Input, wanted: Table | None) -> Iterator[Piece]:
+def _pieces(each: Input, table: Table | None) -> Iterator[Piece]:
     """The pieces of a file; pieces in columns have the columns that a table needs, or all without a table."""
     name, _, layout = each.kind.partition(".")
     protocol = registry.protocol(name)
     columns = layout in protocol.stored_columns and find_spec("numba") is not None
     more: tuple[Any, ...] = ()
-    if columns and wanted is not None:
-        names = {CALLED.get(name, name) for name in wanted.names}
+    if columns and table is not None:
+        names = {CALLED.get(name, name) for name in table.names}
         more = (names | {"timestamp"} if "date" in names else names,)
     return protocol.reader(layout, columns=columns)(each.path, *more)
 
@@ -99,12 +99,12 @@ def _pieces(each: Input, wanted: Table | None) -> Iterator[Piece]:
 def _columns(schema: pa.Schema, name: str, batch: pa.RecordBatch, fixed: Any) -> Iterator[pa.RecordBatch]:
     """A piece's batch as rows of the table, halved while a column would be too large."""
     times = _times_of(batch) if not TIMES.isdisjoint(schema.names) else {}
-    given = {**STORED, **fixed, "file": name, **times}
+    known = {**STORED, **fixed, "file": name, **times}
     arrays = []
     for field in schema:
-        value = given.get(field.name)
+        value = known.get(field.name)
         attribute = CALLED.get(field.name, field.name)
-        if field.name not in given and attribute in batch.schema.names:
+        if field.name not in known and attribute in batch.schema.names:
             value = batch[attribute]
         if not isinstance(value, pa.Array):
             value = value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value

@@ -58,7 +58,7 @@ class Held(Sharing):
 
     def verify_derived(self, state: OpenStructure, rule: Derived) -> None:
         """Emits the verdict on a size in a message, for a member that is present and not compressed."""
-        if rule.what != "size":
+        if rule.quantity != "size":
             return
         name, of = state.name(rule.at), state.name(rule.of)
         message, length = state.value(rule.at).inside, state.value(rule.of).length

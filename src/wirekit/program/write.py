@@ -127,23 +127,23 @@ class _Writer(Messages):
         one, zero = self.constant(1), self.constant(0)
         always = one if place.field.required else zero
         if holds_records(covered):
-            value = self.look(self.hidden["rows" if derived.what == "count" else "plain"])[0]
+            value = self.look(self.hidden["rows" if derived.quantity == "count" else "plain"])[0]
             known = self.let(">=", value, zero)
-            if derived.what == "count":
+            if derived.quantity == "count":
                 silent = self.let("==", self.look(self.hidden["counted"])[0], zero)
                 both = self.let("and", silent, self.value(message, slot)[1])
                 known, always = self.let("and", known, self.let("==", both, zero)), one
             else:
                 always = self.let("or", always, self.let("!=", self.look(self.hidden["codec"])[0], zero))
-        elif derived.what == "size" and isinstance(covered, ir.Blob) and covered.part:
+        elif derived.quantity == "size" and isinstance(covered, ir.Blob) and covered.part:
             return
-        elif derived.what == "size" and isinstance(covered, ir.Blob) and not isinstance(covered.length, ir.Number):
+        elif derived.quantity == "size" and isinstance(covered, ir.Blob) and not isinstance(covered.length, ir.Number):
             step = self.bytes(self.column(of))
             step.copy, step.verdict = False, None
             self.put(step)
             known, value = one, step.length
         else:
-            raise Unfit(self.key, of, covered.WORDS, f"whose {derived.what} a message holds")
+            raise Unfit(self.key, of, covered.WORDS, f"whose {derived.quantity} a message holds")
         self.compute(message, slot, known, always, value)
 
     # Structures.

@@ -89,7 +89,7 @@ class Assembly:
         self.begun = begun = begun.only(~contents.odd[begun.flows])
         self.ended = begun.flows[begun.ends & (index.tails[begun.flows] == streams.stops[begun.flows]).all(axis=1)]
         self.whole = np.setdiff1d(self.flows, np.setdiff1d(begun.flows, self.ended))
-        reported = ~contents.odd[index.connection] & contents.kept
+        reported = ~contents.odd[index.connection] & contents.reported
         self.frames = np.flatnonzero(reported)
         self.checks = [(frame, failed) for frame, failed in sorted(contents.checks.items()) if reported[frame]]
         self.first = np.flatnonzero(reported & (index.request < 0))
@@ -99,7 +99,7 @@ class Assembly:
         self.call_of[responses] = self.call_of[index.request[responses]]
         self.response = np.full(self.first.size, -1, np.int64)
         self.response[self.call_of[responses]] = responses
-        self.messages = [each for each in map(self._kept_messages, contents.messages) if each is not None]
+        self.messages = [each for each in map(self._reported_messages, contents.messages) if each is not None]
 
     def batches(self) -> Iterator[Batch]:
         """The requested tables."""
@@ -165,12 +165,12 @@ class Assembly:
     ) -> Followed:
         index, contents, flows = self.index, self.contents, self.begun.flows
         places = np.maximum(self._reached[flows], self.begun.places)
-        unkept = np.flatnonzero(~contents.kept)
-        unkept = unkept[~contents.odd[index.connection[unkept]]]
-        waiting = np.zeros(unkept.size, CARRIED)
+        unreported = np.flatnonzero(~contents.reported)
+        unreported = unreported[~contents.odd[index.connection[unreported]]]
+        waiting = np.zeros(unreported.size, CARRIED)
         for name in ("connection", "side", "position", "time"):
-            waiting[name] = getattr(index, name)[unkept]
-        bounds = zip(index.start[unkept].tolist(), index.stop[unkept].tolist(), strict=True)
+            waiting[name] = getattr(index, name)[unreported]
+        bounds = zip(index.start[unreported].tolist(), index.stop[unreported].tolist(), strict=True)
         waiting["data"] = [self.streams.stream[start:stop].tobytes() for start, stop in bounds]
         sizes, called = places - self.begun.places, self._called(flows, clients)
         return Followed(flows, places, sizes, waiting, calls, errors, called, facts, contents.names, contents.most)
@@ -528,7 +528,7 @@ class Assembly:
             sizes[fate][begun.flows] += begun.conversations["skipped"]
         return sizes
 
-    def _kept_messages(self, each: Any) -> tuple[NDArray[Any], dict[str, pa.Array], str] | None:
+    def _reported_messages(self, each: Any) -> tuple[NDArray[Any], dict[str, pa.Array], str] | None:
         there = self.call_of[each.frames] >= 0
         if there.all():
             return each.frames, each.columns, each.schema

@@ -89,19 +89,19 @@ class Contents:
         facts: the facts of all frames.
         odd: for each connection, whether it is left to objects.
         gaps: for each frame, the bytes at its end that no field explains.
-        kept: for each frame, whether it is written to the tables now. False in begun connections for waiting requests,
-            and for the frames behind them where these depend on the answers.
+        reported: for each frame, whether it is written to the tables now. False in begun connections for waiting
+            requests, and for the frames behind them where these depend on the answers.
         rows: declared rows, with the frame of each.
         messages: the messages.
         checks: the failed checks of frames that are usual otherwise, by frame.
         holders: the frames that are declared to hold messages.
-        names, most: for begun connections, by flow, the attributes of ``Skipped`` for the frames in ``kept``.
+        names, most: for begun connections, by flow, the attributes of ``Skipped`` for the frames in ``reported``.
     """
 
     facts: Facts
     odd: NDArray[Any]
     gaps: NDArray[Any]
-    kept: NDArray[Any]
+    reported: NDArray[Any]
     rows: list[tuple[NDArray[Any], Declared]] = field(default_factory=list)
     messages: list[Messages] = field(default_factory=list)
     holders: list[NDArray[Any]] = field(default_factory=list)
@@ -126,7 +126,7 @@ def read_contents(stream: NDArray[Any], index: Index, begun: Begun | None = None
 
 
 def outline(stream: NDArray[Any], index: Index, begun: Begun) -> Contents | None:
-    """``facts`` and ``kept`` of begun connections, without decoding their frames.
+    """``facts`` and ``reported`` of begun connections, without decoding their frames.
 
     Args:
         stream, index, begun: the same as for ``read_contents``.
@@ -161,7 +161,7 @@ class _Reader:
         self._silence(facts)
         self._stay_within()
         self._name()
-        self._cut(facts, contents.kept)
+        self._cut(facts, contents.reported)
         self._hand_over(contents)
         for group in self.groups:
             try:
@@ -198,7 +198,7 @@ class _Reader:
                 self.groups.append(Group(plan, key, frames, kind.silent))
         self._silence(facts)
         self._stay_within()
-        self._cut(facts, contents.kept)
+        self._cut(facts, contents.reported)
         return None if self.odd.any() else contents
 
     def _undecoded(self) -> Contents:
@@ -317,11 +317,11 @@ class _Reader:
     def _hand_over(self, contents: Contents) -> None:
         """Collects the names and agreed sizes in begun connections, for objects that may continue them."""
         for name, names in self.names.items():
-            for flow, key, columns in names.last(self.begun.flows, contents.kept):
+            for flow, key, columns in names.last(self.begun.flows, contents.reported):
                 contents.names.setdefault(flow, {}).setdefault(name.partition(".")[2], {})[key] = columns
         for frames, most in self.agreed:
             flows = self.index.connection[frames]
-            here = np.flatnonzero(contents.kept[frames] & np.isin(flows, self.begun.flows))
+            here = np.flatnonzero(contents.reported[frames] & np.isin(flows, self.begun.flows))
             for place in here[np.argsort(frames[here])].tolist():
                 contents.most[int(flows[place])] = int(most[place])
 
@@ -336,8 +336,8 @@ class _Reader:
         responses = np.flatnonzero(asked >= 0)
         self._doubt(responses[~facts.answered[asked[responses]]])
 
-    def _cut(self, facts: Facts, kept: NDArray[Any]) -> None:
-        """Marks requests that wait for a later window, and the frames that depend on them, as not kept.
+    def _cut(self, facts: Facts, reported: NDArray[Any]) -> None:
+        """Marks requests that wait for a later window, and the frames that depend on them, as not reported.
 
         Later frames depend on a waiting request if the request or a later frame declares names, if the protocol answers
         in order and a later request is answered already, or if the answer must be examined by objects.
@@ -367,8 +367,8 @@ class _Reader:
             begin, end = int(index.begins[flow]), int(index.begins[flow + 1])
             pending = np.cumsum(facts.answered[begin:end].astype(np.int64) - answers[begin:end])
             none = np.flatnonzero(pending == 0)
-            kept[begin + (int(none[-1]) + 1 if none.size else 0) : end] = False
-        kept[waiting] = False
+            reported[begin + (int(none[-1]) + 1 if none.size else 0) : end] = False
+        reported[waiting] = False
 
     def _doubted(self, frames: Frames, rows: NDArray[Any]) -> None:
         self._doubt(frames.numbers[rows])
@@ -480,10 +480,10 @@ class _Names:
             last = np.maximum.accumulate(last)
             self._columns[name] = values, np.where(last >= begin, last, -1)
 
-    def last(self, flows: NDArray[Any], kept: NDArray[Any]) -> Iterator[tuple[int, Any, dict[str, Any]]]:
-        """(connection, key, columns) of the names on some connections after their last frame in ``kept``."""
+    def last(self, flows: NDArray[Any], reported: NDArray[Any]) -> Iterator[tuple[int, Any, dict[str, Any]]]:
+        """(connection, key, columns) of the names on some connections after their last frame in ``reported``."""
         group, frame = np.divmod(self._given, self._count)
-        here = np.flatnonzero(kept[frame] & np.isin(group // self._known.size, flows))
+        here = np.flatnonzero(reported[frame] & np.isin(group // self._known.size, flows))
         here = here[np.append(np.diff(group[here]) != 0, True)] if here.size else here
         connection, key = np.divmod(group[here], self._known.size)
         keys = self._known[key].tolist()

@@ -159,8 +159,8 @@ def _said(error: Exception) -> str:
     """The text of a Spark error on one line; for an error in a worker the last lines of its traceback."""
     thrown = getattr(error, "java_exception", None)
     text = str(error if thrown is None else thrown.toString()).strip()
-    _, found, trace = text.rpartition(_TRACEBACK)
-    if not found:
+    _, separator, trace = text.rpartition(_TRACEBACK)
+    if not separator:
         return text.partition("\n")[0]
     lines = takewhile(lambda line: line.strip() and not line.startswith("\tat "), trace.splitlines()[1:])
     return "; ".join(line.strip() for line in lines if not line.startswith(" "))

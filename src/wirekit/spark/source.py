@@ -316,9 +316,9 @@ def _paths(options: Mapping[str, str]) -> list[str] | list[list[str]]:
     return paths
 
 
-def _are(given: object, kind: type) -> bool:
+def _are(value: object, kind: type) -> bool:
     """Whether it is a list with something in it, all of one type."""
-    return isinstance(given, list) and bool(given) and all(isinstance(each, kind) for each in given)
+    return isinstance(value, list) and bool(value) and all(isinstance(each, kind) for each in value)
 
 
 def _ports(text: str) -> dict[int, str]:

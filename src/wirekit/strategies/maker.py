@@ -157,10 +157,10 @@ class Maker(Fields, Settling, Messages):
         """Sets the fields of a message that are derived from later members, except those that only encoding gives."""
         if not isinstance(message, dict) or derived.field in message.get("$keep", ()):
             return
-        number = elements(value) if derived.what == "count" else len(value) if isinstance(value, bytes) else None
+        number = elements(value) if derived.quantity == "count" else len(value) if isinstance(value, bytes) else None
         if number is not None and derived.field in message:
             message[derived.field] = number
-        elif derived.what == "size":
+        elif derived.quantity == "size":
             message.pop(derived.field, None)
 
     def _skip(self, node: ir.Node, scope: Scope) -> None:

@@ -256,15 +256,15 @@ def columns_for(key: str, paths: Iterable[str], context: Mapping[str, Any] | Non
     """
     known = names(program(key, context))
     ordered = sorted(known)
-    wanted: dict[str, None] = {}
+    columns: dict[str, None] = {}
     for path in paths:
         name = ".".join(step for step in parse(path) if isinstance(step, str))
         if _first_with(f"{name}:", ordered) is not None:
             raise Unfit(f"{key} has {name} in several types")
         inside = name if name in known else _first_with(f"{name}.", ordered)
         if inside is not None:
-            wanted[inside] = None
-    return list(wanted)
+            columns[inside] = None
+    return list(columns)
 
 
 def _first_with(prefix: str, ordered: list[str]) -> str | None:

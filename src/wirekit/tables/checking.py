@@ -74,13 +74,13 @@ def matching(layouts: Mapping[str, Any], patterns: str | tuple[str, ...]) -> lis
     Raises:
         Misuse: a pattern matches no key.
     """
-    wanted: list[str] = []
+    keys: list[str] = []
     for pattern in (patterns,) if isinstance(patterns, str) else patterns:
         names = [name for name in layouts if fnmatchcase(name, pattern)]
         if not names:
             raise Misuse(f"no layout {pattern!r}; choose from {', '.join(layouts)}")
-        wanted += names
-    return wanted
+        keys += names
+    return keys
 
 
 class _Checker:

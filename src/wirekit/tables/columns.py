@@ -73,8 +73,8 @@ class Table:
 
     def only(self, columns: Iterable[str]) -> Table:
         """The table reduced to some columns."""
-        wanted = frozenset(columns)
-        return replace(self, columns=tuple(each for each in self.columns if each.name in wanted))
+        requested = frozenset(columns)
+        return replace(self, columns=tuple(each for each in self.columns if each.name in requested))
 
     @functools.cached_property
     def schema(self) -> pa.Schema:
@@ -140,11 +140,11 @@ def _addresses() -> tuple[Column, ...]:
 
 
 def _named(columns: Iterable[Column], names: str) -> frozenset[str]:
-    wanted = frozenset(names.split())
-    unknown = wanted - {column.name for column in columns}
+    requested = frozenset(names.split())
+    unknown = requested - {column.name for column in columns}
     if unknown:
         raise AssertionError(f"no column {sorted(unknown)}")
-    return wanted
+    return requested
 
 
 _CALLS = (

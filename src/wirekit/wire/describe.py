@@ -141,7 +141,7 @@ def _protobuf(message: Any, depth: int, derived: Mapping[str, DerivedFrom]) -> I
         kind = field.message.name.rpartition(".")[2] if field.message is not None else field.kind
         if field.table is not None:
             kind = field.table.name.rpartition(".")[2]
-        note = f"{derived[field.name].what} of {derived[field.name].of}" if field.name in derived else ""
+        note = f"{derived[field.name].quantity} of {derived[field.name].of}" if field.name in derived else ""
         yield FieldLine(depth, field.name, f"{label}{kind} = {field.number}", note, "", field.table)
 
 

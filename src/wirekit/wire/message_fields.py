@@ -26,7 +26,7 @@ class DerivedFrom:
         of: the member of the struct that holds the message.
     """
 
-    what = ""
+    quantity = ""
 
     def __init__(self, of: str) -> None:
         self.of = of
@@ -39,7 +39,7 @@ class SizeOf(DerivedFrom):
     (``rest(part=True)``) leave the field unchanged.
     """
 
-    what = "size"
+    quantity = "size"
 
 
 class CountOf(DerivedFrom):
@@ -48,19 +48,19 @@ class CountOf(DerivedFrom):
     Pass ``count=`` to the list itself to verify the number.
     """
 
-    what = "count"
+    quantity = "count"
 
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """The field ``field`` of member ``at``, a message, holds ``what`` (size or count) of member ``of``; by index.
+    """The field ``field`` of member ``at``, a message, holds ``quantity`` (size or count) of member ``of``; by index.
 
     ``required``: the message cannot be without the field.
     """
 
     at: int
     field: str
-    what: str
+    quantity: str
     of: int
     required: bool
 
@@ -84,7 +84,7 @@ def derived_fields(names: list[str], cores: list[Node]) -> Iterator[Derived]:
             message: Any = getattr(core, "message", None)
             if name not in message.by_name:
                 raise Misuse(f"{names[at]}: {message.name} has no field {name!r}")
-            yield Derived(at, name, each.what, names.index(each.of), bool(message.by_name[name].required))
+            yield Derived(at, name, each.quantity, names.index(each.of), bool(message.by_name[name].required))
 
 
 def elements(value: Any) -> int | None:
@@ -111,7 +111,7 @@ def verify(derived: Derived, message: Any, value: Any, extent: int | None, strea
     if message is None:
         return
     stored = field_of(message, derived.field)
-    if derived.what == "count":
+    if derived.quantity == "count":
         number = elements(value)
         right = number is None or number == stored
     elif _has_content(value):
@@ -134,7 +134,7 @@ def derive(derived: Derived, message: Any, value: Any, node: Node, stream: Write
     if derived.field in unchanged:
         return message
     stored = field_of(message, derived.field)
-    if derived.what == "count":
+    if derived.quantity == "count":
         number = elements(value)
     elif stored is None and not derived.required and not _has_content(value):
         number = None

@@ -73,7 +73,7 @@ class Structures(Plain):
             self._sum(code, node, total, starts[total.first], ends[total.last], *pieces[total.at])
         for derived in node.derived:
             message, value = (inner.variables[node.members[at].name] for at in (derived.at, derived.of))
-            extent = distance(starts[derived.of], ends[derived.of], 0) if derived.what == "size" else ""
+            extent = distance(starts[derived.of], ends[derived.of], 0) if derived.quantity == "size" else ""
             put_derived(code, derived, message, value, extent, "S.plain not in (None, {})")
         self._end(code, x)
 

@@ -133,7 +133,7 @@ class Loader(Generator):
                     code.put(f"{value} = {x}[{member.name!r}]")
                     loaded = self._node(code, member.node, value, inner)
                     for derived in node.derived:
-                        if derived.at == index and derived.what == "count":
+                        if derived.at == index and derived.quantity == "count":
                             name = node.members[derived.of].name
                             code.put(f"{loaded} = counted({derived.field!r}, {loaded}, {x}.get({name!r}))")
                     code.put(f"{field_of(record, member.name)} = {loaded}")

@@ -87,7 +87,7 @@ class Structures(Numbers):
             self._sum(code, at, total)
         code.lies(path, start, code.here(), '"record"')
         for derived in node.derived:
-            extent = f"{at.ends[derived.of]} - {at.begins[derived.of]}" if derived.what == "size" else ""
+            extent = f"{at.ends[derived.of]} - {at.begins[derived.of]}" if derived.quantity == "size" else ""
             put_derived(code, derived, at.values[derived.at], at.values[derived.of], extent, "{} is None")
         for refusal in node.refusals:
             code.put(f"if {self._expression(refusal, scope)}: raise Unusual")

@@ -230,7 +230,7 @@ class Struct(Node):
 
     def _counted(self, name: str, value: Any, obj: Mapping[str, Any]) -> Any:
         for derived in self.derived_fields:
-            if self.members[derived.at][0] == name and derived.what == "count":
+            if self.members[derived.at][0] == name and derived.quantity == "count":
                 value = counted(derived.field, value, obj.get(self.members[derived.of][0]))
         return value
 

@@ -196,7 +196,7 @@ class Connections:
         rows = rows[flows]
         streams.client[flows], streams.server[flows] = states.client[rows], states.servers(rows)
         streams.known[flows], streams.opened[flows] = states.known[rows], states.opened[rows]
-        streams.state[flows] = states.words[rows]
+        streams.state[flows] = states.words_of(rows)
 
     def carried_bytes(self) -> int:
         """The number of bytes in carried frames."""
@@ -553,7 +553,7 @@ class Connections:
         for side in range(2):
             words[reset, word(side, "ended")] = last
         self._states.take(rows, streams, flows)
-        self._states.words[rows], self._states.plain[rows] = words, True
+        self._states.put_words(rows, words)
         again = flows[self._states.begun[rows] & self.done[flows] & streams.duplicates[flows].any(axis=1)]
         self._conversations.count_duplicates(self._rows[again], streams.duplicates[again])
         for row in self._flows.keys() & set(rows.tolist()):
@@ -587,29 +587,32 @@ class Connections:
                 if tracked.link is not None and self._states.plain[row]:
                     yield tracked.link, None
                     del self._flows[row]
-        for row in self._states.idle(clock - self._settings.idle_us).tolist():
-            if row not in self._flows or self._flows[row].link is None:
-                self._states.plain[row] = False
-                self._flows.pop(row, None)
+        idle = self._states.idle(clock - self._settings.idle_us)
+        waiting = np.array([row in self._flows and self._flows[row].link is not None for row in idle.tolist()], bool)
+        idle = idle[~waiting]
+        self._states.forget(idle)
+        for row in self._flows.keys() & set(idle.tolist()):
+            del self._flows[row]
 
     def silent(self) -> Streams:
         """The open connections without packets in the last window, as a window; the end of the capture ends them."""
         states = self._states
         self._seen = self._rows
-        words = states.words[: states.size]
-        whole = states.begun[: states.size] & states.plain[: states.size]
-        whole &= (words[:, STATE.index("reset")] < 0) & (words[:, OVER] < 0)
+        open_flows = states.begun[: states.size] & states.plain[: states.size]
+        open_flows[self._seen] = open_flows[self._tails.rows] = False
+        rows = np.flatnonzero(open_flows)
+        words = states.words_of(rows)
+        whole = (words[:, STATE.index("reset")] < 0) & (words[:, OVER] < 0)
         for side in range(len(SIDES)):
             begun, size, acked, heard, ended = (
                 words[:, word(side, name)] for name in ("begun", "size", "acked", "heard", "ended")
             )
             whole &= (ended >= 0) | ((acked <= size + 1) & ((begun > 0) | (heard == 0)))
-        whole[self._seen] = whole[self._tails.rows] = False
-        rows = self._rows = np.flatnonzero(whole)
+        rows = self._rows = rows[whole]
         self._seen = np.append(self._seen, rows)
         self.done, self._places = np.zeros(rows.size, bool), {}
         return silent_streams(
-            states.client[rows], states.servers(rows), states.known[rows], states.opened[rows], words[rows]
+            states.client[rows], states.servers(rows), states.known[rows], states.opened[rows], words[whole]
         )
 
     def end_unseen(self) -> Iterator[Followed]:
@@ -644,8 +647,9 @@ class Connections:
     def _note_end(self, tracked: TrackedFlow) -> None:
         """Stores when the latest connection of a flow ended, if it has."""
         states, row = self._states, tracked.row
-        if tracked.link is not None and states.plain[row] and states.words[row, OVER] >= 0:
-            self._ending[row] = int(states.words[row, OVER])
+        over = int(states.words_of(row)[OVER]) if states.plain[row] else -1
+        if tracked.link is not None and over >= 0:
+            self._ending[row] = over
 
     def _opened(self, row: int) -> Link:
         """Counts the next connection of a flow; returns its link."""

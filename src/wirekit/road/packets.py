@@ -19,7 +19,7 @@ import pyarrow as pa
 from wirekit.capture.columns import WINDOW, Records, records
 from wirekit.capture.files import Capture, Damaged, Packet, Skipped, dissect
 from wirekit.capture.files import segments as segments_by_objects
-from wirekit.capture.files.dissecting import endpoint
+from wirekit.capture.files.dissecting import endpoint_text
 from wirekit.capture.tcp import ACK, FIN, PSH, RST, SYN, Segment
 from wirekit.compiler.columns.errors import NO_ERRORS
 from wirekit.compiler.columns.ranges import REFUSED, scan_ranges
@@ -85,8 +85,8 @@ class Endpoints:
     def _text(self, number: int) -> str:
         port = number & (1 << PORT_BITS) - 1
         if number & _IPV6:
-            return endpoint(self._list[(number ^ _IPV6) >> PORT_BITS], port)
-        return endpoint((number >> PORT_BITS).to_bytes(4, "big"), port)
+            return endpoint_text(self._list[(number ^ _IPV6) >> PORT_BITS], port)
+        return endpoint_text((number >> PORT_BITS).to_bytes(4, "big"), port)
 
     def _number(self, address: bytes) -> int:
         if address not in self._known:

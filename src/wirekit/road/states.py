@@ -1,7 +1,7 @@
 """The TCP state of all flows of a capture between windows: a row of columns for each flow.
 
-A connection that has ended stays here for a while, because segments may arrive late; most flows of a capture have
-ended.
+A connection that has ended stays here for a while, because segments may arrive late. Then its flow is forgotten: the
+row stays, with the number of its connections, and its TCP state makes room for that of another flow.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 _FIRST_ROOM = 1 << 10
 _KINDS = {
     "low": np.int64, "high": np.int64, "client": np.int64, "known": np.bool_, "opened": np.int64, "plain": np.bool_,
-    "reported": np.bool_, "begun": np.bool_, "count": np.int32,
+    "reported": np.bool_, "begun": np.bool_, "count": np.int32, "slot": np.int64,
 }  # fmt: skip
 _WORDS = len(STATE) + 2 * len(SIDE)
+_LAST, _OVER = STATE.index("last"), STATE.index("over")
 
 
 class States:
@@ -37,11 +38,11 @@ class States:
         low, high: the endpoints of each, the lower one first.
         client: the endpoint that is the client of the latest connection.
         known, opened: whether the latest connection has a handshake, and when it began.
-        words: its TCP state, in the form of ``Streams.state``.
-        plain: whether ``words`` is its whole state: False while objects follow it, and once it is forgotten.
+        plain: whether ``words_of`` gives its whole state: False while objects follow it, and once it is forgotten.
         reported: whether columns have reported it.
         begun: whether columns follow its conversation, see ``wirekit.road.begun``.
         count: the number of connections so far.
+        slot: the place of the flow's words among those of all flows, plus 1; 0 if it has none.
     """
 
     low: NDArray[Any]
@@ -49,17 +50,18 @@ class States:
     client: NDArray[Any]
     known: NDArray[Any]
     opened: NDArray[Any]
-    words: NDArray[Any]
     plain: NDArray[Any]
     reported: NDArray[Any]
     begun: NDArray[Any]
     count: NDArray[Any]
+    slot: NDArray[Any]
 
     def __init__(self) -> None:
         self.size = 0
         for name, kind in _KINDS.items():
             setattr(self, name, np.zeros(_FIRST_ROOM, kind))
-        self.words = np.zeros((_FIRST_ROOM, _WORDS), np.int64)
+        self._words = np.zeros((_FIRST_ROOM, _WORDS), np.int64)
+        self._free = np.arange(_FIRST_ROOM, 0, -1)  # slots, the next one last
         self._table = _empty(_FIRST_ROOM)
 
     def rows(self, low: NDArray[Any], high: NDArray[Any]) -> NDArray[Any]:
@@ -83,11 +85,35 @@ class States:
         self.client[rows] = streams.client[flows]
         self.known[rows], self.opened[rows] = streams.known[flows], streams.opened[flows]
 
+    def words_of(self, rows: Any) -> NDArray[Any]:
+        """The TCP state of plain flows, in the form of ``Streams.state``."""
+        words: NDArray[Any] = self._words[self.slot[rows] - 1]
+        return words
+
+    def put_words(self, rows: NDArray[Any], words: Any) -> None:
+        """Stores the TCP state of flows, which are plain from now on."""
+        fresh = rows[self.slot[rows] == 0]
+        lacking = fresh.size - self._free.size
+        if lacking > 0:
+            room = len(self._words)
+            grown = np.zeros((room + max(lacking, room // 2), _WORDS), np.int64)
+            grown[:room] = self._words
+            self._free = np.concatenate([np.arange(len(grown), room, -1), self._free])
+            self._words = grown
+        left = self._free.size - fresh.size
+        self.slot[fresh], self._free = self._free[left:], self._free[:left]
+        self._words[self.slot[rows] - 1], self.plain[rows] = words, True
+
     def idle(self, time_us: int) -> NDArray[Any]:
         """The rows of plain connections that have ended and had their last packet before a time."""
-        words = self.words[: self.size]
-        over = self.plain[: self.size] & (words[:, STATE.index("over")] >= 0)
-        return np.flatnonzero(over & (words[:, STATE.index("last")] < time_us))
+        rows = np.flatnonzero(self.plain[: self.size])
+        slots = self.slot[rows] - 1
+        return rows[(self._words[slots, _OVER] >= 0) & (self._words[slots, _LAST] < time_us)]
+
+    def forget(self, rows: NDArray[Any]) -> None:
+        """Forgets the state of plain flows; their next packets are another connection."""
+        self._free = np.append(self._free, self.slot[rows])
+        self.plain[rows], self.slot[rows] = False, 0
 
     def state(self, row: int, addresses: list[str], gaps: tuple[Any, Any], hold_us: int) -> dict[str, Any]:
         """The state of a plain connection, in the form of ``Connection.state``.
@@ -98,7 +124,7 @@ class States:
             gaps: for each side, the gaps that ``Connection`` remembers.
             hold_us: how long a connection stays open after a reset.
         """
-        words = self.words[row].tolist()
+        words = self.words_of(row).tolist()
         last, reset, over, sender = words[: len(STATE)]
         directions = []
         for number, role in enumerate(SIDES):
@@ -150,7 +176,7 @@ class States:
             ]  # fmt: skip
         self.client[row] = ends[0 if first is client else 1]
         self.known[row], self.opened[row] = state["known"], state["opened_us"]
-        self.words[row], self.plain[row] = words, True
+        self.put_words(np.array([row]), words)
         return client["gaps"], server["gaps"]
 
     def _make_room(self, needed: int) -> None:
@@ -158,9 +184,9 @@ class States:
         if needed <= room:
             return
         room = max(needed, room + room // 2)
-        for name in (*_KINDS, "words"):
+        for name in _KINDS:
             before = getattr(self, name)
-            grown = np.zeros((room, *before.shape[1:]), before.dtype)
+            grown = np.zeros(room, before.dtype)
             grown[: self.size] = before[: self.size]
             setattr(self, name, grown)
         if self._table.size < 2 * room:

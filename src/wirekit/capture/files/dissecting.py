@@ -72,8 +72,8 @@ def dissect(packet: Packet, file: int = 0) -> Segment | Skipped:
     flags = layer.flags
     return Segment(
         packet.time_us,
-        endpoint(network.source, layer.source_port),
-        endpoint(network.destination, layer.destination_port),
+        _endpoint(network.source, layer.source_port),
+        _endpoint(network.destination, layer.destination_port),
         layer.sequence_number,
         layer.acknowledgment_number,
         FIN * flags.fin | SYN * flags.syn | RST * flags.rst | PSH * flags.psh | ACK * flags.ack,
@@ -94,12 +94,14 @@ def _missing(packet: Packet, network: Record, decoded: Decoded) -> int:
     return sum(check.stored - check.computed for check in checks if check.kind == "length" and check.status == "bad")
 
 
-@lru_cache(maxsize=1 << 16)
-def endpoint(address: bytes, port: int) -> str:
+def endpoint_text(address: bytes, port: int) -> str:
     """An IPv4 or IPv6 address with its port, in the form that segments use."""
     if len(address) == 4:
         return f"{socket.inet_ntop(socket.AF_INET, address)}:{port}"
     return f"[{socket.inet_ntop(socket.AF_INET6, address)}]:{port}"
+
+
+_endpoint = lru_cache(maxsize=1 << 16)(endpoint_text)
 
 
 def _reason(layer: Record) -> str:

@@ -1,0 +1,60 @@
+"""Flows of a long capture: those that ended long ago leave next to nothing behind."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+pytest.importorskip("numba")
+
+from tests.capture.second_parser import write
+from tests.fuzz.captures import packets_of
+from tests.road.test_contents import list_groups
+from tests.road.test_law import by_columns, by_objects
+from wirekit.road import states
+from wirekit.road.connections import Connections, Followed
+from wirekit.strategies import Script, Turn
+
+HOUR, EVERY = 3600, 5
+"""Seconds: the length of the capture, and from one connection to the next."""
+ADDRESSES = 26
+"""Offset of the source and the destination of IPv4 in a packet."""
+
+
+def readdressed(data: bytes, number: int) -> bytes:
+    """A packet between other hosts; 16-bit words that change in opposite ways leave the checksums as they are."""
+    source, destination = struct.unpack_from(">I4s", data, ADDRESSES)
+    change = number << 16 if source & 1 else -number << 16
+    changed = struct.pack(">II", source + change, int.from_bytes(destination) - change)
+    return data[:ADDRESSES] + changed + data[ADDRESSES + 8 :]
+
+
+def test_the_state_of_a_forgotten_flow_makes_room_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten minutes after its last packet only the number of its connections is known, which goes on later."""
+    monkeypatch.setattr(states, "_FIRST_ROOM", 16)
+    script = Script("kafka", tuple(Turn(("client", "server")[side], data, "", "") for side, data in list_groups(1)))
+    connection = packets_of(script, Random(1))
+    capture = [
+        each._replace(time_us=each.time_us + time * 1_000_000, data=readdressed(each.data, 1 + time % HOUR // EVERY))
+        for time in (*range(0, HOUR, EVERY), HOUR + 700)
+        for each in connection
+    ]
+    path = write(tmp_path / "hour.pcap", capture)
+    sizes: list[tuple[int, int]] = []
+    ended = Connections.ended
+
+    def measured(self: Connections, clock: int) -> Iterator[Followed]:
+        yield from ended(self, clock)
+        sizes.append((self._states.size, len(self._states._words)))
+
+    monkeypatch.setattr(Connections, "ended", measured)
+    tables, summary = by_columns(path, window=path.stat().st_size // 40)
+    assert len(sizes) > 20
+    assert sizes[-1][0] == HOUR // EVERY
+    assert 600 // EVERY <= sizes[-1][1] < 1200 // EVERY
+    assert (tables, summary) == by_objects(path)
+    assert sum("'ordinal': 1" in row for row in tables["connections"]) == 1

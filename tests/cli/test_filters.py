@@ -81,6 +81,12 @@ def test_an_answer_fits_by_the_topic_of_its_request(fixtures: Path) -> None:
     assert not {"CONNECT", "CONNECTED"} & {line["api"] for line in frames}
 
 
+def test_an_answer_about_other_topics_fits_by_the_topic_of_its_request(fixtures: Path) -> None:
+    frames = lines("frames", str(fixtures / "pcap" / "jmq4-consume.pcap"), "--topic", "t2")
+    kinds = ["FETCH_PARTITION_MESSAGE", "COMMIT_ACK"]
+    assert [line["api"] for line in frames] == [each + suffix for each in kinds for suffix in ("", "_ACK")]
+
+
 def test_errors_are_those_of_answers_of_checks_and_of_decoding(fixtures: Path, tmp_path: Path) -> None:
     frames = lines("frames", str(fixtures / "pcap" / JMQ4), "--errors")
     assert [line["api"] for line in frames] == [
@@ -123,6 +129,23 @@ def test_messages_by_an_expression_over_their_columns(fixtures: Path) -> None:
     everything = lines("messages", path)
     assert messages
     assert messages == [line for line in everything if line["topic"] == "t-none" and line["offset"] in range(0, 100, 2)]
+
+
+@pytest.mark.parametrize(
+    ("capture", "expression"),
+    [
+        ("pulsar-consume.pcap", "direction = 'pushed'"),
+        ("pulsar-consume.pcap", "group_id = 'sub-Shared'"),
+        ("pulsar-consume.pcap", "redeliveries > 0"),
+        ("pulsar-consume.pcap", "call_id IS NOT NULL AND connection_id IS NOT NULL"),
+        (KAFKA, "direction = 'produced'"),
+        ("jmq4-produce.pcap", "direction = 'produced'"),
+    ],
+)
+def test_an_expression_chooses_the_messages_that_sql_chooses(capture: str, expression: str, fixtures: Path) -> None:
+    path = str(fixtures / "pcap" / capture)
+    (counted,) = lines("sql", f"SELECT count(*) AS n FROM messages WHERE {expression}", path)
+    assert len(lines("messages", path, "--where", expression)) == counted["n"] > 0
 
 
 def test_the_table_is_in_the_order_of_time(fixtures: Path) -> None:

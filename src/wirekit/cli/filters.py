@@ -74,7 +74,7 @@ class Selection:
 
     Attributes:
         apis: patterns for the API of the frame or of its request; case-insensitive.
-        topics, groups: patterns for their names.
+        topics, groups: patterns for their names; a response also matches by the topics of its request.
         clients: patterns for the client's name, its address, or its address with port.
         ids: correlation ids.
         links: connections, by their number in the output table, or by name.
@@ -116,7 +116,7 @@ class Selection:
         about, latency = item.description, item.latency_us
         return (
             (not self.apis or _any_fits(map(str.lower, self.apis), map(_lower, (about.api, facts.api))))
-            and (not self.topics or self.wants_topic(*facts.topics))
+            and (not self.topics or self.wants_topic(*facts.topics, *facts.asked))
             and (not self.groups or _any_fits(self.groups, [facts.group_id]))
             and (not self.ids or about.correlation_id in self.ids)
             and (self.slower_us is None or (latency is not None and latency > self.slower_us))

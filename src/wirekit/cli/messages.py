@@ -44,10 +44,10 @@ from wirekit.cli.common import (
     say,
     strict_option,
 )
-from wirekit.cli.filters import Selection, chosen, selection_options
+from wirekit.cli.filters import Selection, selection_options
 from wirekit.cli.frames import Names, report
 from wirekit.cli.numbered import numbered
-from wirekit.cli.where import message_rows, where_messages
+from wirekit.cli.where import MessageRows, where_messages
 from wirekit.conversation import Frame, Message
 from wirekit.conversation.events import SHOWN
 from wirekit.errors import Misuse, WireError, plural
@@ -139,16 +139,20 @@ def _captured(parts: Parts, choice: Choice, selection: Selection, show: Show, ro
             return status | windows.status
     followed = FollowedCapture(parts, choice)
     where = None if selection.where is None else where_messages(selection.where)
+    rows_of = MessageRows(followed.path)
     seen, shown = Names(), 0
     items = numbered(followed, describe=selection.active)
-    for each in chosen(seen.counted(items) if selection.active else items, selection, None, live=True):
+    for each in seen.counted(items) if selection.active else items:
+        rows = [] if where is None else rows_of.of(each.link, each.item)
+        if each.item is not None and not selection.wants(each):
+            continue
         if where is None:
             status |= report(followed.path, each.link, each.item, allow_cut=allow_cut)
         messages = each.item.messages if isinstance(each.item, Frame) else []
-        messages = [message for message in messages if selection.wants_topic(message.topic)]
-        if where is not None and messages and isinstance(each.item, Frame):
-            fits = where.fits(message_rows(messages, followed.path, each.item))
+        if where is not None and messages:
+            fits = where.fits([[row] for row in rows])
             messages = [message for message, fit in zip(messages, fits, strict=True) if fit]
+        messages = [message for message in messages if selection.wants_topic(message.topic)]
         for message in messages:
             show(followed.path, message)
         shown += len(messages)

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 from wirekit.cli.common import need
 from wirekit.cli.numbered import Numbered
 from wirekit.cli.sql import SETTINGS, in_one_line
-from wirekit.conversation import Frame, Message
+from wirekit.conversation import Frame
 from wirekit.errors import Misuse
 from wirekit.tables.facts import Facts
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from wirekit.capture.follow import Item, Link
+    from wirekit.pipeline.calls import Calls
 
 AT_ONCE = 1000
 """Frames that are looked at together: a query takes some milliseconds."""
@@ -152,11 +155,27 @@ def _places(facts: Facts) -> Iterator[tuple[str | None, int | None]]:
             yield topic, partition
 
 
-def message_rows(messages: Sequence[Message], file: str, frame: Frame) -> list[list[dict[str, Any]]]:
-    """The row of each message of a frame."""
-    from wirekit.pipeline.messages import message_row
+class MessageRows:
+    """The rows of the table ``messages`` for the frames of a capture.
 
-    return [[message_row(message, file, {"time": frame.time_us})] for message in messages]
+    Args:
+        file: the name of the capture.
+    """
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._calls: dict[int, Calls] = {}
+
+    def of(self, link: Link, item: Item | None) -> list[dict[str, Any]]:
+        """The row of each message of the next item; some columns depend on earlier frames of the connection."""
+        from wirekit.pipeline.calls import Calls
+
+        if item is None:
+            self._calls.pop(id(link), None)
+        if not isinstance(item, Frame):
+            return []
+        calls = self._calls.get(id(link)) or self._calls.setdefault(id(link), Calls(self._file, link))
+        return [{**row, "file": self._file} for table, row, _ in calls.frame(item)[1] if table == "messages"]
 
 
 def filtered(items: Iterable[Numbered], where: Where, *, at_once: int = AT_ONCE) -> Iterator[Numbered]:

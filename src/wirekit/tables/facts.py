@@ -33,6 +33,7 @@ class Facts:
         client: the client's name.
         group_id: consumer group, subscription or consuming app.
         topics: {topic: its partitions}; empty if the frame names no partition.
+        asked: of a response, the topics of its request.
         errors: the errors in the frame.
         connection: columns of the table ``connections`` known so far; shared by the frames of a connection.
     """
@@ -41,6 +42,7 @@ class Facts:
     client: str | None = None
     group_id: str | None = None
     topics: dict[str, list[int]] = field(default_factory=dict)
+    asked: tuple[str, ...] = ()
     errors: tuple[Refusal, ...] = ()
     connection: Row = field(default_factory=dict)
 
@@ -76,6 +78,7 @@ class ConnectionFacts:
             _first(rows, "client") or request.client,
             _first(rows, "group_id") or request.group_id,
             topics or request.topics,
+            tuple(request.topics),
             tuple(
                 Refusal(row.get("topic") or only, row["error"], row.get("error_text"))
                 for row in rows

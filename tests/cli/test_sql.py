@@ -109,7 +109,7 @@ def test_standard_input_is_read(fixtures: Path) -> None:
     ("query", "said"),
     [
         ("SELEC 1", 'Parser Error: syntax error at or near "SELEC"'),
-        ("FROM call", 'Catalog Error: Table with name call does not exist! Did you mean "calls"?'),
+        ("FROM call", "no table call; the tables of these inputs are packets, calls, call_topics, messages, "),
         ("SELECT apy FROM calls", 'column "apy" not found in FROM clause! Candidate bindings: "api"'),
         ("SELECT api::int FROM calls", "Conversion Error: Could not convert string"),
     ],
@@ -155,6 +155,40 @@ def test_a_file_that_cannot_be_written_is_named(name: str, fixtures: Path, tmp_p
     to = str(tmp_path / "missing" / name)
     run = Run("sql", "FROM calls", str(fixtures / "pcap" / "jmq4-produce.pcap"), "--to", to)
     assert (run.status, run.err) == (1, f"wirekit: {to}: No such file or directory\n")
+
+
+@pytest.mark.parametrize(("name", "status"), [("old.parquet", 2), ("old.csv", 0)])
+def test_a_type_that_a_form_lacks_leaves_the_file_as_it_was(
+    name: str, status: int, fixtures: Path, tmp_path: Path
+) -> None:
+    to = tmp_path / name
+    to.write_text("before")
+    query = "SELECT 1::UNION(number INT, text VARCHAR) AS either"
+    run = Run("sql", query, str(fixtures / "pcap" / "jmq4-produce.pcap"), "--to", str(to))
+    assert (run.status, run.err.count("\n")) == (status, status // 2)
+    assert (to.read_text() == "before") == bool(status)
+    assert list(tmp_path.iterdir()) == [to]
+
+
+def test_differences_of_times_are_text(fixtures: Path, tmp_path: Path) -> None:
+    query = "SELECT max(time) - min(time) AS d, max(time) - min(time) AS \"d\", map {'k': 1} AS m FROM frames"
+    capture = str(fixtures / "pcap" / "jmq4-consume.pcap")
+    assert Run("sql", query, capture).lines == [{"d": "00:00:00.80889", "d_2": "00:00:00.80889", "m": [["k", 1]]}]
+    Run("sql", query, capture, "--to", str(tmp_path / "d.parquet"))
+    assert pa.parquet.read_table(tmp_path / "d.parquet").column("d").to_pylist() == ["00:00:00.80889"]
+
+
+def test_no_output_replaces_an_input(fixtures: Path, tmp_path: Path) -> None:
+    capture = tmp_path / "trace.pcap"
+    before = (fixtures / "pcap" / "jmq4-produce.pcap").read_bytes()
+    capture.write_bytes(before)
+    for arguments in (
+        ["sql", "FROM calls", str(capture), "--to", str(tmp_path / "." / "trace.pcap")],
+        ["inspect", str(capture), "--report", str(capture)],
+        ["inspect", "--report", str(capture), str(fixtures / "pcap" / "jmq4-produce.pcap")],
+    ):
+        assert Run(*arguments).status == 2
+        assert capture.read_bytes() == before
 
 
 def test_parquet_needs_a_file(fixtures: Path) -> None:

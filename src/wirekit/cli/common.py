@@ -9,11 +9,11 @@ import importlib.util
 import os
 import stat
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from io import BufferedReader
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import click
 
@@ -108,6 +108,14 @@ def time_of_day(time_us: int | None) -> str:
         return f"{time_us} µs"
 
 
+def check_page(path: str | None, inputs: Iterable[str]) -> None:
+    """Refuses a ``--report`` file that is an input or whose name is not that of HTML, but of a capture, for example."""
+    refuse_input("--report", path, inputs)
+    check_report(path)
+    if path is not None and not path.endswith((".html", ".htm")) and (os.path.isfile(path) or not os.path.exists(path)):
+        raise click.UsageError(f"--report {path}: not an HTML file; name it FILE.html")
+
+
 def check_report(page: str | None) -> None:
     """Refuses a ``--report`` file in a directory that does not exist, because a report is written last.
 
@@ -116,6 +124,43 @@ def check_report(page: str | None) -> None:
     """
     if page is not None and not os.path.isdir(os.path.dirname(page) or "."):
         raise click.UsageError(f"--report {page}: the directory does not exist")
+
+
+def refuse_input(option: str, path: str | None, inputs: Iterable[str]) -> None:
+    """Refuses a file that an option names for output if it is one of the inputs.
+
+    Raises:
+        UsageError: the text names the file.
+    """
+    for each in inputs if path is not None and os.path.isfile(path) else ():
+        if os.path.exists(each) and os.path.samefile(path or "", each):
+            raise click.UsageError(f"{option} {path}: this file is an input")
+
+
+@contextmanager
+def whole_file(path: str) -> Iterator[BinaryIO]:
+    """A file for output that replaces an earlier file when the block ends; if the block raises, that file stays."""
+    if os.path.exists(path) and not os.path.isfile(path):  # a pipe or a terminal
+        with open(path, "wb") as file:
+            yield file
+        return
+    import tempfile
+
+    target = os.path.realpath(path)
+    try:
+        handle, unfinished = tempfile.mkstemp(prefix=".wirekit_", dir=os.path.dirname(target))
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from None
+    try:
+        with open(handle, "wb") as file:
+            yield file
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(unfinished, os.stat(target).st_mode & 0o777 if os.path.exists(target) else 0o666 & ~mask)
+        os.replace(unfinished, target)
+    except BaseException:
+        os.unlink(unfinished)
+        raise
 
 
 def failed(checks: Mapping[str, int]) -> str:

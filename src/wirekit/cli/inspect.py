@@ -28,7 +28,7 @@ from wirekit.cli.captures import (
 from wirekit.cli.common import (
     COLUMNS,
     STANDARD_INPUT,
-    check_report,
+    check_page,
     console,
     need,
     on_terminal,
@@ -108,7 +108,7 @@ def command(
         raise click.UsageError("--allow-cut applies to the summary; leave out --connections and --rules")
     if payloads and page is None:
         raise click.UsageError("--payloads needs --report")
-    check_report(page)
+    check_page(page, paths)
     once(paths)
     if listed:
         return list_rules(protocol, _form(output))

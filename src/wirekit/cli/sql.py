@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wirekit.cli.captures import choice_options, inputs_of, parse_choice, separate_option
-from wirekit.cli.common import cells, need, on_terminal, once, padded, say
+from wirekit.cli.common import cells, need, on_terminal, once, padded, refuse_input, say, whole_file
 from wirekit.errors import Misuse
 from wirekit.pipeline.inputs import Job
 from wirekit.values import json_text, printable, readable
 
 if TYPE_CHECKING:
+    import duckdb
     import pyarrow as pa
 
 LONGEST_CELL = 200
@@ -61,9 +62,9 @@ def command(
 ) -> int:
     """Run QUERY in DuckDB over captures, log segments, directories of them, or tables of `wirekit pipeline`.
 
-    Tables: calls, call_topics, messages, group_events, offsets, connections, frames, quarantine, gaps, packets. Only
-    the tables that QUERY names are read. "DESCRIBE calls" lists the columns of a table; "FROM call_topics" shows
-    errors by topic.
+    Tables: calls, call_topics, messages, group_events, offsets, connections, frames, quarantine, gaps; also packets of
+    captures, and runs and inputs of tables of `wirekit pipeline`. Only the tables that QUERY names are read. "DESCRIBE
+    calls" lists the columns of a table; "FROM call_topics" shows errors by topic.
 
     \b
     wirekit sql "SELECT api, count(*) AS n, quantile_disc(latency_us, 0.99) AS p99 FROM calls GROUP BY 1" trace.pcap
@@ -80,6 +81,7 @@ def command(
     form = output or _form_of(to)
     if form == "parquet" and not to:
         raise click.UsageError("--output parquet needs --to FILE")
+    refuse_input("--to", to, paths)
     need("wirekit sql", "duckdb", "pyarrow")
     from wirekit.pipeline.output import is_lake
     from wirekit.pipeline.reading import refusal_of
@@ -105,7 +107,9 @@ def _answer(query: str, job: Job, lakes: list[str], form: str, to: str | None) -
     import duckdb
     import pyarrow as pa
 
+    from wirekit.pipeline.reading import READABLE
     from wirekit.pipeline.views import create_views
+    from wirekit.tables.columns import OUTPUTS
 
     with (
         tempfile.TemporaryDirectory(prefix="wirekit_") as spilled,
@@ -115,13 +119,31 @@ def _answer(query: str, job: Job, lakes: list[str], form: str, to: str | None) -
             summary = create_views(connection, job, lakes)
             relation = connection.sql(query)
             if relation is not None:
+                relation = _with_durations_as_text(relation)
                 with pa.RecordBatchReader.from_stream(relation) as reader:
                     _write(reader, form, to)
         except duckdb.Error as error:
-            raise Misuse(in_one_line(str(error))) from None
+            unknown = re.match(r"Catalog Error: Table with name (.+?) does not exist!", str(error))
+            if unknown is None:
+                raise Misuse(in_one_line(str(error))) from None
+            names = ", ".join(dict.fromkeys([*(READABLE if job.inputs else ()), *(OUTPUTS if lakes else ())]))
+            raise Misuse(f"no table {unknown[1]}; the tables of these inputs are {names}") from None
+        except pa.ArrowNotImplementedError as error:
+            raise Misuse(f"{form} has no form for a column of this query: {in_one_line(str(error))}") from None
     for name, reason in summary.unreadable.items():
         say(f"{name}: {reason}")
     return 1 if summary.unreadable else 0
+
+
+def _with_durations_as_text(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    """A query whose intervals, such as differences of times, are text as DuckDB shows them: ``00:00:00.5``."""
+    if "INTERVAL" not in map(str, relation.types):
+        return relation
+    columns = []
+    for number, (name, kind) in enumerate(zip(relation.columns, relation.types, strict=True), 1):
+        quoted = name.replace('"', '""')
+        columns.append(f'#{number}{"::VARCHAR" if str(kind) == "INTERVAL" else ""} AS "{quoted}"')
+    return relation.project(", ".join(columns))
 
 
 def in_one_line(text: str) -> str:
@@ -136,12 +158,12 @@ def _write(reader: pa.RecordBatchReader, form: str, to: str | None) -> None:
         import pyarrow.parquet as pq
 
         schema = pa.schema([field.with_name(name) for field, name in zip(reader.schema, names, strict=True)])
-        with open(to, "wb") as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        with whole_file(to) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
             for batch in reader:
                 writer.write_batch(batch.rename_columns(names))
         return
     rows = (row for batch in reader for row in zip(*map(_values, batch.columns), strict=True))
-    with open(to, "wb") if to else nullcontext(sys.stdout.buffer) as lines:
+    with whole_file(to) if to else nullcontext(sys.stdout.buffer) as lines:
         for line in LINES[form](names, rows):
             lines.write(line.encode() + b"\n")
 
@@ -233,7 +255,7 @@ def _plain(value: Any) -> Any:
             return value if isfinite(value) else None
         case dict():
             return {str(name): _plain(item) for name, item in value.items()}
-        case list():
+        case list() | tuple():
             return [_plain(item) for item in value]
         case None | int() | str():
             return value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import random
@@ -19,11 +20,13 @@ import pytest
 
 from tests.conftest import FIXTURES
 from tests.pipeline.helpers import pcap_records, rows, tables
+from wirekit.capture.files import open_capture
 from wirekit.errors import Misuse
-from wirekit.pipeline import bundles
+from wirekit.pipeline import bundles, packet_rows
 from wirekit.pipeline.inputs import Input, Job, find_inputs, renumbered
 from wirekit.pipeline.run import Result
 from wirekit.pipeline.serial import run
+from wirekit.road import tables as road_tables
 from wirekit.tables.columns import FROM_INPUTS
 
 PULSAR = FIXTURES / "pcap" / "pulsar-batch.pcap"
@@ -161,6 +164,58 @@ def test_a_file_that_has_changed_is_read_again(tmp_path: Path) -> None:
     assert (again.committed, again.manifest["bundles"]) == (0, [1])
     pipeline(tmp_path / "whole", tmp_path / "a.pcap", tmp_path / "b.pcap")
     assert tables(tmp_path / "lake") == tables(tmp_path / "whole")
+
+
+def test_a_file_that_could_not_be_read_is_read_by_the_next_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = pipeline(tmp_path / "expected", PULSAR, JOYQUEUE)
+
+    def refusing(path: str) -> Any:
+        if path == str(PULSAR):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+        return open_capture(path)
+
+    with monkeypatch.context() as patch:
+        for module in (packet_rows, road_tables):
+            patch.setattr(module, "open_capture", refusing)
+        refused = pipeline(tmp_path / "out", PULSAR, JOYQUEUE)
+    assert refused.summary.unreadable == {str(PULSAR): "No space left on device"}
+    assert pipeline(tmp_path / "out", PULSAR, JOYQUEUE).summary == expected.summary
+    assert content(tmp_path / "out") == content(tmp_path / "expected")
+    assert pipeline(tmp_path / "out", PULSAR, JOYQUEUE).committed == 2
+
+
+def test_a_changed_file_whose_bundle_is_not_there_any_more_stops_no_other(tmp_path: Path) -> None:
+    """Its rows stay as they are, and new files are added."""
+    folder = tmp_path / "captures"
+    folder.mkdir()
+    shutil.copy(PULSAR, folder)
+    grown = folder / "grown.pcap"
+    whole = (FIXTURES / "pcap" / "pulsar-nobatch.pcap").read_bytes()
+    grown.write_bytes(whole[:2900])
+    pipeline(tmp_path / "out", folder)
+    before = content(tmp_path / "out")
+    (folder / PULSAR.name).unlink()
+    grown.write_bytes(whole)
+    shutil.copy(JOYQUEUE, folder)
+    (note,) = pipeline(tmp_path / "out", folder).notes
+    assert f"{grown}: has changed, and the tables keep what was read before, because {folder / PULSAR.name} " in note
+    after = content(tmp_path / "out")
+    assert [row for row in after["calls"] if not row["file"].endswith(JOYQUEUE.name)] == before["calls"]
+    assert len(after["calls"]) == len(before["calls"]) + 11
+
+
+def test_another_file_of_the_same_name_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ids depend on names as given."""
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        shutil.copy(JOYQUEUE, tmp_path / name / "trace.pcap")
+        monkeypatch.chdir(tmp_path / name)
+        if name == "one":
+            pipeline(tmp_path / "out", Path("trace.pcap"))
+    with pytest.raises(Misuse, match=r"trace\.pcap: the tables have another file of this name, .*/one/trace\.pcap"):
+        pipeline(tmp_path / "out", Path("trace.pcap"))
+    assert pipeline(tmp_path / "out", tmp_path / "other" / "trace.pcap").committed == 0
+    assert len({row["call_id"] for row in content(tmp_path / "out")["calls"]}) == 22
 
 
 def test_standard_input_is_new_each_time(tmp_path: Path) -> None:

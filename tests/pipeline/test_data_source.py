@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import json
 import pickle
@@ -78,6 +79,18 @@ def test_a_task_leaves_nothing_to_the_garbage_collection_after_it() -> None:
     gc.unfreeze()
     assert sum(batch.num_rows for part in reader.partitions() for batch in reader.read(part)) > 0
     assert gc.get_freeze_count() > 0
+
+
+def test_a_file_that_the_system_refuses_to_open_fails_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No rows would look like an answer, and a stream would never read it again."""
+    from wirekit.pipeline import packet_rows
+
+    def refused(path: str) -> Any:
+        raise PermissionError(errno.EACCES, "Permission denied", path)
+
+    monkeypatch.setattr(packet_rows, "open_capture", refused)
+    with pytest.raises(OSError, match=r"pulsar-batch\.pcap: Permission denied"):
+        read(path=str(PULSAR), table="calls")
 
 
 def test_parts_of_a_large_file_have_tasks_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:

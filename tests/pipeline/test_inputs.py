@@ -66,7 +66,7 @@ def test_a_path_is_text(paths: Any) -> None:
 def test_read_names_the_type_of_what_is_no_path(paths: Any) -> None:
     with pytest.raises(Misuse, match=f"a path must be text or a pathlib.Path, not {type(paths).__name__}"):
         wirekit.read(paths)
-    with pytest.raises(Misuse, match="nothing to read in no path; pass files"):
+    with pytest.raises(Misuse, match="nothing to read; pass files"):
         wirekit.read([])
 
 

@@ -164,6 +164,18 @@ def test_values_are_not_made_for_other_columns(files: list[Path], monkeypatch: p
         wirekit.read(files[0], "frames", ["value"], values=True).read_all()
 
 
+@pytest.mark.parametrize("table", ["calls", "messages", "packets"])
+def test_no_columns_still_have_rows(table: str, files: list[Path]) -> None:
+    expected = wirekit.read(files, table).read_all().num_rows
+    assert wirekit.read(files, table, []).read_all().num_rows == expected > 0
+
+
+@pytest.mark.parametrize("ports", [{"9092": "kafka"}, {99999: ""}, {0: "kafka"}, "9092=kafka"])
+def test_ports_that_make_no_sense_are_misuse(ports: Any, files: list[Path]) -> None:
+    with pytest.raises(Misuse, match=r"read: (a port|ports) must be a "):
+        wirekit.read(files, ports=ports)
+
+
 def test_expressions_by_place_read_all_columns() -> None:
     schema = FROM_INPUTS["calls"].schema
     assert columns_of(pc.field(3) == "kafka", schema) == frozenset(schema.names)

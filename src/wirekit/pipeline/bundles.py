@@ -8,14 +8,16 @@ the old one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, NamedTuple
 
 from wirekit.errors import Misuse
-from wirekit.pipeline.inputs import CAPTURE, Input, Job, captures, renumbered
+from wirekit.pipeline.inputs import CAPTURE, UNREAD, Input, Job, captures, renumbered
 from wirekit.pipeline.output import VERSION, open_captures
+from wirekit.storage import is_remote
 
 BUNDLE_BYTES = 1 << 30
 """Bytes of captures in a bundle, about."""
@@ -106,7 +108,8 @@ def plan_bundles(
         cut: whether the files of a capture may be in several bundles.
 
     Raises:
-        Misuse: the lake was written with other options, or a file has changed that cannot be read again alone.
+        Misuse: the lake was written with other options, has another file of the same name, or a file has changed and
+            files that were read with it are not named.
     """
     groups = captures(job.inputs)
     if replace:
@@ -128,6 +131,13 @@ def plan_bundles(
         for each in commit["inputs"]
         if each["file"] != STANDARD_INPUT
     }
+    paths = {each["file"]: each["path"] for commit in commits.values() for each in commit["inputs"]}
+    for each in job.inputs:
+        if each.name != STANDARD_INPUT and paths.get(each.name, each.path) != each.path:
+            raise Misuse(
+                f"{each.name}: the tables have another file of this name, {paths[each.name]}, and ids depend on names; "
+                f"pass {each.path}"
+            )
     plan = Plan()
     fresh: list[Part] = []
     live = open_captures(commits)
@@ -145,19 +155,18 @@ def plan_bundles(
             fresh.append(_part(files, goes_on=rotating))
         elif capture in live and not any(each.path in known for each in behind):
             fresh.append(Part(capture, behind, continues=True, goes_on=rotating))
-        elif _are_present(numbers, commits, present):
+        elif _are_present(_connected(numbers, groups, known), commits, present):
             again |= numbers
             plan.notes.append(f"{files[0].name}: read again with its whole bundle, because it has new or changed files")
         else:
-            fresh.append(_part(_added(files, known), goes_on=rotating))
-            plan.notes.append(
-                f"{fresh[-1].capture}: read as a separate capture, because earlier files are no longer among the inputs"
-            )
+            plan.notes += _unchangeable(files, known, commits, present)
+            added = tuple(each for each in files if each.path not in known)
+            if added:
+                fresh.append(_part(added, goes_on=rotating))
+                plan.notes.append(
+                    f"{added[0].name}: read as a separate capture, because earlier files are no longer among the inputs"
+                )
     again = _connected(again, groups, known)
-    if not _are_present(again, commits, present):
-        raise Misuse(
-            "a capture has changed, and others of its bundle are not among the inputs; name them too, or pass --replace"
-        )
     reread = [
         files for files in groups if any(each.path in known and known[each.path].bundle in again for each in files)
     ]
@@ -197,23 +206,45 @@ def _bundle(parts: Sequence[Part], replaces: Iterable[int] = ()) -> Bundle:
 
 
 def _is_same(each: Input, known: Mapping[str, _Known]) -> bool:
+    """Whether a bundle has the file as it is now, or the file still cannot be read."""
     earlier = known.get(each.path)
-    return earlier is not None and (earlier.size, earlier.mtime_ns) == (each.size, each.mtime_ns)
+    if earlier is None:
+        return False
+    if earlier.mtime_ns == UNREAD and not is_remote(each.path) and not os.access(each.path, os.R_OK):
+        return True
+    return (earlier.size, earlier.mtime_ns) == (each.size, each.mtime_ns)
 
 
 def _are_present(numbers: Iterable[int], commits: Mapping[int, Mapping[str, Any]], present: set[str]) -> bool:
     return all(each["path"] in present for number in numbers for each in commits[number]["inputs"])
 
 
-def _added(files: Files, known: Mapping[str, _Known]) -> Files:
-    """The files of a capture that no bundle has; the other files must be unchanged."""
+def _unchangeable(
+    files: Files, known: Mapping[str, _Known], commits: Mapping[int, Mapping[str, Any]], present: set[str]
+) -> Iterator[str]:
+    """Notes on changed files of a capture whose bundle cannot be read again, because files of it are gone.
+
+    Raises:
+        Misuse: the files are there, but not among the inputs.
+    """
     for each in files:
-        if each.path in known and not _is_same(each, known):
-            raise Misuse(
-                f"{each.name} had {known[each.path].size:,} bytes when it was read, and has {each.size:,} now; "
-                "name all files that were read with it, or pass --replace"
-            )
-    return tuple(each for each in files if each.path not in known)
+        if each.path not in known or _is_same(each, known):
+            continue
+        others = commits[known[each.path].bundle]["inputs"]
+        missing = {other["path"]: other["file"] for other in others if other["path"] not in present}
+        for path, name in missing.items():
+            if not is_remote(path) and os.path.exists(path):
+                size, now = known[each.path].size, each.size
+                sizes = f"had {size:,} bytes when it was read, and has {now:,} now"
+                raise Misuse(
+                    f"{each.name} {sizes if size != now else 'has changed since it was read'}; name also "
+                    f"{name}, which was read with it, or pass --replace"
+                )
+        lacking = f"{next(iter(missing.values()))} of its bundle is gone" if missing else "files of its bundle are gone"
+        yield (
+            f"{each.name}: has changed, and the tables keep what was read before, because {lacking}; --replace reads "
+            "all inputs again"
+        )
 
 
 def _connected(numbers: set[int], groups: Sequence[Files], known: Mapping[str, _Known]) -> set[int]:

@@ -202,6 +202,8 @@ class Writer:
         if note.kind == "skipped":
             count.skipped.update(note.packets)
             return
+        if note.retry:
+            count.unopened.add(name)
         if note.kind == "unreadable" and alone:
             count.unreadable = note.text
         elif note.kind in ("unreadable", "damaged"):

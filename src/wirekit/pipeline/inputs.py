@@ -8,7 +8,7 @@ import hashlib
 import os
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -160,7 +160,8 @@ def find_inputs(paths: Iterable[str | os.PathLike[str]], *, separate: bool = Fal
         for each in _captures(name):
             statuses.setdefault(each.name if is_remote(each.name) else os.path.realpath(each.name), each)
     if not statuses:
-        raise NothingToReadError(f"nothing to read in {', '.join(named) or 'no path'}; {_advice(named)}")
+        where = f" in {', '.join(named)}" if named else ""
+        raise NothingToReadError(f"nothing to read{where}; {_advice(named)}")
     kinds_of = {each.name: stored_kind(each.name) for each in statuses.values()}
     unknown = [name for name, kind in kinds_of.items() if kind == CAPTURE and (name in named or not is_input(name))]
     kinds_of.update(zip(unknown, in_parallel(kind_of, unknown), strict=True))
@@ -300,6 +301,10 @@ def _raise(error: OSError) -> None:
     raise error
 
 
+UNREAD = -1
+"""The modification time in a commit of a file that the system refused to read."""
+
+
 class Identification:
     """Hashes the captures while the run goes on, and finds those that changed in the meantime."""
 
@@ -316,10 +321,14 @@ class Identification:
         self._stop.set()
         self._pool.shutdown(cancel_futures=True)
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self, unopened: Collection[str] = ()) -> list[dict[str, Any]]:
         """The entries of the commit, one per file: file, path, capture, size in bytes, mtime, mtime_ns, sha256.
 
         ``sha256`` is null for an unreadable file, and for an object of an object store, which would be read twice.
+
+        Args:
+            unopened: the names of files that the system refused to read. Their ``mtime_ns`` is ``UNREAD``, so that the
+                next run reads them as changed files.
         """
         return [
             {
@@ -328,7 +337,7 @@ class Identification:
                 "capture": self._job.capture_name(each.number),
                 "size": each.size,
                 "mtime": datetime.fromtimestamp(each.mtime_ns / 1e9, UTC).isoformat(),
-                "mtime_ns": each.mtime_ns,
+                "mtime_ns": UNREAD if each.name in unopened else each.mtime_ns,
                 "sha256": digest.result(),
             }
             for each, digest in zip(self._inputs, self._digests, strict=True)

@@ -36,6 +36,7 @@ class Note:
         path, error_offset: the field, and the offset in the file.
         text: reason and place together, for messages.
         packets: for ``skipped``, the number of packets by reason.
+        retry: whether the system refused to read the file, which may work later.
     """
 
     kind: str
@@ -44,10 +45,11 @@ class Note:
     error_offset: int | None = None
     text: str = ""
     packets: dict[str, int] = field(default_factory=dict)
+    retry: bool = False
 
     def dumps(self) -> str:
         """The text that the column contains."""
-        return json_text({name: getattr(self, name) for name in self.__slots__})
+        return json_text({name: getattr(self, name) for name in self.__slots__ if name != "retry" or self.retry})
 
     @classmethod
     def loads(cls, text: str) -> Note:
@@ -65,7 +67,7 @@ def capture_rows(file: Input, ports: frozenset[int]) -> Iterator[tuple[tuple[Any
         return
     except OSError as error:
         reason = error.strerror or str(error)
-        yield _note(file, Note("unreadable", reason, text=reason), 0, file.size, b"")
+        yield _note(file, Note("unreadable", reason, text=reason, retry=True), 0, file.size, b"")
         return
     with capture:
         yield from rows_from(file, capture, ports)

@@ -85,6 +85,12 @@ def read(
     for name in columns or ():
         if name not in schema.names:
             raise Misuse(f"the table {table} has no column {name!r}; it has {', '.join(schema.names)}")
+    any_ports: Any = {} if ports is None else ports
+    if not isinstance(any_ports, Mapping):
+        raise Misuse(f"read: ports must be a mapping of ports to protocols, not {ports!r}")
+    for port in any_ports:
+        if not isinstance(port, int) or not 0 < port < 1 << 16:
+            raise Misuse(f"read: a port must be a number from 1 to 65535, not {port!r}")
     for each in (protocol, *(ports or {}).values()):
         if each:
             registry.protocol(each).stream("client")
@@ -99,7 +105,7 @@ def read(
     def batches() -> Iterator[pa.RecordBatch]:
         summary = Summary()
         for batch in table_batches(job, table, chosen.names, filter, summary=summary):
-            yield from pa.Table.from_batches([batch]).to_batches()
+            yield from pa.Table.from_batches([batch]).to_batches() if chosen.names else [batch]
         for name, reason in summary.unreadable.items():
             warnings.warn(f"{name}: {reason}", RuntimeWarning, stacklevel=2)
 
@@ -184,4 +190,5 @@ def _needed(table: str, columns: Iterable[str], filter: pc.Expression | None) ->
     whole = READABLE[table]
     if table == CONNECTIONS.name:
         return whole  # the account of a connection's bytes needs all of its columns
-    return whole.only({*columns, *(() if filter is None else columns_of(filter, whole.schema))})
+    names = {*columns, *(() if filter is None else columns_of(filter, whole.schema))}
+    return whole.only(names or {whole.names[0]})

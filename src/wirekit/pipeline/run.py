@@ -143,7 +143,7 @@ def publish(
                     "wirekit": wirekit.__version__,
                     "engine": engine,
                     "configuration": job.configuration(),
-                    "inputs": identification.rows(),
+                    "inputs": identification.rows(counted.unopened),
                     "changed_while_read": now_changed,
                     "summary": counted.to_json(),
                 }

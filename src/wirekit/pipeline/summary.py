@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from wirekit.capture.follow import Item, Link, Missing
 from wirekit.conversation import Frame, Quarantined
+from wirekit.errors import plural
 from wirekit.tables.times import in_years
 from wirekit.values import printable
 
@@ -27,7 +28,7 @@ _FOUND = re.compile(r", found .*", re.DOTALL)
 _INDEXES = re.compile(r"\[\d+\]")
 _NUMBERS = re.compile(r"\d+")
 _NUMBER_OR_N = re.compile(r"\d+|N")
-LONGEST_REASON, LONGEST_NUMBER = 100, 20
+LONGEST_REASON, LONGEST_NUMBER = 200, 20
 TITLES = 17
 """Columns that the titles of a report take."""
 MOST_CALLS, MOST_REASONS = 12, 5
@@ -120,6 +121,7 @@ class FileSummary:
         bytes: payload bytes by their use, as in the table ``connections``.
         damaged: where and why reading a file of the capture stopped, "" if all files were read to their end.
         unreadable: why the capture could not be read at all, "" if it could.
+        unopened: the names of files that the system refused to read.
     """
 
     segments: int = 0
@@ -136,6 +138,7 @@ class FileSummary:
     bytes: Counter[str] = field(default_factory=Counter)
     damaged: str = ""
     unreadable: str = ""
+    unopened: set[str] = field(default_factory=set)
 
     def seen(self, time_us: int) -> None:
         """Counts a segment."""
@@ -215,6 +218,7 @@ class FileSummary:
         for text in other.damaged.splitlines():
             self.damage(text)
         self.unreadable = max(self.unreadable, other.unreadable)
+        self.unopened |= other.unopened
 
     def roles(self, role: str) -> int:
         """The number of frames with a role: ``request``, ``response`` or ``event``."""
@@ -249,6 +253,7 @@ class FileSummary:
             "bytes": _sorted(self.bytes),
             "damaged": self.damaged or None,
             "unreadable": self.unreadable or None,
+            **({"unopened": sorted(self.unopened)} if self.unopened else {}),
         }
 
     @classmethod
@@ -269,6 +274,7 @@ class FileSummary:
             bytes=_counted(obj["bytes"]),
             damaged=obj["damaged"] or "",
             unreadable=obj["unreadable"] or "",
+            unopened={*obj.get("unopened", ())},
         )
 
 
@@ -307,6 +313,11 @@ class Summary:
     def incomplete(self) -> bool:
         """Whether bytes are missing from a capture."""
         return any(each.gaps for each in self.files.values())
+
+    @property
+    def unopened(self) -> set[str]:
+        """The files that the system refused to read."""
+        return set[str]().union(*(each.unopened for each in self.files.values()))
 
     @property
     def unreadable(self) -> dict[str, str]:
@@ -358,7 +369,7 @@ def show(
             f"all {len(summary.files):,} files", summary.total(), console, MOST_CALLS, MOST_REASONS if several else None
         )
         if summary.unreadable:
-            _line(console, "not all read", f"{len(summary.unreadable):,} files", "red")
+            _line(console, "not all read", plural(len(summary.unreadable), "file"), "red")
 
 
 def _show(

@@ -38,6 +38,7 @@ from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.predicates import columns_of, parsed
 from wirekit.pipeline.reading import READABLE, ended_batches, table_batches
 from wirekit.pipeline.roads import by_columns
+from wirekit.pipeline.summary import Summary
 from wirekit.registry import registry
 from wirekit.storage import is_remote, open_binary
 from wirekit.tables.columns import PACKETS, QUARANTINE
@@ -179,7 +180,9 @@ class CaptureReader(DataSourceReader):
         table, names, where = READABLE[self._table], self._schema.names, self._filter()
         ports = frozenset(self._ports)
         if table is not PACKETS:
-            yield from table_batches(self._job(captures(files)), table.name, names, where, ports=ports)
+            summary = Summary()
+            yield from table_batches(self._job(captures(files)), table.name, names, where, ports=ports, summary=summary)
+            _refuse_unopened(summary)
             return
         for batch in packet_batches(files, ports=ports, table=table.only(self._read()), split=split):
             yield batch if where is None else batch.filter(where)
@@ -196,8 +199,13 @@ class CaptureReader(DataSourceReader):
         """
         names, where = self._schema.names, self._filter()
         if files:
-            job, ports = self._job([files], {0: about}), frozenset(self._ports)
-            batches = table_batches(job, self._table, names, where, ports=ports, keep=keep)
+            job, ports, summary = self._job([files], {0: about}), frozenset(self._ports), Summary()
+
+            def keep_complete(carried: Carried) -> None:
+                _refuse_unopened(summary)
+                keep(carried)
+
+            batches = table_batches(job, self._table, names, where, ports=ports, summary=summary, keep=keep_complete)
         else:
             batches = ended_batches(about, self._job([]), self._table, names, where)
         return self._of_schema(batches)
@@ -314,6 +322,13 @@ def _paths(options: Mapping[str, str]) -> list[str] | list[list[str]]:
     if not paths:
         raise Misuse("nothing to read: pass captures or directories to load(), or as option path or paths")
     return paths
+
+
+def _refuse_unopened(summary: Summary) -> None:
+    """Fails the task if the system refused to read a file: no rows would look like an answer."""
+    for name, reason in summary.unreadable.items():
+        if name in summary.unopened or summary.files[name].unopened:
+            raise OSError(f"{name}: {reason}")
 
 
 def _are(value: object, kind: type) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -152,6 +153,16 @@ def test_check_distinguishes_errors_from_bad_verdicts() -> None:
     )
     assert [row["status"] for row in both.to_pylist()][:2] == ["ok", "ok"]
     assert both.to_pylist()[3] == {"status": None, "error": None}
+
+
+def test_check_looks_into_compressed_content_without_columns() -> None:
+    message = {"magic": 1, "timestamp": 5, "key": None}
+    packed, token = {**message, "attributes": {"codec": 1}}, b"no gzip"
+    inside = wirekit.encode(SET, {"messages": [{"offset": 0, "message": {**message, "value": b"v"}}]})
+    values = [gzip.compress(inside), token, gzip.compress(inside)[:-3]]
+    found = checked("kafka.message", *(wirekit.encode("kafka.message", {**packed, "value": value}) for value in values))
+    assert [status for status, _ in found] == ["ok", "bad", "bad"]
+    assert (found[1][1] or "").startswith("kafka.message: value: decompression: gzip: ")
 
 
 @pytest.mark.parametrize("key", [key for key in KEYS if key not in EMPTY])

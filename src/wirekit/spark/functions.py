@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,11 +18,14 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.pandas.types import from_arrow_type
 
+from wirekit.compiler import ir
 from wirekit.compiler.building.each import build_each
 from wirekit.compiler.columns.column_names import names
 from wirekit.compiler.columns.each import Values, holds_messages, is_list, scan_each
 from wirekit.compiler.columns.programs import program
+from wirekit.compiler.expressions import Field
 from wirekit.errors import Misuse, WirekitError
+from wirekit.registry import registry
 from wirekit.spark.nested import Shape, flat, nested, shape
 from wirekit.spark.source import register as register_source
 
@@ -325,14 +329,19 @@ def checked_values(column: pa.Array, keys: pa.Array, context: Mapping[str, Any] 
     for key in pc.unique(keys).drop_null().to_pylist():
         places = np.flatnonzero(pc.fill_null(pc.equal(keys, key), False).to_numpy(zero_copy_only=False))
         part = column if places.size == len(column) else column.take(pa.array(places))
-        first = 0
-        for values in scan_each(key, part, fields=_verdicts(key, context), context=context, opened=True):
+        first, hidden = 0, _left_out(key, context)
+        fields = [*_verdicts(key, context), *(name for each in hidden or () for name in each.columns)]
+        for values in scan_each(key, part, fields=fields, context=context, opened=True):
             count = values.firsts.size - 1
             there = part.slice(first, count).is_valid().to_numpy(zero_copy_only=False)
             statuses[places[first : first + count][there]] = OK
-            for number in np.flatnonzero(values.doubtful()).tolist():
+            doubtful = (
+                there if hidden is None else there & values.doubtful([each.rows(values.batch) for each in hidden])
+            )
+            for number in np.flatnonzero(doubtful).tolist():
                 at = places[first + number]
-                statuses[at], errors[at] = BAD, _doubt(key, column[at].as_py(), context)
+                errors[at] = _doubt(key, column[at].as_py(), context)
+                statuses[at] = BAD if errors[at] else OK
             for number, texts in values.errors.items():
                 at = places[first + number]
                 statuses[at], errors[at] = ERROR, texts[0]
@@ -341,17 +350,51 @@ def checked_values(column: pa.Array, keys: pa.Array, context: Mapping[str, Any] 
     return pa.StructArray.from_arrays(arrays, fields=list(CHECKED))
 
 
+@dataclass(frozen=True, slots=True)
+class _Compressed:
+    """A compressed field whose content has no columns: the columns that select its codec, and their values."""
+
+    columns: list[str]
+    codecs: list[tuple[Any, ...]]
+
+    def rows(self, batch: pa.RecordBatch) -> NDArray[np.bool_]:
+        """The rows of a batch in which the field is compressed."""
+        chosen = np.zeros(batch.num_rows, bool)
+        for codec in self.codecs:
+            equal = (pc.equal(batch[name], value) for name, value in zip(self.columns, codec, strict=True))
+            chosen |= np.logical_and.reduce([np.asarray(each.fill_null(False)) for each in equal])
+        return chosen
+
+
+def _left_out(key: str, context: Mapping[str, Any] | None) -> list[_Compressed] | None:
+    """The compressed fields whose content has no columns; None if other parts of a value may have none."""
+    nodes = dict(ir.walk(registry[key].layout))
+    fields = []
+    for path in program(key, context).program.left_out:
+        name = path.removesuffix(".content")
+        node = None if "." in name else nodes.get(name)
+        if not isinstance(node, ir.Packed) or not all(isinstance(each, Field) and not each.up for each in node.on):
+            return None
+        columns = [".".join(each.names) for each in node.on if isinstance(each, Field)]
+        if not {*columns} <= {*names(program(key, context))}:
+            return None
+        fields.append(_Compressed(columns, [values for values, _ in node.codecs]))
+    return fields
+
+
 def _verdicts(key: str, context: Mapping[str, Any] | None) -> list[str]:
     """The columns that tell whether a value is good."""
     columnar = program(key, context)
     return [name for name in names(columnar) if name.rpartition(".")[2] == "ok"] + ["@gap"] * columnar.program.gaps
 
 
-def _doubt(key: str, data: bytes, context: Mapping[str, Any] | None) -> str:
-    """The first thing that is wrong with bytes that decode."""
+def _doubt(key: str, data: bytes, context: Mapping[str, Any] | None) -> str | None:
+    """The first thing that is wrong with bytes that decode; None if nothing is."""
     from wirekit.decoding import decode as decoded
 
     value = decoded(data, key, context=context)
+    if value.clean:
+        return None
     for each in value.checks:
         if each.status == "bad":
             words = each.note or f"expected {each.computed}, found {each.stored}"

@@ -7,7 +7,7 @@ is scanned again in halves, down to the value that caused it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -51,9 +51,15 @@ class Values:
     firsts: NDArray[Any]
     errors: dict[int, list[str]] = field(default_factory=dict)
 
-    def doubtful(self) -> NDArray[Any]:
-        """For each value, whether a verdict in the batch is bad, or ``@gap`` counts bytes that no field explains."""
+    def doubtful(self, others: Iterable[NDArray[np.bool_]] = ()) -> NDArray[Any]:
+        """For each value, whether a verdict in the batch is bad, or ``@gap`` counts bytes that no field explains.
+
+        Args:
+            others: further rows of the batch that are in doubt, as masks.
+        """
         bad = np.zeros(self.batch.num_rows, bool)
+        for each in others:
+            bad |= each
         for name, column in zip(self.batch.schema.names, self.batch.columns, strict=True):
             if name == "@gap":
                 bad |= np.asarray(column) != 0

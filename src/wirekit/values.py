@@ -538,4 +538,4 @@ def to_json(value: Any) -> Any:
         return {str(name): to_json(item) for name, item in value.items()}
     if isinstance(value, Iterable):
         return [to_json(item) for item in value]
-    raise Misuse(f"a {type(value).__name__} is not a wirekit value")
+    raise Misuse(f"a value of type {type(value).__name__} is not a wirekit value")

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import wirekit
-from wirekit.compiler.engines import DECODERS
-from wirekit.errors import Misuse
+from wirekit.compiler.engines import DECODERS, ENCODERS
+from wirekit.errors import Misfit, Misuse
 from wirekit.value_text import value_text
 from wirekit.values import Record, Symbol, json_text, record_type, to_json
 
@@ -99,6 +99,17 @@ def test_the_text_of_a_value_is_that_of_its_plain_data(value: Any) -> None:
     assert value_text(value) == json_text(to_json(value))
 
 
+@pytest.mark.parametrize("engine", ENCODERS)
+def test_a_symbol_of_another_number_is_refused(engine: str) -> None:
+    key = "kafka.heartbeat.response.v0"
+    body = lambda error: {"correlation_id": 1, "body": {"error_code": error}}  # noqa: E731
+    none = wirekit.encode(key, body({"value": 0, "symbol": "NONE"}), engine=engine)
+    assert none == wirekit.encode(key, body({"value": 0, "symbol": None}), engine=engine)
+    for value, text in ((0, "0 is NONE, not 'UNKNOWN'"), (999, "999 has no symbol, not 'UNKNOWN'")):
+        with pytest.raises(Misfit, match=f"body.error_code: {text}; pass the number or the symbol alone"):
+            wirekit.encode(key, body({"value": value, "symbol": "UNKNOWN"}), engine=engine)
+
+
 def test_what_is_no_value_has_no_text() -> None:
-    with pytest.raises(Misuse, match="object is not a wirekit value"):
+    with pytest.raises(Misuse, match="type object is not a wirekit value"):
         value_text(object())

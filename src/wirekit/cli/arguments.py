@@ -25,7 +25,7 @@ def schema_and_file(schema: str | None, file: str | None) -> tuple[str | None, s
     try:
         registry[schema]  # says what there is
     except Misuse as error:
-        raise Misuse(f"{error}; there is no file of that name either") from None
+        raise Misuse(f"{error}; and no file has that name") from None
     raise Misuse(f"{schema} has no stream of frames; name one of its schemas")
 
 

@@ -64,6 +64,8 @@ def _encode(schema: str | None, text: bytes, context: dict[str, Any], form: str,
                 raise Misuse(
                     f"line {number}: the schema is {key}, not {schema}; omit SCHEMA to use the schema of each line"
                 )
+        elif schema is None and isinstance(obj, dict) and "schema" in obj:
+            raise Misuse(f"line {number}: has a schema and no value; pass a line as `wirekit decode` prints it")
         elif schema is None:
             raise Misuse(f"line {number}: names no schema; pass one: `wirekit encode SCHEMA`")
         try:

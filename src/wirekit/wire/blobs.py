@@ -467,4 +467,4 @@ def encode_text(text: str, stream: Writer) -> bytes:
     try:
         return text.encode(errors="surrogateescape")
     except UnicodeEncodeError as error:
-        raise stream.wrong("text that UTF-8 can carry", error.reason) from None
+        raise stream.wrong("text that UTF-8 can encode", ascii(error.object[error.start : error.end])) from None

@@ -436,11 +436,22 @@ def load_integer(value: Any) -> Any:
 
 
 def load_symbol(table: SymbolTable, value: Any) -> Any:
-    """The symbol for a number, a name or its JSON form; a symbol is returned unchanged."""
+    """The symbol for a number, a name or its JSON form; a symbol is returned unchanged.
+
+    Raises:
+        Misfit: the JSON form has another symbol than its number.
+    """
     if isinstance(value, str):
         return table[value]
     if not isinstance(value, int) and plain_mapping(value):
-        value = load_number(value)
+        number = load_number(value)
+        if not isinstance(number, int):
+            return number
+        symbol, name = table(number), value.get("symbol")
+        if name is not None and name != symbol.symbol:
+            known = "has no symbol" if symbol.symbol is None else f"is {symbol.symbol}"
+            raise Misfit(f"{int(number)} {known}, not {shown(name)}; pass the number or the symbol alone")
+        return symbol
     return table(value) if isinstance(value, int) else value
 
 

@@ -259,6 +259,13 @@ def test_a_column_that_does_not_exist_is_misuse() -> None:
         CaptureReader(StructType([StructField("payloda", BinaryType())]), {"path": "x"})
 
 
+def test_a_column_that_is_named_twice_is_misuse() -> None:
+    from wirekit.spark.source import source_schema
+
+    with pytest.raises(Misuse, match="the option columns names 'api' twice"):
+        source_schema({"path": "x", "columns": "api,version,api"})
+
+
 def test_columns_are_chosen_by_an_option() -> None:
     from wirekit.spark.source import source_schema
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from wirekit.capture.tcp import Settings
 from wirekit.cli.captures import choice_options, inputs_of, parse_choice, road_option, separate_option
@@ -187,6 +188,8 @@ def command(
     if watch and (not resume or STANDARD_INPUT in inputs):
         other = f"standard input ({STANDARD_INPUT})" if resume else "--replace"
         raise click.UsageError(f"--watch cannot be combined with {other}; leave out one of them")
+    if not watch and click.get_current_context().get_parameter_source("settle") is ParameterSource.COMMANDLINE:
+        raise click.UsageError("--settle needs --watch")
     choice = parse_choice(protocol, ports)
     how = {
         "bundle": bundle,

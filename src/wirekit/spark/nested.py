@@ -109,6 +109,9 @@ def shape(
     >>> [each.name for each in shape("kafka.message_set", fields=["offset", "message.crc"]).fields]
     ['offset', 'message']
     """
+    constant: Any = key
+    if not isinstance(constant, str):
+        raise Misuse(f"the key of a schema must be text, the same for all rows, not {type(key).__name__}")
     if times not in TIMES:
         raise Misuse(f"times must be 'timestamp' or 'int', not {times!r}")
     columnar = program(key, context)

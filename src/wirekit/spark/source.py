@@ -21,6 +21,7 @@ from __future__ import annotations
 import difflib
 import gc
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -87,6 +88,9 @@ def source_schema(options: Mapping[str, str]) -> StructType:
 def _check_columns(table: str, names: Iterable[str]) -> None:
     """Refuses columns that a table does not have."""
     columns = READABLE[table].schema.names
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise Misuse(f"the option columns names {repeated[0]!r} twice")
     for name in names:
         if name not in columns:
             raise Misuse(f"the table {table} has no column {name!r}; it has {', '.join(columns)}")

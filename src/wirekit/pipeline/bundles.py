@@ -131,12 +131,14 @@ def plan_bundles(
         for each in commit["inputs"]
         if each["file"] != STANDARD_INPUT
     }
-    paths = {each["file"]: each["path"] for commit in commits.values() for each in commit["inputs"]}
-    for each in job.inputs:
-        if each.name != STANDARD_INPUT and paths.get(each.name, each.path) != each.path:
+    paths: dict[str, set[str]] = {}
+    for each in (each for commit in commits.values() for each in commit["inputs"]):
+        paths.setdefault(each["file"], set()).add(each["path"])
+    for file in job.inputs:
+        if file.name != STANDARD_INPUT and file.path not in paths.get(file.name, {file.path}):
             raise Misuse(
-                f"{each.name}: the tables have another file of this name, {paths[each.name]}, and ids depend on names; "
-                f"pass {each.path}"
+                f"{file.name}: the tables have another file of this name, {min(paths[file.name])}, and ids depend on "
+                f"names; pass {file.path}"
             )
     plan = Plan()
     fresh: list[Part] = []
@@ -144,6 +146,8 @@ def plan_bundles(
     names = {each["path"]: each["capture"] for commit in commits.values() for each in commit["inputs"]}
     again: set[int] = set()
     present = {each.path for each in job.inputs}
+    whole = {number for number, commit in commits.items() if all(each["path"] in present for each in commit["inputs"])}
+    connected = _connected(groups, known)
     for files in groups:
         numbers = {known[each.path].bundle for each in files if each.path in known}
         if all(_is_same(each, known) for each in files):
@@ -155,8 +159,8 @@ def plan_bundles(
             fresh.append(_part(files, goes_on=rotating))
         elif capture in live and not any(each.path in known for each in behind):
             fresh.append(Part(capture, behind, continues=True, goes_on=rotating))
-        elif _are_present(_connected(numbers, groups, known), commits, present):
-            again |= numbers
+        elif (bundles := set[int]().union(*(connected[number] for number in numbers))) <= whole:
+            again |= bundles
             plan.notes.append(f"{files[0].name}: read again with its whole bundle, because it has new or changed files")
         else:
             plan.notes += _unchangeable(files, known, commits, present)
@@ -166,7 +170,6 @@ def plan_bundles(
                 plan.notes.append(
                     f"{added[0].name}: read as a separate capture, because earlier files are no longer among the inputs"
                 )
-    again = _connected(again, groups, known)
     reread = [
         files for files in groups if any(each.path in known and known[each.path].bundle in again for each in files)
     ]
@@ -215,10 +218,6 @@ def _is_same(each: Input, known: Mapping[str, _Known]) -> bool:
     return (earlier.size, earlier.mtime_ns) == (each.size, each.mtime_ns)
 
 
-def _are_present(numbers: Iterable[int], commits: Mapping[int, Mapping[str, Any]], present: set[str]) -> bool:
-    return all(each["path"] in present for number in numbers for each in commits[number]["inputs"])
-
-
 def _unchangeable(
     files: Files, known: Mapping[str, _Known], commits: Mapping[int, Mapping[str, Any]], present: set[str]
 ) -> Iterator[str]:
@@ -247,17 +246,15 @@ def _unchangeable(
         )
 
 
-def _connected(numbers: set[int], groups: Sequence[Files], known: Mapping[str, _Known]) -> set[int]:
-    """These bundles, and all bundles that have files of the same captures."""
-    while True:
-        more = set(numbers)
-        for files in groups:
-            holders = {known[each.path].bundle for each in files if each.path in known}
-            if holders & more:
-                more |= holders
-        if more == numbers:
-            return numbers
-        numbers = more
+def _connected(groups: Sequence[Files], known: Mapping[str, _Known]) -> dict[int, set[int]]:
+    """For each bundle of a file, all bundles that files of one capture connect with it, itself included."""
+    connected: dict[int, set[int]] = {}
+    for files in groups:
+        holders = {known[each.path].bundle for each in files if each.path in known}
+        together = set[int]().union(*(connected.get(number, {number}) for number in holders))
+        for number in together if len(holders) > 1 else holders - connected.keys():
+            connected[number] = together
+    return connected
 
 
 def _cut(parts: Iterable[Part], size: int, *, cut: bool) -> list[list[Part]]:

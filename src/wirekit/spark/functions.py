@@ -335,13 +335,14 @@ def checked_values(column: pa.Array, keys: pa.Array, context: Mapping[str, Any] 
             count = values.firsts.size - 1
             there = part.slice(first, count).is_valid().to_numpy(zero_copy_only=False)
             statuses[places[first : first + count][there]] = OK
-            doubtful = (
-                there if hidden is None else there & values.doubtful([each.rows(values.batch) for each in hidden])
-            )
-            for number in np.flatnonzero(doubtful).tolist():
+            doubtful, suspects = values.doubtful(), there
+            if hidden is not None:
+                suspects = there & values.doubtful([each.rows(values.batch) for each in hidden])
+            for number in np.flatnonzero(suspects).tolist():
                 at = places[first + number]
-                errors[at] = _doubt(key, column[at].as_py(), context)
-                statuses[at] = BAD if errors[at] else OK
+                text = _doubt(key, column[at].as_py(), context)
+                if text or doubtful[number]:
+                    statuses[at], errors[at] = BAD, text or f"{key}: bytes that no field explains"
             for number, texts in values.errors.items():
                 at = places[first + number]
                 statuses[at], errors[at] = ERROR, texts[0]
@@ -389,18 +390,16 @@ def _verdicts(key: str, context: Mapping[str, Any] | None) -> list[str]:
 
 
 def _doubt(key: str, data: bytes, context: Mapping[str, Any] | None) -> str | None:
-    """The first thing that is wrong with bytes that decode; None if nothing is."""
+    """The first thing that is wrong with bytes that decode; None if no check and no gap tells it."""
     from wirekit.decoding import decode as decoded
 
     value = decoded(data, key, context=context)
-    if value.clean:
-        return None
     for each in value.checks:
-        if each.status == "bad":
+        if each.status == "bad" and each.kind != "acceptance":
             words = each.note or f"expected {each.computed}, found {each.stored}"
             return f"{key}: {each.path}: {each.kind}: {words}, at byte {each.offset} (0x{each.offset:x})"
     gap = next(iter(value.gaps), None)
-    return f"{key}: bytes that no field explains" + ("" if gap is None else f", {gap.length} at byte {gap.offset}")
+    return None if gap is None else f"{key}: bytes that no field explains, {gap.length} at byte {gap.offset}"
 
 
 def _encoder(key: str, context: Mapping[str, Any] | None, value_shape: Shape, listed: bool, fails: bool) -> Batches:

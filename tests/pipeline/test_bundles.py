@@ -219,11 +219,16 @@ def test_another_file_of_the_same_name_is_refused(tmp_path: Path, monkeypatch: p
 
 
 def test_standard_input_is_new_each_time(tmp_path: Path) -> None:
-    for path in (PULSAR, JOYQUEUE):
+    """With a name of its own, so that ids are distinct."""
+    for path in (PULSAR, JOYQUEUE, PULSAR):
         shutil.copy2(path, tmp_path / "stdin")
         (named,) = find_inputs([tmp_path / "stdin"])
         run(Job((replace(named, name="-"),)), tmp_path / "lake")
-    assert {row["protocol"] for row in rows(tmp_path / "lake", "frames")} == {"pulsar", "joyqueue"}
+    frames = rows(tmp_path / "lake", "frames")
+    assert {(row["file"], row["protocol"]) for row in frames} == {
+        ("-", "pulsar"), ("-#2", "joyqueue"), ("-#3", "pulsar")
+    }  # fmt: skip
+    assert len({row["frame_id"] for row in frames}) == len(frames)
 
 
 RUN = """

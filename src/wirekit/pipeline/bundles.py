@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from dataclasses import replace as replace_fields
 from itertools import takewhile
 from typing import Any, NamedTuple
 
@@ -27,6 +28,8 @@ BUNDLE_FILES = 10_000
 
 STANDARD_INPUT = "-"
 """The name of a file that is another one each time."""
+
+_FURTHER = f"{STANDARD_INPUT}#"  # and a number, from 2 on, for further standard inputs of the same tables
 
 Files = tuple[Input, ...]
 
@@ -125,11 +128,17 @@ def plan_bundles(
                 f"the tables were written with other options ({said or 'another version'}); pass the same options, "
                 "another directory, or --replace"
             )
+    further = 1 + sum(_is_standard(each["file"]) for commit in commits.values() for each in commit["inputs"])
+    if further > 1:
+        renamed = f"{_FURTHER}{further}"
+        groups = [
+            (replace_fields(files[0], name=renamed),) if files[0].name == STANDARD_INPUT else files for files in groups
+        ]
     known = {
         each["path"]: _Known(number, each["size"], each["mtime_ns"])
         for number, commit in commits.items()
         for each in commit["inputs"]
-        if each["file"] != STANDARD_INPUT
+        if not _is_standard(each["file"])
     }
     paths: dict[str, set[str]] = {}
     for each in (each for commit in commits.values() for each in commit["inputs"]):
@@ -198,7 +207,12 @@ def plan_bundles(
 
 def _part(files: Files, *, goes_on: bool) -> Part:
     """The part of a capture that begins with its first file."""
-    return Part(files[0].name, files, goes_on=goes_on and files[0].kind == CAPTURE and files[0].name != STANDARD_INPUT)
+    return Part(files[0].name, files, goes_on=goes_on and files[0].kind == CAPTURE and not _is_standard(files[0].name))
+
+
+def _is_standard(name: str) -> bool:
+    """Whether a name is that of a standard input: ``-``, or ``-#2`` for the second one in the same tables."""
+    return name == STANDARD_INPUT or name.startswith(_FURTHER)
 
 
 def _bundle(parts: Sequence[Part], replaces: Iterable[int] = ()) -> Bundle:

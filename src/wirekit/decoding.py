@@ -58,6 +58,8 @@ def decode(
     if not isinstance(key, str) or not isinstance(data, bytes):
         key, data = _ordered(key, data)
     check_options("decode", context, limits)
+    if type(offset) is not int and not hasattr(offset, "__index__"):
+        refuse_unless_fit("decode", "offset", offset, int)
     if "." not in key:
         key = stream_key(key, data, context or {})
     schema = registry[key]

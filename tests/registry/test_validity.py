@@ -197,6 +197,9 @@ def test_a_dialogue_is_a_subclass_of_dialogue() -> None:
     [
         (lambda: wirekit.decode(b"", "kafka.request", limits=5), "decode: limits must be a Limits or None, not 5"),
         (lambda: wirekit.decode(b"", "kafka.request", context=5), "decode: context must be a mapping or None, not 5"),
+        (lambda: wirekit.decode(b"", "kafka.request", offset="1"), "decode: offset must be a number, not '1'"),
+        (lambda: wirekit.columns("kafka.request", b"", fields=[None]), "fields must be a list of paths, not [None]"),
+        (lambda: wirekit.Conversation("kafka").receive("client", "00"), "receive: data must be bytes, not str"),
         (
             lambda: wirekit.encode("kafka.request", {}, context=[1]),
             "encode: context must be a mapping or None, not [1]",

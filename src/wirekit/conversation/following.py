@@ -213,8 +213,13 @@ class Conversation:
 
         Returns:
             Frames and quarantined bytes in order; NEED_DATA last when the bytes end inside a frame.
+
+        Raises:
+            Misuse: for another side, and for data that are not bytes.
         """
         direction = self._direction(side)
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            raise Misuse(f"receive: data must be bytes, not {type(data).__name__}")
         direction.buffer += data
         credit = direction.credit + CREDIT * len(data)
         direction.credit = credit if credit < MOST_CREDIT else MOST_CREDIT

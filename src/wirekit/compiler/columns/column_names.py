@@ -23,7 +23,7 @@ def checked(key: str, columnar: Columnar, fields: Sequence[str] | None) -> tuple
     """
     if fields is None:
         return None
-    if isinstance(fields, str):
+    if isinstance(fields, str) or not all(isinstance(name, str) for name in fields):
         raise Misuse(f"fields must be a list of paths, not {fields!r}")
     known = names(columnar)
     for name in fields:

@@ -160,7 +160,13 @@ def test_foreign_bytes() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [("decode", "--output", "yaml"), ("frames",), ("decode", "pulsar", "x", "--hex", "00"), ("nonsense",)],
+    [
+        ("decode", "--output", "yaml"),
+        ("decode", "pulsar", "--hex", "00", "--spans", "--output", "tree"),
+        ("frames",),
+        ("decode", "pulsar", "x", "--hex", "00"),
+        ("nonsense",),
+    ],
     ids=" ".join,
 )
 def test_usage_errors_have_status_2(arguments: tuple[str, ...]) -> None:

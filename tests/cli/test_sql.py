@@ -100,6 +100,11 @@ def test_a_file_in_the_form_of_its_name(form: str, fixtures: Path, tmp_path: Pat
     assert written == expected
 
 
+def test_options_for_captures_are_refused_for_tables(lake: Path) -> None:
+    run = Run("sql", "SELECT 1", str(lake), "--protocol", "kafka")
+    assert (run.status, "all inputs are tables" in run.err) == (2, True)
+
+
 def test_standard_input_is_read(fixtures: Path) -> None:
     data = (fixtures / "pcap" / "jmq4-produce.pcap").read_bytes()
     assert Run("sql", "SELECT DISTINCT file FROM calls", "-", stdin=data).lines == [{"file": "-"}]

@@ -74,6 +74,8 @@ def test_vectors(tmp_path: Path) -> None:
         (KEY, "--target", "tcp:localhost:9092", "--compare"),
         (KEY, "--target", "tcp:localhost:9092", "--explore", "1"),
         (KEY, "--target", "python:parsers:sound", "--kind", "bit rot"),
+        (KEY, "--target", "python:parsers:sound", "--field", "topic=t"),
+        (KEY, "--target", "python:parsers:sound", "--export", "vectors.jsonl"),
         (KEY, "--target", "python:parsers:sound", "--exit-status", "one"),
         (KEY, "--target", "python:parsers:sound", "--count", "1", "--report", "no/such/directory/fuzz.xml"),
         ("kafka.nothing", "--target", "python:parsers:sound"),

@@ -51,7 +51,7 @@ PACKET = range(40, 1 << 18)  # bytes: the headers of IPv4 and TCP, and more than
 )
 @click.option("--all", "complete", is_flag=True, help="Show long lists, values and bytes in full.")
 @click.option("--indent-json", is_flag=True, help="Show JSON payloads indented.")
-@click.option("--spans", is_flag=True, help="Include the byte range of every field in JSON.")
+@click.option("--spans", is_flag=True, help="Write JSON with the byte range of every field.")
 @strict_option
 @context_option
 def command(
@@ -82,6 +82,8 @@ def command(
     schema, file = schema_and_file(schema, file)
     if hex_text is not None and file is not None:
         raise click.UsageError("give --hex or a file, not both")
+    if spans and output not in (None, "json"):
+        raise click.UsageError(f"--spans applies to --output json; --output {output} always shows the bytes of fields")
     try:
         source = read_input(hex_text.encode() if hex_text is not None else read_bytes(file), _form(form, hex_text))
     except Misuse as error:
@@ -97,7 +99,7 @@ def command(
         schema = _stored_as(file)
     if schema is not None:
         check_context(schema, context)
-    form = output or ("tree" if on_terminal() else "json")
+    form = output or ("tree" if on_terminal() and not spans else "json")
     if form == "json":
         return _decode(source, schema, context, lambda each: print_json(each.to_json(spans=spans)), strict)
     from wirekit.display.render import show

@@ -100,6 +100,8 @@ def command(schema: str | None, context_pairs: tuple[str, ...], **options: Any) 
     elif options["replay"] is None:
         raise click.UsageError("name a layout or a protocol: wirekit fuzz KEY --target ...")
     if options["export"] is not None:
+        if options["target"] is not None:
+            raise click.UsageError("--export runs no target; leave out --target")
         from wirekit.testing import export_vectors
 
         if schema is None:
@@ -197,6 +199,8 @@ def _target(options: dict[str, Any], key: str) -> Callable[[], Target]:
         )
     if options["conversation"] and place.form != "tcp":
         raise click.UsageError("--conversation applies to tcp: targets; a client: target always has a conversation")
+    if options["fields"] and place.form != "client":
+        raise click.UsageError("--field applies to client: targets")
     if place.form == "client":
         protocol, fields = registry.protocol(key).name, parse_context(options["fields"], "--field topic=t")
         return lambda: ClientTarget(place.text, protocol, _bounds(options, Bounds), fields=fields)

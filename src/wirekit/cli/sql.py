@@ -88,6 +88,8 @@ def command(
 
     lakes = [path for path in paths if is_lake(path)]
     others = [path for path in paths if path not in lakes]
+    if not others and (protocol or ports or separate):
+        raise click.UsageError("--protocol, --port and --separate apply to captures, but all inputs are tables")
     with inputs_of(others, separate=separate) if others else nullcontext(()) as inputs:
         refusal = "" if lakes else refusal_of(inputs)
         if refusal:

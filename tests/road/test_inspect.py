@@ -79,10 +79,30 @@ def test_objects_count_all_of_a_large_capture(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_packets_out_of_the_order_of_time(tmp_path: Path, rode: list[bool]) -> None:
-    """They are followed in the order of the file where frames have numbers, and by time in a large capture."""
+    """They are followed in the order of time."""
     copy = write(tmp_path / "copy.pcap", DAMAGES["late"](packets(FEW[1]), Random(1)))
     assert_same(copy, "--output", "json")
-    assert rode == [False]
+    assert rode == [True]
+
+
+@pytest.mark.parametrize("road", ["objects", "columns"])
+@pytest.mark.parametrize("command", ["inspect", "frames", "messages"])
+def test_packets_in_the_reverse_order_of_time(
+    command: str, road: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every request is behind its response in the file."""
+    path = tmp_path / "copy.pcap"
+    monkeypatch.chdir(tmp_path)
+    whole = packets(FEW[2])
+    outputs = []
+    for copy in (whole, whole[::-1]):
+        write(path, copy)
+        arguments = [command, path.name, "--output", "json", "--road", road]
+        outputs.append(CliRunner().invoke(group, arguments, standalone_mode=False))
+    first, second = outputs
+    assert second.return_value == first.return_value
+    assert sorted(second.stderr.splitlines()) == sorted(first.stderr.splitlines())
+    assert second.stdout == first.stdout != ""
 
 
 def test_files_of_a_rotation_and_other_captures(tmp_path: Path, rode: list[bool]) -> None:

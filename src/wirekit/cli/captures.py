@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import os
 import sys
 from collections import Counter
@@ -13,7 +14,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from wirekit.capture.files import Capture, Damaged, Skipped, open_capture, piped_capture, segments
+from wirekit.capture.files import Capture, Damaged, Packet, Skipped, open_capture, piped_capture, segments
 from wirekit.capture.follow import Choice, Item, Link, follow
 from wirekit.capture.rotation import Parts, rotations
 from wirekit.capture.tcp import Segment
@@ -190,6 +191,42 @@ def read_segments(capture: Capture, number: int) -> Iterator[Segment | Skipped |
     return segments(capture, number)
 
 
+def by_time(parts: Parts, segments: Iterator[Segment]) -> Iterator[Segment]:
+    """The segments of the files of a capture in the order of time, as for the tables; those of a pipe as they come.
+
+    A segment is held while an older one may follow.
+    """
+    late_us = 0 if any(piped(name) for name in parts) else _lateness(parts)
+    held: list[tuple[int, int, Segment]] = []
+    latest = -sys.maxsize
+    for number, each in enumerate(segments):
+        if not late_us:
+            yield each
+            continue
+        heapq.heappush(held, (each.time_us, number, each))
+        latest = max(latest, each.time_us)
+        while held and held[0][0] <= latest - late_us:
+            yield heapq.heappop(held)[2]
+    while held:
+        yield heapq.heappop(held)[2]
+
+
+def _lateness(parts: Parts) -> int:
+    """The maximal time in microseconds by which a packet is older than one before it."""
+    latest, late_us = -sys.maxsize, 0
+    for name in parts:
+        try:
+            capture = open_named(name)
+        except WireError:
+            continue
+        with capture:
+            for each in capture.items():
+                if isinstance(each, Packet):
+                    latest = max(latest, each.time_us)
+                    late_us = max(late_us, latest - each.time_us)
+    return late_us
+
+
 class FollowedCapture:
     """The items of one capture, connection by connection.
 
@@ -214,7 +251,7 @@ class FollowedCapture:
         self.skipped: Counter[str] = Counter()
 
     def __iter__(self) -> Iterator[tuple[Link, Item | None]]:
-        return follow(self._segments(), self.choice)
+        return follow(by_time(self.parts, self._segments()), self.choice)
 
     def _segments(self) -> Iterator[Segment]:
         for number, name in enumerate(self.parts):

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import heapq
 import importlib
 import os
-import sys
 from collections.abc import Iterator
 
 import click
 
-from wirekit.capture.files import Capture, Damaged, Packet
+from wirekit.capture.files import Capture, Damaged
 from wirekit.capture.follow import Choice, follow
 from wirekit.capture.rotation import Parts
 from wirekit.capture.tcp import Segment
 from wirekit.cli.captures import (
     allow_cut_option,
+    by_time,
     captures_of,
     choice_options,
     no_capture,
@@ -178,9 +177,8 @@ def _count(
 ) -> Overview:
     """Counts the matching items, and the connections that have any.
 
-    The tables contain neither frame numbers nor broken rules. Objects count these, in the order of
-    the file, unless the capture is large and no option needs objects. Then packets are in the order of time, as for
-    the tables.
+    The tables contain neither frame numbers nor broken rules. Objects count these, unless the capture is large and no
+    option needs objects.
     """
     selecting = selection.active
     by_objects = selecting or collected is not None
@@ -191,7 +189,7 @@ def _count(
     if files and not by_objects and by_columns(size, "objects" if whole and road == "auto" else road):
         from wirekit.cli.overview_columns import count_tables
 
-        if count_tables(files, choice, summary, overview, ordered=whole):
+        if count_tables(files, choice, summary, overview):
             if whole:
                 _add_details(parts, choice, overview)
             return overview
@@ -200,8 +198,7 @@ def _count(
     judge = Judge() if whole and not selecting else None
     where = None if selection.where is None else where_frames(selection.where)
     rows = CallRows(overview)
-    segments = _segments(parts, count)
-    items = numbered(follow(segments if whole else _by_time(parts, segments), choice), describe=by_objects)
+    items = numbered(follow(by_time(parts, _segments(parts, count)), choice), describe=by_objects)
     for each in chosen(rows.seen(items), selection, where, live=False):
         rows.choose(each)
         if selecting and each.item is None and each.connection not in fitting:
@@ -220,39 +217,9 @@ def _count(
 def _add_details(parts: Parts, choice: Choice, overview: Overview) -> None:
     """Counts facts that the tables do not have."""
     judge = Judge()
-    for each in numbered(follow(_segments(parts, FileSummary()), choice), describe=False):
+    for each in numbered(follow(by_time(parts, _segments(parts, FileSummary())), choice), describe=False):
         overview.number(each)
         overview.broken(each.link.protocol, judge.take(each.link, each.item))
-
-
-def _by_time(parts: Parts, segments: Iterator[Segment]) -> Iterator[Segment]:
-    """The segments of files in the order of time; a segment is held while an older one may follow."""
-    late_us = _lateness(parts)
-    held: list[tuple[int, int, Segment]] = []
-    latest = -sys.maxsize
-    for number, each in enumerate(segments):
-        heapq.heappush(held, (each.time_us, number, each))
-        latest = max(latest, each.time_us)
-        while held and held[0][0] <= latest - late_us:
-            yield heapq.heappop(held)[2]
-    while held:
-        yield heapq.heappop(held)[2]
-
-
-def _lateness(parts: Parts) -> int:
-    """The maximal time in microseconds by which a packet is older than one before it."""
-    latest, late_us = -sys.maxsize, 0
-    for path in parts:
-        try:
-            capture = open_named(path)
-        except WireError:
-            continue
-        with capture:
-            for each in capture.items():
-                if isinstance(each, Packet):
-                    latest = max(latest, each.time_us)
-                    late_us = max(late_us, latest - each.time_us)
-    return late_us
 
 
 def _segments(parts: Parts, count: FileSummary) -> Iterator[Segment]:

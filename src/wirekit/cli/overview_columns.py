@@ -27,21 +27,18 @@ SIDE = 2 * ID_BYTES + 1
 """The place of the side in the id of a frame."""
 
 
-def count_tables(
-    files: Sequence[Input], choice: Choice, summary: Summary, overview: Overview, *, ordered: bool
-) -> bool:
+def count_tables(files: Sequence[Input], choice: Choice, summary: Summary, overview: Overview) -> bool:
     """Counts a capture by its tables; False, and nothing is counted, where all of it is left to objects.
 
     Args:
         files: of the capture, in order.
         choice: how protocols are chosen.
         summary, overview: are counted up.
-        ordered: whether a capture whose packets are not in the order of time is left to objects, too.
     """
     from wirekit.road.tables import captured
 
     job = Job(tuple(files), choice.protocol, choice.ports)
-    batches = captured(files, job, summary, {name: FROM_INPUTS[name] for name in TABLES}, ordered=ordered)
+    batches = captured(files, job, summary, {name: FROM_INPUTS[name] for name in TABLES})
     if batches is None:
         return False
     counts = _Counts(overview)

@@ -15,7 +15,6 @@ from wirekit.conversation import Frame, Quarantined
 from wirekit.pipeline.flows import Batch, Writer
 from wirekit.pipeline.inputs import Input, Job
 from wirekit.pipeline.packet_rows import Note
-from wirekit.pipeline.roads import LEAST_FOR_COLUMNS
 from wirekit.pipeline.summary import FileSummary, Summary
 from wirekit.road import tables
 from wirekit.road.assembly import Assembly
@@ -59,14 +58,10 @@ class Windows(Writer, Generic[T]):
         """Shows rows and, each in front of a row (its number), results of ``take``."""
 
     def read(self) -> bool:
-        """Shows the whole capture; returns False, and shows nothing, if objects must read it.
-
-        Objects must also read a small capture whose packets are not in the order of time.
-        """
-        files = self.job.inputs
-        ordered = sum(each.size for each in files) < LEAST_FOR_COLUMNS
+        """Shows the whole capture; returns False, and shows nothing, if objects must read it."""
+        job = self.job
         batches = tables.captured(
-            files, self.job, self.summary, self._shown, self.end, ordered=ordered, writer=self, assembly=self.assembly
+            job.inputs, job, self.summary, self._shown, self.end, writer=self, assembly=self.assembly
         )
         if batches is None:
             return False

@@ -50,7 +50,6 @@ def captured(
     progress: Callable[[int], object] | None = None,
     window: int = WINDOW,
     *,
-    ordered: bool = False,
     writer: Writer | None = None,
     carried: Carried | None = None,
     assembly: Callable[..., Assembly] = Assembly,
@@ -64,7 +63,6 @@ def captured(
         tables: the tables to return, with their requested columns.
         progress: called with the number of bytes read so far.
         window: approximate number of bytes processed at once.
-        ordered: whether objects must also read a capture whose packets are not in the order of time.
         writer: receives the items that objects read; by default they become rows of the same tables.
         carried: the state of the capture, if other bundles have files of it.
         assembly: creates the batches from the frames that columns read; by default those of the tables.
@@ -75,7 +73,7 @@ def captured(
         except (OSError, WireError):
             return None
         endpoints = Endpoints()
-        windows = read_windows(captures, endpoints, window, ordered=ordered)
+        windows = read_windows(captures, endpoints, window)
         if windows is None:
             return None
         writer = Writer(job, summary, tables) if writer is None else writer

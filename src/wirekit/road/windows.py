@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -30,7 +29,7 @@ _PARTS = 16  # of what is scanned at once, between which a window may end
 class _Part(NamedTuple):
     """Packets that stay together: the place of their file, their number, bytes, earliest and latest time.
 
-    ``mixed``: whether a packet is older than one in front of it; ``read``: whether the part ends a read of the file.
+    ``read``: whether the part ends a read of the file.
     """
 
     file: int
@@ -38,7 +37,6 @@ class _Part(NamedTuple):
     size: int
     first: int
     last: int
-    mixed: bool
     read: bool
 
 
@@ -59,9 +57,7 @@ class Window:
     done: int
 
 
-def read_windows(
-    captures: Sequence[Capture], endpoints: Endpoints, size: int = WINDOW, *, ordered: bool = False
-) -> Iterator[Window] | None:
+def read_windows(captures: Sequence[Capture], endpoints: Endpoints, size: int = WINDOW) -> Iterator[Window] | None:
     """The windows of a capture, at least one; None if packets follow damage, or a packet has no time.
 
     A file that is truncated, even while it is read, ends there; ``damage`` then describes the end, if it is damaged.
@@ -70,7 +66,6 @@ def read_windows(
         captures: its files, open, in order.
         endpoints: receives the endpoints of the packets.
         size: bytes of a window, about.
-        ordered: whether to return None as well if a packet is older than one in front of it.
     """
     parts: list[_Part] = []
     for place, capture in enumerate(captures):
@@ -78,9 +73,6 @@ def read_windows(
         if file_parts is None:
             return None
         parts += file_parts
-    late = any(part.last > behind.first for part, behind in pairwise(parts))
-    if ordered and (late or any(part.mixed for part in parts)):
-        return None
     return _windows(captures, _planned(parts, size), endpoints, size)
 
 
@@ -99,9 +91,9 @@ def _parts(capture: Capture, place: int, size: int) -> list[_Part] | None:
         for rows in np.array_split(np.arange(batch.num_rows), _PARTS):
             if rows.size:
                 mine = times[rows]
-                size_of_all, mixed = int(lengths[rows].sum()), bool((np.diff(mine) < 0).any())
+                size_of_all = int(lengths[rows].sum())
                 read = int(rows[-1]) + 1 == batch.num_rows
-                parts.append(_Part(place, rows.size, size_of_all, int(mine.min()), int(mine.max()), mixed, read))
+                parts.append(_Part(place, rows.size, size_of_all, int(mine.min()), int(mine.max()), read))
     damaged = capture.incomplete or any(each.num_rows for each in errors)
     return None if damaged and not damaged_only_at_end(capture, last, errors) else parts
 

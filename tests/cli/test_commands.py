@@ -222,6 +222,12 @@ def test_file_that_does_not_exist(command: str) -> None:
     assert run.err == "wirekit: no/such/file.pcap: No such file or directory\n"
 
 
+@pytest.mark.parametrize("command", ["frames", "messages", "inspect"])
+def test_a_missing_file_among_several_is_reported_before_any_is_read(command: str, fixtures: Path) -> None:
+    run = Run(command, str(fixtures / "pcap" / "pulsar-batch.pcap"), "no/such/file.pcap")
+    assert (run.status, run.out, run.err) == (1, b"", "wirekit: no/such/file.pcap: No such file or directory\n")
+
+
 @pytest.mark.parametrize("output", ["rich", "tree", "hexdump"])
 def test_pictures_for_readers(output: str, send: bytes) -> None:
     damaged = bytearray(send)

@@ -129,6 +129,9 @@ def captures_of(paths: Sequence[str], *, separate: bool, stored: bool = False) -
 
     A URI may be a pattern, or the prefix of many objects; a directory is searched for captures, with ``stored`` for the
     files of brokers as well.
+
+    Raises:
+        OSError: a file does not exist.
     """
     named = [each for path in paths for each in _named(path, stored=stored)]
     parted: list[Parts] = [(path,) for path in named] if separate else rotations(named)
@@ -141,6 +144,8 @@ def captures_of(paths: Sequence[str], *, separate: bool, stored: bool = False) -
 def _named(path: str, *, stored: bool) -> list[str]:
     if not is_remote(path):
         if not os.path.isdir(local(path)):
+            if path != STANDARD_INPUT:
+                os.stat(local(path))
             return [local(path)]
         names = [each.name for each in find_inputs([path], separate=True) if stored or each.kind == CAPTURE]
         if not names:

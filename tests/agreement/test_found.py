@@ -10,6 +10,7 @@ import pytest
 import wirekit
 from tests.agreement.law import agree
 from tests.own import own
+from tests.trace.tiling import check_tiling
 from wirekit.compiler.columns import scan
 from wirekit.errors import Misuse, WireError
 from wirekit.wire import (
@@ -19,6 +20,7 @@ from wirekit.wire import (
     Compressed,
     Const,
     Custom,
+    Encrypted,
     Flag,
     If,
     IfMore,
@@ -316,3 +318,22 @@ def test_the_verdict_of_decompression_is_none_of_the_text_that_may_stand_there_i
     with own(Struct("first" / uint8, "items" / Array(uint8, item))) as key:
         decoded = agree(key, bytes.fromhex("00 02 00 02 789c 01 01 61"), {})
         assert [check.kind for check in decoded.checks if check.status == "bad"] == ["decompression"]
+
+
+CUT_IN_A_LENGTH = Struct("size" / Length(uint8, "a"), "a" / Struct("b" / Const(uint8, 1), "c" / uint8), "d" / rest())
+
+
+def test_the_gap_behind_an_error_in_compressed_content_reaches_to_the_end_of_the_content() -> None:
+    data = zlib.compress(bytes.fromhex("02 02 00 aabbcc"))
+    with own(Struct("body" / Compressed(Bytes(uint8), 1, {1: "zlib"}, CUT_IN_A_LENGTH))) as key:
+        decoded = agree(key, bytes([len(data)]) + data, {})
+        check_tiling(decoded)
+        assert [(gap.offset, gap.length) for gap in decoded.gaps] == [(2, 4)]
+
+
+def test_the_gap_behind_an_error_in_decrypted_content_reaches_to_the_end_of_the_content() -> None:
+    plain = bytes.fromhex("02 02 00 aabbcc")
+    with own(Struct("n" / uint8, "body" / Encrypted(CUT_IN_A_LENGTH, this.n))) as key:
+        decoded = wirekit.decode(b"\1cipher", key, decrypt=lambda *_: plain)
+        check_tiling(decoded)
+        assert [(gap.offset, gap.length) for gap in decoded.gaps] == [(2, 4)]

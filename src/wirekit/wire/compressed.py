@@ -91,6 +91,7 @@ class Compressed(Wrapping):
         stream.rename("bytes", "compressed")
         names.append("content")
         reader = stream.inside(plain)
+        end = reader.limit  # an error leaves the limit of the part that it is in
         extra: dict[str, Any] = {}
         try:
             content = self.content._parse(reader, context, path)
@@ -101,8 +102,8 @@ class Compressed(Wrapping):
             raise
         except WireError as error:
             del names[depth:], stream.session.frames[frames:]
-            reader.gap(reader.position, reader.limit)
-            gap_start, reader.position = reader.position, reader.limit
+            reader.gap(reader.position, end)
+            gap_start, reader.position = reader.position, end
             reader.span(gap_start, "gap", "content", "$trailing")
             stream.check("decompression", None, None, False, start, f"decompressed, but {error}")
             content, extra = error.partial, {"keep": ["compressed"]}

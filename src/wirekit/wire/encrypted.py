@@ -57,6 +57,7 @@ class Encrypted(Bytes):
         depth, frames = len(session.path), len(session.frames)
         session.path.append("content")
         reader = stream.inside(plain)
+        end = reader.limit  # an error leaves the limit of the part that it is in
         problem = ""
         try:
             content = self.content._parse(reader, context, "")
@@ -65,9 +66,9 @@ class Encrypted(Bytes):
         except WireError as error:
             del session.path[depth + 1 :], session.frames[frames:]
             content, problem = error.partial, f"decrypted, but {error}"
-        if reader.position < reader.limit:
-            reader.gap(reader.position, reader.limit)
-            gap_start, reader.position = reader.position, reader.limit
+        if reader.position < end:
+            reader.gap(reader.position, end)
+            gap_start, reader.position = reader.position, end
             reader.span(gap_start, "gap", "$trailing")
         session.path.pop()
         stream.check("decryption", None, None, not problem, start, problem)

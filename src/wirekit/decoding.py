@@ -17,8 +17,7 @@ from wirekit.wire.stream import Decrypt, Limits, Reader, Scope, Session
 LARGEST_HEADER = 1 << 17
 PER_SHORT = 64
 MOST_SHORT = 64 * PER_SHORT
-"""Frames that are shorter than any of their layout can be, as ``shortness`` counts them; beyond that no length is
-believed."""
+"""The largest count of too short frames, as ``shortness`` counts them; beyond it, lengths are no longer trusted."""
 
 
 def decode(
@@ -43,8 +42,8 @@ def decode(
         offset: absolute offset of ``data[0]``, for reports.
         engine: ``rows``, ``trace`` (computes ``spans`` at once) or ``reference``; the default is rows or reference,
             whichever is faster. The results are equal.
-        decrypt: a function of the cipher text and the message's facts about it (for Pulsar its metadata); it returns
-            the plain bytes, or None without a key.
+        decrypt: a function that gets the cipher text and what the message says about it (for Pulsar its metadata); it
+            returns the plain bytes, or None if it has no key.
 
     Raises:
         Misuse: for a key or engine that does not exist, and for arguments of a wrong type.

@@ -209,7 +209,7 @@ class Limit(WireError, ValueError):
     """The bytes exceed a limit of ``wirekit.Limits``, or the nesting depth that protobuf allows.
 
     Attributes:
-        limit: the name of the limit, for example ``decompressed_size``; ``messages`` for protobuf nesting.
+        limit: the name of the limit, for example ``frame``; ``messages`` for protobuf nesting.
         allowed: its value.
         actual: the value that exceeds it.
     """

@@ -2,7 +2,7 @@
 
 A value is plain: int, float, str, bytes, bool, None, list, ``Symbol`` (an int that knows its name) and ``Record``
 (named fields with attribute access). This module is independent of layouts; ``from_json``, which needs them, is in
-``engine``.
+``wirekit.encoding``.
 
 JSON mapping, both ways: bytes are lower-case hex, a symbol is ``{"value": 3, "symbol": "LZ4"}`` (a bare number is
 accepted on input), a record is an object, integers of any size are JSON integers. Details that a plain value lacks are
@@ -10,6 +10,7 @@ stored in the ``extra`` of a record and appear under names that start with ``$``
 
 ``$keep``      names of lengths and checks to write unchanged instead of computing them
 ``$trailing``  {path: hex} bytes left over inside a length, which no field explains
+``$width``     {path: int} size in bytes of a varint that is longer than necessary
 ``$raw``       {path: int} a length or flag written in an unusual way (null as -2, true as 7), the bytes of a NaN
 ``$bytes``     hex of a protobuf message in non-canonical form
 ``$unknown``   protobuf fields that the descriptor does not know

@@ -107,8 +107,8 @@ road_option = click.option(
     "--road",
     type=click.Choice(["auto", "columns", "objects"]),
     default="auto",
-    help="Method of reading captures; the result is the same. columns: many frames at once, in arrays; objects: frame "
-    "by frame; auto: columns for large captures (default).",
+    help="Method of reading captures; the decoded content is the same. columns: many frames at once, in arrays; "
+    "objects: frame by frame; auto: columns for large captures (default).",
 )
 
 

@@ -70,7 +70,7 @@ def command(
 
     SCHEMA is a schema key or the name of a protocol. Without SCHEMA, wirekit recognises the protocol. The input may
     hold several dumps or packets; headers of Ethernet, IP and TCP are removed. Responses are paired with the requests
-    in Wireshark's "Follow TCP stream", in Netty's logs, and in dumps of both directions in turns.
+    in Wireshark's "Follow TCP stream", in Netty's logs, and in alternating dumps of both directions.
 
     \b
     wirekit decode pulsar frame.bin

@@ -38,7 +38,7 @@ DEFAULT_VECTORS = 1000
 )
 @click.option("--kind", "kinds", multiple=True, help="Use only this kind of damage; may be repeated.")
 @click.option(
-    "--corpus", type=click.Path(file_okay=False), help="Read inputs from this directory, and store all inputs in it."
+    "--corpus", type=click.Path(file_okay=False), help="Read inputs from this directory, and store findings in it."
 )
 @click.option(
     "--explore",

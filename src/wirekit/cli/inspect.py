@@ -93,10 +93,10 @@ def command(
 
     For CAPTURE (- is standard input), print clients, topics, groups, calls with errors and latencies, the slowest
     calls, failed checks, and undecoded bytes. Options that select restrict the summary to the frames that match, and
-    to their calls. Broken rules are counted for captures below 16 MiB, or with --road objects.
+    to their calls. Violations of rules are counted for captures below 16 MiB, or with --road objects.
 
     DIRECTORY is the data directory of a broker, or of one partition. Its segments, indexes and checkpoints are
-    compared; each contradiction is reported with file, entry and byte.
+    compared; each inconsistency is reported with file, entry and byte.
     """
     _check_options(paths, connections=connections, rules=rules, listed=listed)
     if selection.active and (connections or rules):

@@ -106,7 +106,7 @@ class SizeType(click.ParamType):
     default=IDLE_SECONDS,
     show_default=True,
     metavar="SECONDS",
-    help="A connection that has been silent for this long when a bundle ends is over, if the capture continues.",
+    help="If a bundle ends before its capture: end the connections that have been silent for this long.",
 )
 @click.option(
     "--format",
@@ -131,7 +131,7 @@ class SizeType(click.ParamType):
     "--values", is_flag=True, help="Write the value of each frame to the table frames, as JSON without messages."
 )
 @click.option("--debug", is_flag=True, help="Show all output of Spark if it fails.")
-@click.option("--no-raw", is_flag=True, help="Do not write undecoded bytes to the table quarantine.")
+@click.option("--no-raw", is_flag=True, help="Leave out the undecoded bytes in the table quarantine.")
 def command(
     inputs: tuple[str, ...],
     output: str,

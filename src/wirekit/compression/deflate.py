@@ -91,7 +91,7 @@ def _zip_decompress(data: memoryview, output: Output) -> None:
     header = take(data, 0, 30)
     flags, method = integer(header, 6, 2), integer(header, 8, 2)
     if flags & 1:
-        raise Wrong("a zip entry in clear", "an encrypted one", offset=6)
+        raise Wrong("an unencrypted zip entry", "an encrypted one", offset=6)
     described = bool(flags & 8)
     if method != 8 and (method != 0 or described):
         raise Wrong("a deflated or stored zip entry", f"compression method {method}", offset=8)

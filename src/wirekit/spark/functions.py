@@ -141,7 +141,7 @@ def check(column: Column | str, key: str, *, context: Mapping[str, Any] | None =
     Returns:
         A column of ``struct<status, error>``. ``status`` is ``ok``; ``bad`` for a value with a failed check (a
         checksum, a constant, a length, invalid text) or with bytes that no field explains; ``error`` for bytes
-        that do not decode. ``error`` has the first fault. The check ``acceptance`` is not among them.
+        that do not decode. ``error`` has the first fault. The check ``acceptance`` does not count.
 
     Raises:
         Misuse: as ``spark_schema``.

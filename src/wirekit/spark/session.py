@@ -83,19 +83,19 @@ def session(
 ) -> SparkSession:
     """A Spark session with wirekit's settings.
 
-    When a session is active, that one is returned: it keeps its master and name, and takes of the settings those that
-    results depend on and those of ``extra_conf`` that can still be changed.
+    An active session is returned: it keeps its master and name. Of the settings, those that results depend on are
+    applied to it, and those of ``extra_conf`` that can still be changed.
 
     Args:
         master: a Spark master; by default that of the active session, or of ``spark-submit``, or else ``local[n,4]``:
-            one thread a core, and a failed task is tried four times. One that is not local keeps the network, Spark and
-            Python settings of the environment.
+            one thread per core; a task that fails is tried four times. A master that is not local keeps the network,
+            Spark and Python settings of the environment.
         app_name: the name that Spark shows.
-        extra_conf: Spark settings that are added, and win. ``spark.driver.extraJavaOptions`` is appended instead.
+        extra_conf: further Spark settings; they take precedence. ``spark.driver.extraJavaOptions`` is appended instead.
 
     Raises:
         JavaMissing: no Java of version 17 or later.
-        Misuse: pyspark is not installed, ``master`` is none that Spark knows or not that of the active session or of
+        Misuse: pyspark is not installed, ``master`` is not a Spark master, or not that of the active session or of
             ``spark-submit``, Spark does not start on it, or ``extra_conf`` names a master or another API.
     """
     try:
@@ -113,7 +113,7 @@ def session(
     spark = SparkSession.getActiveSession()
     running = spark.sparkContext.master if spark is not None else _submitted()
     if running and master and running != master:
-        raise Misuse(f"Spark runs on {running} already, and cannot change to {master}: leave the master out")
+        raise Misuse(f"Spark runs on {running} already, and cannot change to {master}: omit the master")
     master = master or running or f"local[{cores()},{_ATTEMPTS}]"
     conf = settings(master, extra_conf)
     if spark is None:

@@ -5,12 +5,13 @@ Options besides those of the batch source: ``maxFilesPerTrigger`` and ``maxBytes
 planned files that no longer exist.
 
 Without ``state`` each file is a capture of its own. ``state`` is a folder, which all workers see, for the connections
-that are open at the end of a micro-batch: then the files of a rotation are one capture, whatever micro-batches they are
-in. A capture ends ``closeAfter`` seconds after its last file was changed, and then what is open in it gets its rows.
+that are open at the end of a micro-batch: then the files of a rotation are one capture, regardless of their
+micro-batches. A capture ends ``closeAfter`` seconds after its last file was changed; its open connections and requests
+get their rows then.
 
-An offset has the files of its micro-batch, so that a restarted query reads the same ones again, the captures that go
-on, and eight bytes for each file that was read and still exists. A file is known by its path: one that changes later is
-not read again, unless it was gone in between.
+An offset lists the files of its micro-batch, so that a restarted query reads the same files again. It also lists the
+captures that continue, and has eight bytes (about 11 characters of text) for each file that was read and still exists.
+The stream identifies a file by its path: a file that changes later is not read again, unless it was deleted in between.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class Exchange:
     def __init__(self, protocol: str, random: Random, *, fields: Mapping[str, Any] | None = None) -> None:
         pairing = pairing_of(protocol)
         if pairing is None:
-            raise Misuse(f"{protocol} declares no Pairing, which tells the response of a request")
+            raise Misuse(f"{protocol} declares no Pairing, which links responses to requests")
         self.protocol = registry.protocol(protocol)
         self.pairing = pairing
         self.turns: list[Turn] = []

@@ -200,7 +200,7 @@ class _Checker:
                 longest = steps[:end]
         fields = sorted({field for name in names for field in self._names(self._layouts[name](), longest)})
         there = f"; it has {', '.join(fields)}" if fields else ""
-        raise Misuse(f"{where}: {names[0]}{' and the like have' if len(names) > 1 else ' has'} no {path!r}{there}")
+        raise Misuse(f"{where}: {names[0]}{' and similar ones have' if len(names) > 1 else ' has'} no {path!r}{there}")
 
     def _value(self, names: list[str], each: str, value: Value, where: str, single: bool) -> None:
         """Checks the paths of a value.

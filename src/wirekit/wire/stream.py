@@ -43,9 +43,9 @@ class Limits:
 
     ``memory`` and ``memory_ratio`` bound the memory of decoded values on every engine: records, list elements, protobuf
     messages and their fields, decompressed bytes, verdicts, spans. The memory is estimated, at a little more than
-    CPython takes (``wirekit.compiler.costs``). With the defaults a process takes at most 300 MB and 20 times the input;
-    a few hundred thousand small records fit into any input. The libraries of ``columns`` and ``scan`` take 200 MiB of
-    it.
+    CPython takes (``wirekit.compiler.costs``). With the defaults a process takes at most 300 MB plus 20 times the
+    size of the input. A few hundred thousand small records may be decoded from any input. The libraries of ``columns``
+    and ``scan`` take 200 MiB of that.
 
     Attributes:
         frame: the largest length of a frame, bytes.

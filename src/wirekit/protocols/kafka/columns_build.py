@@ -84,7 +84,8 @@ class _Rows:
         self.types = np.where(self.magic >= 1, self._numbers(TYPE, 0), 0)
         compressed = np.flatnonzero(self._numbers(CODEC, 0))
         if compressed.size:
-            raise Misuse(f"{key}: row {compressed[0]}: {CODEC}: it is compressed already; leave it out, or codec away")
+            text = "it is compressed already; leave out the row, or omit codec="
+            raise Misuse(f"{key}: row {compressed[0]}: {CODEC}: {text}")
         wrapper = batch.column("@wrapper") if "@wrapper" in batch.schema.names else pa.nulls(batch.num_rows, pa.int64())
         self.wrapped = wrapper.fill_null(-1).to_numpy(zero_copy_only=False)
 

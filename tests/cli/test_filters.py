@@ -47,6 +47,8 @@ SELECTIONS: list[tuple[str, list[str], Callable[[Line], bool]]] = [
     (JMQ4, ["--since", "2019-07-29T09:02:09.5"], lambda line: line["time"] >= 1564390929.5),
     (JMQ4, ["--until", "11:02:09.5"], lambda line: True),
     (JMQ4, ["--until", "2019-07-29 11:02:09.5+02:00"], lambda line: line["time"] < 1564390929.5),
+    (JMQ4, ["--until", "11:02:09.5+02:00"], lambda line: line["time"] < 1564390929.5),
+    (JMQ4, ["--until", "23:02:09.5-10:00"], lambda line: line["time"] < 1564390929.5),
     (JMQ4, ["--until", "09:02:09.5"], lambda line: line["time"] < 1564390929.5),
     (JMQ4, ["--since", "2019-07-30"], lambda line: False),
     (JMQ4, ["--group", "nobody"], lambda line: False),

@@ -48,8 +48,10 @@ class _MomentType(click.ParamType):
         """Parses ``09:30``, ``09:30:05.25``, ``2026-11-21`` or both; UTC, or with an offset."""
         try:
             if re.match(r"\d\d:\d\d", value):
-                clock = time.fromisoformat(value).replace(tzinfo=UTC)
-                return Moment((datetime.combine(EPOCH, clock) - EPOCH) // MICROSECOND, dated=False)
+                clock = time.fromisoformat(value)
+                since_midnight = datetime.combine(EPOCH, clock.replace(tzinfo=UTC)) - EPOCH
+                utc = (since_midnight - (clock.utcoffset() or timedelta())) % timedelta(days=1)
+                return Moment(utc // MICROSECOND, dated=False)
             moment = datetime.fromisoformat(value)
             moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
             return Moment((moment - EPOCH) // MICROSECOND, dated=True)

@@ -56,6 +56,7 @@ def test_json_both_ways() -> None:
 
 def test_reasons_are_counted_by_kind() -> None:
     assert kind_of_reason("expected 3 to 9, found 'x\ny'", "a[0].b[12]") == "a[].b[]: expected N to N"
+    assert kind_of_reason("needs 4 bytes, at byte 74 (0x4a)") == "needs N bytes, at byte N (N)"
     assert kind_of_reason("cut by 1448 bytes never captured") == "cut by N bytes never captured"
     assert len(kind_of_reason("long " * 100)) == 200
 

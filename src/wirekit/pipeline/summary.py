@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 _FOUND = re.compile(r", found .*", re.DOTALL)
 _INDEXES = re.compile(r"\[\d+\]")
-_NUMBERS = re.compile(r"\d+")
-_NUMBER_OR_N = re.compile(r"\d+|N")
+_NUMBERS = re.compile(r"0x[0-9a-f]+|\d+")
+_NUMBER_OR_N = re.compile(rf"{_NUMBERS.pattern}|N")
 LONGEST_REASON, LONGEST_NUMBER = 200, 20
 TITLES = 17
 """Columns that the titles of a report take."""

@@ -37,6 +37,9 @@ BINARY: dict[Callable[..., Any], str] = {
 UNARY: dict[Callable[..., Any], str] = {operator.neg: "-", operator.pos: "+", operator.not_: "not "}
 FUNCTIONS = {(symbol, count): each for count, some in ((1, UNARY), (2, BINARY)) for each, symbol in some.items()}
 """The functions of operators by (symbol, number of operands)."""
+SHIFTS = ("<<", ">>")
+LARGEST_SHIFT = 64
+"""Bits. A field as shift count would make numbers of any size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,7 @@ def expression(source: Any) -> Expression:
     """The tree of a constant or of a ``this`` expression.
 
     Raises:
-        Misuse: a lambda, or an operator that is not accepted.
+        Misuse: a lambda, an operator that is not accepted, or a shift by a field.
 
     >>> from construct import len_, this
     >>> print(expression((this._.size - 4) // 2 > len_(this.name)))
@@ -109,6 +112,8 @@ def expression(source: Any) -> Expression:
     if isinstance(source, BinExpr):
         if source.op not in BINARY:
             raise Misuse(f"the operator of {source!r} cannot be compiled; use {' '.join(BINARY.values())}")
+        if BINARY[source.op] in SHIFTS and not (isinstance(source.rhs, int) and 0 <= source.rhs <= LARGEST_SHIFT):
+            raise Misuse(f"{source!r} cannot be compiled; shift by a number from 0 to {LARGEST_SHIFT}")
         return Operation(BINARY[source.op], (expression(source.lhs), expression(source.rhs)))
     if isinstance(source, UniExpr):
         if source.op not in UNARY:

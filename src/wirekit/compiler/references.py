@@ -1,4 +1,4 @@
-"""Checks that the fields named by a layout's expressions exist."""
+"""Checks that the fields named by a layout's expressions exist, and are read before the expressions."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ from wirekit.errors import Misuse
 from wirekit.wire.blobs import POSITION
 
 FIELD = "padding to a multiple must be a field of a struct; only If, IfMore or Default may wrap it"
-_Free = frozenset[tuple[int, str]]  # (structures further out, name) of the fields read outside a node
+_Free = frozenset[tuple[int, str, bool]]
+"""The fields read outside a node: structures further out, name, and whether decoding needs them."""
 
 
 def check_references(layout: ir.Node) -> None:
     """Checks that the structures named by expressions have the fields that the expressions read.
 
-    Fields outside the layout are not checked, because the layout may be part of another.
+    A field must come before an expression that decoding needs; a default, which only building needs, may read later
+    fields. Fields outside the layout are not checked, because the layout may be part of another.
 
     Raises:
-        Misuse: a structure lacks the field; the text has the path.
+        Misuse: a structure lacks the field, or has it later; the text has the path.
     """
-    if (0, POSITION) in _free(layout, "", {}):
+    if (0, POSITION, True) in _free(layout, "", {}):
         raise Misuse(f"the layout: {FIELD}")
 
 
@@ -30,11 +32,15 @@ def _free(node: ir.Node, path: str, known: dict[int, _Free]) -> _Free:
 
 
 def _plain(node: ir.Node, path: str, known: dict[int, _Free]) -> _Free:
-    free = {(field.up, field.names[0]) for _, tree in ir.expressions(node) for field in fields_of(tree)}
+    free = {
+        (field.up, field.names[0], role != "default")
+        for role, tree in ir.expressions(node)
+        for field in fields_of(tree)
+    }
     element = f"{path}[]" if isinstance(node, ir.Several) else path
     for _, inner in ir.parts(node):
         inside = _free(inner, element, known)
-        if (0, POSITION) in inside and not isinstance(node, ir.Conditional | ir.Optional):
+        if (0, POSITION, True) in inside and not isinstance(node, ir.Conditional | ir.Optional):
             raise Misuse(f"{path or 'the layout'}: {FIELD}")
         free |= inside
     return frozenset(free)
@@ -46,16 +52,18 @@ def _structure(node: ir.Structure, path: str, known: dict[int, _Free]) -> _Free:
         if field.up or field.names[0] not in names:
             where = path or "the layout"
             raise Misuse(f"{where}: refused= depends on {field}, which is not a field of {node.name}")
-    free: set[tuple[int, str]] = set()
+    free: set[tuple[int, str, bool]] = set()
     for at, member in enumerate(node.members):
         where = f"{path}.{member.name}" if path else member.name
-        for up, name in _free(member.node, where, known):
+        for up, name, needed in _free(member.node, where, known):
             if is_padded(member.node) and name == POSITION:
                 _check_lengths(node, at, where)
             elif up == 0 and name not in names:
                 raise Misuse(f"{where} reads {name!r}, which is not a field of {node.name}; it has {', '.join(names)}")
-            free.add((up - 1, name))
-    return frozenset((up, name) for up, name in free if up >= 0)
+            elif up == 0 and needed and name not in names[:at]:
+                raise Misuse(f"{where} reads {name!r}, which {node.name} does not have before it; put it in front")
+            free.add((up - 1, name, needed))
+    return frozenset(each for each in free if each[0] >= 0)
 
 
 def is_padded(node: ir.Node) -> bool:

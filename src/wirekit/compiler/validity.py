@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterator
 from itertools import combinations
 from typing import Any
 
 from wirekit.checksums import checksum
 from wirekit.compiler import ir
-from wirekit.compiler.expressions import Literal
+from wirekit.compiler.expressions import Expression, Field, LengthOf, Literal, operands_of
 from wirekit.compiler.ir import bare, fixed
 from wirekit.compression import names as codecs
 from wirekit.errors import Misuse
@@ -37,6 +38,7 @@ def _problems(node: ir.Node) -> Iterator[str]:
             yield from _lengths(node)
             yield from _sums(node)
             yield from _unreachable(node)
+            yield from _without_length(node)
         case ir.Blob(length=ir.Number() as number, null=null) | ir.Bounded(length=number, null=null):
             yield from _null(number, null, "length")
         case ir.Several(count=ir.Number() as number, null=null):
@@ -62,7 +64,10 @@ def _lengths(node: ir.Structure) -> Iterator[str]:
     windows = []
     for measure in node.measures:
         name, first, last = names[measure.at], names[measure.first : measure.first + 1], names[measure.last]
-        if measure.first > measure.last:
+        number = bare(node.members[measure.at].node)
+        if isinstance(number, ir.Number) and number.real:
+            yield f"the length {name} must be an integer"
+        elif measure.first > measure.last:
             reason = "no field is after it" if not first else f"{first[0]} is after {last}"
             yield f"the length {name} covers nothing: {reason}"
         elif measure.first <= measure.at <= measure.last:
@@ -131,6 +136,34 @@ def _unreachable(node: ir.Structure) -> Iterator[str]:
                 break
 
 
+def _without_length(node: ir.Structure) -> Iterator[str]:
+    """The fields whose length an expression reads although their values have none."""
+    members = {member.name: member.node for member in node.members}
+    for member in node.members:
+        for up, name in ir.read_outside(member.node, _lengths_read):
+            if not up and name in members and not _has_length(members[name]):
+                yield f"{member.name} reads the length of {name}, which is neither bytes nor text nor a list"
+
+
+def _lengths_read(node: ir.Node) -> list[Expression]:
+    trees = (each for _, tree in ir.expressions(node) for each in operands_of(tree))
+    return [
+        tree for tree in trees if isinstance(tree, LengthOf) and isinstance(tree.of, Field) and not tree.of.names[1:]
+    ]
+
+
+def _has_length(node: ir.Node) -> bool:
+    """Whether a value may be bytes, text or a list."""
+    match node:
+        case ir.Structure() | ir.Number() | ir.Interpreted() | ir.Packed() | ir.Protobuf() | ir.Delimited(decimal=True):
+            return False
+        case ir.Around(node=inner):
+            return isinstance(node, ir.Fallback) or _has_length(inner)
+        case ir.Alternatives(nodes=nodes):
+            return any(map(_has_length, nodes))
+    return True
+
+
 def _windows(node: ir.Structure, at: int) -> list[int]:
     """The last members of the lengths that bound a member."""
     return [each.last for each in node.measures if each.is_limit and each.first <= at <= each.last]
@@ -191,6 +224,8 @@ def _value(node: ir.Node, value: Any, how: str) -> Iterator[str]:
     if isinstance(core, ir.Named) and isinstance(value, str):
         numbers = [int(symbol) for symbol in core.table if symbol.symbol == value]
         number = numbers[0] if numbers else None
+        if how == "is always" and numbers:
+            yield f"it is always {value!r}; pass the number {number}"
     if isinstance(core, ir.Named) and core.closed and number not in core.table:
         yield f"it {how} {value!r}, which {core.table.name} does not name"
     if isinstance(core, ir.Named):
@@ -198,6 +233,8 @@ def _value(node: ir.Node, value: Any, how: str) -> Iterator[str]:
     match core:
         case ir.Number(real=False) as integer:
             fits = type(number) is int and integer.low <= number <= integer.high
+        case ir.Number(size=4):
+            fits = isinstance(number, (int, float)) and _is_float32(number)
         case ir.Number() | ir.Boolean():
             fits = isinstance(number, (int, float))
         case ir.Blob(text=text, length=length):
@@ -212,6 +249,13 @@ def _value(node: ir.Node, value: Any, how: str) -> Iterator[str]:
             fits = True
     if not fits:
         yield f"it {how} {value!r}, which does not fit"
+
+
+def _is_float32(number: float) -> bool:
+    try:
+        return bool(struct.unpack("f", struct.pack("f", number))[0] == number)
+    except (OverflowError, struct.error):
+        return False
 
 
 def _codecs(node: ir.Packed) -> Iterator[str]:

@@ -22,7 +22,7 @@ from wirekit.wire.stream import Reader, Scope, Writer
 PIECE = 4096  # bytes of a view that are searched at a time
 POSITION, BEGIN = "_position", "_begin"
 """What padding to a multiple reads in a scope: its own place in the struct; around the struct, where that begins."""
-DECIMAL = re.compile(rb"0|-?[1-9][0-9]{0,18}")
+_DECIMAL = re.compile(rb"0|-?[1-9][0-9]{0,18}")
 
 
 ZEROS = 1 << 28
@@ -383,7 +383,7 @@ class Delimited(Node):
 
     Args:
         end: the delimiter.
-        number: whether the text is an integer in decimal, without leading zeros.
+        number: whether the text is a signed integer of 64 bits in decimal, without leading zeros.
         lines: whether text that contains another line is Wrong; False for zero-terminated text.
 
     >>> Delimited("\0", lines=False).end
@@ -412,7 +412,7 @@ class Delimited(Node):
             raise stream.wrong(f"{self.end!r} in the line", "none", start)
         if not self.number:
             return decode_text(data, stream, start)
-        if not DECIMAL.fullmatch(data):
+        if not is_decimal(data):
             raise stream.wrong("an integer in decimal", repr(data[:20]), start)
         return int(data)
 
@@ -421,8 +421,8 @@ class Delimited(Node):
         if not isinstance(obj, kind) or isinstance(obj, bool):
             raise stream.wrong("an integer" if self.number else "a string", shown(obj))
         data = b"%d" % obj if isinstance(obj, int) else encode_text(obj, stream)
-        if self.number and not DECIMAL.fullmatch(data):
-            raise stream.wrong("an integer of at most 19 digits", obj)
+        if self.number and not is_decimal(data):
+            raise stream.wrong("an integer of 64 bits", obj)
         if (self.lines and b"\n" in data) or self.end in data + self.end[:-1]:
             raise stream.wrong(f"text without {self.end!r}{' in one line' if self.lines else ''}", shown(obj))
         stream.write(data + self.end)
@@ -430,6 +430,11 @@ class Delimited(Node):
 
     def minimum(self) -> int:
         return len(self.end) + self.number
+
+
+def is_decimal(data: bytes) -> bool:
+    """Whether the bytes are a signed integer of 64 bits in decimal, without leading zeros."""
+    return _DECIMAL.fullmatch(data) is not None and (len(data) < 19 or -1 << 63 <= int(data) < 1 << 63)
 
 
 def _find(buffer: Any, end: bytes, start: int, limit: int) -> int:

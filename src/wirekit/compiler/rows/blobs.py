@@ -8,7 +8,7 @@ from wirekit.compiler import ir
 from wirekit.compiler.rows.code import Decoding, Place
 from wirekit.compiler.rows.numbers import Numbers
 from wirekit.compiler.source import whole_number
-from wirekit.wire.blobs import DECIMAL
+from wirekit.wire.blobs import is_decimal
 
 
 class Blobs(Numbers):
@@ -67,7 +67,7 @@ class Blobs(Numbers):
         code.short(f"{after} < 0", path.limit)
         code.put(f"{value} = b[p:{after}]")
         if node.decimal:
-            code.put(f"if not {self._constant(DECIMAL.fullmatch, 'decimal')}({value}): raise Unusual")
+            code.put(f"if not {self._constant(is_decimal, 'decimal')}({value}): raise Unusual")
             code.put(f"{value} = int({value})")
         else:
             if node.lines:

@@ -9,7 +9,7 @@ from wirekit.compiler.rows.build_code import Building, put_number
 from wirekit.compiler.rows.build_state import flag, integer, octets, real, sequence
 from wirekit.compiler.source import Generator, Scope, field_of, named, whole_number
 from wirekit.values import Symbol
-from wirekit.wire.blobs import DECIMAL
+from wirekit.wire.blobs import is_decimal
 from wirekit.wire.compressed import Opened
 from wirekit.wire.message_fields import elements
 
@@ -97,7 +97,7 @@ class Plain(Generator):
         if node.decimal:
             code.put(f"if {x}.__class__ is not int: raise Unusual")
             code.put(f"{data} = b'%d' % {x}")
-            code.put(f"if not {self._constant(DECIMAL.fullmatch, 'decimal')}({data}): raise Unusual")
+            code.put(f"if not {self._constant(is_decimal, 'decimal')}({data}): raise Unusual")
         else:
             code.put(f"{data} = {x}.encode()")
             other = f"b'\\n' in {data} or " if node.lines else ""

@@ -20,6 +20,7 @@ from wirekit.wire import (
     Compressed,
     Const,
     Custom,
+    Delimited,
     Encrypted,
     Flag,
     If,
@@ -61,6 +62,48 @@ LAYOUTS: dict[str, tuple[Node, str]] = {
             short_tail="stop",
         ),
         "00 00 00 00 00 00 7c 07",
+    ),
+    "the length of bytes that may be null, in a condition": (
+        RecordsToEnd(Struct("s" / Bytes(int8, null=-1), "c" / If(len_(this.s) == 0, int8))),
+        "00 07 01 61 ff 07",
+    ),
+    "the length of bytes that may be null, as a size": (
+        RecordsToEnd(Struct("s" / Bytes(int8, null=0), "c" / Bytes(len_(this.s)))),
+        "01 61 62 00 07",
+    ),
+    "bytes that are null, in a condition": (
+        RecordsToEnd(Struct("s" / Bytes(int8, null=-1), "c" / If(this.s != None, int8))),  # noqa: E711
+        "ff 00 07 01 61 08",
+    ),
+    "text that is null, in a condition": (
+        RecordsToEnd(Struct("s" / String(int8, null=-1), "c" / If(this.s == None, int8))),  # noqa: E711
+        "ff 07 00 01 61",
+    ),
+    "a list that is null, in a condition and by its length": (
+        RecordsToEnd(
+            Struct(
+                "s" / Array(int8, int8, null=-1),
+                "c" / If(this.s == None, int8),  # noqa: E711
+                "d" / If(this.c == None, Bytes(len_(this.s))),  # noqa: E711
+            )
+        ),
+        "ff 07 00 01 61 62",
+    ),
+    "a structure that is absent, in a condition": (
+        RecordsToEnd(
+            Struct("n" / int8, "s" / If(this.n > 0, Struct("a" / int8)), "c" / If(this.s == None, int8))  # noqa: E711
+        ),
+        "00 07 01 02 00 08",
+    ),
+    "a structure inside a length that is null, in a condition": (
+        RecordsToEnd(
+            Struct("s" / Sized(int8, Struct("a" / int8), null=-1), "c" / If(this.s == None, int8))  # noqa: E711
+        ),
+        "ff 05 01 02",
+    ),
+    "the greatest number in decimal of 64 bits, and the next one": (
+        RecordsToEnd(Struct("n" / Delimited(" ", number=True))),
+        b"9223372036854775807 -9223372036854775808 9223372036854775808 ".hex(),
     ),
     "a count in front of elements that context makes longer": (
         Struct("n" / int8, "items" / Repeat(this.n, Switch(context.mode, {None: int64, 1: int8}))),

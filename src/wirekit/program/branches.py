@@ -184,5 +184,5 @@ def maybe(value: Value, present: Place) -> Value:
     """A value that may be absent."""
     if value.inside is not None:
         inside = {name: maybe(each, present) for name, each in value.inside.items()}
-        return Value(inside=inside)
+        return Value(inside=inside, unfit="a structure", present=(present, *value.present))
     return replace(value, present=(present, *value.present))

@@ -50,7 +50,7 @@ class Lists(Held):
         if node.announced is not None:
             verdict = self.verdict(path)
             self.put(Emit(verdict, self.let("==", self.expression(node.announced, scope, path)[0], turn)))
-        return Value(unfit="a list", length=None if present is not None else turn, high=LONGEST)
+        return Value(unfit="a list", length=turn, high=LONGEST, present=() if present is None else (present,))
 
     def counted(self, node: ir.Several, path: str, scope: Scope) -> tuple[int | None, int | None]:
         """(register with the number of elements, None for as many as fit; register for the presence of the list)."""

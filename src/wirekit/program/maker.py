@@ -15,7 +15,7 @@ from wirekit.program.columns import Column, Contents, Packing, Reason, Repeated
 from wirekit.program.facts import is_wide
 from wirekit.program.messages import Tables
 from wirekit.program.unfit import unfit
-from wirekit.program.values import HIGHEST, LONGEST, LOWEST, Place, Scope, Value, bounds, inside
+from wirekit.program.values import HIGHEST, LONGEST, LOWEST, Filled, Place, Scope, Value, bounds, inside
 from wirekit.values import SymbolTable
 
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
@@ -233,6 +233,7 @@ class Maker:
         """The register of a value."""
         if isinstance(place, int):
             return place
+        assert not isinstance(place, Filled), "only for rows that are built"
         field = place.message, place.slot
         if field not in self.picked:
             self.picked[field] = self.fresh(), self.fresh()
@@ -262,8 +263,9 @@ class Maker:
             case Literal(value=int(value)) if LOWEST <= value <= HIGHEST:
                 return self.constant(int(value)), int(value), int(value)
             case LengthOf(of=Field() as of) if (field := scope.value(self.key, of, path)).length is not None and (
-                not field.present and field.unfit != TEXT
+                field.unfit != TEXT
             ):
+                self.needed(field, tree, path)
                 return self.operand(field.length), 0, LONGEST
             case Field():
                 read = scope.value(self.key, tree, path)
@@ -307,10 +309,15 @@ class Maker:
         if isinstance(tree, Field):
             value = scope.value(self.key, tree, path)
             if value.present and not value.unfit:
-                fault = self.fault(path, "wrong", f"expected a value for {tree}, found none")
-                self.put(steps.Refuse("==", self.all_of(value.present), self.constant(0), fault))
+                self.needed(value, tree, path)
                 return self.operand(value.place), value.low, value.high
         return self.expression(tree, scope, path)
+
+    def needed(self, value: Value, tree: Expression, path: str) -> None:
+        """Refuses records in which a value is absent that an expression needs."""
+        if value.present:
+            fault = self.fault(path, "wrong", f"expected a value for {tree}, found none")
+            self.put(steps.Refuse("==", self.all_of(value.present), self.constant(0), fault))
 
     def bytes_of(self, node: ir.Constant, path: str) -> bytes:
         """The bytes of a constant byte string or text."""

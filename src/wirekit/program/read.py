@@ -199,7 +199,9 @@ class _Reader(Lists):
             good, end = self.fresh(), self.let("+", start, length)
             self.put(steps.Call(good, Stands(coding), start, end, start))
             self.emit(self.verdict(column.path), good, present)
-        return Value(length, 0, LONGEST, length=length, unfit=TEXT if text else "a byte string"), start, present
+        there = () if present is None else (present,)
+        unfit = TEXT if text else "a byte string"
+        return Value(length, 0, LONGEST, length=length, unfit=unfit, present=there), start, present
 
     def prefixed(self, node: ir.Blob, number: ir.Number, path: str, start: int, length: int) -> steps.Prefixed:
         self.narrow(number, path, node, "length")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Field
+from wirekit.program.columns import Column
 from wirekit.program.facts import is_wide
 from wirekit.program.unfit import unfit
 
@@ -22,8 +23,15 @@ class Picked:
     aspect: str
 
 
-Place = int | Picked
-"""A register, or a fact of a message."""
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """Whether a column has a value in a row that is built."""
+
+    column: Column
+
+
+Place = int | Picked | Filled
+"""A register, or a fact for which a register is filled when an expression needs it."""
 
 
 @dataclass(frozen=True, slots=True)

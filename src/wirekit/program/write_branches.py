@@ -304,7 +304,7 @@ class Branches(Fields):
         count = self.let("-", end, at)
         self.counted(node, path, count, there if nullable else None, scope)
         self.put(Each(at, end, self.element_of(node, group, path, scope)))
-        return Value(unfit="a list", length=None if nullable else count, high=LONGEST)
+        return Value(unfit="a list", length=count, high=LONGEST, present=(there,) if nullable else ())
 
     def slot(self) -> int:
         """The slot of one more column."""

@@ -20,7 +20,7 @@ from wirekit.program.columns import Column, Repeated
 from wirekit.program.facts import bit_column, dtype_of, is_wide, named_dtype, names_of
 from wirekit.program.steps import EXTRA, ROW, Fault, Let, OneOf, Refuse, Test
 from wirekit.program.unfit import unfit
-from wirekit.program.values import HIGHEST, LONGEST, Scope, Value, inside, value_of
+from wirekit.program.values import HIGHEST, LONGEST, Filled, Scope, Value, inside, value_of
 from wirekit.values import SymbolTable
 from wirekit.wire.blobs import ZEROS
 
@@ -300,7 +300,8 @@ class Fields(Choices):
             length = self.sized(node, column, step, scope)
         if not node.explained:
             self.put(Let(EXTRA, "+", EXTRA, length))
-        return Value(length, 0, LONGEST, length=length, unfit="a byte string")
+        there = () if node.null is None else (Filled(column),)
+        return Value(length, 0, LONGEST, length=length, unfit="a byte string", present=there)
 
     def bytes(self, column: Column) -> steps.Bytes:
         """The step that takes the bytes of a column."""

@@ -17,8 +17,8 @@ from wirekit.program.columns import Column, Repeated
 from wirekit.program.held import message_values
 from wirekit.program.messages import DTYPES, Place, is_leaf, tables
 from wirekit.program.steps import Let, Mark
+from wirekit.program.values import Filled, Scope, Value, inside
 from wirekit.program.values import Place as Source
-from wirekit.program.values import Scope, Value, inside
 from wirekit.program.write_branches import Branches, MessageColumns
 from wirekit.varints import UNSIGNED, ZIGZAG, VarintForm
 from wirekit.wire.protobuf import BYTES, Field
@@ -128,6 +128,8 @@ class Messages(Branches):
     def operand(self, place: Source) -> int:
         if isinstance(place, int):
             return place
+        if isinstance(place, Filled):
+            return self.there(place.column)
         message = self.messages_of[place.message]
         if place.aspect == "count":
             group = message.lists.get(place.slot)

@@ -44,6 +44,15 @@ def late(packets: list[Packet], random: Random) -> list[Packet]:
     return sorted(packets, key=lambda each: each.time_us + random.uniform(0, 20_000))
 
 
+def delayed(packets: list[Packet], random: Random) -> list[Packet]:
+    """One packet in ten is captured up to 8 ms later than it was sent."""
+    later = [
+        each._replace(time_us=each.time_us + random.randrange(8_000)) if random.random() < 1 / 10 else each
+        for each in packets
+    ]
+    return sorted(later, key=lambda each: each.time_us)
+
+
 def joined_late(packets: list[Packet], random: Random) -> list[Packet]:
     """The capture begins in the middle."""
     return packets[random.randrange(1, len(packets)) :]
@@ -145,6 +154,7 @@ SINGLE: Mapping[str, Damage] = {
         doubled,
         reordered,
         late,
+        delayed,
         joined_late,
         ended_early,
         one_direction,

@@ -173,6 +173,79 @@ class TestOrder:
         assert len(of(Opened, events)) == 1
 
 
+class TestWaiting:
+    """Bytes of the server wait for the bytes of the client that they acknowledge."""
+
+    def test_a_response_waits_for_a_late_request(self) -> None:
+        connection = established(Connection())
+        assert connection.feed(server(1 * MS, 0, b"AA", acked=3)) == []
+        assert connection.feed(server(2 * MS, 2, b"BB", acked=3)) == []
+        assert brief(connection.feed(client(3 * MS, 0, b"abc"))) == [
+            ("client", 0, b"abc"), ("server", 0, b"AA"), ("server", 2, b"BB")
+        ]  # fmt: skip
+        assert connection.settled
+        assert brief(connection.feed(server(4 * MS, 4, b"CC", acked=3))) == [("server", 4, b"CC")]
+
+    def test_each_response_waits_for_its_own_request(self) -> None:
+        connection = established(Connection())
+        feed(
+            connection, server(1 * MS, 0, b"AA", acked=3), client(2 * MS, 3, b"def"), server(3 * MS, 2, b"BB", acked=6)
+        )
+        assert brief(connection.feed(client(4 * MS, 0, b"abc"))) == [
+            ("client", 0, b"abc"), ("client", 3, b"def"), ("server", 0, b"AA"), ("server", 2, b"BB")
+        ]  # fmt: skip
+
+    def test_a_lost_request_holds_only_its_own_response_for_the_hold_time(self) -> None:
+        connection = established(Connection())
+        events = feed(
+            connection,
+            server(1 * MS, 0, b"AA", acked=3),
+            client(2 * MS, 3, b"def"),
+            server(3 * MS, 2, b"BB", acked=6),
+            client(20 * MS, 6),
+        )
+        assert brief(events) == [
+            ("server", 0, b"AA"),
+            ("client", 0, 3, "acknowledged, never captured"),
+            ("client", 3, b"def"),
+            ("server", 2, b"BB"),
+        ]
+
+    def test_without_handshake_a_response_waits_for_the_first_request(self) -> None:
+        """The server is captured first, and its first byte is certain first."""
+        connection = Connection()
+        events = feed(
+            connection,
+            server(0, 0, b"AA", acked=0),
+            client(1 * MS, 0, b"abc"),
+            server(2 * MS, 2, b"BB", acked=3),
+            client(20 * MS, 3),
+        )
+        assert brief(events) == [("server", 0, b"AA"), ("client", 0, b"abc"), ("server", 2, b"BB")]
+
+    @pytest.mark.parametrize("end", [[], [client(4 * MS, 0, flags=RST)]])
+    def test_at_the_end_requests_come_first(self, end: list[Segment]) -> None:
+        """Nothing is lost."""
+        events = run(server(0, 0), client(1 * MS, 0, b"abc"), server(2 * MS, 0, b"AA", acked=3), *end)
+        assert brief(events) == [("client", 0, b"abc"), ("server", 0, b"AA")]
+
+    def test_a_client_that_was_not_captured_delays_nothing(self) -> None:
+        connection = Connection()
+        feed(connection, server(0, 0, b"AA", acked=3), server(6 * MS, 2, b"BB", acked=3))
+        assert brief(connection.feed(server(7 * MS, 4, b"CC", acked=9))) == [("server", 4, b"CC")]
+
+    def test_what_waits_is_in_the_state(self) -> None:
+        connection = established(Connection())
+        feed(connection, server(1 * MS, 0, b"AA", acked=3))
+        again = Connection.from_state(json.loads(json.dumps(connection.state())))
+        assert brief(again.feed(client(2 * MS, 0, b"abc"))) == [("client", 0, b"abc"), ("server", 0, b"AA")]
+
+    def test_bytes_over_the_limit_do_not_wait(self) -> None:
+        connection = established(Connection(Settings(held_limit=300)))
+        events = feed(connection, server(1 * MS, 0, b"AA", acked=3), server(2 * MS, 2, b"BB", acked=3))
+        assert brief(events) == [("server", 0, b"AA"), ("server", 2, b"BB")]
+
+
 class TestDuplicates:
     def test_a_retransmission_is_dropped_and_counted(self) -> None:
         connection = established(Connection())

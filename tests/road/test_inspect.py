@@ -15,7 +15,7 @@ from click.testing import CliRunner
 pytest.importorskip("numba")
 
 from tests.capture.damage import DAMAGES
-from tests.capture.second_parser import packets, write
+from tests.capture.second_parser import Packet, packets, write
 from tests.conftest import FIXTURES
 from tests.road.test_law import CAPTURES, EXHAUSTIVE
 from wirekit.cli import group, inspect, overview_columns
@@ -85,24 +85,36 @@ def test_packets_out_of_the_order_of_time(tmp_path: Path, rode: list[bool]) -> N
     assert rode == [True]
 
 
-@pytest.mark.parametrize("road", ["objects", "columns"])
-@pytest.mark.parametrize("command", ["inspect", "frames", "messages"])
-def test_packets_in_the_reverse_order_of_time(
-    command: str, road: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Every request is behind its response in the file."""
-    path = tmp_path / "copy.pcap"
-    monkeypatch.chdir(tmp_path)
-    whole = packets(FEW[2])
-    outputs = []
-    for copy in (whole, whole[::-1]):
+def outputs(path: Path, road: str, *copies: list[Packet]) -> list[tuple[Any, ...]]:
+    """The status, messages and lines of each command for copies of a capture."""
+    found = []
+    for copy in copies:
         write(path, copy)
-        arguments = [command, path.name, "--output", "json", "--road", road]
-        outputs.append(CliRunner().invoke(group, arguments, standalone_mode=False))
-    first, second = outputs
-    assert second.return_value == first.return_value
-    assert sorted(second.stderr.splitlines()) == sorted(first.stderr.splitlines())
-    assert second.stdout == first.stdout != ""
+        lines: list[Any] = []
+        for command in ("inspect", "frames", "messages"):
+            arguments = [command, str(path), "--output", "json", "--road", road]
+            result = CliRunner().invoke(group, arguments, standalone_mode=False)
+            lines += [result.return_value, sorted(result.stderr.splitlines()), result.stdout]
+        found.append(tuple(lines))
+    return found
+
+
+@pytest.mark.parametrize("road", ["objects", "columns"])
+def test_packets_that_were_written_late(road: str, tmp_path: Path) -> None:
+    """Each request is behind its response in the file, if the response took less than 20 ms."""
+    whole = packets(FEW[2])
+    first, second = outputs(tmp_path / "copy.pcap", road, whole, DAMAGES["late"](whole, Random(1)))
+    assert first == second
+
+
+def test_a_clock_that_is_set_back(tmp_path: Path, rode: list[bool]) -> None:
+    """The packets behind the step are followed in the order of the file, and none of their bytes is left out."""
+    whole = packets(FEW[2])
+    copy = [each._replace(time_us=each.time_us - (place > 600) * 7_000_000) for place, each in enumerate(whole)]
+    by_objects = [outputs(tmp_path / "copy.pcap", "objects", packets)[0] for packets in (whole, copy)]
+    assert by_objects[0][5].count("\n") == by_objects[1][5].count("\n") == 384
+    assert outputs(tmp_path / "copy.pcap", "columns", copy) == by_objects[1:]
+    assert rode == [False]
 
 
 def test_files_of_a_rotation_and_other_captures(tmp_path: Path, rode: list[bool]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from wirekit.capture.files import Capture, Damaged, Packet, Skipped, open_capture, piped_capture, segments
+from wirekit.capture.files import Capture, Damaged, Skipped, open_capture, piped_capture, segments
 from wirekit.capture.follow import Choice, Item, Link, follow
 from wirekit.capture.rotation import Parts, rotations
 from wirekit.capture.tcp import Segment
@@ -23,7 +23,7 @@ from wirekit.cli.common import COLUMNS, STANDARD_INPUT, STANDARD_INPUT_FILE, nee
 from wirekit.conversation import BEFORE_FIRST, ENDED_INSIDE, Frame, Quarantined
 from wirekit.errors import Misuse, WireError, Wrong, plural
 from wirekit.pipeline.inputs import CAPTURE, Input, captures, find_inputs, joined_inputs, kind_of, objects_of
-from wirekit.pipeline.roads import LEAST_FOR_COLUMNS, by_columns
+from wirekit.pipeline.roads import CLOCK_STEP_US, LEAST_FOR_COLUMNS, by_columns
 from wirekit.pipeline.summary import unasked
 from wirekit.registry import BUILT_IN, WITHOUT_STREAM, registry
 from wirekit.storage import is_remote, local
@@ -197,39 +197,25 @@ def read_segments(capture: Capture, number: int) -> Iterator[Segment | Skipped |
 
 
 def by_time(parts: Parts, segments: Iterator[Segment]) -> Iterator[Segment]:
-    """The segments of the files of a capture in the order of time, as for the tables; those of a pipe as they come.
+    """The segments of the files of a capture in the order of time; those of a pipe as they come.
 
-    A segment is held while an older one may follow.
+    A segment is held until no older one can follow. Where the clock was set back, the order is that of the file.
     """
-    late_us = 0 if any(piped(name) for name in parts) else _lateness(parts)
+    if any(piped(name) for name in parts):
+        yield from segments
+        return
     held: list[tuple[int, int, Segment]] = []
     latest = -sys.maxsize
     for number, each in enumerate(segments):
-        if not late_us:
-            yield each
-            continue
-        heapq.heappush(held, (each.time_us, number, each))
+        if latest - each.time_us > CLOCK_STEP_US:
+            yield from (segment for _, _, segment in sorted(held))
+            held.clear()
+            latest = each.time_us
         latest = max(latest, each.time_us)
-        while held and held[0][0] <= latest - late_us:
+        heapq.heappush(held, (each.time_us, number, each))
+        while held[0][0] < latest - CLOCK_STEP_US:
             yield heapq.heappop(held)[2]
-    while held:
-        yield heapq.heappop(held)[2]
-
-
-def _lateness(parts: Parts) -> int:
-    """The maximal time in microseconds by which a packet is older than one before it."""
-    latest, late_us = -sys.maxsize, 0
-    for name in parts:
-        try:
-            capture = open_named(name)
-        except WireError:
-            continue
-        with capture:
-            for each in capture.items():
-                if isinstance(each, Packet):
-                    latest = max(latest, each.time_us)
-                    late_us = max(late_us, latest - each.time_us)
-    return late_us
+    yield from (segment for _, _, segment in sorted(held))
 
 
 class FollowedCapture:

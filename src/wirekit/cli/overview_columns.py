@@ -14,6 +14,7 @@ from wirekit.capture.follow import Choice
 from wirekit.cli.overview import COUNTED, MOST_SLOW, UNNAMED, Overview
 from wirekit.pipeline.ids import ID_BYTES
 from wirekit.pipeline.inputs import Input, Job
+from wirekit.pipeline.roads import CLOCK_STEP_US
 from wirekit.pipeline.summary import Summary
 from wirekit.tables.columns import FROM_INPUTS
 
@@ -38,7 +39,7 @@ def count_tables(files: Sequence[Input], choice: Choice, summary: Summary, overv
     from wirekit.road.tables import captured
 
     job = Job(tuple(files), choice.protocol, choice.ports)
-    batches = captured(files, job, summary, {name: FROM_INPUTS[name] for name in TABLES})
+    batches = captured(files, job, summary, {name: FROM_INPUTS[name] for name in TABLES}, most_late=CLOCK_STEP_US)
     if batches is None:
         return False
     counts = _Counts(overview)

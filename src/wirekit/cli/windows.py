@@ -15,6 +15,7 @@ from wirekit.conversation import Frame, Quarantined
 from wirekit.pipeline.flows import Batch, Writer
 from wirekit.pipeline.inputs import Input, Job
 from wirekit.pipeline.packet_rows import Note
+from wirekit.pipeline.roads import CLOCK_STEP_US
 from wirekit.pipeline.summary import FileSummary, Summary
 from wirekit.road import tables
 from wirekit.road.assembly import Assembly
@@ -58,10 +59,13 @@ class Windows(Writer, Generic[T]):
         """Shows rows and, each in front of a row (its number), results of ``take``."""
 
     def read(self) -> bool:
-        """Shows the whole capture; returns False, and shows nothing, if objects must read it."""
-        job = self.job
+        """Shows the whole capture; returns False, and shows nothing, if objects must read it.
+
+        Objects must also read a capture whose clock was set back.
+        """
+        files, late = self.job.inputs, CLOCK_STEP_US
         batches = tables.captured(
-            job.inputs, job, self.summary, self._shown, self.end, writer=self, assembly=self.assembly
+            files, self.job, self.summary, self._shown, self.end, most_late=late, writer=self, assembly=self.assembly
         )
         if batches is None:
             return False

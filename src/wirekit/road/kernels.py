@@ -197,6 +197,13 @@ def follow_streams(
                     plain = False
             if not plain:
                 break
+            if here and side == 1 and bits & ACK and begun[0] and ends[0] < 0:  # may it wait for bytes of the client?
+                ahead = (acknowledgment[row] - following[0] + HALF & MASK) - HALF
+                if settle[0] >= 0 and (sender == 1 or settle[1] <= settle[0]):
+                    ahead += sizes[flow, 0]
+                if 0 < ahead <= WINDOW:
+                    plain = False
+                    break
             if here:
                 if (
                     distance > 0

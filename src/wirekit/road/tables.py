@@ -50,6 +50,7 @@ def captured(
     progress: Callable[[int], object] | None = None,
     window: int = WINDOW,
     *,
+    most_late: int | None = None,
     writer: Writer | None = None,
     carried: Carried | None = None,
     assembly: Callable[..., Assembly] = Assembly,
@@ -63,6 +64,7 @@ def captured(
         tables: the tables to return, with their requested columns.
         progress: called with the number of bytes read so far.
         window: approximate number of bytes processed at once.
+        most_late: as for ``read_windows``.
         writer: receives the items that objects read; by default they become rows of the same tables.
         carried: the state of the capture, if other bundles have files of it.
         assembly: creates the batches from the frames that columns read; by default those of the tables.
@@ -73,7 +75,7 @@ def captured(
         except (OSError, WireError):
             return None
         endpoints = Endpoints()
-        windows = read_windows(captures, endpoints, window)
+        windows = read_windows(captures, endpoints, window, most_late=most_late)
         if windows is None:
             return None
         writer = Writer(job, summary, tables) if writer is None else writer

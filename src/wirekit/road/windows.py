@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +30,8 @@ _PARTS = 16  # of what is scanned at once, between which a window may end
 class _Part(NamedTuple):
     """Packets that stay together: the place of their file, their number, bytes, earliest and latest time.
 
-    ``read``: whether the part ends a read of the file.
+    ``late``: microseconds by which a packet is older than one in front of it, at most; ``read``: whether the part ends
+    a read of the file.
     """
 
     file: int
@@ -37,6 +39,7 @@ class _Part(NamedTuple):
     size: int
     first: int
     last: int
+    late: int
     read: bool
 
 
@@ -57,7 +60,9 @@ class Window:
     done: int
 
 
-def read_windows(captures: Sequence[Capture], endpoints: Endpoints, size: int = WINDOW) -> Iterator[Window] | None:
+def read_windows(
+    captures: Sequence[Capture], endpoints: Endpoints, size: int = WINDOW, *, most_late: int | None = None
+) -> Iterator[Window] | None:
     """The windows of a capture, at least one; None if packets follow damage, or a packet has no time.
 
     A file that is truncated, even while it is read, ends there; ``damage`` then describes the end, if it is damaged.
@@ -66,6 +71,7 @@ def read_windows(captures: Sequence[Capture], endpoints: Endpoints, size: int = 
         captures: its files, open, in order.
         endpoints: receives the endpoints of the packets.
         size: bytes of a window, about.
+        most_late: if given, also None if a packet is older than one in front of it by more microseconds.
     """
     parts: list[_Part] = []
     for place, capture in enumerate(captures):
@@ -73,6 +79,8 @@ def read_windows(captures: Sequence[Capture], endpoints: Endpoints, size: int = 
         if file_parts is None:
             return None
         parts += file_parts
+    if most_late is not None and _lateness(parts) > most_late:
+        return None
     return _windows(captures, _planned(parts, size), endpoints, size)
 
 
@@ -91,11 +99,18 @@ def _parts(capture: Capture, place: int, size: int) -> list[_Part] | None:
         for rows in np.array_split(np.arange(batch.num_rows), _PARTS):
             if rows.size:
                 mine = times[rows]
-                size_of_all = int(lengths[rows].sum())
+                size_of_all, late = int(lengths[rows].sum()), int((np.maximum.accumulate(mine) - mine).max())
                 read = int(rows[-1]) + 1 == batch.num_rows
-                parts.append(_Part(place, rows.size, size_of_all, int(mine.min()), int(mine.max()), read))
+                parts.append(_Part(place, rows.size, size_of_all, int(mine.min()), int(mine.max()), late, read))
     damaged = capture.incomplete or any(each.num_rows for each in errors)
     return None if damaged and not damaged_only_at_end(capture, last, errors) else parts
+
+
+def _lateness(parts: list[_Part]) -> int:
+    """Microseconds by which a packet is older than one in front of it, at most."""
+    latest = accumulate((part.last for part in parts), max)
+    between = (last - behind.first for last, behind in zip(latest, parts[1:], strict=False))
+    return max(*(part.late for part in parts), *between, 0, 0)
 
 
 def damaged_only_at_end(capture: Capture, last: Records, errors: list[pa.RecordBatch]) -> bool:

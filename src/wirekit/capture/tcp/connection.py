@@ -117,7 +117,13 @@ class Connection:
         if self._last_us <= time_us <= self._deadline and time_us - self._last_us <= self._idle_us and not flags & 7:
             if not payload and not length:
                 events: list[Event] = []
-            elif sequence == side.raw and not side.slow and len(payload) == length:
+            elif (
+                sequence == side.raw
+                and not side.slow
+                and len(payload) == length
+                and not peer.waits
+                and (acknowledgment == peer.raw or not _must_wait(side, peer, acknowledgment))
+            ):
                 events = [Data(side.role, payload, side.next, time_us, offset, file)]
                 side.next += length
                 side.raw = (sequence + length) & MASK
@@ -213,12 +219,13 @@ class Connection:
                 peer.release(events)
                 peer.watch(time_us, self._settings)
             if length or payload or flags & FIN:
-                self._place(side, sequence, segment, events)
+                self._place(side, peer, sequence, segment, events)
             side.release(events)
             side.limit(self._settings.held_limit, events)
             side.watch(time_us, self._settings)
             if flags & ACK:
                 self._acknowledge(side, peer, acknowledgment, time_us)
+            self._stop_waiting(time_us, events)
         self._check_end()
         self._deadline = min(side.deadline, peer.deadline, self._closing_us)
         self._announce(events, if_empty=self._known)
@@ -274,9 +281,9 @@ class Connection:
         if flags & ACK:
             peer.begin(acknowledgment)
 
-    def _place(self, side: Direction, sequence: int, segment: Segment, events: list[Event]) -> None:
+    def _place(self, side: Direction, peer: Direction, sequence: int, segment: Segment, events: list[Event]) -> None:
         """Places payload and FIN at ``sequence``, the number of the first payload byte."""
-        time_us, _, _, _, _, flags, payload, offset, file, length = segment
+        time_us, _, _, _, acknowledgment, flags, payload, offset, file, length = segment
         if side.raw < 0:
             if side.closed:
                 if payload:
@@ -296,6 +303,8 @@ class Connection:
             distance = 0
         at = side.next + distance
         if payload:
+            if flags & ACK and _must_wait(side, peer, acknowledgment):
+                side.wait(at, len(payload), acknowledgment, time_us)
             side.place(Piece(at, payload, time_us, offset, file), events)
         if length > len(payload):
             side.cut(at + len(payload), at + length, time_us)
@@ -320,7 +329,7 @@ class Connection:
         """Performs all actions that are due before ``now_us``, in the order of their times."""
         events: list[Event] = []
         while True:
-            side = min(self._sides, key=lambda direction: direction.deadline)
+            side = min(self._sides, key=lambda direction: (direction.deadline, bool(direction.waits)))
             if now_us <= min(side.deadline, self._closing_us):
                 break
             if self._closing_us < side.deadline:
@@ -328,9 +337,16 @@ class Connection:
                 events += self._end("rst")
             else:
                 side.pass_time(now_us, self._settings, events)
+                self._stop_waiting(now_us, events)
                 self._check_end()
         self._announce(events)
         return events
+
+    def _stop_waiting(self, now_us: int, events: list[Event]) -> None:
+        """Releases the bytes of a side that waited for bytes of the other side."""
+        for side, peer in (self._sides, self._sides[::-1]):
+            if side.waits and side.stop_waiting(peer, events):
+                side.watch(now_us, self._settings)
 
     def _check_end(self) -> None:
         """Ends the connection if both directions ended by FIN."""
@@ -349,7 +365,7 @@ class Connection:
         if self._start >= 0:
             self._ended_us = self._last_us
             return [Closed("both", reason, last_us)]
-        for side in self._sides:
+        for side in sorted(self._sides, key=lambda direction: bool(direction.waits)):
             side.flush(reason, self._last_us, events)
         roles = [side.role for side in self._sides if not side.closed]
         if roles:
@@ -414,6 +430,14 @@ class Connection:
         except (KeyError, TypeError, ValueError) as error:
             raise Misuse(f"the state of a connection is damaged ({error!r}); pass what state() returned") from error
         return connection
+
+
+def _must_wait(side: Direction, peer: Direction, acknowledgment: int) -> bool:
+    """Whether bytes of the server acknowledge bytes of the client that are not released: a request may be among them.
+
+    Otherwise a late segment of the client, or an uncertain first byte, would put responses in front of their requests.
+    """
+    return side.role == "server" and peer.raw >= 0 and not peer.closed and 0 < peer.distance(acknowledgment) <= WINDOW
 
 
 def _guess_client(segment: Segment, server_ports: frozenset[int]) -> str:

@@ -35,7 +35,7 @@ WINDOW = 1 << 30  # bytes; the largest window that TCP can announce
 NEVER = 1 << 128  # µs; behind any time that the units and offsets of a capture file can tell
 _PIECE_COST = 256  # bytes of memory that a held piece takes besides its payload
 NOTHING = -(1 << 62)  # an offset in front of any that a stream can have
-_LISTS = frozenset({"held", "cuts", "gaps", "stray"})  # of a direction; a state has them as lists
+_LISTS = frozenset({"held", "cuts", "waits", "gaps", "stray"})  # of a direction; a state has them as lists
 _GAPS_KEPT = 64  # gaps remembered, to tell a late byte from a duplicate
 
 
@@ -52,6 +52,7 @@ class Piece(NamedTuple):
 # Most directions never hold anything: these stand for their empty lists, so that many connections take little memory.
 _NONE_HELD: Ascending[Piece] = Ascending()
 _NONE_CUT: Ascending[tuple[int, int, int]] = Ascending()
+_NONE_WAITING: Ascending[tuple[int, int, int]] = Ascending()
 
 
 class Direction:
@@ -63,7 +64,7 @@ class Direction:
 
     __slots__ = (
         "acked", "closed", "cost", "cuts", "deadline", "fin", "fin_us", "gaps", "held", "mark", "mark_us", "next",
-        "raw", "role", "seen", "settle_us", "slow", "start", "stray", "unseen", "unseen_size",
+        "raw", "role", "seen", "settle_us", "slow", "start", "stray", "unseen", "unseen_size", "waits",
     )  # fmt: skip
 
     def __init__(self, role: Side) -> None:
@@ -75,7 +76,8 @@ class Direction:
         self.held: Ascending[Piece] = _NONE_HELD  # disjoint, all at or beyond next
         self.cost = 0  # what they take, bytes
         self.cuts: Ascending[tuple[int, int, int]] = _NONE_CUT  # (from, to, time) cut by the snap length
-        self.seen = 0  # where the highest of both ends
+        self.waits: Ascending[tuple[int, int, int]] = _NONE_WAITING  # (from, sequence number of the peer, time)
+        self.seen = 0  # where the highest of held and cuts ends
         self.gaps: tuple[tuple[int, int], ...] = ()  # the latest gaps released
         self.acked = NOTHING  # highest stream offset acknowledged beyond next
         self.unseen = -1  # sequence number that was acknowledged first, before any segment was captured
@@ -146,10 +148,40 @@ class Direction:
         if by:
             self.held = Ascending(piece._replace(at=piece.at + by) for piece in self.held.all())
             self.cuts = Ascending((begin + by, end + by, time_us) for begin, end, time_us in self.cuts.all())
+            self.waits = Ascending((at + by, needed, time_us) for at, needed, time_us in self.waits.all())
             self.seen += by
             self.acked += by
             if self.fin >= 0:
                 self.fin += by
+
+    def wait(self, at: int, size: int, needed: int, time_us: int) -> None:
+        """Lets new bytes of a segment, and all after them, wait until the peer's bytes before ``needed`` are released.
+
+        Args:
+            at, size: the stream offset of the segment's payload, and its size.
+            needed: the sequence number that the segment acknowledges.
+            time_us: the time of the segment.
+        """
+        if at + size > self.next:
+            if self.waits is _NONE_WAITING:
+                self.waits = Ascending()
+            insort(self.waits, (max(at, self.next), needed, time_us), lo=self.waits.begin)
+
+    def is_released(self, sequence: int) -> bool:
+        """Whether all bytes before a sequence number are released, or will never be."""
+        return self.closed or (self.raw >= 0 and self.settle_us is None and self.distance(sequence) <= 0)
+
+    def stop_waiting(self, peer: Direction, events: list[Event]) -> bool:
+        """Releases the bytes that waited for bytes that the peer has released by now; returns whether there are any."""
+        waits = self.waits
+        released = waits.begin
+        while released < len(waits) and peer.is_released(waits[released][1]):
+            released += 1
+        if released == waits.begin:
+            return False
+        waits.leave(released)
+        self.release(events)
+        return True
 
     def place(self, piece: Piece, events: list[Event]) -> None:
         """Holds the new bytes of a segment, and counts the others."""
@@ -239,22 +271,23 @@ class Direction:
             self.fin, self.fin_us = at, time_us
 
     def release(self, events: list[Event]) -> None:
-        """Releases the bytes that have become contiguous, unless the first byte is uncertain."""
+        """Releases the bytes that have become contiguous and do not wait, unless the first byte is uncertain."""
         if self.raw < 0 or self.settle_us is not None or self.closed:
             return
         before = position = self.next
         held, cuts = self.held, self.cuts
         released, reported = held.begin, cuts.begin
+        stop_at = self.waits.first[0] if self.waits else NEVER
         while True:
             for index in range(released, len(held)):
                 at, data, time_us, offset, file = held[index]
-                if at != position:
+                if at != position or at >= stop_at:
                     break
                 events.append(Data(self.role, data, position, time_us, offset, file))
                 position += len(data)
                 self.cost -= len(data) + _PIECE_COST
                 released += 1
-            if reported == len(cuts) or cuts[reported][0] > position:
+            if reported == len(cuts) or cuts[reported][0] > position or position >= stop_at:
                 break
             _, end, time_us = cuts[reported]
             stop = min(end, held[released].at) if released < len(held) else end
@@ -281,6 +314,8 @@ class Direction:
         """The end of the hole at the next byte and the time when it appeared, if bytes after it are known."""
         if self.closed or self.settle_us is not None or not (self.fin >= 0 or self.held or self.cuts):
             return None
+        if self.waits and self.waits.first[0] <= self.next:
+            return None
         hole = (self.fin, self.fin_us) if self.fin >= 0 else (NEVER, 0)
         if self.cuts:
             begin, _, time_us = self.cuts.first
@@ -301,7 +336,12 @@ class Direction:
         self.gaps = (*self.gaps[1 - _GAPS_KEPT :], (begin, end))
 
     def pass_time(self, now_us: int, settings: Settings, events: list[Event]) -> None:
-        """Handles the deadline: settles the first byte, and turns expired holes into gaps."""
+        """Handles the deadline: ends a wait, or settles the first byte and turns expired holes into gaps."""
+        if self.waits and self.waits.first[2] + settings.hold_us == self.deadline:
+            self.waits.leave(self.waits.begin + 1)
+            self.release(events)
+            self.watch(now_us, settings)
+            return
         if self.settle_us is not None and self.settle_us < now_us:
             self.settle()
             self.release(events)
@@ -323,6 +363,9 @@ class Direction:
         if self.cost > limit and self.settle_us is not None:
             self.settle()
             self.release(events)
+        if self.cost > limit and self.waits:
+            self.waits = _NONE_WAITING
+            self.release(events)
         while self.cost > limit and (hole := self.hole()):
             self.skip(*hole, "held bytes over the limit", events)
 
@@ -330,16 +373,17 @@ class Direction:
         """Sets the deadline, and whether in-order data may take the fast path."""
         unsettled = self.settle_us is not None
         self.slow = bool(self.raw < 0 or unsettled or self.fin >= 0 or self.held or self.cuts)
+        waited = self.waits.first[2] + settings.hold_us if self.waits else NEVER
         if self.settle_us is not None:
-            self.deadline = self.settle_us
+            self.deadline = min(self.settle_us, waited)
             return
         hole = self.hole()
         if hole is None:
             self.mark = 0
-            self.deadline = NEVER
+            self.deadline = waited
             return
         end, seen_us = hole
-        self.deadline = seen_us + settings.patience_us
+        self.deadline = min(seen_us + settings.patience_us, waited)
         if end <= self.acked:
             if end > self.mark:
                 self.mark, self.mark_us = self.acked, now_us
@@ -356,6 +400,7 @@ class Direction:
             self.find_first((self.unseen + self.unseen_size) & MASK)
         if self.settle_us is not None:
             self.settle()
+        self.waits = _NONE_WAITING
         self.release(events)
         while hole := self.hole():
             end, seen_us = hole
@@ -375,6 +420,7 @@ class Direction:
         plain = {name: getattr(self, name) for name in self.__slots__}
         plain["held"] = [[p.at, b64encode(p.data).decode(), p.time_us, p.offset, p.file] for p in self.held.all()]
         plain["cuts"] = [list(cut) for cut in self.cuts.all()]
+        plain["waits"] = [list(wait) for wait in self.waits.all()]
         plain["gaps"] = [list(gap) for gap in self.gaps]
         plain["stray"] = list(self.stray)
         return plain
@@ -389,6 +435,7 @@ class Direction:
                 setattr(direction, name, like(getattr(direction, name), state[name]))
         direction.held = Ascending(Piece(at, b64decode(data), *where) for at, data, *where in state["held"])
         direction.cuts = Ascending((begin, end, time_us) for begin, end, time_us in state["cuts"])
+        direction.waits = Ascending((at, needed, time_us) for at, needed, time_us in state.get("waits", ()))
         direction.gaps = tuple((begin, end) for begin, end in state["gaps"])
         end, at = state["stray"]
         direction.stray = (end, at)

@@ -191,11 +191,12 @@ def frame_size(data: bytes, key: str, *, limits: Limits | None = None, start: in
 
     Raises:
         Wrong, Limit: the length is invalid.
-        Misuse: the layout has no length that covers all fields after it.
+        Misuse: the values of the layout are no frames (see ``wirekit.registry.Schema.check_framed``).
     """
     schema = registry[key]
-    if not isinstance(schema.node, Struct):
-        raise Misuse(f"{key} is not a frame: it has no length of its own")
+    if not isinstance(schema.node, Struct) or not schema.node.sized_by:
+        schema.check_framed()
+        return schema.fixed_size
     reader = Reader(Session(key, limits or schema.limits), data, start)
     return schema.node.frame_size(reader, Scope.root(Params()))
 

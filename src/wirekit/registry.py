@@ -127,6 +127,28 @@ class Schema:
 
         return cost(self.layout)
 
+    @cached_property
+    def fixed_size(self) -> int | None:
+        """The size in bytes of all values; None if sizes differ."""
+        from wirekit.compiler.ir import fixed_size
+
+        return fixed_size(self.layout)
+
+    def check_framed(self) -> None:
+        """Refuses a layout whose values are no frames of a stream.
+
+        Raises:
+            Misuse: if the layout is no struct, or has neither a length that covers all fields after it, except for
+                those of a fixed size, nor a fixed size.
+        """
+        from wirekit.wire.composite import Struct
+
+        if not isinstance(self.node, Struct) or not (self.node.sized_by or self.fixed_size):
+            raise Misuse(
+                f"{self.key}: a frame of a stream is a Struct with a Length that covers all fields after it, or with a "
+                f"fixed size; for other layouts, leave out client and server and call wirekit.frames({self.key!r}, …)"
+            )
+
     def check(self, beside: Mapping[str, Schema] | None = None) -> None:
         """Refuses an invalid layout.
 
@@ -186,8 +208,10 @@ class Protocol:
         name: the first part of every key.
         title: the full name.
         layouts: {key without the protocol: Layout}; the key ``kafka.request`` is declared as ``request``.
-        client: the layout of frames from the client, "" if the protocol has no byte stream.
-        server: the layout of frames from the server.
+        client: the layout of frames from the client, "" if the protocol has no byte stream. So that the end of a frame
+            is known before all of it has arrived, the layout is a ``Struct`` with a ``Length`` that covers all fields
+            after it, except for those of a fixed size, or a ``Struct`` of a fixed size.
+        server: the layout of frames from the server, as ``client``.
         recognised_by: layouts whose clean decode proves that bytes are of this protocol.
         records: layouts of parts of frames that are often decoded alone and are recognised by their constants.
         readings: context to suggest for frames that do not decode without it.
@@ -318,7 +342,8 @@ class Registry:
 
         Raises:
             Misuse: another protocol has the name; the name, a layout or a reference to a layout is invalid; the
-                compiler does not support a layout; or its tables refer to something that does not exist.
+                compiler does not support a layout; a stream's layout is not that of a frame; or its tables refer to
+                something that does not exist.
         """
         with self._lock:
             known = self._protocols.get(getattr(protocol, "name", ""))
@@ -331,6 +356,8 @@ class Registry:
             beside = {schema.key: schema for schema in schemas}
             for schema in schemas:
                 schema.check(beside)
+            for key in dict.fromkeys(filter(None, protocol._streams)):
+                beside[key].check_framed()
             if protocol.tables:
                 check_declaration(protocol, beside)
             self._add(protocol, schemas)

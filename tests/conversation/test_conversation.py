@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 import wirekit
+from tests.own import declared
 from wirekit import NEED_DATA, Conversation
 from wirekit.conversation import Dialogue, Frame, Quarantined, recognise
 from wirekit.conversation.dialogue import BYTE, CALL, FEW
-from wirekit.registry import registry
+from wirekit.registry import Layout, Protocol, registry
+from wirekit.wire import Bytes, Const, Length, Node, Struct, uint8, uint16
 
 
 def pulsar_bytes(fixtures: Path, run: str) -> list[tuple[str, bytes]]:
@@ -52,6 +54,24 @@ def test_many_frames_at_once_and_a_begun_one(run: list[tuple[str, bytes]]) -> No
     events = Conversation("pulsar").receive("client", b"".join(client) + client[0][:3])
     assert [event.data for event in events[:-1]] == client
     assert events[-1] is NEED_DATA
+
+
+FIXED = Struct("magic" / Const(Bytes(2), b"FX"), "header" / Struct("n" / uint16), "text" / Bytes(3))
+TRAILED = Struct("text" / Bytes(3), "size" / Length(uint8, "text"), "n" / uint16)
+
+
+@pytest.mark.parametrize("layout", [FIXED, TRAILED])
+def test_frames_of_a_fixed_size(layout: Node) -> None:
+    with declared(Protocol("sized", "A test's own", {"x": Layout(layout)}, "x", "x", ("x",))):
+        value = {"header": {"n": 1}, "n": 2, "text": b"abc"}
+        data = wirekit.encode("sized.x", {name: value[name] for name, _ in layout.parts() if name in value})
+        conversation, events = Conversation("sized"), []
+        for byte in 2 * data:
+            events += conversation.receive("client", bytes([byte]))
+        frames = [event for event in events if isinstance(event, Frame)]
+        assert [(frame.offset, frame.data) for frame in frames] == [(0, data), (len(data), data)]
+        assert [frame.offset for frame in wirekit.frames("sized", 2 * data)] == [0, len(data)]
+        assert recognise(2 * data, b"", names=("sized",)).protocol == "sized"
 
 
 def test_responses_are_paired_with_their_requests(run: list[tuple[str, bytes]]) -> None:

@@ -165,6 +165,25 @@ def test_a_length_may_be_read_behind_the_fields_that_it_covers() -> None:
         assert wirekit.encode(key, {"a": b"ab", "b": b"cd"}) == b"\x02abcd"
 
 
+UNFRAMED = [
+    int8,
+    Struct(),
+    Struct("a" / Sized(int8, int8)),
+    Struct("header" / Struct("n" / int8), "a" / Bytes(this.header.n)),
+    Struct("verb" / Delimited(" "), "n" / Delimited("\n", number=True), "a" / Bytes(this.n)),
+    Struct("n" / Length(int8, "a"), "a" / rest(), "b" / Delimited(" ")),
+    Struct("a" / Delimited(" "), "n" / Length(int8, "a")),
+]
+
+
+@pytest.mark.parametrize("node", UNFRAMED)
+@pytest.mark.parametrize("side", ["client", "server"])
+def test_frames_of_a_stream_tell_their_size(node: Node, side: str) -> None:
+    protocol: Any = Protocol("odd", "a test", {"x": Layout(node)}, **{side: "x"})
+    with pytest.raises(wirekit.Misuse, match=r"odd\.x: a frame of a stream is a Struct with a Length"):
+        Registry().register(protocol)
+
+
 ONE = {"x": Layout(int8)}
 
 

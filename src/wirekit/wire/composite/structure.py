@@ -157,6 +157,19 @@ class Struct(Node):
         return bool(late or self.checked or self.refused or self.derived_fields)
 
     @cached_property
+    def sized_by(self) -> dict[int, int]:
+        """The lengths that tell the size of the whole structure, and the size of the fields that each does not cover.
+
+        Each of them covers all fields after it, except for fields of a fixed size.
+        """
+        sized = {}
+        for index, (_, first, last) in self.lengths.items():
+            others = [_fixed_size(node) for _, node in self.members[index + 1 : first] + self.members[last + 1 :]]
+            if last > index and None not in others:
+                sized[index] = sum(filter(None, others))
+        return sized
+
+    @cached_property
     def record(self) -> type[Record]:
         """The class of its values; created at first use, because most structures of a protocol never occur."""
         return record_type(self._name, tuple(name for name, _ in self.members))
@@ -242,7 +255,7 @@ class Struct(Node):
 
         Raises:
             Wrong, Limit: if the length is invalid.
-            Misuse: if no length covers the rest of the structure, except for fields of a fixed size.
+            Misuse: if there is no length that ``sized_by`` has.
         """
         context[BEGIN] = begin = reader.position
         scope, around = context.inner(), list[tuple[int, int, int]]()  # last member, end and limit around each length
@@ -261,9 +274,8 @@ class Struct(Node):
                 reader.position = end
             length, first, last = self.lengths.get(index, (None, 0, 0))
             if length is not None:
-                others = [_fixed_size(node) for _, node in self.members[index + 1 : first] + self.members[last + 1 :]]
-                if None not in others:
-                    return int(reader.position - begin + value - length.add + sum(filter(None, others)))
+                if index in self.sized_by:
+                    return int(reader.position - begin + value - length.add + self.sized_by[index])
                 if length.bounds and not length.zero_is_rest and first == index + 1 <= last:
                     end = int(reader.position + value - length.add)
                     around.append((last, end, reader.limit))

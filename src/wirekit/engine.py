@@ -18,7 +18,7 @@ from wirekit.compiler.engines import DECODERS
 from wirekit.errors import Limit, Misuse, WireError
 from wirekit.registry import Schema, registry
 from wirekit.values import Check, Gap, Span, printable, to_json
-from wirekit.wire.stream import Contained, Decrypt, Limits, Reader, Scope, Session
+from wirekit.wire.stream import Contained, Decrypt, Limits, Reader, Scope, Session, forget_origin
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -216,25 +216,17 @@ def by_reference(
         decoded.value = schema.node._parse(reader, Scope.root(Params(context) if context else NO_PARAMS), "")
     except WireError as error:
         decoded.error, decoded.value = error, error.partial
+        forget_origin(error)
     decoded.contained = session.contained or ()
     if decoded.contained:
         last, decoded.error = decoded.error, decoded.contained[0].error
         if last is not None and last is not decoded.contained[-1].error:
             session.fail(last)
-        for each in decoded.contained:
-            _forget_origin(each.error)
-    if decoded.error is not None:
-        _forget_origin(decoded.error)
     decoded.consumed = reader.position
     decoded._checks, decoded._gaps = session.checks or None, session.gaps or None
     decoded.sources = session.sources or ()
     decoded._spans = session.spans
     return decoded
-
-
-def _forget_origin(error: WireError) -> None:
-    """Drops the traceback of an error, which would keep all readers and scopes alive as long as the result."""
-    error.__context__ = error.__traceback__ = None
 
 
 def by_rows(

@@ -233,10 +233,11 @@ class Session:
         recorded = len(self.path), len(self.checks), len(self.gaps), spans, len(self.sources), len(self.frames)
         return *recorded, len(self.contained or ()), self.allowance.room
 
-    def fail(self, error: WireError) -> None:
-        """Records an error after the first one as a bad check."""
-        place = error.path, "layout", None, None, "bad", error.offset or 0, error.source
-        self.checks.append(Check(*place, error.reason))
+    def fail(self, error: WireError) -> str:
+        """Records an error after the first one as a bad check; the result is its note."""
+        place, note = (error.path, "layout", None, None, "bad", error.offset or 0, error.source), error.reason
+        self.checks.append(Check(*place, note))
+        return note
 
     def rewind(self, mark: Mark) -> None:
         """Removes everything recorded since the mark."""
@@ -391,11 +392,13 @@ class Reader:
         if error.offset is None:
             located(error, self)
         del session.path[depth:]
+        forget_origin(error)
         path = join_path(session.path)
+        size = CONTAINED + len(path) + len(error.path)
         if session.contained:
-            session.fail(error)
+            size += len(session.fail(error))
         session.contained.append(Contained(error, path, start, end))
-        self.charge(CONTAINED + 2 * len(path))
+        self.charge(size)
         return True
 
     def span(self, start: int, kind: str, *names: str | int, depth: int | None = None) -> None:
@@ -520,3 +523,8 @@ def located(error: WireError, reader: Reader) -> WireError:
     error.protocol, error.path = where["protocol"], where["path"]
     error.offset, error.source = where["offset"], where["source"]
     return error
+
+
+def forget_origin(error: WireError) -> None:
+    """Drops the traceback of an error, which would keep all readers and scopes alive as long as the result."""
+    error.__context__ = error.__traceback__ = None

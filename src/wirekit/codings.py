@@ -5,6 +5,7 @@ A coding converts whole byte strings to values and back; the layout declares the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -110,7 +111,7 @@ class CustomCoding:
         except Exception as error:  # noqa: BLE001  # a user's function raises what it likes
             raise CodingError(f"{type(error).__name__}: {error}") from None
         if value is None or not _is_plain(value, 0):
-            raise CodingError(f"it returned a {type(value).__name__}, which JSON cannot hold")
+            raise CodingError(f"it returned a value of type {type(value).__name__} that JSON cannot hold")
         return value
 
     def encode(self, value: Any) -> bytes:
@@ -139,6 +140,8 @@ class CustomCoding:
 
 Coding = TextCoding | CustomCoding
 DEEPEST = 32
+MOST_BITS = 14_000
+"""Bits of an integer that Python prints and reads in decimal: at most 4,300 digits."""
 
 
 def _is_plain(value: Any, depth: int) -> bool:
@@ -147,7 +150,18 @@ def _is_plain(value: Any, depth: int) -> bool:
     if isinstance(value, dict):
         keys = all(isinstance(key, str) and not key.startswith("$") for key in value)
         return depth < DEEPEST and keys and all(_is_plain(each, depth + 1) for each in value.values())
-    return value is None or isinstance(value, (bool, int, float, str))
+    if isinstance(value, int):
+        return value.bit_length() <= MOST_BITS
+    return value is None or isinstance(value, (float, str))
+
+
+def _has_json_number(value: Any) -> bool:
+    """Whether JSON has numbers for all floats in a plain value; NaN and infinities are text there."""
+    if isinstance(value, (list, tuple)):
+        return all(map(_has_json_number, value))
+    if isinstance(value, dict):
+        return all(map(_has_json_number, value.values()))
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def text_coding(encoding: str, pad: str | None, size: Any) -> TextCoding | None:
@@ -176,26 +190,18 @@ def stands(coding: Coding, data: bytes) -> bool:
     return True
 
 
-def raw_of(data: bytes) -> int:
-    """Bytes as the integer in ``$raw``: a byte 1 precedes them, so that leading zeros are not lost."""
-    return int.from_bytes(b"\x01" + data, "big")
-
-
-def bytes_of(raw: Any) -> bytes | None:
-    """The inverse of ``raw_of``; None for another number."""
-    if not isinstance(raw, int) or raw < 1:
-        return None
-    data = raw.to_bytes((raw.bit_length() + 7) // 8, "big")
-    return data[1:] if data[:1] == b"\x01" else None
+def reproduced(value: Any, again: bytes, data: bytes) -> bool:
+    """Whether a value that encodes to ``again``, and its JSON form, give the bytes that it was decoded from."""
+    return again == data and _has_json_number(value)
 
 
 def read_plainly(coding: Coding, data: bytes) -> Any:
-    """The value of bytes, if encoding it gives the same bytes.
+    """The value of bytes, if encoding it or its JSON form gives the same bytes.
 
     Raises:
         CodingError: encoding gives other bytes.
     """
     value = coding.decode(data)
-    if coding.encode(value) != data:
+    if not reproduced(value, coding.encode(value), data):
         raise CodingError("they are not in canonical form")
     return value

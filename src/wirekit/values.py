@@ -11,7 +11,8 @@ stored in the ``extra`` of a record and appear under names that start with ``$``
 ``$keep``      names of lengths and checks to write unchanged instead of computing them
 ``$trailing``  {path: hex} bytes left over inside a length, which no field explains
 ``$width``     {path: int} size in bytes of a varint that is longer than necessary
-``$raw``       {path: int} a length or flag written in an unusual way (null as -2, true as 7), the bytes of a NaN
+``$raw``       {path: int} a length or flag written in an unusual way (null as -2, true as 7), the bytes of a NaN;
+               {path: hex} the bytes of a text or custom value that would be encoded differently
 ``$bytes``     hex of a protobuf message in non-canonical form
 ``$unknown``   protobuf fields that the descriptor does not know
 """

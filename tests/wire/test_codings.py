@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
+import json
+import struct
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +13,7 @@ import pytest
 import wirekit
 from tests.agreement.law import agree
 from tests.own import own
+from wirekit.compiler.engines import DECODERS
 from wirekit.errors import Misuse, Wrong
 from wirekit.wire import Array, Bytes, Custom, Delimited, Length, String, Struct, int16, uint8, uint16
 
@@ -168,9 +171,44 @@ def test_bytes_that_would_be_built_in_another_way_are_kept() -> None:
     with own(Struct("value" / Custom(uint8, parse=len, build=bytes))) as key:
         decoded = agree(key, b"\x02\x00\x07", {})
         assert decoded.value.value == 2
-        assert wirekit.to_json(decoded.value) == {"value": 2, "$raw": {"value": 0x010007}}
+        assert wirekit.to_json(decoded.value) == {"value": 2, "$raw": {"value": "0007"}}
         assert wirekit.encode(key, wirekit.from_json(key, wirekit.to_json(decoded.value))) == b"\x02\x00\x07"
         assert wirekit.encode(key, {"value": 2}) == b"\x02\x00\x00"
+
+
+def half(data: bytes) -> list[float]:
+    return [struct.unpack(">e", data)[0]]
+
+
+def packed_half(value: list[float]) -> bytes:
+    return struct.pack(">e", value[0])
+
+
+@pytest.mark.parametrize("data", ["7c00", "fc00", "7e00", "7e01", "fe00"])
+@pytest.mark.parametrize("engine", DECODERS)
+def test_the_json_form_of_a_value_with_a_nan_or_an_infinity_loads(data: str, engine: str) -> None:
+    with own(Struct("value" / Custom(2, parse=half, build=packed_half))) as key:
+        decoded = wirekit.decode(bytes.fromhex(data), key, engine=engine)
+        form = json.loads(json.dumps(wirekit.to_json(decoded.value), allow_nan=False))
+        assert decoded.clean
+        assert form["$raw"] == {"value": data}
+        for value in (decoded.value, form, wirekit.from_json(key, form)):
+            assert wirekit.encode(key, value) == decoded.data
+        assert wirekit.encode(key, form | {"value": [1.0]}) == b"\x3c\x00"
+
+
+@pytest.mark.parametrize("size", [1700, 2000])
+def test_a_long_value_has_a_json_form(size: int) -> None:
+    number = Custom(uint16, parse=int.from_bytes, build=lambda value: value.to_bytes(size), name="long")
+    with own(Struct("number" / number, "text" / String(size, encoding="ascii"))) as key:
+        data = size.to_bytes(2) + b"\xff" * 2 * size
+        decoded = agree(key, data, {})
+        bad = [check.path for check in decoded.checks if check.status == "bad"]
+        assert bad == ["number", "text"][size == 1700 :]
+        form = json.loads(json.dumps(wirekit.to_json(decoded.value)))
+        assert wirekit.encode(key, form) == data
+        decoded.show()
+        assert repr(decoded.value)
 
 
 def test_a_value_that_cannot_be_built_is_wrong_with_its_path() -> None:

@@ -10,6 +10,7 @@ import pytest
 import wirekit
 from tests.agreement.law import agree
 from tests.own import own
+from wirekit.compiler.engines import ENCODERS
 from wirekit.errors import Limit, Misuse, Short, Wrong
 from wirekit.values import SymbolTable
 from wirekit.wire import (
@@ -34,6 +35,7 @@ from wirekit.wire import (
     Varint,
     float32,
     float32le,
+    float64,
     int16,
     int24,
     int24le,
@@ -92,6 +94,24 @@ def test_a_number_has_its_bytes_on_every_engine(node: Node, value: Any, data: st
     with own(Struct("n" / node)) as key:
         assert agree(key, bytes.fromhex(data), {}).value.n == value
         assert wirekit.encode(key, {"n": value}).hex() == data
+
+
+@pytest.mark.parametrize(
+    ("node", "value"), [(float32, 10**400), (float32, 1e39), (float32le, -1e39), (float64, 10**400)]
+)
+def test_a_number_beyond_the_floats_is_wrong(node: Node, value: Any) -> None:
+    with own(Struct("n" / node)) as key:
+        for engine in ENCODERS:
+            with pytest.raises(Wrong, match=r"n: expected a number that fits float"):
+                wirekit.encode(key, {"n": value}, engine=engine)
+
+
+def test_columns_refuse_a_number_beyond_the_floats() -> None:
+    with own(Struct("n" / float32)) as key:
+        numbers = pa.array([1.5, float("inf"), 1e39], pa.float64())
+        with pytest.raises(wirekit.Misuse, match=r"row 2: n: 1e\+39 is not a float"):
+            wirekit.build_columns(key, pa.record_batch([numbers], ["n"]))
+        assert wirekit.build_columns(key, pa.record_batch([numbers[:2]], ["n"])).hex() == "3fc000007f800000"
 
 
 @pytest.mark.parametrize(

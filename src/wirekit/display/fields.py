@@ -176,6 +176,8 @@ class _Walk:
                 return str(value).lower(), ""
             case None:
                 return "null", ""
+            case dict():
+                return self._shortened(str(value)), ""
             case int() if display.unit:
                 time = in_utc(value, display.unit)
                 return (f"{time} ({value})", "") if time else (str(value), "")

@@ -10,9 +10,9 @@ from typing import Any
 
 from construct import this
 
-from wirekit.codings import Coding, CodingError, CustomCoding, bytes_of, raw_of, stands, text_coding
+from wirekit.codings import Coding, CodingError, CustomCoding, reproduced, stands, text_coding
 from wirekit.errors import Misuse, Wrong
-from wirekit.values import shown
+from wirekit.values import shown, to_json
 from wirekit.wire.arguments import Expression, at_least, one_of
 from wirekit.wire.dollar_entries import load_bytes
 from wirekit.wire.node import NOTHING, Node, evaluate_size, is_null
@@ -136,7 +136,7 @@ class Bytes(Node):
         if prefix is not None:
             if data is None or (self.null == 0 and not data):
                 raw = stream.noted("raw")
-                prefix._build(self.null if raw is None else raw, stream, context, path)
+                prefix._build(raw if isinstance(raw, int) else self.null, stream, context, path)
                 return obj
             if len(data) > prefix.high:
                 raise stream.wrong(f"at most {prefix.high} bytes", f"{len(data)} bytes")
@@ -306,9 +306,10 @@ class Custom(Bytes):
     """Bytes that two functions decode and encode.
 
     The functions get and return only the bytes of the field. Its size is ``length``. If ``parse`` raises, or returns
-    another type, the value is the bytes in hexadecimal, with a bad check called ``name`` that gives the reason; the
-    fields after it are decoded. If ``build`` raises, the error is Wrong. If ``build`` returns other bytes than the
-    parsed ones, ``$raw`` keeps the parsed ones. Columns contain the bytes and the verdict.
+    another type or an integer of more than 14,000 bits, the value is the bytes in hexadecimal, with a bad check called
+    ``name`` that gives the reason; the fields after it are decoded. If ``build`` raises, the error is Wrong. If
+    ``build`` returns other bytes than the parsed ones, or the value has a NaN or an infinity, ``$raw`` keeps the parsed
+    ones. Columns contain the bytes and the verdict.
 
     Args:
         length, null: as for ``Bytes``: an integer node, a number, an expression, or None for all bytes up to the limit.
@@ -358,21 +359,23 @@ def _decoded(coding: Coding, data: bytes, stream: Reader, start: int) -> Any:
     """Decodes bytes to a value; ``$raw`` keeps bytes that the value would not reproduce."""
     try:
         value = coding.decode(data)
-        again: bytes | None = coding.encode(value)
+        plainly = reproduced(value, coding.encode(value), data)
     except CodingError as error:
         stream.check(coding.name, None, None, False, start, str(error))
-        value, again = coding.damaged(data), None
-    if again != data:
-        stream.note("raw", raw_of(data))
+        value, plainly = coding.damaged(data), False
+    if not plainly:
+        stream.note("raw", data)
     return value
 
 
 def _encoded(coding: Coding, obj: Any, stream: Writer) -> bytes:
     """The bytes of a value, or the kept bytes that it was parsed from."""
-    raw = bytes_of(stream.noted("raw"))
+    raw = stream.noted("raw")
     try:
-        if raw is not None and obj == (coding.decode(raw) if stands(coding, raw) else coding.damaged(raw)):
-            return raw
+        if isinstance(raw, bytes):
+            known = coding.decode(raw) if stands(coding, raw) else coding.damaged(raw)
+            if obj == known or to_json(obj) == to_json(known):
+                return raw
         return coding.encode(obj)
     except CodingError as error:
         raise stream.wrong(f"a value of {coding.name}", str(error)) from None

@@ -73,30 +73,36 @@ def _trailing(value: Any) -> dict[str, bytes]:
     return {path: _hex(f"$trailing of {path}", data) for path, data in value.items()}
 
 
-def _raw(value: Any, name: str = "raw") -> dict[str, int]:
+def _raw(value: Any) -> dict[str, int | bytes]:
     if not isinstance(value, Mapping):
-        raise Misfit(f"${name} must be an object of integers by field name, not {shown(value)}")
-    for path, number in value.items():
-        if isinstance(number, bool) or not isinstance(number, int):
-            raise Misfit(f"${name} of {path} must be an integer, not {shown(number)}")
-    return dict(value)
+        raise Misfit(f"$raw must be an object of integers, or bytes in hex, by field name, not {shown(value)}")
+    raw = {}
+    for path, each in value.items():
+        whole = isinstance(each, int) and not isinstance(each, bool)
+        raw[path] = each if whole else _hex(f"$raw of {path}", each, "an integer or bytes in hex")
+    return raw
 
 
 def _width(value: Any) -> dict[str, int]:
-    return _raw(value, "width")
+    if not isinstance(value, Mapping):
+        raise Misfit(f"$width must be an object of integers by field name, not {shown(value)}")
+    for path, number in value.items():
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise Misfit(f"$width of {path} must be an integer, not {shown(number)}")
+    return dict(value)
 
 
 def _bytes(value: Any) -> bytes:
     return _hex("$bytes", value)
 
 
-def _hex(entry: str, value: Any) -> bytes:
+def _hex(entry: str, value: Any, form: str = "bytes in hex") -> bytes:
     try:
         data = load_bytes(value)
     except Misfit:
         data = None
     if not isinstance(data, (bytes, bytearray, memoryview)):
-        raise Misfit(f"{entry} must be bytes in hex, not {shown(value)}")
+        raise Misfit(f"{entry} must be {form}, not {shown(value)}")
     return bytes(data)
 
 

@@ -99,9 +99,13 @@ class Integer(construct.FormatField, Node):
     def check(self, obj: Any, stream: Writer) -> Any:
         """The value, if it is a number that fits; else raises Wrong."""
         if self.real:
-            if isinstance(obj, (int, float)):
-                return obj
-            raise stream.wrong("a number", shown(obj))
+            if not isinstance(obj, (int, float)):
+                raise stream.wrong("a number", shown(obj))
+            try:
+                self.pack(obj)
+            except (struct.error, OverflowError):
+                raise stream.wrong(f"a number that fits {self!r}", shown(obj)) from None
+            return obj
         if isinstance(obj, bool) or not isinstance(obj, int):
             raise stream.wrong("an integer", shown(obj))
         if not self.low <= obj <= self.high:

@@ -172,11 +172,11 @@ def _counted(key: str, column: Column, array: pa.Array, first: Rows) -> pa.Array
 
 
 def _cast(key: str, column: Column, array: pa.Array, kind: pa.DataType, first: Rows) -> pa.Array:
-    try:
-        return array.cast(kind)
-    except pa.ArrowInvalid:
-        row = next(row for row in range(len(array)) if not _casts(array[row : row + 1], kind))
-        raise Misuse(f"{key}: {place(first, row, column.path)}: {_shown(array, row)} is not a {kind}") from None
+    cast = _fitted(array, kind)
+    if cast is None:
+        row = next(row for row in range(len(array)) if _fitted(array[row : row + 1], kind) is None)
+        raise Misuse(f"{key}: {place(first, row, column.path)}: {_shown(array, row)} is not a {kind}")
+    return cast
 
 
 def _shown(array: pa.Array, row: int) -> str:
@@ -185,12 +185,14 @@ def _shown(array: pa.Array, row: int) -> str:
     return str(array[row])
 
 
-def _casts(array: pa.Array, kind: pa.DataType) -> bool:
+def _fitted(array: pa.Array, kind: pa.DataType) -> pa.Array | None:
+    """The values as another type; None if one does not fit."""
     try:
-        array.cast(kind)
+        cast = array.cast(kind)
     except pa.ArrowInvalid:
-        return False
-    return True
+        return None
+    is_narrowed = pa.types.is_float64(array.type) and pa.types.is_float32(kind)
+    return None if is_narrowed and pc.is_inf(cast) != pc.is_inf(array) else cast
 
 
 def _numbered(key: str, column: Column, table: SymbolTable, array: pa.Array, first: Rows) -> pa.Array:

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from types import NoneType
 from typing import Any
 
+from wirekit.codings import Coding, stands
 from wirekit.compiler import ir
-from wirekit.compiler.expressions import Expression, Literal
+from wirekit.compiler.expressions import Expression, Literal, fields_of
 from wirekit.compiler.expressions import Field as FieldRead
 from wirekit.compiler.values import LENGTH, Names, Unknown, evaluate
 from wirekit.decoding import decode
 from wirekit.encoding import built_key, encode
 from wirekit.engine import Decoded
-from wirekit.errors import Misuse, WireError, plural
+from wirekit.errors import Misfit, Misuse, WireError, plural
 from wirekit.registry import registry
 from wirekit.values import Symbol, SymbolTable, to_json
 from wirekit.wire.protobuf import BYTES, Field, Message
 
 TEXT = "text"
 TIMES = {"s": 1_600_000_000, "ms": 1_600_000_000_000, "us": 1_600_000_000_000_000, "ns": 1_600_000_000_000_000_000}
-MOST_ELEMENTS = 16
+MOST_ELEMENTS = 256
+LARGEST = 1 << 24  # bytes of a field whose size is an expression
+SETTLED = range(17)  # for a number that makes a size or count valid
 DEEPEST = 4  # layouts that hold themselves
 
 
@@ -52,17 +56,20 @@ def example(key: str, *, context: Mapping[str, Any] | None = None) -> Any:
     """
     key = built_key(key)
     schema = registry[key]
-    maker = _Maker(dict(context or {}))
-    try:
-        value = maker.value(schema.layout)
-        data = encode(key, b"" if isinstance(value, _Omitted) else value, context=context)
-        decoded = decode(data, key, context=context)
-    except (WireError, Unknown, RecursionError) as error:
-        raise Misuse(f"{key} has no example: {error}; wirekit.strategies.values({key!r}) draws values") from error
-    if not decoded.clean or decoded.consumed != len(data):
-        why = _why_not(decoded)
-        raise Misuse(f"{key} has no example that is valid: {why}; wirekit.strategies.values({key!r}) draws values")
-    return to_json(decoded.value)
+    why = ""
+    for optional in (False, True):
+        maker = _Maker(dict(context or {}), optional)
+        try:
+            value = maker.value(schema.layout)
+            data = encode(key, b"" if isinstance(value, _Omitted) else value, context=context)
+            decoded = decode(data, key, context=context)
+        except (WireError, Misfit, Unknown, RecursionError) as error:
+            why = why or f": {error}"
+            continue
+        if decoded.clean and decoded.consumed == len(data):
+            return to_json(decoded.value)
+        why = why or f" that is valid: {_why_not(decoded)}"
+    raise Misuse(f"{key} has no example{why}; wirekit.strategies.values({key!r}) draws values")
 
 
 def _why_not(decoded: Decoded) -> str:
@@ -75,8 +82,9 @@ def _why_not(decoded: Decoded) -> str:
 
 
 class _Maker:
-    def __init__(self, context: dict[str, Any]) -> None:
+    def __init__(self, context: dict[str, Any], optional: bool) -> None:
         self._context = context
+        self._optional = optional
         self._scopes: list[dict[str, Any]] = []
         self._depth = 0
 
@@ -97,7 +105,7 @@ class _Maker:
                 return self._blob(node)
             case ir.Coded(blob=blob, coding=coding):
                 data = self._blob(blob)
-                return coding.decode(coding.nearest(data)) if isinstance(data, bytes) else data
+                return _coded(coding, data) if isinstance(data, bytes) else data
             case ir.Delimited(decimal=decimal):
                 return 0 if decimal else TEXT
             case ir.Structure():
@@ -106,6 +114,8 @@ class _Maker:
                 return self._several(node)
             case ir.When(condition=condition, node=inner):
                 return self.value(inner) if self._of(condition) else None
+            case ir.WhenMore(node=inner) if self._optional:
+                return self.value(inner)
             case ir.Conditional():
                 return None
             case ir.Either(condition=condition, then=then, otherwise=otherwise):
@@ -134,8 +144,27 @@ class _Maker:
             return _Omitted()
         if node.length is None or isinstance(node.length, ir.Number):
             return TEXT if node.text else b"" if node.part else TEXT.encode()
-        size = self._of(node.length)
+        size = self._size(node.length, LARGEST)
         return "0" * size if node.text else bytes(size)
+
+    def _size(self, tree: Expression, most: int) -> int:
+        """A size or a count; if it is not valid, an earlier number is changed first."""
+        with suppress(Unknown):
+            return self._within(tree, most)
+        for read in fields_of(tree):
+            before = self._look(read.up, read.names)
+            if type(before) is int:
+                for number in (*SETTLED, before):
+                    self._settle(read, number)
+                    with suppress(Unknown):
+                        return self._within(tree, most)
+        return self._within(tree, most)
+
+    def _within(self, tree: Expression, most: int) -> int:
+        size = self._of(tree)
+        if not isinstance(size, int) or not 0 <= size <= most:
+            raise Unknown(f"the size {tree} must be from 0 to {most}, not {size}")
+        return size
 
     def _structure(self, node: ir.Structure) -> dict[str, Any]:
         computed = {each.at for each in node.measures} | {each.at for each in node.sums}
@@ -174,33 +203,34 @@ class _Maker:
     def _settle(self, expression: Expression, number: Any) -> None:
         """Sets an earlier field to the value that the alternative after it needs."""
         match expression:
-            case FieldRead(up=up, names=(name,)):
+            case FieldRead(up=up, names=(name,)) if up < len(self._scopes):
                 self._scopes[-1 - up][name] = number
-            case FieldRead(up=up, names=(name, inner)) if isinstance(self._scopes[-1 - up].get(name), dict):
+            case FieldRead(up=up, names=(name, inner)) if isinstance(self._look(up, (name,)), dict):
                 self._scopes[-1 - up][name][inner] = number
 
     def _several(self, node: ir.Several) -> Any:
         expression = node.announced if isinstance(node.count, (ir.Number, NoneType)) else node.count
         try:
-            count = 1 if expression is None else self._of(expression)
+            count = 1 if expression is None else self._size(expression, MOST_ELEMENTS)
         except Unknown:
             count = 1  # it is computed from the elements
-        elements = [self.value(node.element) for _ in range(min(count, MOST_ELEMENTS))]
+        elements = [self.value(node.element) for _ in range(count)]
         return [b"" if isinstance(element, _Omitted) else element for element in elements]
 
     def _reference(self, key: str) -> Any:
         if self._depth >= DEEPEST:
             raise Unknown(f"{key} contains itself")
         self._depth += 1
-        scopes, self._scopes = self._scopes, []
         try:
             return self.value(registry[key].layout)
         finally:
             self._depth -= 1
-            self._scopes = scopes
 
     def _of(self, expression: Expression) -> Any:
-        return evaluate(expression, self._look, self._context)
+        try:
+            return evaluate(expression, self._look, self._context)
+        except Unknown as error:
+            raise Unknown(str(error) or f"{expression} has no value") from None
 
     def _look(self, up: int, names: Names) -> Any:
         if up >= len(self._scopes):
@@ -216,6 +246,15 @@ class _Maker:
             if value is Unknown:
                 raise Unknown(f"{'.'.join(names)} is computed")
         return value
+
+
+def _coded(coding: Coding, data: bytes) -> Any:
+    """The value of bytes of this size that have one."""
+    for each in (data, *(bytes([byte]) * len(data) for byte in b"\x01 0a")):
+        near = coding.nearest(each)
+        if stands(coding, near):
+            return coding.decode(near)
+    raise Unknown(f"the bytes 0x{data.hex()} have no value")
 
 
 def _first(table: SymbolTable) -> Symbol:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
 import wirekit
-from wirekit.registry import BUILT_IN
+from tests.own import declared, own
+from wirekit.exports import export
+from wirekit.registry import BUILT_IN, Layout, Protocol
+from wirekit.wire import Bytes, Custom, If, IfMore, Node, Ref, Repeat, Struct, int8, this
 
 ALL = wirekit.registry.keys()
 KEYS = [key for key in ALL if key.partition(".")[0] in BUILT_IN]
@@ -41,3 +45,45 @@ def test_encode_accepts_the_output_of_example() -> None:
     shown = subprocess.run([*command, "example", "joyqueue.frame"], capture_output=True, check=True)
     built = subprocess.run([*command, "encode", "joyqueue.frame"], input=shown.stdout, capture_output=True, check=True)
     assert wirekit.decode(built.stdout, "joyqueue.frame").clean
+
+
+def _hex_of_nonzero(data: bytes) -> str:
+    if not data[0]:
+        raise KeyError("zero")
+    return data.hex()
+
+
+@pytest.mark.parametrize(
+    ("node", "value"),
+    [
+        (Struct("n" / int8, "b" / Bytes(this.n - 2)), {"n": 2, "b": ""}),
+        (Struct("n" / int8, "b" / Bytes(10 // this.n - 9)), {"n": 1, "b": "00"}),
+        (Struct("id" / Custom(2, parse=_hex_of_nonzero, build=bytes.fromhex)), {"id": "0101"}),
+        (Struct("a" / IfMore(int8), "b" / int8), {"a": 0, "b": 0}),
+        (Struct("l" / Repeat(20, int8)), {"l": [0] * 20}),
+    ],
+)
+def test_numbers_and_bytes_are_changed_until_they_are_valid(node: Node, value: Any) -> None:
+    with own(node) as key:
+        assert wirekit.example(key) == value
+
+
+def test_a_layout_that_is_referred_to_reads_fields_of_the_outer_one() -> None:
+    outer, inner = Struct("n" / int8, "b" / Ref("referring.inner")), Struct("v" / Bytes(this._.n - 1))
+    with declared(Protocol("referring", "A test's own", {"outer": Layout(outer), "inner": Layout(inner)})):
+        assert wirekit.example("referring.outer") == {"n": 1, "b": {"v": ""}}
+
+
+@pytest.mark.parametrize(
+    ("node", "reason"),
+    [
+        (Struct("k" / int8, "n" / If(this.k > 0, int8), "l" / Repeat(this.n, int8)), "found None"),
+        (Struct("v" / Bytes(this._.n)), r"the size \^n must be from 0 to 16777216, not None"),
+        (Struct("k" / int8, "v" / If(10 // this.k > 0, int8)), r"\(\(10 // k\) > 0\) has no value"),
+    ],
+)
+def test_a_layout_without_an_example_is_misuse_with_a_reason_and_is_exported(node: Node, reason: str) -> None:
+    with own(node) as key:
+        with pytest.raises(wirekit.Misuse, match=f"has no example.*{reason}.*strategies"):
+            wirekit.example(key)
+        assert "No small value is valid" in export([key.partition(".")[0]], "markdown").text

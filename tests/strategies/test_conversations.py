@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from random import Random
+from types import ModuleType
 
 import pytest
 from hypothesis import find, settings
 
 import wirekit
-from tests.own import own
+from tests.own import declared, own
 from tests.strategies.laws import examples
-from wirekit.conversation import NEED_DATA, Conversation, Frame
+from wirekit.conversation import NEED_DATA, Conversation, Description, Dialogue, Frame
+from wirekit.conversation.pairing import Heads, Kind, Pairing
+from wirekit.decoding import Decoded
 from wirekit.errors import Misuse
+from wirekit.registry import Layout, Protocol
 from wirekit.rules import check
 from wirekit.strategies import (
     Exchange,
@@ -114,3 +119,45 @@ def test_a_kind_or_pairing_that_the_protocol_lacks_is_misuse() -> None:
         damaged_conversation("pulsar", kinds=["answers out of order"])
     with own(Struct("size" / Length(uint8), "kind" / uint8)) as key, pytest.raises(Misuse, match="declares no Pairing"):
         Exchange(key.partition(".")[0], Random(0))
+
+
+class _Numbered(Dialogue):
+    def describe(self, side: str, decoded: Decoded) -> Description:
+        number = decoded.value and decoded.value.get("number")
+        if side == "client":
+            return Description(api="ask", correlation_id=number, role="request")
+        request = self.requests.get(number)
+        return Description(api=request and request.description.api, correlation_id=number, role="response")
+
+
+def test_without_rules_the_kinds_are_those_that_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    asks, answers = (
+        Heads("frame", kinds={(): kind})
+        for kind in (
+            Kind("ask", "frame", "request", number="number", pair=("number",), answer="frame"),
+            Kind("", "", "response", number="number", pair=("number",)),
+        )
+    )
+    module = ModuleType("numbered_pairing")
+    monkeypatch.setattr(module, "PAIRING", Pairing(asks, answers), raising=False)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    protocol = Protocol(
+        "numbered",
+        "Numbered",
+        {"frame": Layout(Struct("size" / Length(uint8, frame=True), "number" / uint8))},
+        client="frame",
+        server="frame",
+        dialogue=lambda: _Numbered,
+        pairing="numbered_pairing:PAIRING",
+    )
+    with declared(protocol):
+        kinds = conversation_kinds("numbered")
+        assert kinds == ["ends inside a frame", "damaged frame"]
+        assert all(
+            damaged_conversation("numbered", seed=seed, kinds=[kind]).faults() for kind in kinds for seed in "ab"
+        )
+
+
+def test_a_kind_with_both_forms_of_answers_is_refused() -> None:
+    with pytest.raises(Misuse, match="the kind 'ask' has answer='reply' and answers=\\('told',\\)"):
+        Kind("ask", "ask", "request", answer="reply", answers=("told",))

@@ -12,6 +12,7 @@ import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from wirekit.errors import Misuse
 from wirekit.registry import registry
 
 Path = str
@@ -33,7 +34,7 @@ class Kind:
         link: distinguishes these numbers from equal numbers of other kinds of requests.
         answer: of a request, the layout of the response.
         answers: of a request, the APIs of the kinds of the other side that answer it, where these have names of their
-            own.
+            own; a request has either ``answer`` or ``answers``.
         answer_version: of a request, the version of the response if it differs from the version of the request.
         refusal: (path in ``answer``, value) that the response must have, or None; otherwise the connection is left to
             the dialogue.
@@ -66,6 +67,13 @@ class Kind:
     most: Path = ""
     headed: bool = False
     context: str = ""
+
+    def __post_init__(self) -> None:
+        if self.answer and self.answers:
+            raise Misuse(
+                f"the kind {self.api!r} has answer={self.answer!r} and answers={self.answers!r}; give answer= if the "
+                "response has the API of its request, and answers= if it has one of its own"
+            )
 
     @property
     def particular(self) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from wirekit.compiler.generated import by_key
 from wirekit.conversation import NEED_DATA, Conversation, Frame
 from wirekit.errors import Misuse
 from wirekit.rules import check
@@ -102,7 +103,18 @@ def conversation_kinds(protocol: str) -> list[str]:
     missing = set() if exchange.pairing.in_order else {"answers out of order", "answer left out"}
     if not exchange.conversation.dialogue.opening:
         missing.add("opening left out")
-    return [kind for kind in _DAMAGE if kind not in missing]
+    offered = [kind for kind in _DAMAGE if kind not in missing]
+    if exchange.protocol.rules:
+        return offered
+    shown = _shown(exchange.protocol.stream("client"))
+    return [kind for kind in offered if kind in shown]
+
+
+@by_key
+def _shown(key: str) -> frozenset[str]:
+    """The kinds of damage that show in a protocol without rules, by the key of its client's frames."""
+    protocol = key.partition(".")[0]
+    return frozenset(kind for kind in _DAMAGE if _with_damage(protocol, Random(kind), LENGTH, [kind], None) is not None)
 
 
 def damaged_conversation(
@@ -130,21 +142,27 @@ def damaged_conversation(
     unknown = [kind for kind in requested if kind not in offered]
     if unknown:
         raise Misuse(f"{protocol} has no kind {unknown[0]!r}; choose from {', '.join(offered)}")
-    random = Random(f"damage {protocol} {seed}")
+    script = _with_damage(protocol, Random(f"damage {protocol} {seed}"), length, requested, fields)
+    if script is None:
+        names = " or ".join(map(repr, requested))
+        raise Misuse(f"{protocol} gave no conversation with {names}; try another seed or length")
+    return script
+
+
+def _with_damage(
+    protocol: str, random: Random, length: int, kinds: list[str], fields: Mapping[str, Any] | None
+) -> Script | None:
+    """A conversation with one of the kinds of damage that shows; None if none was found."""
     for _ in range(ATTEMPTS):
         exchange = _exchange(protocol, random, length, fields)
         turns = range(len(exchange.turns))
-        places = [
-            (kind, at) for kind in random.sample(requested, len(requested)) for at in random.sample(turns, len(turns))
-        ]
+        places = [(kind, at) for kind in random.sample(kinds, len(kinds)) for at in random.sample(turns, len(turns))]
         for kind, at in places:
             change = _DAMAGE[kind](exchange, at, random)
             script = None if change is None else _script(exchange, change, kind)
             if script is not None and script.faults():
                 return script
-    raise Misuse(
-        f"{protocol} gave no conversation with {' or '.join(map(repr, requested))}; try another seed or length"
-    )
+    return None
 
 
 def damaged_conversations(

@@ -182,7 +182,10 @@ class Exchange:
         layout = asked.answer
         if other and layout:
             asks = [kind for kind in self.pairing.heads(request.side).kinds.values() if kind.answer]
-            layout = self._random.choice([kind for kind in asks if kind.api != asked.api]).answer
+            layouts = [kind.answer for kind in asks if kind.api != asked.api]
+            if not layouts:
+                return None
+            layout = self._random.choice(layouts)
         kinds = [
             (numbers, kind)
             for numbers, kind in heads.kinds.items()

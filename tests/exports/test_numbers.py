@@ -7,12 +7,31 @@ import struct
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import wirekit
+from tests.own import declared, own
 from wirekit.exports import export
-from wirekit.wire import Struct, int24, int48, int56le, sleb64, uint24le, uint40, uint64le, varint32, zigzag64
+from wirekit.registry import Layout, Protocol
+from wirekit.wire import (
+    Delimited,
+    Length,
+    Struct,
+    int8,
+    int16,
+    int24,
+    int32,
+    int48,
+    int56le,
+    sleb64,
+    uint24le,
+    uint40,
+    uint64le,
+    varint32,
+    zigzag64,
+)
 
 NUMBERS = {
     "a": int24,
@@ -36,6 +55,7 @@ VALUE = {
     "h": (1 << 64) - 1,
     "i": -(1 << 40),
 }
+SIZES = {"ask": int16, "answer": int32}
 
 
 @pytest.fixture
@@ -47,21 +67,41 @@ def key() -> Iterator[str]:
     wirekit.registry.unregister("odd")
 
 
-@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
-def test_a_dissector_shows_them(key: str, tmp_path: Path) -> None:
-    data = wirekit.encode(key, VALUE)
-    assert wirekit.to_json(wirekit.decode(data, key).value) == VALUE
+def dissected(key: str, value: dict[str, Any], folder: Path) -> list[str]:
+    """The fields of a value as the dissector of its layout shows them."""
+    data = wirekit.encode(key, value)
+    assert wirekit.to_json(wirekit.decode(data, key).value) == value
     tcp = struct.pack(">HHIIBBHHH", 1, 7000, 0, 0, 0x50, 0x18, 1024, 0, 0) + data
     packet = struct.pack(">BBHHHBBHII", 0x45, 0, 20 + len(tcp), 0, 0, 64, 6, 0, 0x7F000001, 0x7F000001) + tcp
     header = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
-    (tmp_path / "one.pcap").write_bytes(header + struct.pack("<IIII", 0, 0, len(packet), len(packet)) + packet)
-    (tmp_path / "odd.lua").write_text(export([key], "lua").text)
-    command = "tshark -r one.pcap -X lua_script:odd.lua -d tcp.port==7000,wirekit_odd_numbers -T fields"
-    fields = [part for name in VALUE for part in ("-e", f"wirekit_odd_numbers.{name}")]
+    (folder / "one.pcap").write_bytes(header + struct.pack("<IIII", 0, 0, len(packet), len(packet)) + packet)
+    (folder / "odd.lua").write_text(export([key], "lua").text)
+    prefix = f"wirekit_{key.replace('.', '_')}"
+    command = f"tshark -r one.pcap -X lua_script:odd.lua -d tcp.port==7000,{prefix} -T fields"
+    fields = [part for name in value for part in ("-e", f"{prefix}.{name}")]
     run = subprocess.run(
-        [*command.split(), *fields], cwd=tmp_path, capture_output=True, check=True, text=True, timeout=60
+        [*command.split(), *fields], cwd=folder, capture_output=True, check=True, text=True, timeout=60
     )
-    assert [int(number) for number in run.stdout.split()] == list(VALUE.values())
+    return run.stdout.split()
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+def test_a_dissector_shows_them(key: str, tmp_path: Path) -> None:
+    assert [int(number) for number in dissected(key, VALUE, tmp_path)] == list(VALUE.values())
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+def test_a_dissector_shows_text_up_to_a_delimiter(tmp_path: Path) -> None:
+    node = Struct("name" / Delimited("\0", lines=False), "line" / Delimited("\r\n"), "n" / int8)
+    with own(node) as key:
+        assert dissected(key, {"name": "ab", "line": "cd", "n": 7}, tmp_path) == ["ab", "cd", "7"]
+
+
+def test_a_dissector_of_sides_with_different_frame_lengths_lists_them() -> None:
+    sides = {name: Layout(Struct("size" / Length(kind, frame=True), "n" / int8)) for name, kind in SIZES.items()}
+    with declared(Protocol("sided", "A test's own", sides, client="ask", server="answer")):
+        reasons = [each.reason for each in export(["sided"], "lua").missing]
+    assert "the two sides have different frame lengths: a segment is read as one frame" in reasons
 
 
 def test_forms_that_cannot_say_them_list_them(key: str) -> None:

@@ -182,7 +182,7 @@ class _Writer:
             case ir.Coded(blob=blob):
                 self.notes.add(f"{self.key}.{path}", "values of an encoding or a function are shown as bytes")
                 return self.node(blob, path)
-            case ir.Delimited(end=end, decimal=decimal, lines=True):
+            case ir.Delimited(end=end, decimal=decimal):
                 return f"delimited({self.field(path, name, 'string')}, {text(end)}, {boolean(decimal)})"
             case ir.Structure():
                 return self._structure(node, path, name, element)
@@ -407,9 +407,10 @@ class _Writer:
         client, server = (self._framing(layout) for layout in sides.values())
         framing = None
         if client is not None and server is not None:
-            if client[:3] != server[:3]:
-                raise Misuse(f"the frames of {protocol.name}'s client and server have lengths of two kinds")
-            framing = (*client[:3], min(client[3], server[3]))
+            if client[:3] == server[:3]:
+                framing = (*client[:3], min(client[3], server[3]))
+            else:
+                self.notes.add(self.key, "the two sides have different frame lengths: a segment is read as one frame")
         pairing = self._pairing(protocol)
         self.notes.add(self.key, "the dissector does not check protocol rules, or facts that only a dialogue knows")
         return self._end(nodes, framing, pairing, protocol.ports, protocol.limits.frame)

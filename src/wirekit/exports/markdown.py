@@ -13,7 +13,7 @@ from wirekit.errors import Misuse
 from wirekit.exports.missing import Export
 from wirekit.registry import Protocol, Schema, registry
 from wirekit.values import SymbolTable
-from wirekit.wire import Const, Default, Node, Struct
+from wirekit.wire import Const, Default, If, IfMore, Node, Struct
 from wirekit.wire.describe import FieldLine, describe
 
 WIDTH = 110
@@ -92,7 +92,8 @@ def _offsets(lines: list[FieldLine]) -> list[str]:
             at[line.depth + 1] = None
             continue
         at[line.depth + 1] = offset if isinstance(_bare(line.node), Struct) else None
-        size = None if offset is None else ir.fixed_size(lower(_bare(line.node)))
+        node = _bare(line.node)
+        size = None if offset is None or isinstance(node, (If, IfMore)) else ir.fixed_size(lower(node))
         at[line.depth] = None if offset is None or size is None else offset + size
     return offsets
 

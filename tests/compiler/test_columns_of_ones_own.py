@@ -28,15 +28,18 @@ from wirekit.wire import (
     Node,
     RecordsToEnd,
     Ref,
+    Repeat,
     Sized,
     Struct,
     context,
+    float32,
     int8,
     int16,
     int32,
     this,
     uint8,
     uint32,
+    uint64,
 )
 
 
@@ -108,3 +111,22 @@ def record(data: bytes, *, codec: int = 0, more: int = 0) -> bytes:
     """One record; ``more`` is what its length tells of and is not there."""
     body = struct.pack(">bi", codec, len(data)) + data
     return struct.pack(">i", len(body) + more) + body
+
+
+@pytest.mark.parametrize(
+    ("node", "why"),
+    [
+        (
+            Struct("n" / uint32, "l" / Repeat(this.n, Struct("a" / If(this._.n > 3, int8)))),
+            "a field outside the record",
+        ),
+        (Struct("v" / Bytes(this._.n)), "a field outside the record"),
+        (Struct("b" / Struct("x" / int8), "v" / Bytes(this.b.y)), "a field that columns do not have"),
+        (Struct("a" / Const(uint64, 2**64 - 1)), "of an unsigned number of 64 bits"),
+        (Struct("a" / Const(float32, 1.5)), "of a float"),
+        (Struct("a" / Const(Bits(uint8, "x" / Bit(8), order="lsb"), 1)), "of bit fields"),
+    ],
+)
+def test_a_refusal_names_the_reason(node: Node, why: str) -> None:
+    with own(node) as key, pytest.raises(wirekit.Misuse, match=rf"gives no columns: .*\({why}\)"):
+        wirekit.columns(key, b"")

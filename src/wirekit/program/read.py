@@ -129,7 +129,7 @@ class _Reader(Lists):
             raise unfit(self.key, path, node, "of a field that is not a number")
         value = self.node(node.node, path, scope)
         if value.inside is not None or value.unfit:
-            raise unfit(self.key, path, node, "of a field that is not a plain number")
+            raise unfit(self.key, path, node, f"of {value.unfit or 'bit fields'}")
         expected, register = self.expression(node.value, scope, path)[0], self.operand(value.place)
         if node.fatal:
             self.put(steps.Refuse("!=", register, expected, self.fault(path, "wrong", f"expected {node.value}")))

@@ -85,7 +85,12 @@ class Scope:
         for name in tree.names[1:]:
             value = value.inside.get(name) if value is not None and value.inside is not None else None
         if value is None:
-            raise unfit(key, path, f"an expression over {tree}", "the record has it later")
+            why = "the record has it later"
+            if at is None or at.outer is None:
+                why = "a field outside the record"
+            elif tree.names[0] in at.fields:
+                why = "a field that columns do not have"
+            raise unfit(key, path, f"an expression over {tree}", why)
         return value
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterator
 from functools import cache
@@ -12,7 +13,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import wirekit
+from tests.own import own
 from wirekit.exports import export
+from wirekit.wire import Bytes, Compressed, String, Struct, int8, int16
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 
@@ -63,3 +66,13 @@ def test_other_values_are_refused(path: str, wrong: Any) -> None:
     value = wirekit.to_json(wirekit.decode(wirekit.encode("kafka.request", value), "kafka.request").value)
     assert validator("kafka.request").is_valid(value)
     assert not validator("kafka.request").is_valid({**value, path: wrong})
+
+
+def test_compressed_data_whose_content_is_damaged_is_valid_if_it_says_so() -> None:
+    content = Struct("a" / int16, "b" / String(int8))
+    with own(Compressed(Bytes(int8), 1, {1: "gzip"}, content)) as key:
+        packed = gzip.compress(b"\0\1\4ab")
+        value = wirekit.to_json(wirekit.decode(bytes([len(packed)]) + packed, key).value)
+        assert (value["content"], value["$keep"]) == ({"a": 1}, ["compressed"])
+        assert validator(key).is_valid(value)
+        assert not validator(key).is_valid({**value, "$keep": []})

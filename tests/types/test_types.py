@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 import wirekit
+from tests.own import own
 from tests.types import script
 from wirekit.exports import export
 from wirekit.exports.stubs import decoding
+from wirekit.wire import Struct, int8
 
 TYPES = Path(wirekit.__file__).parent / "types"
 PROTOCOLS = sorted(path.stem for path in TYPES.glob("*.pyi") if path.stem not in ("__init__", "decoding"))
@@ -58,3 +60,11 @@ def test_classes_are_the_record_types(protocol: str) -> None:
     assert isinstance(value, getattr(module, frame))
     with pytest.raises(AttributeError):
         module.NoSuchLayout  # noqa: B018
+
+
+def test_fields_named_like_keywords_are_listed() -> None:
+    with own(Struct("class" / int8, "inner" / Struct("from" / int8, "to" / int8))) as key:
+        written = export([key], "pyi")
+    assert [each.path for each in written.missing] == [f"{key}.inner.from", f"{key}.class"]
+    assert "to: int" in written.text
+    assert "# - fields named like Python keywords are no attributes" in written.text

@@ -113,7 +113,9 @@ class _Writer:
                 return self._of(inner)
             case ir.Packed(blob=blob, node=inner):
                 opened = self._object({"compressed": self._of(blob), "content": self._of(inner)})
-                return _any([self._of(blob), opened])
+                kept = {"type": "array", "contains": {"const": "compressed"}}
+                damaged = self._object({"compressed": self._of(blob), "content": {}, "$keep": kept})
+                return _any([self._of(blob), opened, damaged])
             case ir.Protobuf(message=message):
                 return self._message(Message._known[message])
         raise NotImplementedError(node)

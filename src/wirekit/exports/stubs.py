@@ -93,14 +93,15 @@ def write() -> None:
 def export(keys: list[str]) -> Export:
     """The stubs of layouts; the name of a protocol means all of its layouts."""
     notes = Notes()
-    writer = _Writer()
+    writer = _Writer(notes)
     for key in keys:
         protocol = registry.protocol(key)
         names = [protocol.key(name) for name in protocol.layouts] if "." not in key else [key]
         for name in names:
             writer.layout(name)
+    lines = notes.lines("#") if notes.missing else []
     text = HEADING.format(names=" ".join(keys)) + "".join(writer.classes.values())
-    return Export(text, list(notes.missing))
+    return Export(text + "".join(f"{line}\n" for line in ["", *lines] if lines), list(notes.missing))
 
 
 def class_name(key: str) -> str:
@@ -114,12 +115,14 @@ def class_name(key: str) -> str:
 
 
 class _Writer:
-    def __init__(self) -> None:
+    def __init__(self, notes: Notes) -> None:
+        self._notes = notes
         self.classes: dict[str, str] = {}
         self._messages: dict[str, str] = {}
         self._bodies: dict[str, str] = {}
         self._keys: dict[str, str] = {}
         self._place = ""  # the class and the fields that lead to what is looked at
+        self._path = ""  # the same as a path that begins with the key
 
     def layout(self, key: str) -> str:
         """The name of the class, or of the type, of a layout."""
@@ -128,21 +131,29 @@ class _Writer:
             layout = registry[key].layout
             self.classes[name] = ""
             outside, self._place = self._place, name
+            path, self._path = self._path, key
             if isinstance(layout, (ir.Structure, ir.BitFields)):
                 self._class(name, self._fields(layout), registry[key].description)
             else:
                 self.classes[name] = f"\n{name} = {self._of(layout)}\n"
-            self._place = outside
+            self._place, self._path = outside, path
         return self._keys[key]
 
     def _fields(self, layout: ir.Structure | ir.BitFields) -> dict[str, str]:
         if isinstance(layout, ir.BitFields):
-            return {each.name: self._bits(each) for each in layout.fields}
-        outside, fields = self._place, {}
+            return self._named(self._path, {each.name: self._bits(each) for each in layout.fields})
+        outside, path, fields = self._place, self._path, {}
         for member in layout.members:
-            self._place = f"{outside}_{member.name}"
+            self._place, self._path = f"{outside}_{member.name}", f"{path}.{member.name}"
             fields[member.name] = self._of(member.node)
-        self._place = outside
+        self._place, self._path = outside, path
+        return self._named(path, fields)
+
+    def _named(self, path: str, fields: dict[str, str]) -> dict[str, str]:
+        """The fields that can be attributes."""
+        for name in [name for name in fields if not name.isidentifier() or keyword.iskeyword(name)]:
+            self._notes.add(f"{path}.{name}", "fields named like Python keywords are no attributes; use value[name]")
+            del fields[name]
         return fields
 
     def _class(self, name: str, fields: dict[str, str], text: str = "") -> None:
@@ -209,7 +220,8 @@ class _Writer:
         if message.name not in self._messages:
             self._messages[message.name] = name = f"_{message.name.rpartition('.')[2]}"
             self.classes[name] = ""
-            self._class(name, {each.name: self._field(each) for each in message.fields.values()})
+            fields = {each.name: self._field(each) for each in message.fields.values()}
+            self._class(name, self._named(message.name, fields))
         return self._messages[message.name]
 
     def _field(self, field: Field) -> str:
@@ -228,8 +240,7 @@ class _Writer:
 
 
 def _body(fields: dict[str, str]) -> str:
-    named = {field: kind for field, kind in fields.items() if field.isidentifier() and not keyword.iskeyword(field)}
-    return "\n".join([f"    {field}: {kind}" for field, kind in named.items()] or ["    ..."]) + "\n"
+    return "\n".join([f"    {field}: {kind}" for field, kind in fields.items()] or ["    ..."]) + "\n"
 
 
 def _or_none(kind: str, null: bool) -> str:

@@ -6,7 +6,8 @@ with dots, with ``[]`` after a list for each element, or ``[0]`` for the first o
 the row. A field that is absent, in this frame or in this version of the layout, is null.
 
 The type of the column decides the conversion: a number with a name gives its name to a text column (the number
-as text, if it has no name), and the number to other columns.
+as text, if it has no name), and the number to other columns. A number outside the range of the column is null: an
+``int`` holds 32 bits with sign, so a ``uint32`` of 2**31 or more is lost.
 """
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ class _Maker:
 
     def _blob(self, node: ir.Blob) -> Any:
         if node.filler or node.sealed or not node.explained:
-            return _Omitted()
+            return _omitted_bytes(node)
         if node.length is None or isinstance(node.length, ir.Number):
             return TEXT if node.text else b"" if node.part else TEXT.encode()
         size = self._size(node.length, LARGEST)
@@ -174,6 +174,8 @@ class _Maker:
             for index, member in enumerate(node.members):
                 if index not in computed:
                     value[member.name] = self.value(member.node)
+                elif isinstance(member.node, ir.Blob):
+                    value[member.name] = _omitted_bytes(member.node)
         finally:
             self._scopes.pop()
         return {name: item for name, item in value.items() if not isinstance(item, _Omitted)}
@@ -246,6 +248,12 @@ class _Maker:
             if value is Unknown:
                 raise Unknown(f"{'.'.join(names)} is computed")
         return value
+
+
+def _omitted_bytes(node: ir.Blob) -> _Omitted:
+    """Bytes that building computes; expressions can read their length if it is fixed."""
+    size = ir.fixed_size(node)
+    return _Omitted() if size is None or size > LARGEST else _Omitted(bytes(size))
 
 
 def _coded(coding: Coding, data: bytes) -> Any:

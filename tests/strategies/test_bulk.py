@@ -11,10 +11,12 @@ import pytest
 from hypothesis import strategies as st
 
 import wirekit
+from tests.own import own
 from tests.strategies.laws import examples
 from wirekit.errors import Misuse
 from wirekit.strategies import EDITED, bulk_frames, bulk_mutations, bulk_values, edited, kinds, values
 from wirekit.strategies.choices import LONG
+from wirekit.wire import Bytes, Checked, Node, Padding, Struct, len_, this
 
 KEYS = wirekit.registry.keys()
 REQUESTS = ["kafka.metadata.request.v0", "kafka.fetch.request.v2", "joyqueue.frame"]
@@ -92,3 +94,17 @@ def test_a_given_field_leads_to_its_branch() -> None:
 def test_fields_that_cannot_be_given(name: str) -> None:
     with pytest.raises(Misuse, match="that a value can be given for"):
         bulk_values("kafka.request", fields={name: 1})
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        Struct("gap" / Padding(2), "data" / Bytes(len_(this.gap))),
+        Struct("digest" / Checked(Bytes(16), "md5", covers="data"), "data" / Bytes(len_(this.digest))),
+    ],
+)
+def test_expressions_read_the_length_of_bytes_that_building_computes(node: Node) -> None:
+    with own(node) as key:
+        value = next(bulk_values(key))
+        assert wirekit.decode(wirekit.encode(key, value), key).clean
+        assert len(value["data"]) in (2, 16)

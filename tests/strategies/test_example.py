@@ -13,7 +13,7 @@ import wirekit
 from tests.own import declared, own
 from wirekit.exports import export
 from wirekit.registry import BUILT_IN, Layout, Protocol
-from wirekit.wire import Bytes, Custom, If, IfMore, Node, Ref, Repeat, Struct, int8, this
+from wirekit.wire import Bytes, Custom, If, IfMore, Node, Padding, Ref, Repeat, Struct, int8, len_, this
 
 ALL = wirekit.registry.keys()
 KEYS = [key for key in ALL if key.partition(".")[0] in BUILT_IN]
@@ -60,6 +60,7 @@ def _hex_of_nonzero(data: bytes) -> str:
         (Struct("n" / int8, "b" / Bytes(10 // this.n - 9)), {"n": 1, "b": "00"}),
         (Struct("id" / Custom(2, parse=_hex_of_nonzero, build=bytes.fromhex)), {"id": "0101"}),
         (Struct("a" / IfMore(int8), "b" / int8), {"a": 0, "b": 0}),
+        (Struct("s" / Padding(2), "c" / Bytes(len_(this.s))), {"s": "0000", "c": "0000"}),
         (Struct("l" / Repeat(20, int8)), {"l": [0] * 20}),
     ],
 )

@@ -79,7 +79,7 @@ class Fields(Drawing):
             raise Rejected
         if node.filler:
             self.advance(None)
-            return b""
+            return bytes(ir.fixed_size(node) or 0)
         data = self.overlaid(self._content(node, size))
         self.advance(size)
         return data.decode(errors="surrogateescape") if node.text else data

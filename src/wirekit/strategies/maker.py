@@ -133,6 +133,8 @@ class Maker(Fields, Settling, Messages):
                 self.full = False
             if index in computed:
                 self._skip(member.node, inner)
+                if isinstance(member.node, ir.Blob) and (size := ir.fixed_size(member.node)) is not None:
+                    inner[member.name] = bytes(size)  # expressions read its length
             else:
                 inside = {names[1:]: item for names, item in fixed.items() if names[0] == member.name}
                 if member.name in caller_values:

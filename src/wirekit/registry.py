@@ -134,16 +134,24 @@ class Schema:
 
         return fixed_size(self.layout)
 
+    @cached_property
+    def is_framed(self) -> bool:
+        """Whether the size of a value is known from its beginning.
+
+        That is a ``Struct`` with a ``Length`` that covers all fields after it, except for those of a fixed size, or one
+        of a fixed size.
+        """
+        from wirekit.wire.composite import Struct
+
+        return isinstance(self.node, Struct) and bool(self.node.sized_by or self.fixed_size)
+
     def check_framed(self) -> None:
         """Refuses a layout whose values are no frames of a stream.
 
         Raises:
-            Misuse: if the layout is no struct, or has neither a length that covers all fields after it, except for
-                those of a fixed size, nor a fixed size.
+            Misuse: if ``is_framed`` is false.
         """
-        from wirekit.wire.composite import Struct
-
-        if not isinstance(self.node, Struct) or not (self.node.sized_by or self.fixed_size):
+        if not self.is_framed:
             raise Misuse(
                 f"{self.key}: a frame of a stream is a Struct with a Length that covers all fields after it, or with a "
                 f"fixed size; for other layouts, leave out client and server and call wirekit.frames({self.key!r}, …)"
@@ -208,8 +216,8 @@ class Protocol:
         name: the first part of every key.
         title: the full name.
         layouts: {key without the protocol: Layout}; the key ``kafka.request`` is declared as ``request``.
-        client: the layout of frames from the client, "" if the protocol has no byte stream. So that the end of a frame
-            is known before all of it has arrived, the layout is a ``Struct`` with a ``Length`` that covers all fields
+        client: the layout of frames from the client, "" if the protocol has no byte stream. Conversations and captures
+            need frames whose size is known from their beginning: a ``Struct`` with a ``Length`` that covers all fields
             after it, except for those of a fixed size, or a ``Struct`` of a fixed size.
         server: the layout of frames from the server, as ``client``.
         recognised_by: layouts whose clean decode proves that bytes are of this protocol.
@@ -342,8 +350,7 @@ class Registry:
 
         Raises:
             Misuse: another protocol has the name; the name, a layout or a reference to a layout is invalid; the
-                compiler does not support a layout; a stream's layout is not that of a frame; or its tables refer to
-                something that does not exist.
+                compiler does not support a layout; or its tables refer to something that does not exist.
         """
         with self._lock:
             known = self._protocols.get(getattr(protocol, "name", ""))
@@ -356,8 +363,6 @@ class Registry:
             beside = {schema.key: schema for schema in schemas}
             for schema in schemas:
                 schema.check(beside)
-            for key in dict.fromkeys(filter(None, protocol._streams)):
-                beside[key].check_framed()
             if protocol.tables:
                 check_declaration(protocol, beside)
             self._add(protocol, schemas)
@@ -500,7 +505,10 @@ class Registry:
         return list(self._protocols)
 
     def with_stream(self) -> tuple[Protocol, ...]:
-        """The protocols with byte streams: the built-in protocols in the order of ``BUILT_IN``, then the others."""
+        """The protocols that can be recognised: the built-in protocols in the order of ``BUILT_IN``, then the others.
+
+        A protocol with a stream whose frames tell no size is not among them.
+        """
         if self._with_stream is not None:
             return self._with_stream
         ours = [name for name in BUILT_IN if name not in WITHOUT_STREAM]
@@ -508,9 +516,12 @@ class Registry:
             self._load(name)
         self._search()
         names = dict.fromkeys([*ours, *self._protocols])
-        protocols = tuple(self._protocols[name] for name in names if self._protocols[name].recognised_by)
-        self._with_stream = protocols
-        return protocols
+        protocols = (self._protocols[name] for name in names if self._protocols[name].recognised_by)
+        self._with_stream = tuple(each for each in protocols if each.name in ours or self._is_framed(each))
+        return self._with_stream
+
+    def _is_framed(self, protocol: Protocol) -> bool:
+        return all(self[key].is_framed for key in protocol._streams if key)
 
     def protocol(self, name: str) -> Protocol:
         """The protocol of a name, or of the first part of a key.

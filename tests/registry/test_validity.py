@@ -10,7 +10,8 @@ import construct
 import pytest
 
 import wirekit
-from tests.own import own
+from tests.own import declared, own
+from wirekit.conversation import recognise
 from wirekit.registry import Layout, Protocol, Registry
 from wirekit.values import SymbolTable
 from wirekit.wire import (
@@ -178,10 +179,15 @@ UNFRAMED = [
 
 @pytest.mark.parametrize("node", UNFRAMED)
 @pytest.mark.parametrize("side", ["client", "server"])
-def test_frames_of_a_stream_tell_their_size(node: Node, side: str) -> None:
-    protocol: Any = Protocol("odd", "a test", {"x": Layout(node)}, **{side: "x"})
-    with pytest.raises(wirekit.Misuse, match=r"odd\.x: a frame of a stream is a Struct with a Length"):
-        Registry().register(protocol)
+def test_a_stream_whose_frames_tell_no_size_is_not_recognised(node: Node, side: str) -> None:
+    layouts = {"x": Layout(node), "y": Layout(Struct("a" / int8))}
+    streams = {"client": "y", "server": "y", side: "x"}
+    protocol: Any = Protocol("odd", "a test", layouts, recognised_by=("x",), **streams)
+    with declared(protocol):
+        assert "odd" not in [each.name for each in wirekit.registry.with_stream()]
+        assert recognise(b"\1\2", b"\1").protocol == ""
+        with pytest.raises(wirekit.Misuse, match=r"odd\.x: a frame of a stream is a Struct with a Length"):
+            wirekit.Conversation("odd").receive(side, b"\1\2\3")
 
 
 ONE = {"x": Layout(int8)}

@@ -55,7 +55,6 @@ def test_a_declaration_that_holds_is_registered() -> None:
         (Rows("calls", "frame", {"topic": "items.[]"}), "is not a path"),
         (Rows("calls", "frame", {"acks": this.goods > 1}), "has no 'goods'"),
         (Rows("calls", "frame", {"topic": "kind"}, "items[]"), "calls has one row per frame"),
-        (Rows("calls", "frame", {"error_code": "kind"}), "calls declares error_code without error"),
         (
             Rows("call_topics", "frame", {"topic": "kind"}, "items"),
             "is not a list; write items[] for a list, or each='' for one per frame",

@@ -103,11 +103,6 @@ class _Checker:
                 there = ", ".join(name for name in DECLARED if name != MESSAGES.name)
                 raise Misuse(f"no table {rows.table!r} can be declared; choose from {there}")
             self._known(rows.table, rows.columns)
-            if "error_code" in rows.columns and not self._declares_error(rows.table):
-                raise Misuse(
-                    f"{rows.table} declares error_code without error, which tells that a call failed; declare both, "
-                    "with the same value"
-                )
             if rows.each and rows.table in ONE_ROW:
                 raise Misuse(f"{rows.table} has one row per frame; leave out each={rows.each!r}")
             self._frames(rows, rows.table, rows.each, rows.columns)
@@ -120,9 +115,6 @@ class _Checker:
             raise Misuse(f"details: no column {column!r} of messages; choose from {', '.join(MESSAGES.names)}")
         for embedded in tables.embedded:
             self._embedded(embedded)
-
-    def _declares_error(self, table: str) -> bool:
-        return any(rows.table == table and "error" in rows.columns for rows in self._tables.rows)
 
     def _known(self, table: str, columns: Mapping[str, Value]) -> None:
         for column in columns:

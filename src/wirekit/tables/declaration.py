@@ -130,8 +130,8 @@ class Rows:
         table: ``calls`` and ``connections`` (one row a call or connection: the first value that is not null counts),
             ``call_topics``, ``group_events`` or ``offsets``.
         layouts: keys of the layouts without the protocol; ``*`` matches any text.
-        columns: {column: value}. Each path must exist in at least one of the layouts. A call with ``error`` failed; a
-            table with ``error_code`` must declare it too, usually with the same value.
+        columns: {column: value}. Each path must exist in at least one of the layouts. A call with ``error`` failed:
+            declare it beside ``error_code``, usually with the same value.
         each: the list with one row per element, ``body.responses[].partition_responses[]``; "" for one row per frame.
         kinds: for layouts in ``Tables.kinds``: names of the kinds of frames with rows; empty for all.
         when: an expression that must be true of the frame; None for always.

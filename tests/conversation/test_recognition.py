@@ -20,6 +20,7 @@ from wirekit.conversation.recognition import (
     _swapped,
     recognise,
     recognise_inside,
+    recognise_joined,
 )
 from wirekit.decoding import clean_contexts
 from wirekit.registry import Layout, Protocol, registry
@@ -283,3 +284,27 @@ def test_the_request_of_a_client_without_name_with_a_byte_left_over_is_shown() -
     assert decoded.schema == "kafka.request"
     assert decoded.value.api_key.symbol == "list_groups"
     assert [(gap.path, gap.offset, gap.length) for gap in decoded.gaps] == [("size", 14, 1)]
+
+
+READS_LIKE_PRODUCE = (
+    bytes.fromhex("0000001a 00000000 00000001 0006") + b"t-none" + bytes.fromhex("00000001 00000000 0000")
+)
+"""A response to OffsetCommit with correlation id 0, and also a produce request of version 0 of the client t-none."""
+
+
+def test_a_response_that_reads_like_a_request_waits_for_the_other_side() -> None:
+    request = wirekit.encode("kafka.list_groups.request.v0", {"correlation_id": 1, "client_id": "me", "body": {}})
+    assert recognise_joined(b"", READS_LIKE_PRODUCE, settled=False).protocol == ""
+    both = recognise_joined(request, READS_LIKE_PRODUCE, settled=False)
+    assert (both.protocol, both.swapped) == ("kafka", False)
+    alone = recognise_joined(b"", READS_LIKE_PRODUCE, settled=True)
+    assert (alone.protocol, alone.swapped) == ("kafka", True)
+
+
+def test_bytes_inside_a_frame_of_one_side_wait_for_the_other_side() -> None:
+    request = wirekit.encode("kafka.list_groups.request.v0", {"correlation_id": 1, "client_id": "me", "body": {}})
+    inside = b"\xff" * 7 + READS_LIKE_PRODUCE
+    assert recognise_joined(b"", inside, settled=False).protocol == ""
+    both = recognise_joined(request, inside, settled=False)
+    assert (both.protocol, both.swapped) == ("kafka", False)
+    assert recognise_joined(b"", inside, settled=True).protocol == "kafka"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -407,9 +407,16 @@ def recognise_inside(client: bytes, server: bytes) -> Recognised | None:
 
 
 def recognise_joined(client: bytes, server: bytes, *, settled: bool, names: tuple[str, ...] = ()) -> Recognised:
-    """``recognise`` for a connection that was joined in the middle, possibly of a frame."""
+    """``recognise`` for a connection that was joined in the middle, possibly of a frame.
+
+    A response may read like a request. Unless ``settled``, bytes of one side alone do not show that client and server
+    are exchanged, nor that they begin inside a frame.
+    """
     recognised = recognise(client, server, names=names, rivals=False, settled=settled)
-    return recognised if recognised.protocol else recognise_inside(client, server) or recognised
+    heard = settled or (client and server)
+    if recognised.protocol:
+        return recognised if heard or not recognised.swapped else replace(recognised, protocol="", certain=False)
+    return (recognise_inside(client, server) if heard else None) or recognised
 
 
 class Prospects:

@@ -162,3 +162,16 @@ def test_text(fixtures: Path) -> None:
         "inspect", "--connections", "--output", "text", str(fixtures / "pcap" / "pulsar-batch.pcap")
     ).out.decode()
     assert "producer: producer_id 0  topic persistent://public/default/t-batch" in text
+
+
+def test_the_chunks_of_a_message_count_once(tmp_path: Path) -> None:
+    frames = [("client", command("PRODUCER", topic=TOPIC, producer_id=1, request_id=1))]
+    for chunk in range(3):
+        metadata = {"producer_name": "p", "sequence_id": 0, "publish_time": 1, "uuid": "p-0"}
+        chunks = {"num_chunks_from_msg": 3, "total_chunk_msg_size": 3, "chunk_id": chunk}
+        send = {"producer_id": 1, "sequence_id": 0, "is_chunk": True}
+        value = {"command": {"type": "SEND", "send": send}, "entry": {"metadata": metadata | chunks, "payload": "61"}}
+        frames.append(("client", encode("pulsar.frame", value)))
+    (line,) = Run("inspect", "--connections", str(captured(tmp_path / "chunks.pcap", *frames))).lines
+    summary: Any = line["summary"]
+    assert summary["producers"][0]["messages"] == 1

@@ -120,7 +120,9 @@ class Ends:
             self._of("producers", asked.producer_id).name = content.producer_name
 
     def _send(self, content: Any, entry: Any, asked: Any) -> None:
-        self._of("producers", content.producer_id).messages += content.num_messages or 1
+        producer = self._of("producers", content.producer_id)
+        if _completes(entry):
+            producer.messages += content.num_messages or 1
 
     def _send_receipt(self, content: Any, entry: Any, asked: Any) -> None:
         self._of("producers", content.producer_id).receipts += 1
@@ -148,7 +150,8 @@ class Ends:
         consumer = self._of("consumers", content.consumer_id)
         metadata = entry.get("metadata") if entry is not None else None
         count = (metadata.num_messages_in_batch or 1) if metadata is not None else 1
-        consumer.messages += count
+        if _completes(entry):
+            consumer.messages += count
         if consumer.permits is not None:
             consumer.permits -= count
 
@@ -161,6 +164,14 @@ class Ends:
     def _partitions(self, content: Any, entry: Any, asked: Any) -> None:
         if asked is not None and asked.get("topic") is not None:
             self._of("lookups", asked.topic).partitions = content.partitions
+
+
+def _completes(entry: Any) -> bool:
+    """Whether an entry is a message, or the last chunk of one."""
+    metadata = entry.get("metadata") if entry is not None else None
+    if metadata is None or (metadata.num_chunks_from_msg or 0) < 2:
+        return True
+    return bool(metadata.chunk_id == metadata.num_chunks_from_msg - 1)
 
 
 KINDS: dict[str, Any] = {"producers": Producer, "consumers": Consumer, "lookups": Looked}

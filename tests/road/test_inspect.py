@@ -117,6 +117,18 @@ def test_a_clock_that_is_set_back(tmp_path: Path, rode: list[bool]) -> None:
     assert rode == [False]
 
 
+def test_packets_that_are_cut_inside_a_header(tmp_path: Path, rode: list[bool]) -> None:
+    """Each is undecoded, and all are one kind of reason."""
+    copy = write(tmp_path / "copy.pcap", [each._replace(data=each.data[:50]) for each in packets(FEW[0])])
+    assert_same(copy, "--output", "json")
+    assert rode == [True]
+    status, output, _ = inspected(copy, "--output", "json", road="objects")
+    (about,) = json.loads(output).values()
+    (reason,) = about["quarantine"]
+    assert (status, reason.partition(":")[0]) == (1, "cut packet")
+    assert about["quarantine"][reason]["pieces"] == about["skipped"]["cut"] == len(packets(FEW[0]))
+
+
 def test_files_of_a_rotation_and_other_captures(tmp_path: Path, rode: list[bool]) -> None:
     whole = packets(FEW[1])
     cut = [whole[:20], whole[20:70], whole[70:]]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import click
 
-from wirekit.capture.files import Capture, Damaged
+from wirekit.capture.files import Capture, Damaged, Skipped
 from wirekit.capture.follow import Choice, follow
 from wirekit.capture.rotation import Parts
 from wirekit.capture.tcp import Segment
@@ -244,6 +244,8 @@ def _of_file(capture: Capture, number: int, count: FileSummary) -> Iterator[Segm
     for each in read_segments(capture, number):
         if isinstance(each, Damaged):
             count.quarantined(each.error.reason, each.error.path, each.length)
+        elif isinstance(each, Skipped) and each.detail:
+            count.quarantined(each.problem, "", each.length)
         elif isinstance(each, Segment):
             count.seen(each.time_us)
             yield each

@@ -148,7 +148,7 @@ def segment_row(segment: Segment, capture: int) -> tuple[Any, ...]:
 
 def _undecoded(file: Input, capture: Capture, packet: Skipped) -> tuple[tuple[Any, ...], int]:
     """The note on a packet whose headers do not decode."""
-    note = Note("packet", f"{packet.reason} packet: {packet.detail}", error_offset=packet.offset)
+    note = Note("packet", packet.problem, error_offset=packet.offset)
     return _note(file, note, packet.offset, packet.length, capture.read(packet.offset, min(packet.length, MOST_RAW)))
 
 

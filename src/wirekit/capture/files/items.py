@@ -49,6 +49,11 @@ class Skipped(NamedTuple):
     reason: str
     detail: str = ""
 
+    @property
+    def problem(self) -> str:
+        """Why the headers of a truncated or damaged packet do not decode; otherwise empty."""
+        return f"{self.reason} packet: {self.detail}" if self.detail else ""
+
 
 class Interface(NamedTuple):
     """Common facts of the packets of a file, or of one interface in it.

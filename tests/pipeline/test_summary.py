@@ -8,7 +8,7 @@ import json
 
 from rich.console import Console
 
-from wirekit.pipeline.summary import FileSummary, Summary, kind_of_reason, show, size_text, time_span
+from wirekit.pipeline.summary import FileSummary, Summary, facts, kind_of_reason, show, size_text, time_span
 
 
 def part(number: int) -> Summary:
@@ -79,6 +79,12 @@ def test_numbers_that_all_reasons_of_a_kind_have_in_common_are_shown() -> None:
         file.quarantined(f"{number} {'long ' * 100}", "", 1)
     file.quarantined(f"above {2**80}", "", 1)
     assert [len(text) for text in file.undecoded] == [200, 7]
+
+
+def test_bytes_that_tcp_ignores_are_in_the_report() -> None:
+    file = FileSummary()
+    file.bytes["ignored"] = 310
+    assert ("ignored", "310 B: too late, after the end, or out of the window", "yellow") in [*facts(file)]
 
 
 def test_the_report_reads_well() -> None:

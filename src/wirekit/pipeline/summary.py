@@ -420,6 +420,8 @@ def facts(
             yield title, more, style
     if file.bytes["duplicate"]:
         yield "retransmitted", size_text(file.bytes["duplicate"]), ""
+    if file.bytes["ignored"]:
+        yield "ignored", f"{size_text(file.bytes['ignored'])}: too late, after the end, or out of the window", "yellow"
     if file.skipped:
         yield "no TCP", _listed(file.skipped), ""
     for text in file.damaged.splitlines():

@@ -14,6 +14,7 @@ import pytest
 from rich.cells import cell_len
 
 import wirekit
+from tests.capture.second_parser import packets, write
 from tests.cli.running import Run
 
 HEARTBEAT = "00000017cafebebe040200000001070000016c3d0e8b28"
@@ -580,6 +581,18 @@ def test_a_capture_without_frames_is_called_so(fixtures: Path, tmp_path: Path) -
     run = Run("frames", str(header))
     assert (run.status, run.out) == (0, b"")
     assert run.err == f"wirekit: {header}: no connection has frames\n"
+
+
+@pytest.mark.parametrize("road", ["objects", "columns"])
+def test_fragments_are_named(road: str, fixtures: Path, tmp_path: Path) -> None:
+    """Each IPv4 header announces more fragments."""
+    whole = packets(fixtures / "pcap" / "pulsar-batch.pcap")
+    marked = [each._replace(data=each.data[:20] + b"\x20" + each.data[21:]) for each in whole]
+    path = write(tmp_path / "fragments.pcap", marked)
+    assert Run("frames", str(path), "--road", road).err.splitlines() == [
+        f"wirekit: {path}: no connection has frames; packets without TCP: fragment ×{len(whole)}",
+        f"wirekit: {path}: {len(whole)} IP fragments not read: wirekit does not put fragments together",
+    ]
 
 
 def test_decode_points_to_frames_for_a_capture(fixtures: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from wirekit.capture.files import FRAGMENT
 from wirekit.capture.follow import Choice, Item, Link, Missing, frame_line
 from wirekit.capture.rotation import Parts
 from wirekit.cli.captures import (
@@ -31,6 +32,7 @@ from wirekit.conversation import Frame, Quarantined
 from wirekit.display.frames import FrameTable
 from wirekit.errors import plural
 from wirekit.pipeline.inputs import Input
+from wirekit.pipeline.summary import listed
 
 PICTURES = ("tree", "hexdump", "raw")
 """Forms of output of one frame."""
@@ -188,15 +190,17 @@ def _listed(
     if selection.active and not shown:
         say(f"{followed.path}: no frame matches; {seen.text(selection)}")
         return status
-    return status | _summed_up(followed.path, bad, shown, status, strict=strict)
+    return status | _summed_up(followed.path, bad, shown, status, followed.skipped, strict=strict)
 
 
-def _summed_up(path: str, bad: Counter[str], shown: int, status: int, *, strict: bool) -> int:
-    """Reports failed checks, and that nothing was shown; returns the exit status."""
+def _summed_up(path: str, bad: Counter[str], shown: int, status: int, skipped: Counter[str], *, strict: bool) -> int:
+    """Reports failed checks, fragments, and that nothing was shown; returns the exit status."""
     if bad:
         say(f"{path}: {failed(bad)}")
     elif not shown and not status:
-        say(f"{path}: no connection has frames")
+        say(f"{path}: no connection has frames{'; packets without TCP: ' if skipped else ''}{listed(skipped)}")
+    if skipped[FRAGMENT]:
+        say(f"{path}: {plural(skipped[FRAGMENT], 'IP fragment')} not read: wirekit does not put fragments together")
     return int(bool(bad) and strict)
 
 
@@ -215,7 +219,8 @@ def _listed_by_columns(files: tuple[Input, ...], choice: Choice, *, strict: bool
     if not windows.read():
         return None
     status |= windows.status
-    return status | _summed_up(path, windows.bad, windows.shown, status, strict=strict)
+    skipped = windows.summary.total().skipped
+    return status | _summed_up(path, windows.bad, windows.shown, status, skipped, strict=strict)
 
 
 class Names:

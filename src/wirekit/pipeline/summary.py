@@ -397,15 +397,15 @@ def facts(
         return
     known = {protocol or "unknown": count for protocol, count in sorted(file.connections.items())}
     size = size_text(file.bytes["captured"])
-    connections = _listed(known) or "none"
+    connections = listed(known) or "none"
     if details is not None and file.first_us is not None and file.last_us is not None:
         yield "time", time_span(file.first_us, file.last_us), ""
     if file.segments or not file.messages:
         yield "connections", f"{connections} ({file.segments:,} segments, {size} of payload)", ""
     yield from _call_lines(file, most_calls) if details is None else details
-    yield "messages", _listed(file.messages) or "none", ""
+    yield "messages", listed(file.messages) or "none", ""
     if file.checks:
-        yield "failed checks", _listed(file.checks), "yellow"
+        yield "failed checks", listed(file.checks), "yellow"
     for title, nested, style in (("missing", _nested(file.gaps), "yellow"), ("not decoded", file.undecoded, "red")):
         reasons = [*nested.items()]
         if most_reasons is not None and len(reasons) > most_reasons:
@@ -423,7 +423,7 @@ def facts(
     if file.bytes["ignored"]:
         yield "ignored", f"{size_text(file.bytes['ignored'])}: too late, after the end, or out of the window", "yellow"
     if file.skipped:
-        yield "no TCP", _listed(file.skipped), ""
+        yield "no TCP", listed(file.skipped), ""
     for text in file.damaged.splitlines():
         yield "damaged", text, "red"
 
@@ -475,7 +475,12 @@ def _calls(file: FileSummary, role: str) -> list[str]:
     ]
 
 
-def _listed(counts: Mapping[str, int]) -> str:
+def listed(counts: Mapping[str, int]) -> str:
+    """Counts as text.
+
+    >>> listed({"udp": 1200, "arp": 2, "icmp": 0})
+    'arp ×2, udp ×1,200'
+    """
     return ", ".join(f"{name} ×{count:,}" for name, count in sorted(counts.items()) if count)
 
 

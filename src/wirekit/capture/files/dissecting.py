@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from wirekit.capture.files.items import Packet, Place, Skipped
+from wirekit.capture.files.items import FRAGMENT, Packet, Place, Skipped
 from wirekit.capture.files.opening import Capture
 from wirekit.capture.tcp import ACK, FIN, PSH, RST, SYN, Segment
 from wirekit.decoding import decode
@@ -108,7 +108,7 @@ def _reason(layer: Record) -> str:
     """Why no payload of this layer was decoded."""
     fragment = layer.get("fragment")
     if fragment is not None and (fragment.fragment_offset or fragment.more_fragments):
-        return "fragment"
+        return FRAGMENT
     for field in ("type", "protocol", "next_header", "family"):
         value = layer.get(field)
         if isinstance(value, Symbol):

@@ -30,6 +30,10 @@ class Packet(NamedTuple):
     number: int
 
 
+FRAGMENT = "fragment"
+"""The reason of a packet with a part of an IP datagram."""
+
+
 class Skipped(NamedTuple):
     """A packet without a TCP segment.
 

@@ -1,8 +1,8 @@
 """How far is a run of the serial driver from the model of docs/scale.md? (processor time)
 
-Bulk and small packets of ``WIREKIT_MODEL_MIB`` MiB (256; ``1024,2048`` for several sizes), each in a process that has
-read 64 MiB of the same kind before. Such runs of 64 MiB just before and just after a capture give the speed of the
-machine meanwhile: the formula is multiplied by their measured over their predicted time.
+Bulk and small packets of ``WIREKIT_MODEL_MIB`` MiB (256; ``1024,2048`` for several sizes), each in a process of its own
+that has read 64 MiB of the same kind before. Such runs of 64 MiB just before and just after a capture give the speed of
+the machine meanwhile: the formula is multiplied by their measured over their predicted time.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from time import process_time
 
@@ -33,10 +35,11 @@ def run() -> tuple[str, list[tuple[str, str]]]:
         for kind, write in KINDS.items():
             small = folder / f"{kind}.pcap"
             write(small, SIZE)
-            _times(small, folder / f"first {kind}")
             for size in SIZES:
                 write(capture, size << 20)
-                before, measured, after = (_times(each, folder / "lake") for each in (small, capture, small))
+                with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as process:
+                    runs = [process.submit(_times, small, each, folder) for each in (small, capture, small)]
+                    before, measured, after = (each.result() for each in runs)
                 speed = (before[1] + after[1]) / (before[0] + after[0])
                 predicted = measured[0] * speed
                 off = measured[1] / predicted - 1
@@ -45,13 +48,14 @@ def run() -> tuple[str, list[tuple[str, str]]]:
     return str(__doc__).partition("\n")[0], rows
 
 
-def _times(capture: Path, lake: Path) -> tuple[float, float]:
-    """Seconds by the formula, and of a run; the tables are removed."""
-    job = Job(find_inputs([capture]))
-    before = process_time()
-    result = serial(job, lake)
-    measured = process_time() - before
-    shutil.rmtree(lake)
+def _times(first: Path, capture: Path, folder: Path) -> tuple[float, float]:
+    """Seconds by the formula, and of a run after one on another capture; the tables are removed."""
+    for each in (first, capture):
+        job = Job(find_inputs([each]))
+        before = process_time()
+        result = serial(job, folder / "lake")
+        measured = process_time() - before
+        shutil.rmtree(folder / "lake")
     (file,) = result.summary.files.values()
     predicted = OF_BYTE * capture.stat().st_size + OF_PACKET * file.segments + OF_CONTINUED * continued(capture)
     predicted += OF_FRAME * sum(file.calls.values()) + OF_MESSAGE * sum(file.messages.values())

@@ -244,7 +244,7 @@ def _of_file(capture: Capture, number: int, count: FileSummary) -> Iterator[Segm
     for each in read_segments(capture, number):
         if isinstance(each, Damaged):
             count.quarantined(each.error.reason, each.error.path, each.length)
-        elif isinstance(each, Skipped) and each.detail:
+        elif isinstance(each, Skipped) and each.problem:
             count.quarantined(each.problem, "", each.length)
         elif isinstance(each, Segment):
             count.seen(each.time_us)

@@ -110,7 +110,7 @@ def _lateness(parts: list[_Part]) -> int:
     """Microseconds by which a packet is older than one in front of it, at most."""
     latest = accumulate((part.last for part in parts), max)
     between = (last - behind.first for last, behind in zip(latest, parts[1:], strict=False))
-    return max(*(part.late for part in parts), *between, 0, 0)
+    return max([0, *(part.late for part in parts), *between])
 
 
 def damaged_only_at_end(capture: Capture, last: Records, errors: list[pa.RecordBatch]) -> bool:

@@ -161,6 +161,11 @@ def test_a_field_that_reads_the_length_around_it_is_read_and_not_written() -> No
             wirekit.encode(key, decoded.value)
 
 
+def test_a_default_is_rounded() -> None:
+    with own(Struct("a" / Default(float32, 0.1))) as key:
+        assert wirekit.decode(wirekit.encode(key, {}), key).value.a == pytest.approx(0.1)
+
+
 def test_a_length_may_be_read_behind_the_fields_that_it_covers() -> None:
     with own(Struct("n" / Length(int8, "a"), "a" / Bytes(2), "b" / Bytes(this.n))) as key:
         assert wirekit.encode(key, {"a": b"ab", "b": b"cd"}) == b"\x02abcd"

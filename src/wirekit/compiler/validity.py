@@ -233,7 +233,7 @@ def _value(node: ir.Node, value: Any, how: str) -> Iterator[str]:
     match core:
         case ir.Number(real=False) as integer:
             fits = type(number) is int and integer.low <= number <= integer.high
-        case ir.Number(size=4):
+        case ir.Number(size=4) if how == "is always":  # a default is rounded
             fits = isinstance(number, (int, float)) and _is_float32(number)
         case ir.Number() | ir.Boolean():
             fits = isinstance(number, (int, float))

@@ -63,9 +63,15 @@ class Windows(Writer, Generic[T]):
 
         Objects must also read a capture whose clock was set back.
         """
-        files, late = self.job.inputs, CLOCK_STEP_US
         batches = tables.captured(
-            files, self.job, self.summary, self._shown, self.end, most_late=late, writer=self, assembly=self.assembly
+            self.job.inputs,
+            self.job,
+            self.summary,
+            self._shown,
+            self.end,
+            most_late=CLOCK_STEP_US,
+            writer=self,
+            assembly=self.assembly,
         )
         if batches is None:
             return False

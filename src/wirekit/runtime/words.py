@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, fields
 from functools import cache
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from wirekit.crc import Crc
 from wirekit.program import steps
 from wirekit.program.calls import Function
 from wirekit.program.columns import Column, Reason, Repeated
+from wirekit.program.passes import every
 from wirekit.program.read import Program
 from wirekit.program.steps import Body, Fault, Step, fields_of
 from wirekit.runtime import opcodes as op
@@ -28,7 +30,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NONE = -1
+OPPOSITES = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+CONDITIONS = {"and": "and", "or": "or", "|": "or"} | dict(zip(OPPOSITES, OPPOSITES, strict=True))
+"""The operators of conditions that branches evaluate part by part; ``|`` is true if one of its operands is not 0."""
 _NUMBERS = {name: at for names in (op.SYMBOLS, ENCODINGS) for at, name in enumerate(names)}
+
+
+Condition: TypeAlias = tuple[str, Any, Any]
+"""A comparison of two registers, or two conditions with ``and`` or ``or`` between them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +100,12 @@ class Encoder:
         self.places = places
         self.direct: list[tuple[int, int]] = []
         self.functions: list[Function] = []
+        self.reads: Counter[int] = Counter()
         self.handlers: list[list[int]] = []  # for each enclosing handler, the words that will receive its place
 
     def encoded(self, body: Body, registers: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """The words of a whole program, and the initial values of its registers."""
+        self.reads.update(register for step in every(body) for register in step.reads())
         self.put(op.FAILED)
         self.body(body)
         self.put(op.END)
@@ -104,11 +115,20 @@ class Encoder:
         return np.array([word & 0xFFFFFFFFFFFFFFFF for word in self.code], np.uint64), values
 
     def body(self, body: Body) -> None:
+        lets: dict[int, steps.Let] = {}  # consecutive conditions, each read once, by register
         for step in folded(body, self.constants):
-            if isinstance(step, Run):
-                self.run(step)
+            if isinstance(step, steps.Let) and step.symbol in CONDITIONS and self.reads[step.to] == 1:
+                lets[step.to] = step
+                continue
+            if isinstance(step, steps.Test):
+                condition = self.condition(step.symbol, step.left, step.right, lets)
+                self.lets(lets)
+                self.test(step, condition)
             else:
-                self.step(step)
+                self.lets(lets)
+                self.run(step) if isinstance(step, Run) else self.step(step)
+            lets = {}
+        self.lets(lets)
 
     def put(self, *values: int) -> None:
         self.code += values
@@ -120,6 +140,11 @@ class Encoder:
         """A word to be filled in."""
         self.code.append(NONE)
         return len(self.code) - 1
+
+    def fill(self, holes: list[int]) -> None:
+        """Sets words to the place of the next step."""
+        for hole in holes:
+            self.code[hole] = self.here()
 
     def fault(self, fault: Fault | None) -> int:
         return NONE if fault is None else fault_word(fault, self.reasons)
@@ -184,8 +209,6 @@ class Encoder:
 
     def step(self, step: Step) -> None:
         match step:
-            case steps.Test():
-                self.test(step)
             case steps.Switch():
                 self.switch(step)
             case steps.Refuse():
@@ -236,18 +259,45 @@ class Encoder:
         elif column is not None:
             self.put(self.column(column))
 
-    def test(self, step: steps.Test) -> None:
-        self.put(op.TEST + op.SYMBOLS.index(step.symbol), step.left, step.right)
-        otherwise = self.hole()
+    def lets(self, lets: dict[int, steps.Let]) -> None:
+        for let in lets.values():
+            self.plain(let)
+
+    def condition(self, symbol: str, left: int, right: int, lets: dict[int, steps.Let]) -> Condition:
+        """The condition of a branch, which replaces those among the preceding steps that only it reads."""
+        if symbol != "!=" or self.constants.get(right) != 0 or left not in lets:
+            return symbol, left, right
+        let = lets.pop(left)
+        if let.symbol in OPPOSITES:
+            return let.symbol, let.left, let.right
+        first, second = (self.condition("!=", each, right, lets) for each in (let.left, let.right))
+        return CONDITIONS[let.symbol], first, second
+
+    def unless(self, condition: Condition, whether: bool = True) -> list[int]:
+        """Jumps unless a condition is true, or unless it is false; returns the words that receive the target."""
+        symbol, left, right = condition
+        if symbol not in ("and", "or"):
+            self.put(op.TEST + op.SYMBOLS.index(symbol if whether else OPPOSITES[symbol]), left, right)
+            return [self.hole()]
+        decisive = symbol == "and"  # the first part decides unless it has this value
+        holes = self.unless(left, decisive)
+        if decisive == whether:
+            return holes + self.unless(right, whether)
+        rest = self.unless(right, whether)
+        self.fill(holes)
+        return rest
+
+    def test(self, step: steps.Test, condition: Condition) -> None:
+        otherwise = self.unless(condition)
         self.body(step.then)
         if step.otherwise:
             self.put(op.JUMP)
             end = self.hole()
-            self.code[otherwise] = self.here()
+            self.fill(otherwise)
             self.body(step.otherwise)
-            self.code[end] = self.here()
+            self.fill([end])
         else:
-            self.code[otherwise] = self.here()
+            self.fill(otherwise)
 
     def switch(self, step: steps.Switch) -> None:
         count = sum(len(rows) for rows, _ in step.cases)
@@ -264,26 +314,19 @@ class Encoder:
                     self.put(int(case is None), case or 0)
         ends = []
         for holes, (_, body) in zip(targets, step.cases, strict=True):
-            for hole in holes:
-                self.code[hole] = self.here()
+            self.fill(holes)
             self.body(body)
             self.put(op.JUMP)
             ends.append(self.hole())
         self.code[otherwise] = self.here()
         self.body(step.otherwise)
-        for end in ends:
-            self.code[end] = self.here()
+        self.fill(ends)
 
     def outer_handler(self) -> None:
         """A word with the place of the enclosing handler."""
         self.put(op.FAILED)
         if self.handlers:
             self.handlers[-1].append(len(self.code) - 1)
-
-    def handled(self, holes: list[int]) -> None:
-        """Begins the handler of the previous steps."""
-        for hole in holes:
-            self.code[hole] = self.here()
 
     def loop(self, step: steps.Loop) -> None:
         self.put(op.TURN, step.turn)
@@ -302,7 +345,7 @@ class Encoder:
         self.body(step.body)
         self.put(op.AGAIN, step.index, step.turn, step.start, self.fault(step.empty), top)
         if step.gap is not None:
-            self.handled(self.handlers.pop())
+            self.fill(self.handlers.pop())
             self.put(op.CUT, step.start, step.gap)
             self.outer_handler()
             self.operand(step.undo)
@@ -322,7 +365,7 @@ class Encoder:
         self.outer_handler()
         self.put(op.JUMP)
         end = self.hole()
-        self.handled(holes)
+        self.fill(holes)
         self.put(op.CAUGHT, step.start, step.gap)
         self.outer_handler()
         self.operand(step.undo)

@@ -575,7 +575,7 @@ class Connections:
     def ended(self, clock: int) -> Iterator[Followed]:
         """Ends the connections that no later packet can change.
 
-        A flow that has been idle since its connection ended is forgotten; later packets are another connection.
+        The state of connections that take no more late segments is forgotten.
 
         Args:
             clock: the time that the capture has reached, microseconds since the epoch.
@@ -587,11 +587,11 @@ class Connections:
                 if tracked.link is not None and self._states.plain[row]:
                     yield tracked.link, None
                     del self._flows[row]
-        idle = self._states.idle(clock - self._settings.idle_us)
-        waiting = np.array([row in self._flows and self._flows[row].link is not None for row in idle.tolist()], bool)
-        idle = idle[~waiting]
-        self._states.forget(idle)
-        for row in self._flows.keys() & set(idle.tolist()):
+        over = self._states.over(clock - self._settings.patience_us)
+        waiting = np.array([row in self._flows and self._flows[row].link is not None for row in over.tolist()], bool)
+        over = over[~waiting]
+        self._states.forget(over)
+        for row in self._flows.keys() & set(over.tolist()):
             del self._flows[row]
 
     def silent(self) -> Streams:

@@ -1,7 +1,8 @@
 """The TCP state of all flows of a capture between windows: a row of columns for each flow.
 
-A connection that has ended stays here for a while, because segments may arrive late. Then its flow is forgotten: the
-row stays, with the number of its connections, and its TCP state makes room for that of another flow.
+The TCP state of a connection stays for a while after its end, because segments may arrive late. Later, segments with a
+SYN or payload begin another connection, and the others are ignored. So all such flows share one state, except for the
+time of the last packet.
 """
 
 from __future__ import annotations
@@ -24,10 +25,12 @@ if TYPE_CHECKING:
 _FIRST_ROOM = 1 << 10
 _KINDS = {
     "low": np.int64, "high": np.int64, "client": np.int64, "known": np.bool_, "opened": np.int64, "plain": np.bool_,
-    "reported": np.bool_, "begun": np.bool_, "count": np.int32, "slot": np.int64,
+    "reported": np.bool_, "begun": np.bool_, "count": np.int32, "slot": np.int64, "last": np.int64,
 }  # fmt: skip
 _WORDS = len(STATE) + 2 * len(SIDE)
 _LAST, _OVER = STATE.index("last"), STATE.index("over")
+_SHARED = 1
+"""The slot of the flows whose connection ended too long ago for late segments."""
 
 
 class States:
@@ -38,11 +41,12 @@ class States:
         low, high: the endpoints of each, the lower one first.
         client: the endpoint that is the client of the latest connection.
         known, opened: whether the latest connection has a handshake, and when it began.
-        plain: whether ``words_of`` gives its whole state: False while objects follow it, and once it is forgotten.
+        plain: whether ``words_of`` gives its whole state: False while objects follow it.
         reported: whether columns have reported it.
         begun: whether columns follow its conversation, see ``wirekit.road.begun``.
         count: the number of connections so far.
         slot: the place of the flow's words among those of all flows, plus 1; 0 if it has none.
+        last: the time of the last packet, if the flow has the shared words.
     """
 
     low: NDArray[Any]
@@ -55,13 +59,16 @@ class States:
     begun: NDArray[Any]
     count: NDArray[Any]
     slot: NDArray[Any]
+    last: NDArray[Any]
 
     def __init__(self) -> None:
         self.size = 0
         for name, kind in _KINDS.items():
             setattr(self, name, np.zeros(_FIRST_ROOM, kind))
         self._words = np.zeros((_FIRST_ROOM, _WORDS), np.int64)
-        self._free = np.arange(_FIRST_ROOM, 0, -1)  # slots, the next one last
+        self._words[_SHARED - 1, [word(side, name) for side in range(2) for name in ("start", "unseen")]] = -1
+        self._words[_SHARED - 1, STATE.index("reset")] = -1
+        self._free = np.arange(_FIRST_ROOM, _SHARED, -1)  # slots, the next one last
         self._table = _empty(_FIRST_ROOM)
 
     def rows(self, low: NDArray[Any], high: NDArray[Any]) -> NDArray[Any]:
@@ -87,12 +94,14 @@ class States:
 
     def words_of(self, rows: Any) -> NDArray[Any]:
         """The TCP state of plain flows, in the form of ``Streams.state``."""
-        words: NDArray[Any] = self._words[self.slot[rows] - 1]
+        slots = self.slot[rows]
+        words: NDArray[Any] = self._words.take(slots - 1, axis=0)
+        words[..., _LAST] = np.where(slots == _SHARED, self.last[rows], words[..., _LAST])
         return words
 
     def put_words(self, rows: NDArray[Any], words: Any) -> None:
         """Stores the TCP state of flows, which are plain from now on."""
-        fresh = rows[self.slot[rows] == 0]
+        fresh = rows[self.slot[rows] <= _SHARED]
         lacking = fresh.size - self._free.size
         if lacking > 0:
             room = len(self._words)
@@ -104,16 +113,17 @@ class States:
         self.slot[fresh], self._free = self._free[left:], self._free[:left]
         self._words[self.slot[rows] - 1], self.plain[rows] = words, True
 
-    def idle(self, time_us: int) -> NDArray[Any]:
-        """The rows of plain connections that have ended and had their last packet before a time."""
-        rows = np.flatnonzero(self.plain[: self.size])
-        slots = self.slot[rows] - 1
-        return rows[(self._words[slots, _OVER] >= 0) & (self._words[slots, _LAST] < time_us)]
+    def over(self, time_us: int) -> NDArray[Any]:
+        """The rows of plain connections that ended before a time, without those that are forgotten already."""
+        rows = np.flatnonzero((self.slot[: self.size] > _SHARED) & self.plain[: self.size])
+        ended = self._words[self.slot[rows] - 1, _OVER]
+        return rows[(ended >= 0) & (ended < time_us) & (self.count[rows] > 0) & ~self.begun[rows]]
 
     def forget(self, rows: NDArray[Any]) -> None:
-        """Forgets the state of plain flows; their next packets are another connection."""
+        """Forgets the state of plain flows whose connections ended too long ago for late segments."""
+        self.last[rows], self.known[rows] = self._words[self.slot[rows] - 1, _LAST], False
         self._free = np.append(self._free, self.slot[rows])
-        self.plain[rows], self.slot[rows] = False, 0
+        self.slot[rows] = _SHARED
 
     def state(self, row: int, addresses: list[str], gaps: tuple[Any, Any], hold_us: int) -> dict[str, Any]:
         """The state of a plain connection, in the form of ``Connection.state``.

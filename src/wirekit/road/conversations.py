@@ -21,22 +21,21 @@ if TYPE_CHECKING:
     from wirekit.road.begun import Followed
 
 NO_FRAMES = np.zeros(0, CARRIED)
+_FIRST_ROOM = 1 << 10
+_FREE = -1
 
 
 class Conversations:
-    """The conversations that columns follow, by row of ``States``; ``States.begun`` marks these rows.
-
-    Attributes:
-        rows: the ``CONVERSATION`` rows, ordered by connection.
+    """The conversations that columns follow; ``States.begun`` marks their rows of ``States``.
 
     Args:
-        states: the TCP state of all flows.
+        states: the TCP state of all flows; ``States.conversation`` has the places of their conversations.
     """
 
     def __init__(self, states: States) -> None:
         self._states = states
-        self.rows, self._carried = conversations([]), NO_FRAMES
-        self._connections = self.rows["connection"]
+        self._rows, self._carried = conversations(np.full(_FIRST_ROOM, _FREE)), NO_FRAMES
+        self._connections = self._rows["connection"].copy()  # of each place, or _FREE
         self._added: list[tuple[NDArray[Any], NDArray[Any]]] = []
         self._unpacked: list[int] = []
 
@@ -50,17 +49,32 @@ class Conversations:
 
     def compact(self) -> None:
         """Includes the added conversations, and drops those that objects follow or that have ended."""
-        begun = self._states.begun
-        remaining = (each[begun[each["connection"]]] for each in (self.rows, self._carried))
-        rows, self._carried = (np.concatenate(each) for each in zip(remaining, *self._added, strict=True))
+        begun, connections = self._states.begun, self._connections
+        over = np.flatnonzero((connections != _FREE) & ~begun[connections])
+        self._rows[over], connections[over] = conversations([_FREE]), _FREE
+        carried = self._carried[begun[self._carried["connection"]]]
+        rows, self._carried = (
+            np.concatenate(each) for each in zip((conversations([]), carried), *self._added, strict=True)
+        )
         self._added = []
-        self.rows = rows[np.argsort(rows["connection"])]
-        self._connections = self.rows["connection"].copy()
-        begun[self._connections] = True
+        places = self._free_places(rows.size)
+        self._rows[places] = rows
+        self._connections[places] = rows["connection"]
+        self._states.conversation[rows["connection"]] = places
+        begun[rows["connection"]] = True
+
+    def _free_places(self, count: int) -> NDArray[Any]:
+        places = np.flatnonzero(self._connections == _FREE)
+        if places.size < count:
+            more = conversations(np.full(max(count, self._rows.size // 2), _FREE))
+            self._rows = np.concatenate([self._rows, more])
+            self._connections = np.concatenate([self._connections, more["connection"]])
+            places = np.flatnonzero(self._connections == _FREE)
+        return places[:count]
 
     def of_flows(self, rows: NDArray[Any], flows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """The conversations of some rows and their carried frames, with the numbers of flows for the rows."""
-        conversations = self.rows[np.searchsorted(self._connections, rows)]
+        conversations = self._rows[self._states.conversation[rows]]
         conversations["connection"] = flows
         flow_of = np.full(self._states.size, -1, np.int64)
         flow_of[rows] = flows
@@ -71,7 +85,7 @@ class Conversations:
     def take(self, row: int) -> tuple[Any, list[tuple[Any, ...]]]:
         """Removes a conversation; gives it and its carried frames."""
         self._states.begun[row] = False
-        return self.rows[self._place(row)], self._carried[self._carried["connection"] == row].tolist()
+        return self._rows[self._states.conversation[row]], self._carried[self._carried["connection"] == row].tolist()
 
     def note(self, frames: Followed, row_of: NDArray[Any]) -> None:
         """Adds frames that are in the tables to the counts and facts; those that wait are carried.
@@ -80,8 +94,8 @@ class Conversations:
             frames: by flow.
             row_of: the row of each flow.
         """
-        stored, rows = self.rows, row_of[frames.flows]
-        at = np.searchsorted(self._connections, rows)
+        stored, rows, place_of = self._rows, row_of[frames.flows], self._states.conversation
+        at = place_of[rows]
         stored["calls"][at] += frames.calls
         stored["errors"][at] += frames.errors
         stored["skipped"][at] += frames.sizes
@@ -94,13 +108,13 @@ class Conversations:
             elif columns and not columns.keys() <= facts[place].keys():
                 facts[place] = {**columns, **facts[place]}
         for flow, names in frames.names.items():
-            place = self._place(row_of[flow])
+            place = place_of[row_of[flow]]
             before = stored["names"][place] or {}
             stored["names"][place] = {
                 name: {**before.get(name, {}), **names.get(name, {})} for name in {**before, **names}
             }
         for flow, most in frames.most.items():
-            place = self._place(row_of[flow])
+            place = place_of[row_of[flow]]
             stored["stated"][place], stored["most"][place] = most, _agreed(stored["protocol"][place], most)
         begun = self._states.begun
         begun[rows] = False
@@ -111,9 +125,9 @@ class Conversations:
 
     def count_duplicates(self, rows: NDArray[Any], sizes: NDArray[Any]) -> None:
         """Counts bytes that were captured again, by side."""
-        at = np.searchsorted(self._connections, rows)
+        at = self._states.conversation[rows]
         for fate in ("captured", "duplicate"):
-            self.rows["sizes"][at, :, list(FATES).index(fate)] += sizes
+            self._rows["sizes"][at, :, list(FATES).index(fate)] += sizes
 
     def pack_later(self, row: int) -> None:
         """Has ``pack`` make bytes of the follower of a conversation."""
@@ -122,17 +136,14 @@ class Conversations:
     def pack(self) -> None:
         """Makes bytes of the followers of conversations that columns continue."""
         self.compact()
-        followers = self.rows["follower"]
+        followers, waits = self._rows["follower"], self._rows["waits"]
         for row in self._unpacked:
-            place = self._place(row)
-            if self._states.begun[row] and not self.rows["waits"][place]:
+            place = self._states.conversation[row]
+            if self._states.begun[row] and not waits[place]:
                 follower = followers[place]
                 if isinstance(follower, Follower):
                     followers[place] = pickle.dumps(follower.state(), pickle.HIGHEST_PROTOCOL)
         self._unpacked = []
-
-    def _place(self, row: int) -> int:
-        return int(np.searchsorted(self._connections, row))
 
 
 @lru_cache(1 << 10)

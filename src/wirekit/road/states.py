@@ -26,9 +26,10 @@ _FIRST_ROOM = 1 << 10
 _KINDS = {
     "low": np.int64, "high": np.int64, "client": np.int64, "known": np.bool_, "opened": np.int64, "plain": np.bool_,
     "reported": np.bool_, "begun": np.bool_, "count": np.int32, "slot": np.int64, "last": np.int64,
+    "conversation": np.int32,
 }  # fmt: skip
 _WORDS = len(STATE) + 2 * len(SIDE)
-_LAST, _OVER = STATE.index("last"), STATE.index("over")
+_LAST, _RESET, _OVER = (STATE.index(each) for each in ("last", "reset", "over"))
 _SHARED = 1
 """The slot of the flows whose connection ended too long ago for late segments."""
 
@@ -47,6 +48,7 @@ class States:
         count: the number of connections so far.
         slot: the place of the flow's words among those of all flows, plus 1; 0 if it has none.
         last: the time of the last packet, if the flow has the shared words.
+        conversation: the place of its row in ``wirekit.road.conversations``, if it is begun.
     """
 
     low: NDArray[Any]
@@ -60,6 +62,7 @@ class States:
     count: NDArray[Any]
     slot: NDArray[Any]
     last: NDArray[Any]
+    conversation: NDArray[Any]
 
     def __init__(self) -> None:
         self.size = 0
@@ -67,7 +70,7 @@ class States:
             setattr(self, name, np.zeros(_FIRST_ROOM, kind))
         self._words = np.zeros((_FIRST_ROOM, _WORDS), np.int64)
         self._words[_SHARED - 1, [word(side, name) for side in range(2) for name in ("start", "unseen")]] = -1
-        self._words[_SHARED - 1, STATE.index("reset")] = -1
+        self._words[_SHARED - 1, _RESET] = -1
         self._free = np.arange(_FIRST_ROOM, _SHARED, -1)  # slots, the next one last
         self._table = _empty(_FIRST_ROOM)
 

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("numba")
 
-from tests.capture.second_parser import write
+from tests.capture.second_parser import tcp, write
 from tests.fuzz.captures import packets_of
 from tests.road.test_contents import list_groups
 from tests.road.test_law import by_columns, by_objects
@@ -23,6 +23,8 @@ HOUR, EVERY = 3600, 5
 """Seconds: the length of the capture, and from one connection to the next."""
 ADDRESSES = 26
 """Offset of the source and the destination of IPv4 in a packet."""
+FLAGS = 47
+"""Offset of the flags of TCP."""
 
 
 def readdressed(data: bytes, number: int) -> bytes:
@@ -58,3 +60,18 @@ def test_the_state_of_a_forgotten_flow_makes_room_for_another(tmp_path: Path, mo
     assert sizes[-1][1] < 300 // EVERY
     assert (tables, summary) == by_objects(path)
     assert sum("'ordinal': 1" in row for row in tables["connections"]) == 1
+
+
+def test_packets_after_a_reset_do_not_delay_its_end(tmp_path: Path) -> None:
+    """A reset is repeated after eight seconds; payload after fifteen seconds belongs to another connection."""
+    script = Script("kafka", tuple(Turn(("client", "server")[side], data, "", "") for side, data in list_groups(1)))
+    connection = packets_of(script, Random(1))
+    *_, payload = (each for each in connection if tcp(each).payload)
+    opened = connection[: connection.index(payload) + 1]
+    first, last = opened[0], opened[-1].time_us
+    reset = first._replace(data=first.data[:FLAGS] + b"\x04" + first.data[FLAGS + 1 :])
+    later = [(reset, 1), (reset, 8_000_000), (payload, 15_000_000)]
+    path = write(tmp_path / "reset.pcap", [*opened, *(each._replace(time_us=last + time) for each, time in later)])
+    tables, summary = by_columns(path, window=path.stat().st_size // 2)
+    assert (tables, summary) == by_objects(path)
+    assert len(tables["connections"]) == 2

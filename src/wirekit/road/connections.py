@@ -47,7 +47,7 @@ MOST_BEGINNING = 64
 MOST_CARRIED = 64
 CARRIED_BYTES = 1 << 16
 """Limits on the frames of a connection that are carried to the next window: their number, and their bytes."""
-LAST, OVER = STATE.index("last"), STATE.index("over")
+LAST, RESET, OVER = (STATE.index(each) for each in ("last", "reset", "over"))
 _NO_TIME = 1 << 62
 """The number for a missing time."""
 Followed = tuple[Link, Item | None]
@@ -547,11 +547,11 @@ class Connections:
         """Stores the state of the plain connections at the end of a window."""
         flows = np.flatnonzero(~streams.odd)
         rows, words = self._rows[flows], streams.state[flows]
-        reset = np.flatnonzero(streams.final[flows] & (words[:, OVER] < 0))
-        last = words[reset, LAST]
-        words[reset, OVER], words[reset, STATE.index("reset")] = last, -1
+        reset = np.flatnonzero(streams.final[flows] & (words[:, RESET] >= 0))
+        over = np.where(words[reset, OVER] < 0, words[reset, LAST], words[reset, OVER])
+        words[reset, OVER], words[reset, RESET] = over, -1
         for side in range(2):
-            words[reset, word(side, "ended")] = last
+            words[reset, word(side, "ended")] = over
         self._states.take(rows, streams, flows)
         self._states.put_words(rows, words)
         again = flows[self._states.begun[rows] & self.done[flows] & streams.duplicates[flows].any(axis=1)]
@@ -602,7 +602,7 @@ class Connections:
         open_flows[self._seen] = open_flows[self._tails.rows] = False
         rows = np.flatnonzero(open_flows)
         words = states.words_of(rows)
-        whole = (words[:, STATE.index("reset")] < 0) & (words[:, OVER] < 0)
+        whole = (words[:, RESET] < 0) & (words[:, OVER] < 0)
         for side in range(len(SIDES)):
             begun, size, acked, heard, ended = (
                 words[:, word(side, name)] for name in ("begun", "size", "acked", "heard", "ended")

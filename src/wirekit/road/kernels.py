@@ -147,6 +147,8 @@ def follow_streams(
             if now - last > idle or length[row] != here:
                 plain = False
                 break
+            if over < 0 and 0 <= reset < now - hold:
+                over = last
             last = now
             for turn in range(2):
                 waiting = sender if turn == 0 else 1 - sender

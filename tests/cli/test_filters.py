@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.net.building import ethernet, ipv4, packet, pcap, tcp
+from tests.net.building import ethernet, ipv4, ipv6, packet, pcap, tcp
 from wirekit import encode
 from wirekit.cli import group
 
@@ -75,6 +75,28 @@ def test_filters_show_exactly_the_matching_frames(
 ) -> None:
     path = str(fixtures / "pcap" / capture)
     assert lines("frames", path, *options) == [line for line in lines("frames", path) if fits(line)]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fits"),
+    [
+        ("[fe80::1]:4000", True),
+        ("[fe80::1]:*", True),
+        ("[fe80::?]", True),
+        ("[fe80::*]:400?", True),
+        ("[*]:4000", True),
+        ("fe80::1", True),
+        ("[fe80::2]:*", False),
+        ("[a-c]", True),
+        ("[d-f]", False),
+    ],
+)
+def test_brackets_of_an_address_are_no_class(pattern: str, fits: bool, tmp_path: Path) -> None:
+    frame = encode("kafka.metadata.request.v0", {"correlation_id": 1, "client_id": "c", "body": {"topics": []}})
+    path = tmp_path / "six.pcap"
+    path.write_bytes(pcap(packet("net.ethernet", ethernet(ipv6(tcp(frame)), type="IPV6"))))
+    chosen = lines("frames", "--port", "9092=kafka", "--client", pattern, str(path))
+    assert [line["api"] for line in chosen] == ["metadata"] * fits
 
 
 def test_an_answer_fits_by_the_topic_of_its_request(fixtures: Path) -> None:

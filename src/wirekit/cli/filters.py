@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 UNITS = {"us": 1, "µs": 1, "ms": 1_000, "s": 1_000_000}
 MICROSECOND = timedelta(microseconds=1)
+ADDRESS = re.compile(r"^\[(?=[\da-f.:*?]*[:*][\da-f.:*?]*\](:|$))", re.IGNORECASE)
+"""The bracket before an IPv6 address, or a pattern of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +110,11 @@ class Selection:
         link, item, facts = each.link, each.item, each.facts
         if item is None or not self._in_time(item.time_us):
             return False
-        if self.links and str(each.connection) not in self.links and link.name not in self.links:
+        if not self.wants_connection(each):
             return False
-        names = [facts.client, link.client, link.client.rpartition(":")[0].strip("[]")]
-        if self.clients and not _any_fits(self.clients, names):
+        host = link.client.rpartition(":")[0]
+        names = [facts.client, link.client, host, host.strip("[]")]
+        if self.clients and not _any_fits(map(_literal_address, self.clients), names):
             return False
         if not isinstance(item, Frame):
             return not (self.apis or self.topics or self.groups or self.ids or self.slower_us is not None)
@@ -124,6 +127,10 @@ class Selection:
             and (self.slower_us is None or (latency is not None and latency > self.slower_us))
             and (not self.errors or is_wrong(each))
         )
+
+    def wants_connection(self, each: Numbered) -> bool:
+        """Whether the connection of an item matches."""
+        return not self.links or str(each.connection) in self.links or each.link.name in self.links
 
     def wants_topic(self, *topics: str | None) -> bool:
         """Whether one of these topics matches."""
@@ -212,6 +219,11 @@ OPTIONS = (
 def _any_fits(patterns: Iterable[str], names: Iterable[str | None]) -> bool:
     known = [name for name in names if name]
     return any(pattern == name or fnmatchcase(name, pattern) for pattern in patterns for name in known)
+
+
+def _literal_address(pattern: str) -> str:
+    """A pattern in which the brackets of an IPv6 address are no character class: ``[[]::1]:*`` for ``[::1]:*``."""
+    return ADDRESS.sub("[[]", pattern)
 
 
 def _lower(name: str | None) -> str | None:

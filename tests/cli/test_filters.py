@@ -218,6 +218,20 @@ def test_following_a_connection_shows_the_frames_of_both_directions(fixtures: Pa
     assert len([line for line in text if " 2← " in line]) > 10
 
 
+def test_following_a_connection_that_a_capture_does_not_have(fixtures: Path) -> None:
+    one, several = (str(fixtures / "pcap" / name) for name in (JMQ4, KAFKA))
+    for paths in ([one], [several, one]):
+        done = run("frames", *paths, "--follow", "3")
+        assert done.return_value == 2
+        assert done.stderr == f"wirekit: {one} has no connection 3; it has 1 connection\n"
+        assert bool(done.stdout) is (several in paths)
+    name = lines("frames", one)[0]["connection"]
+    assert run("frames", one, "--follow", name).return_value == 0
+    done = run("frames", one, "--follow", "1", "--api", "nothing")
+    assert done.return_value == 0
+    assert "no frame matches; it has 22 frames" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

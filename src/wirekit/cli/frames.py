@@ -108,7 +108,7 @@ def command(
                 status |= listed
                 continue
         table = FrameTable(console(), parts[0] if len(parted) > 1 else "") if form == "table" else None
-        status |= _listed(
+        listed = _listed(
             FollowedCapture(parts, choice),
             selection,
             table,
@@ -116,6 +116,7 @@ def command(
             allow_cut=allow_cut,
             whole=follow is not None,
         )
+        status = max(status, listed)
     return status
 
 
@@ -162,11 +163,15 @@ def _listed(
     allow_cut: bool,
     whole: bool,
 ) -> int:
-    """Prints the frames that match, one per line; with ``whole``, also lines for the bytes between them."""
+    """Prints the frames that match, one per line; with ``whole``, also lines for the bytes between them.
+
+    Returns:
+        The exit status: 2 if ``whole`` and the capture does not have the connection.
+    """
     bad: Counter[str] = Counter()
     status = shown = 0
     live = any(piped(part) is not None for part in followed.parts)
-    seen = Names()
+    seen = Names(selection)
     items = chosen(
         seen.counted(numbered(followed, describe=table is not None or selection.active)),
         selection,
@@ -187,8 +192,12 @@ def _listed(
         else:  # its line says it
             status |= bool(complaint(each.link, each.item)) and not (allow_cut and is_cut(each.link, each.item))
     status |= followed.status
+    if whole and not seen.connected and not status:
+        has = plural(seen.connections, "connection")
+        say(f"{followed.path} has no connection {selection.links[0]}; it has {has}")
+        return 2
     if selection.active and not shown:
-        say(f"{followed.path}: no frame matches; {seen.text(selection)}")
+        say(f"{followed.path}: no frame matches; {seen.text()}")
         return status
     return status | _summed_up(followed.path, bad, shown, status, followed.skipped, strict=strict)
 
@@ -224,9 +233,18 @@ def _listed_by_columns(files: tuple[Input, ...], choice: Choice, *, strict: bool
 
 
 class Names:
-    """Counts the frames of a capture and their names, for the message if nothing matches."""
+    """Counts the frames of a capture and their names, for the message if nothing matches.
 
-    def __init__(self) -> None:
+    Args:
+        selection: the conditions.
+
+    Attributes:
+        connected: whether a connection matches, even if none of its frames does.
+    """
+
+    def __init__(self, selection: Selection) -> None:
+        self._selection = selection
+        self.connected = False
         self.frames = self.connections = 0
         self.names: dict[str, Counter[str]] = {
             "API": Counter(),
@@ -239,6 +257,7 @@ class Names:
         """Yields the same items while counting them."""
         for each in items:
             self.connections = max(self.connections, each.connection)
+            self.connected = self.connected or self._selection.wants_connection(each)
             if isinstance(each.item, Frame):
                 self.frames += 1
                 named = {
@@ -251,8 +270,9 @@ class Names:
                     self._count(self.names[kind], names)
             yield each
 
-    def text(self, selection: Selection) -> str:
+    def text(self) -> str:
         """``384 frames in 45 connections; API: fetch, metadata``, with the names of each selected kind."""
+        selection = self._selection
         asked = {
             "API": selection.apis,
             "topic": selection.topics,

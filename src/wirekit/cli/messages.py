@@ -140,7 +140,7 @@ def _captured(parts: Parts, choice: Choice, selection: Selection, show: Show, ro
     followed = FollowedCapture(parts, choice)
     where = None if selection.where is None else where_messages(selection.where)
     rows_of = MessageRows(followed.path)
-    seen, shown = Names(), 0
+    seen, shown = Names(selection), 0
     items = numbered(followed, describe=selection.active)
     for each in seen.counted(items) if selection.active else items:
         rows = [] if where is None else rows_of.of(each.link, each.item)
@@ -157,7 +157,7 @@ def _captured(parts: Parts, choice: Choice, selection: Selection, show: Show, ro
             show(followed.path, message)
         shown += len(messages)
     if selection.active and not shown:
-        say(f"{followed.path}: no message matches; {seen.text(selection)}")
+        say(f"{followed.path}: no message matches; {seen.text()}")
     return status | followed.status
 
 

@@ -117,6 +117,28 @@ def test_a_smaller_input_keeps_the_reason_why_wirekit_refuses_it() -> None:
         assert finding.case.offset is None or len(finding.case.data) == len(finding.original.data)
 
 
+def test_a_smaller_input_has_a_kind_of_its_own() -> None:
+    cases = NumberedCases(KEY, 1, originals=[b"\0\0"])
+    fuzzer = Fuzzer(cases, lambda: PythonTarget("parsers", "unchecked", Bounds()), Options(1))
+    finding = only(fuzzer.run())
+    assert (finding.original.kind, finding.original.data) == ("original", b"\0\0")
+    assert (finding.case.kind, finding.case.data) == ("edited", b"")
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "expected"),
+    [
+        (b"", "sound", ("edited", "")),
+        (b"\0\0\0\0", "original", ("sound", "")),
+        (b"\0\0\0\0", "truncated", ("sound", "")),
+        (b"\0\0\0", "truncated", ("truncated", "token")),
+    ],
+)
+def test_the_kind_of_a_smaller_input_agrees_with_the_verdict(data: bytes, kind: str, expected: tuple[str, str]) -> None:
+    smaller = Case(KEY, data, kind, "token").shrunk()
+    assert (smaller.kind, smaller.path) == expected
+
+
 @pytest.mark.parametrize("place", ["{file}", ""])
 def test_a_command(place: str) -> None:
     """The same bugs behind a command, by file and by standard input."""

@@ -12,6 +12,7 @@ from typing import Any
 from wirekit import decoding
 from wirekit.errors import Misuse
 from wirekit.registry import registry
+from wirekit.strategies import EDITED
 from wirekit.values import to_json
 
 SOUND = "sound"
@@ -92,6 +93,12 @@ class Case:
     def with_data(self, data: bytes) -> Case:
         """The case with other bytes; of another size, the offset of the damage is no longer known."""
         return replace(self, data=data, offset=self.offset if len(data) == len(self.data) else None)
+
+    def shrunk(self) -> Case:
+        """The case with a kind that is true of its bytes, which are a part of those that the kind was given for."""
+        if self.expectation.verdict == SOUND:
+            return replace(self, kind=SOUND, path="")
+        return replace(self, kind=EDITED, path="") if self.kind in (SOUND, ORIGINAL) else self
 
     def to_json(self) -> dict[str, Any]:
         """The case as stored in its file, without the bytes."""

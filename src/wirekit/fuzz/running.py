@@ -223,7 +223,8 @@ class Fuzzer:
             return
         end = time.monotonic() + SLOWEST_MINIMISING
         minimised(finding.case.data, lambda data: time.monotonic() < end and not self._stop.is_set() and shows(data))
-        finding.case, finding.says, finding.log = smallest.case, smallest.says, smallest.log
+        if smallest.case.data != finding.case.data:
+            finding.case, finding.says, finding.log = smallest.case.shrunk(), smallest.says, smallest.log
 
 
 def replayed(case: Case, target: Target, *, compare: bool) -> tuple[str, Finding | None]:

@@ -100,6 +100,7 @@ def test_a_protocol_can_be_given(tmp_path: Path, capsys: pytest.CaptureFixture[s
         ([BATCH, "-o", "out", "--port", "6650=net"], 2, "'net' of connections; choose from kafka, pulsar,"),
         ([BATCH, "-o", "out", "--engine", "serial", "--master", "local[2]"], 2, "--master needs --engine spark"),
         ([BATCH, "-o", "out", "--settle", "5"], 2, "--settle needs --watch"),
+        ([BATCH, "-o", "out", "--rotating", "--separate"], 2, "leave out one"),
         ([BATCH], 2, "Missing option '--output'"),
         ([BATCH, "-o", FIXTURES], 2, "which wirekit did not write"),
     ],

@@ -190,6 +190,8 @@ def command(
         raise click.UsageError(f"--watch cannot be combined with {other}; leave out one of them")
     if not watch and click.get_current_context().get_parameter_source("settle") is ParameterSource.COMMANDLINE:
         raise click.UsageError("--settle needs --watch")
+    if rotating and separate:
+        raise click.UsageError("--rotating continues rotations, which --separate does not put together; leave out one")
     choice = parse_choice(protocol, ports)
     how = {
         "bundle": bundle,

@@ -120,6 +120,18 @@ def test_wrong_arguments_are_reported_with_their_exit_status(
     assert not os.path.exists("out")
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+@pytest.mark.parametrize("command", [["pipeline", "-o", "out"], ["sql", "FROM frames"]])
+def test_a_named_pipe_is_refused_with_the_way_to_pass_it(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo(tmp_path / "pipe")  # opening it would wait for a writer
+    with pytest.raises(SystemExit) as ended:
+        main([*command, str(tmp_path / "pipe")])
+    assert ended.value.code == 2
+    assert f"save it to a file first, or pass it as standard input: - < {tmp_path}/pipe" in capsys.readouterr().err
+
+
 def test_standard_input(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "wirekit", "pipeline", "-", "--replace", "--output", str(tmp_path)]
     with BATCH.open("rb") as capture:

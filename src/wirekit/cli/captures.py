@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import click
@@ -166,6 +167,9 @@ def say_joined(parts: Parts) -> None:
 @contextmanager
 def inputs_of(names: Sequence[str], *, separate: bool) -> Iterator[tuple[Input, ...]]:
     """The captures and stored files of files and directories, while they last: standard input is copied to a file."""
+    for name in names:
+        if not is_remote(name) and Path(local(name)).is_fifo():
+            raise Misuse(f"{name} is a pipe; save it to a file first, or pass it as standard input: - < {name}")
     with reopenable(STANDARD_INPUT) if STANDARD_INPUT in names else nullcontext(STANDARD_INPUT) as copy:
         inputs = find_inputs((copy if name == STANDARD_INPUT else name for name in names), separate=separate)
         for parts in captures(inputs):

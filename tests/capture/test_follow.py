@@ -104,6 +104,20 @@ def test_foreign_bytes_are_quarantined_with_a_reason() -> None:
     assert followed[-1][0].protocol == ""
 
 
+def test_bytes_from_inside_a_large_frame_are_quarantined_with_a_hint() -> None:
+    """Recognition gives up before the frame ends; with the protocol given, the frame after it is read."""
+    large, small = (
+        encode("kafka.metadata.request.v0", {"correlation_id": 1, "client_id": "c", "body": {"topics": topics}})
+        for topics in (["t" * 30_000] * 3, ["t"])
+    )
+    data = large[100:] + small
+    stream = [segment(CLIENT, SERVER, at, ACK, data[at : at + 1000], at) for at in range(0, len(data), 1000)]
+    (reason,) = {item.reason for _, item in follow(stream) if isinstance(item, Quarantined)}
+    assert reason == "no known protocol fits; the connection began before the capture: name its protocol by --port"
+    chosen = follow(stream, Choice(ports={9092: "kafka"}))
+    assert [item.data for _, item in chosen if isinstance(item, Frame)] == [small]
+
+
 def test_a_chosen_protocol_overrides_recognition() -> None:
     data = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
     stream = [*handshake(), segment(CLIENT, SERVER, 1, PSH | ACK, data, 10)]

@@ -17,7 +17,7 @@ from typing import Any
 from wirekit import plain
 from wirekit.capture import tcp
 from wirekit.conversation import Conversation, Dialogue, Event, Frame, Quarantined, Skipped, recognise
-from wirekit.conversation.recognition import Prospects, recognise_joined
+from wirekit.conversation.recognition import UNRECOGNISED, Prospects, Recognised, recognise_joined
 from wirekit.value_text import value_text
 from wirekit.values import json_text
 
@@ -347,7 +347,7 @@ class Follower:
                 self._swap()
             self._begin(recognised.protocol)
         elif (recognised.certain and known) or over:
-            self._hopeless = recognised.reason + self._hint()
+            self._hopeless = recognised.reason + self._hint(recognised)
         else:
             return False
         return True
@@ -369,10 +369,13 @@ class Follower:
             self._prospects = Prospects()
         return self._prospects.grown(self._heads)
 
-    def _hint(self) -> str:
-        """Other evidence of the protocol."""
-        cut = any(isinstance(event, tcp.Gap) and event.reason == "snap length" for event in self._waiting)
-        return "; the snap length cut it: name its protocol by --port" if cut else ""
+    def _hint(self, recognised: Recognised) -> str:
+        """What the bytes lack for recognition, with the option that replaces it."""
+        option = "name its protocol by --port"
+        if any(isinstance(event, tcp.Gap) and event.reason == "snap length" for event in self._waiting):
+            return f"; the snap length cut it: {option}"
+        joined = not self.link.known_start and recognised.reason == UNRECOGNISED
+        return f"; the connection began before the capture: {option}" if joined else ""
 
     def _swap(self) -> None:
         other = OTHER_SIDES

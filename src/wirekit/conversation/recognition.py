@@ -23,6 +23,7 @@ from wirekit.values import json_text, to_json
 if TYPE_CHECKING:
     from wirekit.compiler.heading import Heading
 
+UNRECOGNISED = "no known protocol fits"
 FRAMES_TO_RECOGNISE = 8
 LEAST_EVIDENCE = 12
 """Bytes that must decode before damaged data counts as a protocol's."""
@@ -117,7 +118,7 @@ def recognise(
             if fit != NO_FIT and (best is None or fit > best[0]):
                 best = (fit, protocol.name, swapped)
     if best is None and not settled:
-        return Recognised("", False, False, "no known protocol fits")
+        return Recognised("", False, False, UNRECOGNISED)
     if best is None:
         hopeful = {side for side, data in zip(SIDES, (client, server), strict=True) if not data}
         for side, tail in tails:
@@ -125,7 +126,7 @@ def recognise(
                 hopeful.add(side)
         heard = [(side, foreign(data)) for side, data in (("client", client), ("server", server))]
         reasons = [f"; from the {side}, {reason}" for side, reason in heard if reason]
-        return Recognised("", False, len(hopeful) < len(SIDES), "".join(["no known protocol fits", *reasons]))
+        return Recognised("", False, len(hopeful) < len(SIDES), "".join([UNRECOGNISED, *reasons]))
     fit, name, swapped = best
     if not sides_known:
         swapped = _swapped(registry.protocol(name), client, server, swapped)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wirekit
-from tests.net.building import enhanced, interface, ipv4, option, packet, section_header, tcp
+from tests.net.building import block, enhanced, interface, ipv4, option, packet, section_header, tcp
 from wirekit.capture.files import open_capture, segments
 from wirekit.capture.follow import follow
 from wirekit.capture.tcp import Connections, Segment
@@ -84,6 +84,32 @@ def test_the_command_line_ends(tmp_path: Path, command: str, output: str, shift:
         assert times == [pytest.approx(shift + units) for units in (5, (1 << 64) - 1, 6)]
     elif command == "frames":
         assert done.stdout.count("list_groups") == 3
+
+
+def test_packets_without_a_time_have_none_anywhere(tmp_path: Path, fixtures: Path) -> None:
+    """Simple packets tell no time; those behind a packet with a time have its time."""
+    with open_capture(str(fixtures / "pcap" / "pulsar-batch.pcap")) as opened:
+        packets = [each.data for each in opened.packets()]
+    simple = [block("le", "SIMPLE_PACKET", {"data": data.hex()}) for data in packets]
+    path = tmp_path / "simple.pcapng"
+    path.write_bytes(b"".join([section_header("le"), interface("le"), *simple]))
+    frames = _lines("frames", str(path))
+    assert {(line["time"], line["latency_ms"]) for line in frames} == {(None, None)}
+    (summary,) = (counts for line in _lines("inspect", str(path)) for counts in line.values())
+    assert (summary["segments"], summary["first_us"], summary["last_us"]) == (len(packets), None, None)
+    (connection,) = _lines("inspect", "--connections", str(path))
+    assert (connection["opened"], connection["closed"]) == (None, None)
+    for table, columns in {"frames": "date time", "calls": "request_time latency_us", "connections": "opened"}.items():
+        rows = wirekit.read(path, table, columns=columns.split()).read_all()
+        assert all(column.null_count == len(rows) > 0 for column in rows.columns)
+    assert "1970" not in CliRunner().invoke(group, ["frames", str(path), "--output", "table"]).stdout
+    timed = enhanced("le", packets[0], 1_600_000_000_000_000)
+    path.write_bytes(b"".join([section_header("le"), interface("le"), timed, *simple[1:]]))
+    assert {line["time"] for line in _lines("frames", str(path))} == {1_600_000_000}
+
+
+def _lines(*arguments: str) -> list[Any]:
+    return [json.loads(line) for line in CliRunner().invoke(group, list(arguments)).stdout.splitlines()]
 
 
 @given(st.lists(st.integers(-(1 << 90), 1 << 90), min_size=1, max_size=8))

@@ -16,6 +16,7 @@ from typing import Any
 
 from wirekit import plain
 from wirekit.capture import tcp
+from wirekit.capture.files import NO_TIME_US
 from wirekit.conversation import Conversation, Dialogue, Event, Frame, Quarantined, Skipped, recognise
 from wirekit.conversation.recognition import UNRECOGNISED, Prospects, Recognised, recognise_joined
 from wirekit.value_text import value_text
@@ -61,7 +62,7 @@ class Link:
     Attributes:
         name: ``client>server#n``, where n numbers the connections between these two addresses from 0.
         client, server: addresses with ports.
-        opened_us, closed_us: capture times, microseconds since the epoch.
+        opened_us, closed_us: capture times, microseconds since the epoch; ``NO_TIME_US`` if the capture tells none.
         known_start: whether its handshake was captured.
         protocol: its name, "" if it is not known (yet).
         closed: the cause of its end.
@@ -138,7 +139,7 @@ class Missing:
     side: str
     offset: int
     length: int
-    time_us: int
+    time_us: int | None
     reason: str
 
 
@@ -259,7 +260,7 @@ class Follower:
         assert self._conversation is not None
         self.link.count(event.direction, "frames", -len(event.data))
         events = self._conversation.recall(
-            event.direction, event.data, offset=event.stream_offset, time_us=event.time_us
+            event.direction, event.data, offset=event.stream_offset, time_us=_time_us(event)
         )
         return self._count(events)
 
@@ -395,13 +396,13 @@ class Follower:
     def _feed(self, event: tcp.Data | tcp.Gap) -> list[Item]:
         side = self._sides[event.direction]
         if isinstance(event, tcp.Gap):
-            missing = Missing(side, event.stream_offset, event.length, event.time_us, event.reason)
+            missing = Missing(side, event.stream_offset, event.length, _time_us(event), event.reason)
             if self._conversation is None:
                 return [missing]
             return [*self._count(self._conversation.gap(side, event.length, event.reason)), missing]
         if self._conversation is None:
             return self._count([_quarantined(event, self._hopeless)])
-        events = self._conversation.receive(side, event.data, time_us=event.time_us)
+        events = self._conversation.receive(side, event.data, time_us=_time_us(event))
         return self._count(events)
 
     def _closed(self, event: tcp.Closed) -> list[Item]:
@@ -515,7 +516,11 @@ class Flow:
 
 
 def _quarantined(event: tcp.Data, reason: str) -> Quarantined:
-    return Quarantined(event.direction, event.stream_offset, event.data, event.time_us, reason)
+    return Quarantined(event.direction, event.stream_offset, event.data, _time_us(event), reason)
+
+
+def _time_us(event: tcp.Data | tcp.Gap) -> int | None:
+    return None if event.time_us == NO_TIME_US else event.time_us
 
 
 def follow(

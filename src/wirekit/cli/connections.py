@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from wirekit.capture.files import NO_TIME_US
 from wirekit.capture.follow import Choice, Link
 from wirekit.capture.rotation import Parts
 from wirekit.cli.captures import FollowedCapture
@@ -54,12 +55,16 @@ def _line(path: str, link: Link, failures: Failures) -> dict[str, Any]:
         "file": path,
         "connection": link.name,
         "protocol": link.protocol or None,
-        "opened": link.opened_us / 1_000_000,
-        "closed": link.closed_us / 1_000_000 if link.closed_us else None,
+        "opened": _seconds(link.opened_us),
+        "closed": _seconds(link.closed_us) if link.closed_us else None,
         "from_start": link.known_start,
         "failures": failures.to_json(),
         "summary": link.dialogue.summary() if link.dialogue is not None else {},
     }
+
+
+def _seconds(time_us: int) -> float | None:
+    return None if time_us == NO_TIME_US else time_us / 1_000_000
 
 
 def _print(line: Mapping[str, Any], screen: Console) -> None:

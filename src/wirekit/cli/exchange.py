@@ -74,6 +74,7 @@ def _show(link: Link, frame: Frame, title: str, form: str) -> None:
     sender, receiver = link.addresses(frame.side)
     latency = "" if frame.latency_us is None else f", {frame.latency_us / 1000:.3f} ms after its request"
     screen = console()
-    text = f"{title}: {sender} > {receiver} at {time_of_day(frame.time_us)}{latency}"
+    moment = "" if frame.time_us is None else f" at {time_of_day(frame.time_us)}"
+    text = f"{title}: {sender} > {receiver}{moment}{latency}"
     screen.print(text, style="bold", markup=False, soft_wrap=True)
     show(frame.decoded, screen, form)

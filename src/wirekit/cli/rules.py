@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from wirekit.capture.files import NO_TIME_US
 from wirekit.capture.follow import Choice, Item, Link, Missing
 from wirekit.capture.rotation import Parts
 from wirekit.cli.captures import FollowedCapture
@@ -86,7 +87,8 @@ class Judge:
         key = link.name
         if item is None:
             checker = self._checkers.pop(key, None)
-            return checker.close(link.closed_us or None) if checker is not None else ()
+            closed_us = None if link.closed_us in (0, NO_TIME_US) else link.closed_us
+            return checker.close(closed_us) if checker is not None else ()
         if key not in self._checkers:
             self._checkers[key] = _checker(link, self._clients)
         checker = self._checkers[key]

@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from wirekit.capture.files import NO_TIME_US
 from wirekit.capture.follow import Item, Link, Missing
 from wirekit.conversation import Frame, Quarantined
 from wirekit.errors import plural
@@ -143,6 +144,8 @@ class FileSummary:
     def seen(self, time_us: int) -> None:
         """Counts a segment."""
         self.segments += 1
+        if time_us == NO_TIME_US:
+            return
         if self.first_us is None or time_us < self.first_us:
             self.first_us = time_us
         if self.last_us is None or time_us > self.last_us:

@@ -513,7 +513,9 @@ PACKETS = Table(
             BIGINT,
             "hash of the two addresses and the number of their capture's first file, the same for both directions",
         ),
-        Column("ts_us", BIGINT, "capture time, microseconds since the epoch; 0 for a note"),
+        Column(
+            "ts_us", BIGINT, "capture time, microseconds since the epoch; 0 for a note, -2⁶² if the capture has no time"
+        ),
         Column("file_no", BIGINT, "number of the capture in the run, from 0"),
         Column("position", BIGINT, "byte offset of the payload, or of the note's bytes, in the capture"),
         Column("source", TEXT, "sender's address and port; null for a note"),

@@ -6,13 +6,16 @@ from typing import NamedTuple
 
 SECOND = 1_000_000_000
 """Nanoseconds."""
+NO_TIME_US = -(1 << 62)
+"""The time of packets before which a file tells none; tables and displays have no time as early as this."""
 
 
 class Packet(NamedTuple):
     """One captured packet.
 
     Attributes:
-        time_us: capture time, microseconds since the epoch.
+        time_us: capture time, microseconds since the epoch; ``NO_TIME_US`` if neither the packet nor one before it has
+            a time.
         time_ns: the same in nanoseconds.
         link_type: the link layer of ``data``, a number of the registry of link types.
         data: the captured bytes.
@@ -102,6 +105,6 @@ class Place(NamedTuple):
 
     offset: int
     number: int = 0
-    time_ns: int = 0
+    time_ns: int = 1000 * NO_TIME_US
     order: str = ""
     interfaces: tuple[Interface, ...] = ()

@@ -220,11 +220,13 @@ def test_following_a_connection_shows_the_frames_of_both_directions(fixtures: Pa
 
 def test_following_a_connection_that_a_capture_does_not_have(fixtures: Path) -> None:
     one, several = (str(fixtures / "pcap" / name) for name in (JMQ4, KAFKA))
-    for paths in ([one], [several, one]):
-        done = run("frames", *paths, "--follow", "3")
-        assert done.return_value == 2
-        assert done.stderr == f"wirekit: {one} has no connection 3; it has 1 connection\n"
-        assert bool(done.stdout) is (several in paths)
+    lacking = f"wirekit: {one} has no connection 3; it has 1 connection\n"
+    done = run("frames", one, "--follow", "3")
+    assert (done.return_value, done.stdout, done.stderr) == (2, "", lacking)
+    done = run("frames", one, several, "--follow", "2")
+    assert done.return_value == run("frames", several, "--follow", "2").return_value < 2
+    assert done.stdout
+    assert done.stderr.startswith(lacking.replace("3", "2"))
     name = lines("frames", one)[0]["connection"]
     assert run("frames", one, "--follow", name).return_value == 0
     done = run("frames", one, "--follow", "1", "--api", "nothing")

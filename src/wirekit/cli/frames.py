@@ -40,6 +40,8 @@ MOST_NAMES = 12
 """Names that are listed if nothing matches."""
 MOST_COUNTED = 10_000
 """Names that are counted."""
+NO_CONNECTION = 2
+"""The status of a capture without the connection of ``--follow``; of the command, if no capture has it."""
 
 
 @click.command("frames")
@@ -100,12 +102,12 @@ def command(
         return _one(parted, choice, number, output or ("tree" if on_terminal() else "json"))
     form = output or ("table" if on_terminal() else "json")
     selection = selection if follow is None else replace(selection, links=(follow,))
-    status = 0
+    statuses: list[int] = []
     for parts in parted:
         if form == "json" and not selection.active and (files := inputs_by_columns(parts, road)) is not None:
             listed = _listed_by_columns(files, choice, strict=strict, allow_cut=allow_cut)
             if listed is not None:
-                status |= listed
+                statuses.append(listed)
                 continue
         table = FrameTable(console(), parts[0] if len(parted) > 1 else "") if form == "table" else None
         listed = _listed(
@@ -116,8 +118,8 @@ def command(
             allow_cut=allow_cut,
             whole=follow is not None,
         )
-        status = max(status, listed)
-    return status
+        statuses.append(listed)
+    return max((status for status in statuses if status != NO_CONNECTION), default=NO_CONNECTION)
 
 
 def _placed(captures: tuple[str, ...], place: str | None) -> tuple[tuple[str, ...], str, int | None]:
@@ -166,7 +168,7 @@ def _listed(
     """Prints the frames that match, one per line; with ``whole``, also lines for the bytes between them.
 
     Returns:
-        The exit status: 2 if ``whole`` and the capture does not have the connection.
+        The exit status; ``NO_CONNECTION`` if ``whole`` and the capture does not have the connection.
     """
     bad: Counter[str] = Counter()
     status = shown = 0
@@ -194,8 +196,8 @@ def _listed(
     status |= followed.status
     if whole and not seen.connected and not status:
         has = plural(seen.connections, "connection")
-        say(f"{followed.path} has no connection {selection.links[0]}; it has {has}")
-        return 2
+        say(f"{followed.path} has no connection {selection.links[0] or repr('')}; it has {has}")
+        return NO_CONNECTION
     if selection.active and not shown:
         say(f"{followed.path}: no frame matches; {seen.text()}")
         return status

@@ -132,6 +132,12 @@ def test_bytes_that_no_packet_holds_are_never_joined_over(schema: str) -> None:
     assert ("8 bytes from 10.0.0.1:4000 missing" in messages) is (schema == "kafka")
 
 
+def test_the_reason_of_bytes_of_no_protocol_names_no_option_of_captures() -> None:
+    lines, messages, status = decoded(sent(b"abcdefghij"), sent(b"klmno", 1010))
+    assert (lines, status) == ([], 1)
+    assert "10 bytes from 10.0.0.1:4000 not decoded: no known protocol fits\n" in messages
+
+
 def test_other_packets_are_skipped_and_named() -> None:
     arp = packet("net.ethernet", {"type": "ARP", "payload": "00" * 46})
     lines, messages, status = decoded(arp, sent(REQUEST))

@@ -26,6 +26,9 @@ SAME_SIDES = {"client": "client", "server": "server"}
 OTHER_SIDES = {"client": "server", "server": "client"}
 RECOGNISE_WITHIN = 64 * 1024
 ATTEMPTS_PER_SEGMENT = 4
+BY_PORT = "name its protocol by --port"
+BEGAN_BEFORE = f"; the connection began before the capture: {BY_PORT}"
+"""The end of the reason why bytes of a connection without a handshake are not recognised."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,11 +375,9 @@ class Follower:
 
     def _hint(self, recognised: Recognised) -> str:
         """What the bytes lack for recognition, with the option that replaces it."""
-        option = "name its protocol by --port"
         if any(isinstance(event, tcp.Gap) and event.reason == "snap length" for event in self._waiting):
-            return f"; the snap length cut it: {option}"
-        joined = not self.link.known_start and recognised.reason == UNRECOGNISED
-        return f"; the connection began before the capture: {option}" if joined else ""
+            return f"; the snap length cut it: {BY_PORT}"
+        return "" if self.link.known_start or recognised.reason != UNRECOGNISED else BEGAN_BEFORE
 
     def _swap(self) -> None:
         other = OTHER_SIDES

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from wirekit.capture import tcp
 from wirekit.capture.files import Packet, dissect
-from wirekit.capture.follow import Choice, Missing, follow
+from wirekit.capture.follow import BEGAN_BEFORE, Choice, Missing, follow
 from wirekit.conversation import Frame, Quarantined
 from wirekit.decoding import decode, frames
 from wirekit.engine import Decoded
@@ -114,11 +114,12 @@ def _follow(segments: list[tcp.Segment], protocol: str, server_ports: frozenset[
         if isinstance(item, Frame):
             pieces.append(Piece(item.time_us or 0, item.decoded, item.wrong or ""))
         elif isinstance(item, Quarantined):
-            text = f"{plural(len(item.data), 'byte')} from {link.addresses(item.side)[0]} not decoded: {item.reason}"
+            reason = item.reason.removesuffix(BEGAN_BEFORE)
+            text = f"{plural(len(item.data), 'byte')} from {link.addresses(item.side)[0]} not decoded: {reason}"
             pieces.append(Piece(item.time_us or 0, None, text))
         elif isinstance(item, Missing):
             text = f"{plural(item.length, 'byte')} from {link.addresses(item.side)[0]} missing: {item.reason}"
-            pieces.append(Piece(item.time_us, None, text))
+            pieces.append(Piece(item.time_us or 0, None, text))
     return sorted(pieces, key=lambda piece: piece.number)
 
 

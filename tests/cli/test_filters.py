@@ -195,6 +195,17 @@ def test_a_segment_has_no_frames_to_select(fixtures: Path) -> None:
     assert "is not a capture" in str(done.exception)
 
 
+def test_a_selection_applies_to_the_captures_of_a_directory(fixtures: Path, tmp_path: Path) -> None:
+    segment = fixtures / "kafka" / "disk" / "0.8.2.2-t-lz4-0.log"
+    (tmp_path / f"{0:020}.log").write_bytes(segment.read_bytes())
+    refused = str(run("messages", str(tmp_path), "--topic", "t").exception)
+    assert refused.endswith("it has log segments only, which `wirekit messages` lists without options for selection")
+    (tmp_path / PULSAR).write_bytes((fixtures / "pcap" / PULSAR).read_bytes())
+    done = run("messages", str(tmp_path), "--api", "MESSAGE")
+    assert done.return_value == 0
+    assert {json.loads(line)["file"] for line in done.stdout.splitlines()} == {str(tmp_path / PULSAR)}
+
+
 @pytest.mark.parametrize("number", [9, 10])
 def test_one_frame_with_its_request_or_answer(number: int, fixtures: Path) -> None:
     path = str(fixtures / "pcap" / JMQ4)

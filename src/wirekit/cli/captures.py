@@ -150,7 +150,10 @@ def _named(path: str, *, stored: bool) -> list[str]:
             return [local(path)]
         names = [each.name for each in find_inputs([path], separate=True) if stored or each.kind == CAPTURE]
         if not names:
-            raise Misuse(f"nothing to read in {path}; it has log segments only, for `wirekit messages`")
+            raise Misuse(
+                f"nothing to read in {path}; it has log segments only, which `wirekit messages` lists without options "
+                "for selection"
+            )
         return names
     objects = [each.name for each in objects_of(path)]
     if not objects:

@@ -104,7 +104,7 @@ def command(
     much = _size(files)
     show: Show = _Table() if output == "table" else _Json()
     status = 0
-    for parts in captures_of(files, separate=separate, stored=True):
+    for parts in captures_of(files, separate=separate, stored=not selection.active):
         path = parts[0]
         before = show.bad
         if len(parts) > 1 or _is_capture(path):

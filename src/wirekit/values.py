@@ -516,11 +516,18 @@ def to_json(value: Any) -> Any:
     """A decoded value as plain JSON data (see the module header for the mapping).
 
     Raises:
-        Misuse: an object that decoding never returns.
+        Misuse: an object that decoding never returns, or a value that is nested too deeply.
 
     >>> to_json([1, b"\\x0a", Symbol(3, "LZ4"), None])
     [1, '0a', {'value': 3, 'symbol': 'LZ4'}, None]
     """
+    try:
+        return _json(value)
+    except RecursionError:
+        raise Misuse("the value is nested too deeply or contains itself") from None
+
+
+def _json(value: Any) -> Any:
     if value is None or isinstance(value, (str, bool)):
         return value
     if isinstance(value, Symbol):
@@ -532,12 +539,12 @@ def to_json(value: Any) -> Any:
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value).hex()
     if isinstance(value, Record):
-        shown = {name: to_json(item) for name, item in value._shown()}
+        shown = {name: _json(item) for name, item in value._shown()}
         for name, item in (value._extra or {}).items():
-            shown[f"${name}"] = to_json(item)
+            shown[f"${name}"] = _json(item)
         return shown
     if isinstance(value, Mapping):
-        return {str(name): to_json(item) for name, item in value.items()}
+        return {str(name): _json(item) for name, item in value.items()}
     if isinstance(value, Iterable):
-        return [to_json(item) for item in value]
+        return [_json(item) for item in value]
     raise Misuse(f"a value of type {type(value).__name__} is not a wirekit value")

@@ -11,10 +11,11 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
 import wirekit
+from tests.own import declared
 from wirekit.compiler.engines import DECODERS, ENCODERS
 from wirekit.registry import Layout, Protocol, registry
 from wirekit.values import SHOWN
-from wirekit.wire import Bytes, Compressed, Ref, Struct, int8, int32, this
+from wirekit.wire import Array, Bytes, Compressed, Ref, Struct, int8, int32, this, uint8
 from wirekit.wire.message import Protobuf
 from wirekit.wire.protobuf import DEEPEST
 
@@ -156,3 +157,24 @@ def test_records_nested_too_deep_are_not_written(engine: str) -> None:
     outer.child = outer
     with pytest.raises(wirekit.Limit):
         wirekit.encode(KEY, outer, engine=engine)
+
+
+@pytest.mark.parametrize("engine", DECODERS)
+def test_a_layout_nested_deeper_than_the_stack_is_beyond_the_limit(engine: str) -> None:
+    """At a depth of 150 there is room, wherever Python's stack ends."""
+    limits = wirekit.Limits(depth=100_000)
+    layouts = {"main": Layout(Struct("children" / Array(uint8, Ref("stacked.main"))))}
+    with declared(Protocol("stacked", "A test's own", layouts)):
+        assert wirekit.decode(b"\1" * 150 + b"\0", "stacked.main", engine=engine, limits=limits).error is None
+        error = wirekit.decode(b"\1" * 5000 + b"\0", "stacked.main", engine=engine, limits=limits).error
+        assert isinstance(error, wirekit.Limit)
+        assert (error.limit, error.offset) == ("depth", error.actual)
+        assert error.path == ".".join(["children[0]"] * error.actual)
+        assert "Python's stack ends before the limit of 100000" in str(error)
+
+
+def test_a_value_nested_deeper_than_the_stack_has_no_json_form() -> None:
+    deep: list[Any] = []
+    deep.append(deep)
+    with pytest.raises(wirekit.Misuse, match="nested too deeply or contains itself"):
+        wirekit.to_json(deep)

@@ -49,7 +49,8 @@ class Limits:
 
     Attributes:
         frame: the largest length of a frame, bytes.
-        depth: the deepest nesting of compressed data in compressed data, and of a layout in itself.
+        depth: the deepest nesting of compressed data in compressed data, and of a layout in itself. The error is the
+            same where Python's stack ends before a greater limit (at about 100 levels or more, by layout and engine).
         decompressed: the largest size of one piece of compressed data after decompression, bytes.
         ratio: the largest ratio of that size to the compressed size (not applied below 64 KiB).
         total_ratio: the largest ratio of all decompressed data to the input (not applied below ``decompressed``).

@@ -26,7 +26,10 @@ class Cut(Exception):
 
 
 # What generated code raises when a value that it needs is not there or does not fit.
-REASONS = (Unusual, CodingError, TypeError, AttributeError, KeyError, ArithmeticError, UnicodeDecodeError, struct.error)
+REASONS = (
+    *(Unusual, CodingError, TypeError, AttributeError, KeyError, ArithmeticError, UnicodeDecodeError, struct.error),
+    RecursionError,
+)
 
 
 @dataclass(frozen=True, slots=True)

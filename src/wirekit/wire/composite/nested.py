@@ -123,8 +123,17 @@ class Ref(Node):
         if stream.nested >= limits.depth:
             raise Limit("depth", limits.depth, stream.nested + 1, **stream.where())
         stream.charge(self.cost)
+        start, nested, names = stream.position, stream.nested, stream.session.path
+        depth = len(names)
         stream.nested += 1
-        value = self.target._parse(stream, context, path)
+        try:
+            value = self.target._parse(stream, context, path)
+        except RecursionError:
+            stream.position = start
+            del names[depth:]
+            error = Limit("depth", nested, nested + 1, **stream.where())
+            error.hint = f"Python's stack ends before the limit of {limits.depth}"
+            raise error from None
         stream.nested -= 1
         return value
 

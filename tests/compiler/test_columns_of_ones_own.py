@@ -31,11 +31,13 @@ from wirekit.wire import (
     Repeat,
     Sized,
     Struct,
+    Timestamp,
     context,
     float32,
     int8,
     int16,
     int32,
+    int64,
     this,
     uint8,
     uint32,
@@ -83,6 +85,13 @@ def test_a_length_is_known_behind_the_fields_that_it_covers() -> None:
 def test_elements_that_hold_nothing_are_counted() -> None:
     with own(Array(int8, Array(int16, If(context.name == "x", Struct())))) as key:
         assert wirekit.columns(key, bytes.fromhex("0200010000")).num_rows == 2
+
+
+@pytest.mark.parametrize("times", ["timestamp", "int"])
+def test_a_batch_without_columns_has_its_rows(times: str) -> None:
+    with own(Array(int8, Struct("a" / int8, "time" / Timestamp(int64)))) as key:
+        batch = wirekit.columns(key, bytes([2]) + bytes(18), fields=[], times=times)
+        assert (batch.num_rows, batch.num_columns) == (2, 0)
 
 
 def test_a_limit_inside_a_record_that_is_cut_is_placed_in_the_data_that_it_counts_in() -> None:

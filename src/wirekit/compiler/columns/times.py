@@ -23,12 +23,10 @@ def dated_schema(schema: pa.Schema) -> pa.Schema:
 
 def dated(batch: pa.RecordBatch) -> pa.RecordBatch:
     """A batch whose times are timestamps. A time of 2^63 or more, without a sign on the wire, is negative there."""
-    schema = dated_schema(batch.schema)
-    columns = [
-        array if plain == kind else array.view(kind)
-        for array, plain, kind in zip(batch.columns, batch.schema.types, schema.types, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+    for index, field in enumerate(dated_schema(batch.schema)):
+        if field.type != batch.schema.types[index]:
+            batch = batch.set_column(index, field, batch.column(index).view(field.type))
+    return batch
 
 
 def counted(batch: pa.RecordBatch) -> pa.RecordBatch:

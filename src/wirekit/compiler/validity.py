@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
-from itertools import combinations
-from typing import Any
+from functools import partial
+from itertools import chain, combinations, permutations
+from typing import Any, TypeGuard
 
 from wirekit.checksums import checksum
 from wirekit.compiler import ir
-from wirekit.compiler.expressions import Expression, Field, LengthOf, Literal, operands_of
+from wirekit.compiler.expressions import Expression, Field, LengthOf, Literal, Operation, operands_of
 from wirekit.compiler.ir import bare, fixed
 from wirekit.compression import names as codecs
 from wirekit.errors import Misuse
 from wirekit.wire.compressed import NEED_SIZE
+
+COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
+KINDS = {int: "a number", bool: "a number", float: "a number", str: "text", bytes: "bytes"}
+"""Kinds of values by the type of a constant; values of two kinds are never equal."""
 
 Resolve = Callable[[str], ir.Node | None]
 """Returns the layout of a key; None if it is not registered yet."""
@@ -39,6 +44,8 @@ def _problems(node: ir.Node) -> Iterator[str]:
             yield from _sums(node)
             yield from _unreachable(node)
             yield from _without_length(node)
+            yield from _sizes(node)
+            yield from _comparisons(node)
         case ir.Blob(length=ir.Number() as number, null=null) | ir.Bounded(length=number, null=null):
             yield from _null(number, null, "length")
         case ir.Several(count=ir.Number() as number, null=null):
@@ -147,9 +154,7 @@ def _without_length(node: ir.Structure) -> Iterator[str]:
 
 def _lengths_read(node: ir.Node) -> list[Expression]:
     trees = (each for _, tree in ir.expressions(node) for each in operands_of(tree))
-    return [
-        tree for tree in trees if isinstance(tree, LengthOf) and isinstance(tree.of, Field) and not tree.of.names[1:]
-    ]
+    return [tree for tree in trees if isinstance(tree, LengthOf) and _is_own(tree.of)]
 
 
 def _has_length(node: ir.Node) -> bool:
@@ -162,6 +167,108 @@ def _has_length(node: ir.Node) -> bool:
         case ir.Alternatives(nodes=nodes):
             return any(map(_has_length, nodes))
     return True
+
+
+def _sizes(node: ir.Structure) -> Iterator[str]:
+    """The fields that a size or count is computed from although their values are no integers."""
+    members = {member.name: member.node for member in node.members}
+    for member in node.members:
+        for up, name in ir.read_outside(member.node, _sizes_read):
+            if not up and name in members and not _may_be_integer(members[name]):
+                yield f"{member.name} takes its size or count from {name}, which is no integer; name one, or use len_"
+
+
+def _sizes_read(node: ir.Node) -> list[Expression]:
+    """The fields whose values are operands of a size or count."""
+    match node:
+        case ir.Blob(length=tree) | ir.Several(count=tree, announced=None) | ir.Several(announced=tree):
+            return [] if tree is None or isinstance(tree, ir.Number) else list(_terms(tree))
+    return []
+
+
+def _terms(tree: Expression) -> Iterator[Expression]:
+    if _is_own(tree):
+        yield tree
+    elif isinstance(tree, Operation) and tree.symbol not in COMPARISONS:
+        for operand in tree.operands:
+            yield from _terms(operand)
+
+
+def _may_be_integer(node: ir.Node) -> bool:
+    match node:
+        case ir.Number(real=real):
+            return not real
+        case ir.Delimited(decimal=decimal):
+            return decimal
+        case ir.Coded(coding=coding):
+            return not coding.text
+        case ir.Blob() | ir.Several() | ir.Structure() | ir.BitFields() | ir.Packed() | ir.Protobuf():
+            return False
+        case ir.Around(node=inner):
+            return _may_be_integer(inner)
+        case ir.Alternatives(nodes=nodes):
+            return any(map(_may_be_integer, nodes))
+    return True
+
+
+def _comparisons(node: ir.Structure) -> Iterator[str]:
+    """The fields that are compared with a constant of another type, which they never equal."""
+    members = {member.name: member.node for member in node.members}
+    for kind in dict.fromkeys(KINDS.values()):
+        where = [(each.name, ir.read_outside(each.node, partial(_compared, kind=kind))) for each in node.members]
+        refused = chain.from_iterable(_operands_compared(tree, kind) for tree in node.refusals)
+        for path, read in [*where, ("refused=", ((field.up, field.names[0]) for field in refused))]:
+            for up, name in read:
+                actual = None if up or name not in members else _kind(members[name])
+                if actual not in (None, kind):
+                    remedy = "; compare it with the number of a symbol" * (_is_named(members[name]) and kind == "text")
+                    yield f"{path} compares {name}, whose value is {actual}, with {kind}{remedy}"
+
+
+def _compared(node: ir.Node, kind: str) -> list[Expression]:
+    """The fields that a node's expressions compare with a constant of a kind."""
+    fields: list[Expression] = [field for _, tree in ir.expressions(node) for field in _operands_compared(tree, kind)]
+    if isinstance(node, ir.Choice):
+        fields += [
+            tree
+            for values, _ in node.cases
+            for tree, value in zip(node.on, values, strict=True)
+            if KINDS.get(type(value)) == kind and _is_own(tree)
+        ]
+    return fields
+
+
+def _operands_compared(tree: Expression, kind: str) -> Iterator[Field]:
+    """The fields that an expression compares with a constant of a kind."""
+    comparisons = (each for each in operands_of(tree) if isinstance(each, Operation) and each.symbol in COMPARISONS)
+    for one, other in chain.from_iterable(permutations(each.operands) for each in comparisons):
+        if isinstance(other, Literal) and KINDS.get(type(other.value)) == kind and _is_own(one):
+            yield one
+
+
+def _is_own(tree: Expression) -> TypeGuard[Field]:
+    """Whether an expression is a field, and not one inside a field."""
+    return isinstance(tree, Field) and not tree.names[1:]
+
+
+def _kind(node: ir.Node) -> str | None:
+    """The kind of a field's values; None if it may have several."""
+    while isinstance(node, ir.Qualified | ir.Conditional):
+        node = node.node
+    match node:
+        case ir.Number() | ir.Boolean() | ir.Named():
+            return "a number"
+        case ir.Blob(text=text):
+            return "text" if text else "bytes"
+        case ir.Delimited(decimal=decimal):
+            return "a number" if decimal else "text"
+    return None
+
+
+def _is_named(node: ir.Node) -> bool:
+    while isinstance(node, ir.Qualified | ir.Conditional):
+        node = node.node
+    return isinstance(node, ir.Named)
 
 
 def _windows(node: ir.Structure, at: int) -> list[int]:

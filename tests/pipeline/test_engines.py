@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.conftest import FIXTURES
@@ -36,6 +37,16 @@ def by_serial(captures: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple
 def manifest(output: Path) -> dict[str, Any]:
     said: dict[str, Any] = json.loads((output / "manifest.json").read_text())
     return said
+
+
+def test_rows_are_in_the_same_order_by_both_roads(tmp_path: Path) -> None:
+    paths = [FIXTURES / "pcap" / "pulsar-consume.pcap"]
+    for road in ("objects", "columns"):
+        serial.run(Job(find_inputs(paths), road=road), tmp_path / road)
+    for name in ("calls", "call_topics", "messages", "connections", "frames"):
+        by_objects, by_columns = (pq.read_table(tmp_path / road / name).to_pylist() for road in ("objects", "columns"))
+        assert by_objects == by_columns, name
+        assert by_objects
 
 
 def test_the_manifest_lists_inputs_and_tables(captures: Path, by_serial: tuple[Path, Result]) -> None:

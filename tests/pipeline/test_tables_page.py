@@ -19,6 +19,8 @@ def test_the_page_describes_every_column(name: str) -> None:
     assert section.startswith(TABLES[name].text)
     described = re.findall(r"^\| `(\w+)` \| (.+?) \| (.+) \|$", section, re.MULTILINE)
     assert described == [(column.name, column.type, column.text) for column in TABLES[name].columns]
+    if name in OUTPUTS:
+        assert f"in the order of {', '.join(f'`{key}`' for key in TABLES[name].sort)}.\n" in section
 
 
 def test_the_page_names_every_table() -> None:

@@ -49,7 +49,7 @@ class Table:
         name: the name of the table and of its directory.
         text: a description of a row.
         columns: in order.
-        sort: the columns by which the rows inside a file are in order.
+        sort: the columns by which the rows inside a file are in order; an id decides between equal ones.
         declared: the columns that a protocol's declaration may fill; the pipeline fills the others.
         keys: the declared columns by which a row of a request and one of its response are the same row.
     """
@@ -189,7 +189,7 @@ CALLS = Table(
     "calls",
     "A request with its response, or a single frame.",
     _CALLS,
-    ("request_time", "response_time"),
+    ("request_time", "response_time", "call_id"),
     _named(_CALLS, "client is_replica error_code error error_text throttle_ms acks topic group_id"),
 )
 
@@ -212,7 +212,7 @@ CALL_TOPICS = Table(
     "call_topics",
     "A topic, or a partition of one, that a call refers to.",
     _CALL_TOPICS,
-    ("topic", "partition"),
+    ("topic", "partition", "call_id"),
     _named(_CALL_TOPICS, "topic partition error_code error log_offset high_watermark bytes"),
     ("topic", "partition"),
 )
@@ -272,7 +272,7 @@ MESSAGES = Table(
     "messages",
     "An application message from a frame or a stored file; compressed sets and batches are unpacked.",
     _MESSAGES,
-    ("topic", "time"),
+    ("topic", "time", "call_id"),
     _named(
         _MESSAGES,
         "topic partition log_offset message_id timestamp_ms timestamp_type event_time event_time_ms key value "
@@ -306,7 +306,7 @@ GROUP_EVENTS = Table(
     "group_events",
     "An event in the life of a member of a consumer group or subscription.",
     _GROUP_EVENTS,
-    ("group_id", "time"),
+    ("group_id", "time", "call_id"),
     _named(
         _GROUP_EVENTS,
         "event group_id member_id client client_host generation topics assignment error_code error",
@@ -342,7 +342,7 @@ OFFSETS = Table(
     "offsets",
     "A position that a group committed, from a request or from `__consumer_offsets`.",
     _OFFSETS,
-    ("group_id", "topic", "time"),
+    ("group_id", "topic", "time", "call_id"),
     _named(
         _OFFSETS,
         "group_id topic partition log_offset message_id cumulative metadata commit_time expire_time",
@@ -383,7 +383,7 @@ CONNECTIONS = Table(
     "connections",
     "A TCP connection, with an account of every byte.",
     _CONNECTIONS,
-    ("opened",),
+    ("opened", "connection_id"),
     _named(_CONNECTIONS, "client client_software client_version server_software protocol_version"),
 )
 
@@ -413,7 +413,7 @@ FRAMES = Table(
             "value", TEXT, "JSON of its fields without messages; null without `--values`, or if longer than 512 MiB"
         ),
     ),
-    ("time",),
+    ("time", "connection_id"),
 )
 
 QUARANTINE = Table(
@@ -436,7 +436,7 @@ QUARANTINE = Table(
         Column("part", INT, "number of the part, from 0"),
         Column("raw", BINARY, "the bytes; at most the first MiB of a damaged file; null with `--no-raw`"),
     ),
-    ("time",),
+    ("time", "connection_id"),
 )
 
 GAPS = Table(
@@ -454,7 +454,7 @@ GAPS = Table(
         Column("length", BIGINT, "number of missing bytes"),
         Column("reason", TEXT, "why the bytes are missing"),
     ),
-    ("time",),
+    ("time", "connection_id"),
 )
 
 _RUN = Column("run_id", TEXT, "the bundle: hash of its inputs and of how they were read")

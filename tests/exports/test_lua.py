@@ -6,18 +6,20 @@ import re
 import shutil
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
+from tests.own import own
 from wirekit.capture.files import open_capture, segments
 from wirekit.capture.follow import follow
 from wirekit.capture.tcp import Segment
 from wirekit.conversation import Frame
 from wirekit.exports import export
+from wirekit.wire import Array, Node, RecordsToEnd, Sized, Struct, int8, int16
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "pcap"
 TSHARK = shutil.which("tshark")
@@ -161,6 +163,18 @@ def as_shown(value: Any, raw: str, show: str) -> Any:
     if isinstance(value, float):
         return float(show)
     return {"True": 1, "False": 0}.get(show) if show in ("True", "False") else int(show, 0)
+
+
+@pytest.mark.parametrize("layout", [RecordsToEnd, lambda item: Array(int16, Sized(int16, item))])
+def test_names_that_the_dissector_itself_has_are_left_to_it(layout: Callable[[Node], Node], tmp_path: Path) -> None:
+    """tshark refuses a field with the name of the protocol, or of another type than a field of that name."""
+    item = Struct("api" / int16, "problem" / int8, "latency_ms" / int8, "value" / int8)
+    with own(layout(item)) as key:
+        (tmp_path / "list.lua").write_text(export([key], "lua").text)
+    name, script = key.replace(".", "_"), f"lua_script:{tmp_path / 'list.lua'}"
+    command = [str(TSHARK), "-r", str(CAPTURES / "jmq4-document.pcap"), "-X", script, "-Y", f"wirekit_{name}.api == 1"]
+    done = subprocess.run(command, capture_output=True, check=True, timeout=60)
+    assert b"Error" not in done.stderr, done.stderr
 
 
 def test_constructs_that_a_dissector_lacks_are_listed_in_it() -> None:

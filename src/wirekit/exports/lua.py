@@ -67,7 +67,8 @@ class _Writer:
         self.notes = Notes()
         self.lines: list[str] = []
         self._fields: dict[tuple[str, str, str], int] = {}
-        self._types: dict[str, str] = {}
+        own = {"api": "string", "request_in": "framenum", "latency_ms": "double", "problem": "", "bad_checksum": ""}
+        self._types = {self.prefix: "protocol", **{f"{self.prefix}.{name}": kind for name, kind in own.items()}}
         self._declared: list[str] = []
         self._tables: dict[int, tuple[SymbolTable, int]] = {}
         self._nodes: dict[tuple[int, str, bool], tuple[Any, int]] = {}
@@ -109,7 +110,7 @@ class _Writer:
         self, path: str, name: str, kind: str, *, base: str = "", table: SymbolTable | None = None, mask: int = 0
     ) -> str:
         """The ProtoField of a path."""
-        full = ".".join(part for part in (self.prefix, path.replace("$", "_")) if part)
+        full = ".".join(part for part in (self.prefix, *path.replace("$", "_").split(".")) if part)
         if self._types.setdefault(full, kind) != kind:
             full = f"{full}__{kind}"
             self._types[full] = kind
@@ -525,5 +526,5 @@ def _title(path: str) -> str:
     """The title of the field of a path."""
     before, _, name = path.rpartition(".")
     if name.startswith("$"):
-        return f"{name[1:]} of {before.rpartition('.')[2]}"
+        return f"{name[1:]} of {before.rpartition('.')[2] or 'value'}"
     return name or "value"

@@ -56,7 +56,7 @@ NAMES: dict[str, Any] = {**vars(wire), "SymbolTable": SymbolTable}
         ("Bit(0)", "Bit: width must be at least 1, not 0"),
         ("Bits(uint8, 'a' / Bit(8), order='first')", "Bits: order must be one of lsb, msb, not 'first'"),
         ("Length(5)", "Length: inner must be an integer such as int32, not 5"),
-        ("Length(int8, 5)", "Length: of must be text, a tuple of texts or None, not 5"),
+        ("Length(int8, 5)", "Length: of must be text, a tuple of 2 texts or None, not 5"),
         ("Length(int8, minimum=-1)", "Length: minimum must be at least 0, not -1"),
         ("Checked(uint32, zip)", "Checked: algorithm must be text, not <class 'zip'>"),
         ("Const(5, 5)", "Const: inner must be a node such as int8, not 5"),

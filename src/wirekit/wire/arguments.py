@@ -117,7 +117,8 @@ def _described(hint: Any) -> str:
         *texts, last = dict.fromkeys(map(_described, arguments))
         return f"{', '.join(texts)} or {last}" if texts else last
     if origin is tuple:
-        return f"a tuple of {PLURALS.get(arguments[0].__name__, f'{arguments[0].__name__} objects')}"
+        number = "" if arguments[-1] is ... else f"{len(arguments)} "
+        return f"a tuple of {number}{PLURALS.get(arguments[0].__name__, f'{arguments[0].__name__} objects')}"
     if origin is Mapping:
         return f"a mapping to {_described(arguments[1])}"
     if origin is not None:

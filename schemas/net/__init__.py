@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wirekit.registry import Layout, Protocol
-from wirekit.schemas.net import ip, link, pcap, pcapng, preamble, tcp
+from wirekit.schemas.net import ip, link, pcap, pcapng, preamble, tcp, tunnels
 from wirekit.wire import Limits
 
 LARGEST_BLOCK = 16 * 1024 * 1024
@@ -15,6 +15,7 @@ LARGEST_UNPACKED = 16 * 1024 * 1024 * 1024
 PCAP_DRAFT = "draft-ietf-opsawg-pcap"
 PCAPNG_DRAFT = "draft-ietf-opsawg-pcapng"
 LINK_DRAFT = "draft-ietf-opsawg-pcaplinktype"
+ERSPAN_DRAFT = "draft-foschiano-erspan-03"
 PROXY = "PROXY protocol, HAProxy"
 
 PROTOCOL = Protocol(
@@ -66,6 +67,14 @@ PROTOCOL = Protocol(
         "ipv4": Layout(ip.IPV4, "IPv4 down to TCP", "RFC 791"),
         "ipv6": Layout(ip.IPV6, "IPv6 with extension headers, down to TCP", "RFC 8200"),
         "tcp": Layout(tcp.TCP, "a TCP segment", "RFC 9293"),
+        "udp": Layout(tunnels.UDP, "a UDP datagram, such as that of a tunnel", "RFC 768"),
+        "vxlan": Layout(tunnels.VXLAN, "VXLAN, a tunnel of Ethernet frames in UDP", "RFC 7348 §5"),
+        "geneve": Layout(tunnels.GENEVE, "Geneve, a tunnel in UDP", "RFC 8926 §3.4"),
+        "gre": Layout(tunnels.GRE, "GRE, a tunnel in IP", "RFC 2784 §2, RFC 2890 §2"),
+        "erspan": Layout(tunnels.ERSPAN, "a mirrored frame in GRE, type II", f"{ERSPAN_DRAFT}, 4.2"),
+        "erspan_3": Layout(tunnels.ERSPAN_3, "the same, type III", f"{ERSPAN_DRAFT}, 4.3"),
+        "mpls": Layout(tunnels.MPLS, "MPLS labels before an IP packet or a control word", "RFC 3032 §2.1"),
+        "pppoe": Layout(tunnels.PPPOE, "a packet of a PPPoE session", "RFC 2516 §4"),
         "proxy_v1": Layout(preamble.PROXY_V1, "a proxy's header before a stream", f"{PROXY}, 2.1"),
         "proxy_v2": Layout(preamble.PROXY_V2, "the same, binary", f"{PROXY}, 2.2"),
         "tls_record": Layout(preamble.TLS_RECORD, "a TLS record with undecoded content", "RFC 8446 §5.1"),

@@ -58,6 +58,7 @@ PROTOCOLS = SymbolTable(
         DESTINATION: ("IPV6_OPTS", "IPv6 destination options"),
         89: "OSPF",
         132: "SCTP",
+        137: ("MPLS", "MPLS in IP"),
     },
 )
 PROTOCOL = Symbols(uint8, PROTOCOLS)

@@ -36,6 +36,7 @@ from wirekit.wire import (
 
 IPV4_TYPE = 0x0800
 ARP_TYPE = 0x0806
+TUNNELLED_ETHERNET_TYPE = 0x6558
 VLAN_TYPE = 0x8100
 IPV6_TYPE = 0x86DD
 SERVICE_VLAN_TYPE = 0x88A8
@@ -48,15 +49,19 @@ ETHERTYPES = SymbolTable(
         ARP_TYPE: "ARP",
         0x0842: ("WAKE_ON_LAN", "magic packet"),
         0x8035: "RARP",
+        0x22EB: ("ERSPAN_3", "mirrored frame, type III"),
+        TUNNELLED_ETHERNET_TYPE: ("ETHERNET", "Ethernet frame in a tunnel"),
         VLAN_TYPE: ("VLAN", "802.1Q tag"),
         IPV6_TYPE: "IPV6",
         0x8808: ("FLOW_CONTROL", "Ethernet flow control"),
         0x8809: ("SLOW", "slow protocols, LACP"),
         0x8847: "MPLS",
+        0x8848: ("MPLS_MULTICAST", "MPLS, upstream-assigned label"),
         0x8863: "PPPOE_DISCOVERY",
         0x8864: "PPPOE_SESSION",
         0x888E: ("EAPOL", "802.1X"),
         SERVICE_VLAN_TYPE: ("SERVICE_VLAN", "802.1ad tag"),
+        0x88BE: ("ERSPAN", "mirrored frame, type I or II"),
         0x88CC: "LLDP",
         0x88F7: "PTP",
         0x9100: ("QINQ", "outer tag before 802.1ad"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import wirekit
@@ -47,6 +48,50 @@ def ipv6(payload: Any = None, **fields: Any) -> dict[str, Any]:
 def ethernet(payload: Any = None, **fields: Any) -> dict[str, Any]:
     """A frame with an IPv4 packet."""
     return {"payload": ipv4() if payload is None else payload} | fields
+
+
+def in_ip(protocol: int, header: str, inner: bytes) -> bytes:
+    """A frame of Ethernet with an IPv4 packet of that protocol."""
+    value = ipv4(header + inner.hex(), protocol=protocol, source="c0a80001", destination="c0a80002")
+    return packet("net.ethernet", ethernet(value))
+
+
+def in_udp(port: int, header: str, inner: bytes) -> bytes:
+    """A frame of Ethernet with a UDP datagram to that port."""
+    content = bytes.fromhex(header) + inner
+    return in_ip(17, f"c350 {port:04x} {len(content) + 8:04x} 0000", content)
+
+
+def in_frame(ethertype: str, header: str, inner: bytes) -> bytes:
+    """A frame of Ethernet with that EtherType."""
+    return bytes.fromhex("00" * 12 + ethertype + header) + inner
+
+
+# The headers are written by hand from the sources in schemas/net/NOTES.md; TShark reads each.
+TUNNELS: dict[str, Callable[[bytes], bytes]] = {
+    "VXLAN": lambda frame: in_udp(4789, "08000000 00002a00", frame),
+    "VXLAN of Linux": lambda frame: in_udp(8472, "08000000 00002a00", frame),
+    "VXLAN with a group policy": lambda frame: in_udp(4789, "88000007 00002a00", frame),
+    "Geneve": lambda frame: in_udp(6081, "00006558 00002a00", frame),
+    "Geneve with an option": lambda frame: in_udp(6081, "02406558 00002a00 0102 80 01 00000007", frame),
+    "Geneve without Ethernet": lambda frame: in_udp(6081, "00000800 00002a00", frame[14:]),
+    "GRE": lambda frame: in_ip(47, "0000 0800", frame[14:]),
+    "GRE with all fields": lambda frame: in_ip(47, "b000 6558 00000000 0000002a 00000001", frame),
+    "GRE with MPLS": lambda frame: in_ip(47, "0000 8847 00011140", frame[14:]),
+    "ERSPAN": lambda frame: in_ip(47, "1000 88be 00000001 10011801 00000000", frame),
+    "ERSPAN of type III": lambda frame: in_ip(47, "1000 22eb 00000001 20010001 00000000 0000 0000", frame),
+    "ERSPAN with a subheader": lambda frame: in_ip(
+        47, "1000 22eb 00000001 20010001 00000000 00000001" + "00" * 8, frame
+    ),
+    "IP in IP": lambda frame: in_ip(4, "", frame[14:]),
+    "IP in IPv6": lambda frame: in_frame("86dd", packet("net.ipv6", ipv6(frame[14:].hex(), next_header=4)).hex(), b""),
+    "MPLS": lambda frame: in_frame("8847", "00010040 00011140", frame[14:]),
+    "MPLS with a control word": lambda frame: in_frame("8847", "00011140 00000000", frame),
+    "MPLS in UDP": lambda frame: in_udp(6635, "00011140", frame[14:]),
+    "MPLS in IP": lambda frame: in_ip(137, "00011140", frame[14:]),
+    "PPPoE": lambda frame: in_frame("8864", f"11 00 0007 {len(frame) - 12:04x} 0021", frame[14:]),
+}
+"""Functions that put a frame of Ethernet with an IPv4 packet, or this packet, into a tunnel."""
 
 
 def packet(key: str, value: Any) -> bytes:

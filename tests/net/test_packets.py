@@ -237,3 +237,48 @@ def test_a_segment_whose_header_is_too_short(words: int) -> None:
     decoded = wirekit.decode(bytes.fromhex(SYN.replace("a002", f"{words}002")), "net.tcp")
     assert decoded.error is not None
     assert (decoded.error.kind, decoded.error.path) == ("wrong", "options")
+
+
+class TestTunnels:
+    @pytest.mark.parametrize(
+        ("key", "head", "fields"),
+        [
+            ("udp", "c350 12b5 000d 0000", {"destination_port": 4789, "length": 13}),
+            ("vxlan", "08000000 00002a00", {"flags": 8, "identifier": 42}),
+            ("geneve", "02406558 00002a00 0102800100000007", {"identifier": 42, "options": b"\1\2\x80\1\0\0\0\7"}),
+            ("gre", "0000 0800", {"protocol_type": 0x800, "checksum": None, "key": None, "sequence_number": None}),
+            ("gre", "b000 6558 12340000 0000002a 00000001", {"checksum": 0x1234, "key": 42, "sequence_number": 1}),
+            ("erspan", "10011801 00000003", {"index": 3}),
+            ("erspan_3", "20010001 00000005 0006 0000", {"timestamp": 5, "security_group": 6, "platform": None}),
+            ("erspan_3", "20010001 00000005 0006 0001 0102030405060708", {"platform": bytes(range(1, 9))}),
+            ("pppoe", "11 00 0007 0007 0021", {"session": 7, "length": 7}),
+        ],
+    )
+    def test_headers(self, key: str, head: str, fields: dict[str, Any]) -> None:
+        value = both_ways(f"net.{key}", bytes.fromhex(head) + b"hello").value
+        assert {name: value[name] for name in fields} == fields
+        assert value.payload == b"hello"
+
+    def test_labels(self) -> None:
+        outer = both_ways("net.mpls", bytes.fromhex("00010a40 00021140 45 00")).value
+        assert outer.entry == {"label": 16, "traffic_class": 5, "bottom_of_stack": False, "time_to_live": 64}
+        assert (outer.payload.entry.label, outer.payload.entry.bottom_of_stack) == (33, True)
+        assert (outer.payload.payload.control_word, outer.payload.payload.payload) == (None, b"\x45\0")
+
+    def test_a_control_word(self) -> None:
+        content = both_ways("net.mpls", bytes.fromhex("00021140 00000007 0102")).value.payload
+        assert (content.control_word, content.payload) == (7, b"\1\2")
+
+    def test_more_labels_are_a_gap(self) -> None:
+        decoded = both_ways("net.mpls", bytes.fromhex("00010040") * 9)
+        assert [(gap.offset, gap.length) for gap in decoded.gaps] == [(32, 4)]
+
+    def test_padding_behind_a_datagram_or_a_packet_is_no_payload(self) -> None:
+        assert wirekit.decode(bytes.fromhex("c350 12b5 0009 0000 01 02"), "net.udp").value.payload == b"\1"
+        value = both_ways("net.pppoe", bytes.fromhex("11 00 0007 0003 0021 01 02")).value
+        assert (value.payload, value.trailer) == (b"\1", b"\2")
+
+    @pytest.mark.parametrize("length", range(8))
+    def test_a_length_below_that_of_a_header(self, length: int) -> None:
+        data = bytes.fromhex(f"c350 12b5 000{length} 0000 01")
+        assert (wirekit.decode(data, "net.udp").error is None) == (length == 0)

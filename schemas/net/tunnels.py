@@ -1,0 +1,229 @@
+"""Headers of tunnels, which carry a frame or an IP packet inside another packet.
+
+A header ends with ``payload``, undecoded; ``FOLLOWING`` names its layout. The layouts of packets do not contain these,
+so that reading plain packets takes no longer.
+
+Sources: RFC 768 (UDP), RFC 7348 §5 (VXLAN), RFC 8926 §3.4 (Geneve), RFC 2784 §2 and RFC 2890 §2 (GRE),
+draft-foschiano-erspan-03 §4 (ERSPAN), RFC 3032 §2.1 (MPLS), RFC 7510 (MPLS in UDP), RFC 4385 §3 (control word),
+RFC 2516 §4 (PPPoE); IANA "Service Name and Transport Protocol Port Number Registry", "PPP DLL Protocol Numbers".
+"""
+
+from __future__ import annotations
+
+from wirekit.schemas.net.link import ETHERTYPE, IPV4_TYPE, TUNNELLED_ETHERNET_TYPE
+from wirekit.values import SymbolTable
+from wirekit.wire import (
+    Bit,
+    Bits,
+    Bytes,
+    Default,
+    If,
+    IfThenElse,
+    Length,
+    Lookahead,
+    Struct,
+    Symbols,
+    rest,
+    this,
+    uint8,
+    uint16,
+    uint24,
+    uint32,
+    unexplained,
+)
+
+PORTS = SymbolTable(
+    "udp_port",
+    {
+        4789: "VXLAN",
+        6081: "GENEVE",
+        6635: ("MPLS", "MPLS in UDP"),
+        8472: ("VXLAN", "the default port of Linux"),
+    },
+)
+
+UDP = Struct(
+    "source_port" / uint16,
+    "destination_port" / Symbols(uint16, PORTS),
+    "length"
+    / Length(uint16, add=6, minimum=8, zero_is_rest=True, clip=True)
+    * "bytes of the datagram, header included",
+    "checksum" / Default(uint16, 0) * "not verified",
+    "payload" / rest(),
+    name="UDP",
+)
+
+VXLAN = Struct(
+    "flags" / Default(uint8, 0x08) * "0x08: the identifier is valid",
+    "reserved" / Default(uint24, 0) * "the lower 16 bits may be a group policy",
+    "identifier" / Default(uint24, 0) * "of the network, VNI",
+    "reserved_2" / Default(uint8, 0),
+    "payload" / rest() * "an Ethernet frame",
+    name="VXLAN",
+)
+
+GENEVE = Struct(
+    "start"
+    / Default(
+        Bits(
+            uint16,
+            "version" / Bit(2),
+            "options_length" / Bit(6) * "32-bit words of the options",
+            "control" / Bit(1),
+            "critical_options" / Bit(1),
+            "reserved" / Bit(6),
+            order="msb",
+        ),
+        0,
+    ),
+    "protocol_type" / Default(ETHERTYPE, TUNNELLED_ETHERNET_TYPE),
+    "identifier" / Default(uint24, 0) * "of the network, VNI",
+    "reserved" / Default(uint8, 0),
+    "options" / Default(Bytes(this.start.options_length * 4), b""),
+    "payload" / rest(),
+    name="Geneve",
+)
+
+GRE = Struct(
+    "start"
+    / Default(
+        Bits(
+            uint16,
+            "checksum_present" / Bit(1),
+            "routing_present" / Bit(1) * "of RFC 1701, obsolete",
+            "key_present" / Bit(1),
+            "sequence_present" / Bit(1),
+            "reserved" / Bit(9),
+            "version" / Bit(3),
+            order="msb",
+        ),
+        0,
+    ),
+    "protocol_type" / Default(ETHERTYPE, IPV4_TYPE),
+    "checksum" / If(this.start.checksum_present, uint16) * "not verified",
+    "reserved" / If(this.start.checksum_present, uint16),
+    "key" / If(this.start.key_present, uint32),
+    "sequence_number" / If(this.start.sequence_present, uint32),
+    "payload" / rest(),
+    name="GRE",
+)
+
+ERSPAN_START = Bits(
+    uint32,
+    "version" / Bit(4) * "1 is type II, 2 is type III",
+    "vlan" / Bit(12),
+    "class_of_service" / Bit(3),
+    "encapsulation" / Bit(2) * "in type III, whether the frame is bad, short or oversized",
+    "truncated" / Bit(1),
+    "session" / Bit(10),
+    order="msb",
+)
+
+ERSPAN = Struct(
+    "start" / Default(ERSPAN_START, 0x10000000),
+    "index" / Default(uint32, 0) * "the port in the lower 20 bits",
+    "payload" / rest() * "an Ethernet frame",
+    name="ERSPAN",
+)
+
+ERSPAN_3 = Struct(
+    "start" / Default(ERSPAN_START, 0x20000000),
+    "timestamp" / Default(uint32, 0),
+    "security_group" / Default(uint16, 0),
+    "flags"
+    / Default(
+        Bits(
+            uint16,
+            "protocol_data" / Bit(1),
+            "frame_type" / Bit(5),
+            "hardware" / Bit(6),
+            "direction" / Bit(1),
+            "granularity" / Bit(2),
+            "platform_present" / Bit(1),
+            order="msb",
+        ),
+        0,
+    ),
+    "platform" / If(this.flags.platform_present, Bytes(8)),
+    "payload" / rest() * "an Ethernet frame",
+    name="ERSPAN3",
+)
+
+LABELS = 8
+
+CONTENT = SymbolTable(
+    "mpls_content", {0: ("ETHERNET", "a control word before an Ethernet frame"), 4: "IPV4", 6: "IPV6"}
+)
+LABELLED = Struct(
+    "start"
+    / Lookahead(Bits(uint8, "version" / Bit(4, CONTENT), "other" / Bit(4), order="msb"))
+    * "the first byte, not consumed",
+    "control_word" / If(this.start.version == 0, uint32),
+    "payload" / rest(),
+    name="Labelled",
+)
+
+
+def _label(more: int) -> Struct:
+    """A label with at most as many more behind it, for bytes of an attacker nest without bound."""
+    return Struct(
+        "entry"
+        / Bits(
+            uint32,
+            "label" / Bit(20),
+            "traffic_class" / Bit(3),
+            "bottom_of_stack" / Bit(1),
+            "time_to_live" / Bit(8),
+            order="msb",
+        ),
+        "payload" / IfThenElse(this.entry.bottom_of_stack, LABELLED, _label(more - 1) if more else unexplained()),
+        name="MPLS",
+    )
+
+
+MPLS = _label(LABELS - 1)
+
+PPP = SymbolTable(
+    "ppp_protocol",
+    {
+        0x0021: "IPV4",
+        0x0057: "IPV6",
+        0x8021: ("IPCP", "control of IPv4"),
+        0x8057: ("IPV6CP", "control of IPv6"),
+        0xC021: ("LCP", "link control"),
+        0xC023: ("PAP", "password authentication"),
+        0xC223: ("CHAP", "challenge authentication"),
+    },
+)
+
+PPPOE = Struct(
+    "start" / Default(Bits(uint8, "version" / Bit(4), "type" / Bit(4), order="msb"), 0x11),
+    "code" / Default(uint8, 0),
+    "session" / Default(uint16, 0),
+    "length"
+    / Length(uint16, of=("protocol", "payload"), minimum=2, clip=True)
+    * "bytes of the PPP packet, its protocol included",
+    "protocol" / Default(Symbols(uint16, PPP), 0x0021),
+    "payload" / rest(),
+    "trailer" / rest() * "padding and frame check sequence",
+    name="PPPoE",
+)
+
+FOLLOWING = {
+    "ERSPAN": "erspan",
+    "ERSPAN_3": "erspan_3",
+    "ETHERNET": "ethernet",
+    "GENEVE": "geneve",
+    "GRE": "gre",
+    "IPV4": "ip",
+    "IPV6": "ip",
+    "MPLS": "mpls",
+    "MPLS_MULTICAST": "mpls",
+    "PPPOE_SESSION": "pppoe",
+    "UDP": "udp",
+    "VXLAN": "vxlan",
+}
+"""The layout of an undecoded payload, by the symbol of the field that selects it: an EtherType, a protocol, a port."""
+
+FRAMES = {"erspan", "erspan_3", "vxlan"}
+"""Layouts without such a field, because their payload always is an Ethernet frame."""

@@ -23,9 +23,13 @@ from hypothesis import strategies as st
 from tests.net.building import (
     ORDERS,
     SECONDS,
+    TUNNELS,
     block,
     enhanced,
     ethernet,
+    in_frame,
+    in_ip,
+    in_udp,
     interface,
     ipv4,
     ipv6,
@@ -589,6 +593,73 @@ class TestSegments:
     def test_a_packet_with_a_wrong_checksum_yields_its_segment(self) -> None:
         value = ipv4(header_checksum=0, **{"$keep": ["header_checksum"]})
         assert segment_of(packet("net.ipv4", value), 101).payload == b"hello"
+
+
+def deep(levels: int) -> bytes:
+    data = FRAME
+    for _ in range(levels):
+        data = TUNNELS["VXLAN"](data)
+    return data
+
+
+class TestTunnels:
+    @pytest.mark.parametrize("wrap", TUNNELS.values(), ids=TUNNELS)
+    @pytest.mark.parametrize("trailer", [0, 6])
+    def test_the_segment_inside(self, wrap: Callable[[bytes], bytes], trailer: int) -> None:
+        data = wrap(FRAME)
+        segment = segment_of(data + bytes(trailer))
+        assert segment == segment_of(FRAME)._replace(offset=1000 + len(data) - 5)
+
+    @pytest.mark.parametrize("wrap", TUNNELS.values(), ids=TUNNELS)
+    @pytest.mark.parametrize("missing", [1, 5])
+    def test_cut_by_the_snap_length(self, wrap: Callable[[bytes], bytes], missing: int) -> None:
+        data = wrap(FRAME)
+        segment = segment_of(data[:-missing], 1, len(data))
+        assert (len(segment.payload), segment.length) == (5 - missing, 5)
+        assert segment.offset == 1000 + len(data) - 5
+
+    @pytest.mark.parametrize("wrap", TUNNELS.values(), ids=TUNNELS)
+    def test_cut_inside_the_headers(self, wrap: Callable[[bytes], bytes]) -> None:
+        data = wrap(FRAME)
+        for length in range(len(data) - 5):
+            assert skipped(data[:length], 1, len(data)).reason == "cut"
+            assert isinstance(dissect(captured(data[:length])), Skipped)
+
+    def test_offloaded_packets(self) -> None:
+        value = ipv4(total_length=0, **{"$keep": ["total_length"]})
+        data = TUNNELS["VXLAN"](packet("net.ethernet", ethernet(value)))
+        assert segment_of(data).length == 5
+        assert segment_of(data[:-2], 1, len(data)).length == 5
+
+    def test_tunnels_in_tunnels(self) -> None:
+        assert segment_of(deep(4)).offset == 1000 + len(deep(4)) - 5
+        assert skipped(deep(5)).reason == "udp"
+
+    def test_a_tunnel_in_a_tunnel_of_another_kind(self) -> None:
+        for outer in TUNNELS.values():
+            assert segment_of(outer(TUNNELS["GRE"](FRAME))).payload == b"hello"
+
+    @pytest.mark.parametrize(
+        ("data", "reason"),
+        [
+            (TUNNELS["VXLAN"](packet("net.ethernet", ethernet("0001", type="ARP"))), "arp"),
+            (TUNNELS["VXLAN"](packet("net.ethernet", ethernet(ipv4("0001", fragment={"more_fragments": True})))),
+             "fragment"),
+            (packet("net.ethernet", ethernet(ipv4(TUNNELS["VXLAN"](FRAME)[34:].hex(), protocol=17,
+                                                  fragment={"more_fragments": True}))), "fragment"),
+            (TUNNELS["VXLAN"](FRAME[:40]), "damaged"),
+            (in_udp(53, "", FRAME), "udp"),
+            (in_udp(4789, "", b"\0"), "vxlan"),
+            (in_ip(47, "0000 1234", FRAME), "gre"),
+            (in_ip(4, "", b"\x50"), "ip version 5"),
+            (in_frame("8847", "00010040" * 9, FRAME[14:]), "mpls"),
+            (in_frame("8847", "00011140", b"\x50"), "mpls"),
+            (in_frame("8864", "11 00 0007 0004 c021", b"\1\1"), "lcp"),
+            (in_frame("8864", "11 00 0007 0004 0029", b"\1\1"), "pppoe"),
+        ],
+    )  # fmt: skip
+    def test_packets_without_a_segment(self, data: bytes, reason: str) -> None:
+        assert skipped(data).reason == reason
 
 
 class TestSkipped:

@@ -13,14 +13,20 @@ from wirekit.capture.tcp import ACK, FIN, PSH, RST, SYN, Segment
 from wirekit.decoding import decode
 from wirekit.engine import Decoded
 from wirekit.errors import Damaged
-from wirekit.schemas.net import ip, link, tcp
+from wirekit.schemas.net import ip, link, tcp, tunnels
 from wirekit.values import Record, Symbol
+
+MOST_LAYERS = 13
+"""Layouts of a packet that are read: a frame, and the UDP and VXLAN headers and the frames of four tunnels in it."""
 
 # The classes of decoded layers, one per layout.
 _TCP = tcp.TCP.record
 _IPV4 = ip.IPV4.record
 _NETWORK = (_IPV4, ip.IPV6.record)
 _KEYS = {number: f"net.{name}" for number, name in link.LINKS.items()}
+_PACKETS = {*_KEYS.values()}
+_FOLLOWING = {symbol: f"net.{name}" for symbol, name in tunnels.FOLLOWING.items()}
+_SELECTORS = ("type", "protocol", "next_header", "family", "destination_port", "protocol_type")
 
 
 def segments(
@@ -42,7 +48,7 @@ def segments(
 
 
 def dissect(packet: Packet, file: int = 0) -> Segment | Skipped:
-    """The TCP segment in a packet, or the reason why there is none.
+    """The TCP segment in a packet, in the innermost tunnel if there are some, or the reason why there is none.
 
     Args:
         packet: a captured packet.
@@ -51,24 +57,39 @@ def dissect(packet: Packet, file: int = 0) -> Segment | Skipped:
     key = _KEYS.get(packet.link_type)
     if key is None:
         return _skipped(packet, f"link type {packet.link_type}")
-    data = packet.data
-    decoded = decode(data, key, offset=packet.offset)
-    if decoded.error is not None:
-        cut = len(data) < packet.original_length
-        return _skipped(packet, "cut" if cut else "damaged", str(decoded.error))
-    layer = decoded.value
-    network = None
-    while not isinstance(layer, _TCP):
-        if isinstance(layer, _NETWORK):
-            network = layer
-        inner = layer.payload
-        if not isinstance(inner, Record):
-            return _skipped(packet, _reason(layer))
-        layer = inner
+    data, offset, reason = packet.data, packet.offset, ""
+    for _ in range(MOST_LAYERS):
+        decoded = decode(data, key, offset=offset)
+        if decoded.error is not None:
+            cut = len(packet.data) < packet.original_length
+            if not cut and key not in _PACKETS:
+                break  # such as a datagram that is no tunnel
+            return _skipped(packet, "cut" if cut else "damaged", str(decoded.error))
+        layer = decoded.value
+        end = offset + decoded.consumed - len(layer.get("trailer", b""))
+        network = None
+        while not isinstance(layer, _TCP):
+            if isinstance(layer, _NETWORK):
+                network = layer
+            inner = layer.payload
+            if not isinstance(inner, Record):
+                break
+            layer = inner
+        else:
+            return _segment(packet, file, decoded, network, layer, end)
+        reason, following = _following(layer, key)
+        if following is None:
+            break
+        data, key, offset = inner, following, end - len(inner)
+    return _skipped(packet, reason)
+
+
+def _segment(
+    packet: Packet, file: int, decoded: Decoded, network: Record | None, layer: Record, end: int
+) -> Segment | Skipped:
     if network is None:
         return _skipped(packet, "damaged", "TCP without IP")
     payload: bytes = layer.payload
-    end = packet.offset + len(data) - len(decoded.value.trailer)
     flags = layer.flags
     return Segment(
         packet.time_us,
@@ -104,16 +125,23 @@ def endpoint_text(address: bytes, port: int) -> str:
 _endpoint = lru_cache(maxsize=1 << 16)(endpoint_text)
 
 
-def _reason(layer: Record) -> str:
-    """Why no payload of this layer was decoded."""
+def _following(layer: Record, key: str) -> tuple[str, str | None]:
+    """Why no payload of the last layer of a layout was decoded, and the layout that decodes it, if there is one."""
     fragment = layer.get("fragment")
     if fragment is not None and (fragment.fragment_offset or fragment.more_fragments):
-        return FRAGMENT
-    for field in ("type", "protocol", "next_header", "family"):
+        return FRAGMENT, None
+    for field in _SELECTORS:
         value = layer.get(field)
         if isinstance(value, Symbol):
-            return value.symbol.lower() if value.symbol else f"{field} 0x{int(value):x}"
-    return f"ip version {layer.start.version}"
+            break
+    else:
+        field, value = "version", layer.get("start", layer).get("version")
+    if isinstance(value, Symbol) and value.symbol:
+        return value.symbol.lower(), _FOLLOWING.get(value.symbol)
+    if key not in _PACKETS:
+        name = key.removeprefix("net.")
+        return name, "net.ethernet" if name in tunnels.FRAMES else None
+    return f"ip version {value}" if field == "version" else f"{field} 0x{int(value):x}", None
 
 
 def _skipped(packet: Packet, reason: str, detail: str = "") -> Skipped:

@@ -7,7 +7,7 @@ import gzip
 import os
 import zlib
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -30,8 +30,10 @@ from tests.conftest import FIXTURES
 from tests.fuzz.captures import packets_of
 from tests.kafka.golden import Pdu, message, message_set
 from tests.kafka.sets import FIRST, SECOND, THIRD, call, damages, frames_with_sets, script, undecodable
+from tests.net.building import TUNNELS, ethernet, in_udp, ipv4, packet, pcap
+from tests.net.building import tcp as tcp_value
 from wirekit.capture.columns import Records
-from wirekit.capture.files import Capture, is_packed, open_capture, segments
+from wirekit.capture.files import Capture, Packet, is_packed, open_capture, segments
 from wirekit.capture.files.blocks import DATA_LEADS
 from wirekit.capture.follow import Choice
 from wirekit.capture.tcp import Settings
@@ -472,6 +474,45 @@ def test_packets_as_objects(path: Path, tmp_path: Path) -> None:
         for window in (1 << 26, len(data) // 5):
             objects, columns = as_read(each, window)
             assert columns == objects
+
+
+@pytest.mark.parametrize("wrap", TUNNELS.values(), ids=TUNNELS)
+def test_packets_in_tunnels(wrap: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    """Plain ones and some of all others between them; whole, cut, damaged, in a tunnel once more."""
+    path, random = tmp_path / "tunnels.pcap", Random("tunnels")
+    plain = packet("net.ethernet", ethernet(ipv4(tcp_value(b"hello"))))
+    found = [plain, wrap(plain), wrap(wrap(plain)), in_udp(53, "", plain)]
+    found += [each[:length] for each in found for length in random.sample(range(len(each)), 10)]
+    for each in list(found[:3]) * 20:
+        place = random.randrange(14, len(each))
+        found.append(each[:place] + random.randbytes(2) + each[place + 2 :])
+    path.write_bytes(pcap(*found))
+    for window in (1 << 26, 2000):
+        objects, columns = as_read(path, window)
+        assert columns == objects
+
+
+@pytest.mark.parametrize("wrap", [TUNNELS["VXLAN"], TUNNELS["PPPoE"]], ids=["VXLAN", "PPPoE"])
+def test_packets_that_are_captured_inside_and_outside_a_tunnel(wrap: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    path, both = FIXTURES / "pcap" / "jmq4-produce.pcap", tmp_path / "both.pcap"
+    with open_capture(path) as capture:
+        frames = [each.data for each in capture.items() if isinstance(each, Packet)]
+    both.write_bytes(pcap(*(copy for each in frames for copy in (each, wrap(each)))))
+    tables = assert_same(both)
+    once = by_objects(path)[0]
+    assert not tables.get("gaps")
+    for table in ("frames", "calls", "messages"):
+        assert sum(tables[table].values()) == sum(once[table].values()) > 0
+
+
+@pytest.mark.parametrize("name", ["VXLAN", "VXLAN of Linux", "Geneve", "Geneve without Ethernet", "GRE", "IP in IPv6"])
+def test_packets_in_tunnels_are_read_by_columns(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = packet("net.ethernet", ethernet(ipv4(tcp_value(b"hello"))))
+    path = tmp_path / "tunnels.pcap"
+    path.write_bytes(pcap(*[TUNNELS[name](plain)] * 3))
+    monkeypatch.setattr(road_packets, "dissect", None)
+    objects, columns = as_read(path, 1 << 26)
+    assert columns == objects
 
 
 def test_a_large_capture_is_read_by_columns_with_the_same_lines(monkeypatch: pytest.MonkeyPatch) -> None:

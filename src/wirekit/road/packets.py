@@ -1,7 +1,8 @@
 """Reads capture files into arrays of TCP segments, by the layouts of ``net`` in the columns engine.
 
-A packet that is not plainly a whole TCP segment is dissected as an object. Objects read all of a damaged file, because
-they search for packets behind the damage.
+The payloads of usual tunnels (in UDP, GRE and IP) are scanned as packets again. A packet that then is not plainly a
+whole TCP segment is dissected as an object. Objects read all of a damaged file, because they search for packets behind
+the damage.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from heapq import merge
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,13 +20,14 @@ import pyarrow as pa
 from wirekit.capture.columns import WINDOW, Records, records
 from wirekit.capture.files import Capture, Damaged, Packet, Skipped, dissect
 from wirekit.capture.files import segments as segments_by_objects
-from wirekit.capture.files.dissecting import endpoint_text
+from wirekit.capture.files.dissecting import MOST_LAYERS, endpoint_text
 from wirekit.capture.tcp import ACK, FIN, PSH, RST, SYN, Segment
 from wirekit.compiler.columns.errors import NO_ERRORS
 from wirekit.compiler.columns.ranges import REFUSED, scan_ranges
 from wirekit.road.compiled import loop
-from wirekit.schemas.net.link import LINKS
+from wirekit.schemas.net import ip, link, tunnels
 from wirekit.storage import FileRange
+from wirekit.values import SymbolTable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,6 +48,19 @@ _FIELDS = {
 }
 """The columns of ``net.packet`` behind an array of ``Packets``; a name without a layer is in each of ``_NETWORKS``."""
 _LENGTHS = ("tcp.payload", "data.trailer")
+_INSIDE: dict[str, tuple[tuple[str | None, str, SymbolTable | None], ...]] = {
+    "packet": (("ipv4.protocol", "ipv4.payload", ip.PROTOCOLS), ("ipv6.next_header", "ipv6.payload", ip.PROTOCOLS)),
+    "udp": (("destination_port", "payload", tunnels.PORTS),),
+    "geneve": (("protocol_type", "payload", link.ETHERTYPES),),
+    "gre": (("protocol_type", "payload", link.ETHERTYPES),),
+    **dict.fromkeys(tunnels.FRAMES, ((None, "payload", None),)),
+}
+"""By layout: the columns of an undecoded payload and of the field that selects its layout, and the field's symbols.
+
+Tunnels of other layouts are left to objects.
+"""
+_FRAGMENT = ("ipv4.fragment.more_fragments", "ipv4.fragment.fragment_offset")
+_LINK_TYPES = {"ethernet": 1, "ip": 101}
 _REMEMBERED = 1 << 15  # texts of endpoints
 
 
@@ -309,10 +324,16 @@ def _segments(
     kinds = np.asarray(batch["link_type"])
     columns = {name: np.zeros(count, np.int64) for name in (*arrays, "size")}
     usual = np.zeros(count, bool)
-    for kind in np.unique(kinds):
-        if int(kind) in LINKS:
-            rows = np.flatnonzero(kinds == kind)
-            _plain(part, int(kind), rows, starts - first, stops - first, endpoints, columns, usual)
+    layers = [
+        _Ranges("packet", int(kind), rows, starts[rows] - first, stops[rows] - first)
+        for kind in np.unique(kinds)
+        if int(kind) in link.LINKS and (rows := np.flatnonzero(kinds == kind)).size
+    ]
+    for _ in range(MOST_LAYERS):
+        for layer in layers:
+            if layer.name == "packet":
+                _plain(part, layer, endpoints, columns, usual)
+        layers = [inner for layer in layers for inner in _inside(part, layer, usual)]
     if "begin" in columns:
         columns["begin"][usual] += first
     columns |= {"time": times // 1000, "length": columns["size"].copy()}
@@ -345,34 +366,88 @@ def _numbers(segment: Segment, endpoints: Endpoints, offset: int) -> Iterator[tu
     yield "length", segment.length
 
 
+class _Ranges(NamedTuple):
+    """Places of one layout in some packets.
+
+    Attributes:
+        name: the layout, under its name in the protocol ``net``.
+        link_type: the context of ``net.packet``.
+        rows: the numbers of the packets.
+        starts, ends: of each place.
+    """
+
+    name: str
+    link_type: int | None
+    rows: NDArray[Any]
+    starts: NDArray[Any]
+    ends: NDArray[Any]
+
+    def scan(self, data: memoryview, fields: Sequence[str], lengths: Sequence[str]) -> tuple[pa.RecordBatch, _Ranges]:
+        """The columns of the places that decode, and these places."""
+        context = {} if self.link_type is None else {"link_type": self.link_type}
+        batch, states = scan_ranges(
+            f"net.{self.name}",
+            data,
+            self.starts,
+            self.ends,
+            fields=fields,
+            context=context,
+            lengths=lengths,
+            verdicts=False,
+        )
+        return batch, self.where(states < REFUSED)
+
+    def where(self, chosen: NDArray[Any]) -> _Ranges:
+        """Some of the places."""
+        return self._replace(rows=self.rows[chosen], starts=self.starts[chosen], ends=self.ends[chosen])
+
+
+def _inside(data: memoryview, layer: _Ranges, usual: NDArray[Any]) -> Iterator[_Ranges]:
+    """The payloads that a layout leaves undecoded, by their layouts."""
+    layer = layer.where(~usual[layer.rows])
+    if layer.name not in _INSIDE or not layer.rows.size:
+        return
+    selections = _INSIDE[layer.name]
+    packet = layer.name == "packet"
+    lengths = [payload for _, payload, _ in selections] + ["data.trailer"] * packet
+    fields = [*lengths, *(selector for selector, _, _ in selections if selector), *_FRAGMENT * packet]
+    batch, layer = layer.scan(data, fields, lengths)
+    ends = layer.ends
+    whole = np.ones(layer.rows.size, bool)
+    if packet:
+        ends = ends - _filled(batch["data.trailer"])
+        for each in _FRAGMENT:
+            whole &= _filled(batch[each]) == 0
+    for selector, payload, symbols in selections:
+        there = whole & np.asarray(batch[payload].is_valid())
+        starts = ends - _filled(batch[payload])
+        numbers = _filled(batch[selector]) if selector else np.zeros(layer.rows.size, np.int64)
+        for number in np.unique(numbers[there]).tolist():
+            name = tunnels.FOLLOWING.get(symbols(number).symbol or "") if symbols else "ethernet"
+            if name is not None:
+                link_type = _LINK_TYPES.get(name)
+                inner = _Ranges("packet" if link_type else name, link_type, layer.rows, starts, ends)
+                yield inner.where(there & (numbers == number))
+
+
+def _filled(column: pa.Array) -> NDArray[Any]:
+    return np.asarray(column.cast(pa.int64()).fill_null(0))
+
+
 def _plain(
     data: memoryview,
-    kind: int,
-    rows: NDArray[Any],
-    starts: NDArray[Any],
-    stops: NDArray[Any],
+    layer: _Ranges,
     endpoints: Endpoints,
     columns: dict[str, NDArray[Any]],
     usual: NDArray[Any],
 ) -> None:
     """Fills in the rows of packets of one link type that are plainly whole TCP segments."""
-    ends = stops[rows]
     inner = [name for array in columns for name in _FIELDS.get(array, ())]
     fields = ["tcp.payload", *(name for name in inner if "." in name)]
     for network, size_of_all in _NETWORKS.items():
         fields += [f"{network}.{name}" for name in (size_of_all, *inner) if "." not in name]
-    batch, states = scan_ranges(
-        "net.packet",
-        data,
-        starts[rows],
-        ends,
-        fields=fields,
-        context={"link_type": kind},
-        lengths=_LENGTHS,
-        verdicts=False,
-    )
-    decoded = states < REFUSED
-    rows, ends = rows[decoded], ends[decoded]
+    batch, layer = layer.scan(data, fields, _LENGTHS)
+    rows, ends = layer.rows, layer.ends
     tcp = np.asarray(batch["tcp.payload"].is_valid())
     over = {name: np.asarray(batch[f"{name}.{each}"].is_valid()) for name, each in _NETWORKS.items()}
     for name, size_of_all in _NETWORKS.items():

@@ -6,6 +6,7 @@ import errno
 import gc
 import json
 import pickle
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -229,6 +230,17 @@ def test_segments_have_messages_and_quarantine(tmp_path: Path) -> None:
     for table in ("packets", "frames", "gaps", "connections"):
         with pytest.raises(Misuse, match=f"has no table {table}: files that brokers store have messages, offsets, "):
             read(path=str(tmp_path), table=table)
+
+
+def test_damage_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Rows that simply end would look like the whole capture."""
+    cut, segment = tmp_path / "cut.pcap", tmp_path / STORED
+    cut.write_bytes(PULSAR.read_bytes()[:-9])
+    segment.write_bytes(SEGMENT.read_bytes() + b"\1\2\3")
+    assert read(path=str(tmp_path), table="messages", columns="topic")
+    damaged, undecoded = sorted(caplog.messages, reverse=True)
+    assert re.fullmatch(rf"wirekit: {cut}: net\.pcap\.packet.*; the file ends in the middle of this record", damaged)
+    assert undecoded.startswith(f"wirekit: {segment}: 3 bytes not decoded: ")
 
 
 def test_captures_and_segments_are_read_together(tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ same DataFrame: the rows of ``f.where("x = 3").union(f.where("x = 4"))`` all hav
 
 ``packets`` is what tasks of the pipeline hand to each other. The other tables are made where the file is read, by the
 serial driver's functions: the packets of one capture are held in memory, and no table is written. Files that brokers
-store have ``messages``, ``offsets``, ``group_events`` and ``quarantine``.
+store have ``messages``, ``offsets``, ``group_events`` and ``quarantine``. A task logs a warning for each file that is
+damaged; ``packets`` has a note instead.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from __future__ import annotations
 import difflib
 import gc
 import json
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +35,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type, to_arro
 
 from wirekit.capture.files import is_capture
 from wirekit.capture.files.unpacking import packing_of
-from wirekit.errors import Misuse
+from wirekit.errors import Misuse, plural
 from wirekit.pipeline.inputs import CAPTURE, HEAD, Input, Job, Split, captures, find_inputs, joined_inputs, renumbered
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.predicates import columns_of, parsed
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
 
     from wirekit.pipeline.carried import Carried, Continuation
 
+LOG = logging.getLogger(__name__)
 BUNDLE_BYTES = 64 << 20
 OPTIONS = ("table", "path", "paths", "columns", "where", "protocol", "ports", "separate")
 STREAM_OPTIONS = ("maxfilespertrigger", "maxbytespertrigger", "settle", "ignoremissing", "state", "closeafter")
@@ -186,7 +189,7 @@ class CaptureReader(DataSourceReader):
         if table is not PACKETS:
             summary = Summary()
             yield from table_batches(self._job(captures(files)), table.name, names, where, ports=ports, summary=summary)
-            _refuse_unopened(summary)
+            _report(summary, files)
             return
         for batch in packet_batches(files, ports=ports, table=table.only(self._read()), split=split):
             yield batch if where is None else batch.filter(where)
@@ -210,9 +213,10 @@ class CaptureReader(DataSourceReader):
                 keep(carried)
 
             batches = table_batches(job, self._table, names, where, ports=ports, summary=summary, keep=keep_complete)
+            yield from self._of_schema(batches)
+            _report(summary, files)
         else:
-            batches = ended_batches(about, self._job([]), self._table, names, where)
-        return self._of_schema(batches)
+            yield from self._of_schema(ended_batches(about, self._job([]), self._table, names, where))
 
     def configuration(self) -> str:
         """The options that the state of a capture depends on."""
@@ -333,6 +337,20 @@ def _refuse_unopened(summary: Summary) -> None:
     for name, reason in summary.unreadable.items():
         if name in summary.unopened or summary.files[name].unopened:
             raise OSError(f"{name}: {reason}")
+
+
+def _report(summary: Summary, files: Iterable[Input]) -> None:
+    """Logs each file that could not be read to its end, and the undecoded bytes of stored files.
+
+    Raises:
+        OSError: the system refused to read one.
+    """
+    _refuse_unopened(summary)
+    for name, reason in summary.unreadable.items():
+        LOG.warning("wirekit: %s: %s", name, reason)
+    for name in (each.name for each in files if each.kind != CAPTURE and each.name in summary.files):
+        for reason, counts in summary.files[name].undecoded.items():
+            LOG.warning("wirekit: %s: %s not decoded: %s", name, plural(counts["bytes"], "byte"), reason)
 
 
 def _are(value: object, kind: type) -> bool:

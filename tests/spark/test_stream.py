@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -41,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def stream(path: Path, **options: str) -> CaptureStream:
+def stream(path: Path | str, **options: str) -> CaptureStream:
     from wirekit.spark.source import source_schema
     from wirekit.spark.stream import CaptureStream
 
@@ -143,6 +144,35 @@ def test_a_planned_file_that_is_gone(folder: Path) -> None:
 def test_options_that_make_no_sense(folder: Path, options: dict[str, str], text: str) -> None:
     with pytest.raises(Misuse, match=text):
         stream(folder, **options)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"paths": '["/elsewhere"]'}, "another path:"),
+        ({"table": "calls", "columns": ""}, "another table, columns:"),
+        ({"columns": "topic,key"}, "another columns:"),
+        ({"where": "topic = 't'"}, "another where:"),
+        ({"ports": "6650=pulsar"}, "another ports:"),
+    ],
+)
+def test_the_checkpoint_of_another_query_is_refused(folder: Path, change: dict[str, str], text: str) -> None:
+    source = stream(folder, columns="topic")
+    start = source.initialOffset()
+    end = json.loads(json.dumps(source.latestOffset(start, source.getDefaultReadLimit())))
+    assert steps(stream(f"{folder}/", columns="topic", maxFilesPerTrigger="1", settle="0"), end) == []
+    other = stream(folder, **{"columns": "topic", **change})
+    with pytest.raises(Misuse, match=text):
+        other.latestOffset(end, other.getDefaultReadLimit())
+    with pytest.raises(Misuse, match=text):
+        other.partitions(start, end)
+
+
+def test_an_offset_without_options_is_continued(folder: Path) -> None:
+    source = stream(folder, maxFilesPerTrigger="2")
+    end = source.latestOffset(source.initialOffset(), source.getDefaultReadLimit())
+    earlier = {name: value for name, value in end.items() if name != "options"}
+    assert steps(stream(folder), earlier) == [["b.pcap"]]
 
 
 def test_options_of_streams_are_refused_elsewhere(folder: Path) -> None:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import difflib
 import gc
+import hashlib
 import json
 import logging
 from collections import Counter
@@ -222,6 +223,19 @@ class CaptureReader(DataSourceReader):
         """The options that the state of a capture depends on."""
         ports = sorted(self._ports.items())
         return json.dumps([self._table, sorted(self._read()), self._protocol, ports])
+
+    def identity(self) -> dict[str, str]:
+        """Digests of the options that the rows of a stream depend on, by name."""
+        options = {
+            "path": sorted(each.rstrip("/") if isinstance(each, str) else each for each in self._paths),
+            "table": self._table,
+            "columns": sorted(self._schema.names),
+            "where": self._where,
+            "protocol": self._protocol,
+            "ports": sorted(self._ports.items()),
+        }
+        texts = {name: json.dumps(value).encode() for name, value in options.items()}
+        return {name: hashlib.blake2b(text, digest_size=8).hexdigest() for name, text in texts.items()}
 
     def _job(self, groups: Iterable[Sequence[Input]], continuations: Mapping[int, Continuation] | None = None) -> Job:
         protocols = {port: protocol for port, protocol in self._ports.items() if protocol}

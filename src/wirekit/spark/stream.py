@@ -10,7 +10,8 @@ micro-batches. A capture ends ``closeAfter`` seconds after its last file was cha
 get their rows then.
 
 An offset lists the files of its micro-batch, so that a restarted query reads the same files again. It also lists the
-captures that continue, and has eight bytes (about 11 characters of text) for each file that was read and still exists.
+captures that continue, and has eight bytes (about 11 characters of text) for each file that was read and still exists,
+and digests of the options, so that a query with others is refused.
 The stream identifies a file by its path: a file that changes later is not read again, unless it was deleted in between.
 """
 
@@ -116,6 +117,7 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._place and lowercase_options.get("table", PACKETS.name) == PACKETS.name:
             raise Misuse("the table packets needs no state; choose another table")
         self._reader = CaptureReader(schema, {**batch, "separate": "true"})
+        self._identity = self._reader.identity()
         self._configuration = self._reader.configuration() if self._place else ""
         self._close_ns = int(_seconds("closeAfter", lowercase_options.get("closeafter", str(CLOSE_SECONDS))) * 1e9)
         self._limit = _limit(options)
@@ -154,7 +156,13 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return start
         present = seen.intersection(_digest(each.path) for each in self._present)
         seen = present.union(digests[each.path] for each in chosen)
-        end = {**start, "batch": start["batch"] + 1, "parts": parts_text(parts), "seen": _digests_text(seen)}
+        end = {
+            **start,
+            "batch": start["batch"] + 1,
+            "parts": parts_text(parts),
+            "seen": _digests_text(seen),
+            "options": self._identity,
+        }
         if self._place:
             end["open"] = open_text(still_open)
         return end
@@ -229,10 +237,17 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return True
 
     def _check(self, offset: Mapping[str, Any]) -> None:
-        """Refuses the checkpoint of a query with other options: the state that it left would not fit."""
+        """Refuses the checkpoint of a query with other options: its files would give no rows, or its state not fit."""
         if offset["batch"] and offset.get("configuration", "") != self._configuration:
             raise Misuse(
                 "the checkpoint belongs to a query with another state, table, columns, where, protocol or ports"
+            )
+        identity = offset.get("options", self._identity)
+        others = [name for name, digest in self._identity.items() if identity[name] != digest]
+        if others:
+            raise Misuse(
+                f"the checkpoint belongs to a query with another {', '.join(others)}:"
+                " give this query its own checkpointLocation"
             )
 
     def _complete(self) -> list[Input]:

@@ -124,6 +124,8 @@ class CaptureReader(DataSourceReader):
         self._separate = flag(options, "separate")
         self._ports = _ports(options.get("ports", ""))
         self._protocol = options.get("protocol", "")
+        if self._protocol and any(self._ports.values()):
+            raise Misuse("option protocol is for all connections: leave it out, or the protocols in option ports")
         for each in filter(None, (self._protocol, *self._ports.values())):
             registry.protocol(each).stream("client")
 
@@ -376,8 +378,9 @@ def _ports(text: str) -> dict[int, str]:
     """``9092=kafka,6650`` → ``{9092: "kafka", 6650: ""}``."""
     ports: dict[int, str] = {}
     for pair in filter(None, (each.strip() for each in text.split(","))):
-        port, _, protocol = pair.partition("=")
-        if not port.isdecimal():
+        number, _, protocol = (each.strip() for each in pair.partition("="))
+        if not number.isdecimal() or not 0 < int(number) < 1 << 16:
             raise Misuse(f"{pair!r} is not PORT or PORT=PROTOCOL, as in 9092=kafka,6650")
-        ports[int(port)] = protocol
+        if ports.setdefault(int(number), protocol) != protocol:
+            raise Misuse(f"the option ports names the port {int(number)} twice")
     return ports

@@ -305,11 +305,26 @@ def test_functions_in_spark(spark: SparkSession) -> None:
     assert found_rows[-1].error == decoded(SET, WRONG)[0]["error"]
 
 
+def test_calls_that_make_no_sense() -> None:
+    import wirekit.spark as wk
+    from wirekit.spark.functions import _checker
+
+    with pytest.raises(Misuse, match="fields must name at least one field"):
+        wk.spark_schema(SET, fields=[])
+    one: Any = pa.array([b"a", b"b"])
+    for arguments in (one, (one, one, one)):
+        with pytest.raises(Misuse, match="wirekit_check takes a column of bytes and the key of a schema"):
+            next(_checker(None)(iter([arguments])))
+
+
 @pytest.mark.spark
 def test_functions_in_sql(spark: SparkSession) -> None:
     import wirekit.spark as wk
 
-    wk.register(spark, "kafka.message", SET)
+    keys: Any = ["kafka.message", SET]
+    with pytest.raises(Misuse, match="the key of a schema must be text"):
+        wk.register(spark, keys)
+    wk.register(spark, *keys)
     rows = [(1, bytearray(ENTRIES)), (2, bytearray(b"??"))]
     spark.createDataFrame(rows, "id int, data binary").coalesce(1).createOrReplaceTempView("dump")
     query = """

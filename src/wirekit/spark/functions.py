@@ -189,8 +189,8 @@ def register(spark: SparkSession, *keys: str) -> None:
     register_source(spark)
     spark.udf.register("wirekit_check", _arrow_udf(_checker(None), CHECKED))
     for key in keys:
-        name = re.sub(r"\W", "_", key)
         value_shape, listed = shape(key), is_list(key)
+        name = re.sub(r"\W", "_", key)
         error = ("error", pa.string())
         value = pa.struct([("value", pa.list_(value_shape.type) if listed else value_shape.type), error])
         spark.udf.register(
@@ -312,7 +312,11 @@ def message_values(values: Values, value_shape: Shape, missing: pa.Array, fails:
 
 def _checker(context: Mapping[str, Any] | None) -> Keyed:
     def checked(batches: Iterator[tuple[pa.Array, pa.Array]]) -> Iterator[pa.Array]:
-        for column, keys in batches:
+        arguments: Any
+        for arguments in batches:
+            if not isinstance(arguments, tuple) or len(arguments) != 2:  # Spark SQL passes any number of them
+                raise Misuse("wirekit_check takes a column of bytes and the key of a schema")
+            column, keys = arguments
             yield checked_values(column, keys, context)
 
     return checked

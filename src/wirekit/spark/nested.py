@@ -116,6 +116,8 @@ def shape(
         raise Misuse(f"times must be 'timestamp' or 'int', not {times!r}")
     columnar = program(key, context)
     requested = None if fields is None else checked(key, columnar, fields)
+    if fields is not None and not fields:
+        raise Misuse("fields must name at least one field")
     root = _Branch("")
     for leaf in _leaves(columnar, opened):
         if chosen(leaf.path, requested):

@@ -403,6 +403,12 @@ def test_conversations_are_forgotten_when_they_have_ended(monkeypatch: pytest.Mo
     assert not any(left)
 
 
+def open_conversations(connections: Connections) -> Any:
+    """The ``CONVERSATION`` rows that are in use."""
+    stored = connections._conversations
+    return stored._rows[stored._connections >= 0]
+
+
 @pytest.mark.parametrize("name", ["kafka-0.10.2.2-4-clients", "pulsar-consume"])
 @pytest.mark.parametrize("begin", [0, 40])
 def test_nothing_of_a_usual_open_connection_is_an_object(
@@ -416,7 +422,7 @@ def test_nothing_of_a_usual_open_connection_is_an_object(
 
     def kept(self: Connections, streams: Streams) -> None:
         keep(self, streams)
-        open_rows = self._conversations.rows
+        open_rows = open_conversations(self)
         usual = open_rows[~open_rows["waits"]]  # objects tell the end of the others
         rows.append(len(usual))
         followers.update(map(type, usual["follower"].tolist()))
@@ -568,7 +574,7 @@ def test_nothing_is_kept_of_a_response_without_request(tmp_path: Path, monkeypat
 
     def kept(self: Connections, streams: Streams) -> None:
         keep(self, streams)
-        followers.extend(self._conversations.rows["follower"].tolist())
+        followers.extend(open_conversations(self)["follower"].tolist())
 
     monkeypatch.setattr(Connections, "keep", kept)
     by_columns(path, window=300)

@@ -1,14 +1,14 @@
 """Rules of a conversation: the requirements of a specification on the order of frames, checked frame by frame.
 
 A protocol declares its rules in ``protocols/<protocol>/rules.py`` as data, a ``RuleSet``: ``events`` names the events
-of a frame, ``Step`` declares how an event changes the facts, and ``Rule`` declares when an event is a breach. Nothing
-here knows a protocol.
+of a frame, ``Step`` declares how an event changes the facts, and ``Rule`` declares when an event is a violation.
+Nothing here knows a protocol.
 
 A fact is the state of a key in a table (producer 3 is "open"). A key without a state is ABSENT if the connection was
-followed from its first byte, and UNKNOWN otherwise. UNKNOWN is never a breach, and stays unknown in arithmetic. Missing
-and undecodable bytes make all facts unknown again.
+followed from its first byte, and UNKNOWN otherwise. UNKNOWN is never a violation, and stays unknown in arithmetic.
+Missing and undecodable bytes make all facts unknown again.
 
-Missing bytes may be noticed late, because the bytes behind a gap are held back for a while. So a breach counts only
+Missing bytes may be noticed late, because the bytes after a gap are held back for a while. So a violation counts only
 when the connection has ended. It is withdrawn if a frame arrives later that was captured before it, or if bytes turn
 out to be missing that may have come before it.
 """
@@ -27,8 +27,8 @@ from wirekit.registry import registry
 MOST_FACTS = 100_000
 """States that a table keeps; the oldest are forgotten, which makes what is absent from the table unknown."""
 
-MOST_BREACHES = 10_000
-"""Breaches that are held until the connection ends."""
+MOST_VIOLATIONS = 10_000
+"""Violations that are held until the connection ends."""
 
 
 class _Unknown:
@@ -106,12 +106,12 @@ class Rule:
         says: the requirement in short, in own words.
         source: document and section.
         on: names of the events that it applies to.
-        never: the states in which the event is a breach, or an expression over the fields and ``this.state``.
+        never: the states in which the event is a violation, or an expression over the fields and ``this.state``.
         table, key: the fact that decides, as in ``Step``; without a table the event's own fields decide.
         other: table and key of a second fact, ``this.other`` in the expression.
         severity: ``error`` if the document requires it; ``warning`` if it only expects it, or if facts outside of this
-            connection may explain the breach.
-        once: whether one breach is reported until the state of the key changes.
+            connection may explain the violation.
+        once: whether one violation is reported until the state of the key changes.
     """
 
     name: str
@@ -145,7 +145,7 @@ class RuleSet:
 
 
 @dataclass(frozen=True, slots=True)
-class Breach:
+class Violation:
     """A violation of a rule by a frame.
 
     Attributes:
@@ -222,7 +222,7 @@ class Facts:
 
 
 class Checker:
-    """Follows one connection and collects the breaches.
+    """Follows one connection and collects the violations.
 
     Args:
         rules: the rules of the protocol.
@@ -236,7 +236,7 @@ class Checker:
     >>> ping = wirekit.encode("pulsar.frame", {"command": {"type": "PING", "ping": {}}})
     >>> for frame in conversation.receive("client", ping):
     ...     checker.take(frame)
-    >>> [(breach.rule.name, breach.frame, breach.offset) for breach in checker.close()]
+    >>> [(violation.rule.name, violation.frame, violation.offset) for violation in checker.close()]
     [('command_before_connect', 1, 0)]
     """
 
@@ -250,7 +250,7 @@ class Checker:
         self._rules: dict[str, list[Rule]] = _by_event(rules.rules)
         self._steps: dict[str, list[Step]] = _by_event(rules.steps)
         self._reported: dict[Hashable, set[str]] = {}
-        self._held: list[Breach] = []
+        self._held: list[Violation] = []
         self._frames = 0
         self._last: dict[str, int] = {}
         self._latest: int | None = None
@@ -280,7 +280,7 @@ class Checker:
     def lose(self, side: str | None = None) -> None:
         """Reports that bytes are missing or undecodable after the last frame of a side, or of both sides."""
         before = [self._last.get(each, 0) for each in SIDES if side in (None, each)]
-        self._held = [breach for breach in self._held if breach.frame <= min(before)]
+        self._held = [violation for violation in self._held if violation.frame <= min(before)]
         self._forget()
 
     def _forget(self) -> None:
@@ -288,8 +288,8 @@ class Checker:
         self._shared.lose()
         self._reported.clear()
 
-    def close(self, time_us: int | None = None) -> list[Breach]:
-        """Reports the end of the connection or of the capture; returns the breaches in the order of frames."""
+    def close(self, time_us: int | None = None) -> list[Violation]:
+        """Reports the end of the connection or of the capture; returns the violations in the order of frames."""
         if time_us is not None and len(self._last) > 1:
             end = Frame("", "", 0, b"", time_us, None, None)  # type: ignore[arg-type]  # nothing but a time
             self._happens(Event(TIME), end)
@@ -297,7 +297,7 @@ class Checker:
         return held
 
     def _late(self, item: Frame | Quarantined) -> bool:
-        """Whether a newer frame came before; then the breaches since the time of this frame are withdrawn."""
+        """Whether a newer frame came before; then the violations since the time of this frame are withdrawn."""
         time_us = item.time_us
         if time_us is None or self._latest is None or time_us >= self._latest:
             self._latest = self._latest if time_us is None else time_us
@@ -327,11 +327,11 @@ class Checker:
         if state is UNKNOWN or not _breaks(rule.never, state, fields):
             return
         reported = self._reported.setdefault((rule.table, key), set()) if rule.once else None
-        if (reported is not None and rule.name in reported) or len(self._held) >= MOST_BREACHES:
+        if (reported is not None and rule.name in reported) or len(self._held) >= MOST_VIOLATIONS:
             return
         if reported is not None:
             reported.add(rule.name)
-        self._held.append(_breach(rule, key, state, frame, self._frames))
+        self._held.append(_violation(rule, key, state, frame, self._frames))
 
     def _state(self, table: str, key: Any) -> Any:
         if key is OLDEST:
@@ -367,8 +367,8 @@ def rules_of(protocol: str) -> RuleSet | None:
     return rules
 
 
-def check(protocol: str, items: Iterable[Frame | Quarantined | object], *, started: bool = True) -> list[Breach]:
-    """The breaches in the items that a Conversation returned for one connection.
+def check(protocol: str, items: Iterable[Frame | Quarantined | object], *, started: bool = True) -> list[Violation]:
+    """The violations in the items that a Conversation returned for one connection.
 
     Args:
         protocol: its name.
@@ -418,11 +418,11 @@ def _breaks(never: Any, state: Any, fields: Mapping[str, Any]) -> bool:
     return _evaluated(never, {**fields, "state": state}) is True
 
 
-def _breach(rule: Rule, key: Any, state: Any, frame: Frame, number: int) -> Breach:
+def _violation(rule: Rule, key: Any, state: Any, frame: Frame, number: int) -> Violation:
     shown = "/".join(map(str, _flat(key)))
     observation = f"{rule.table.replace('_', ' ')}{f' {shown}' if shown else ''}: {state}" if rule.table else ""
     api = frame.description.api if frame.side else None
-    return Breach(rule, frame.side, api, number, frame.offset, frame.time_us, observation)
+    return Violation(rule, frame.side, api, number, frame.offset, frame.time_us, observation)
 
 
 def _flat(key: Any) -> Iterator[Any]:

@@ -13,7 +13,7 @@ from wirekit.registry import registry
 from wirekit.rules import rules_of
 
 
-def test_a_breach_is_a_line(fixtures: Path) -> None:
+def test_a_violation_is_a_line(fixtures: Path) -> None:
     path = fixtures / "pcap" / "jmq4-versions.pcap"
     run = Run("inspect", "--rules", "--output", "json", str(path))
     assert (run.status, run.err) == (1, "")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import wirekit
-from tests.rules.conversations import Said, breaches, excused, joined_late, names
+from tests.rules.conversations import Said, excused, joined_late, names, violations
 from wirekit.protocols.jmq4.dialogue import ONE_WAY
 from wirekit.protocols.jmq4.rules import RULES
 from wirekit.rules import rules_of
@@ -193,7 +193,7 @@ def test_every_rule_has_a_case(protocol: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_conversation_that_keeps_it(protocol: str, name: str) -> None:
     before, _, kept = DIALECTS[protocol][name]
-    assert name not in names(breaches(protocol, [*before, *kept]))
+    assert name not in names(violations(protocol, [*before, *kept]))
     joined_late(protocol, [*before, *kept])
 
 
@@ -203,7 +203,7 @@ def test_conversations_that_break_it(protocol: str, name: str) -> None:
     before, ways, _ = DIALECTS[protocol][name]
     for broken in ways:
         heard = [*before, *broken]
-        assert name in names(breaches(protocol, heard))
+        assert name in names(violations(protocol, heard))
         joined_late(protocol, heard)
 
 
@@ -216,7 +216,7 @@ def test_missing_bytes_excuse_later_frames(protocol: str, name: str) -> None:
 
 def test_a_wrong_first_command_is_reported_once() -> None:
     x = Speaker("jmq4")
-    assert names(breaches("jmq4", [*x.heartbeat(1), *x.heartbeat(2)])) == ["first_command_not_add_connection"]
+    assert names(violations("jmq4", [*x.heartbeat(1), *x.heartbeat(2)])) == ["first_command_not_add_connection"]
 
 
 @pytest.mark.parametrize("protocol", DIALECTS)
@@ -227,5 +227,5 @@ def test_a_command_numbered_before_the_connection_is_no_error(protocol: str, set
     commands = [x.add("PRODUCER", 3), x.add("CONSUMER", 4), x.heartbeat(5)]
     before = [each for command in commands[:set_up] for each in command]
     said = [*x.connect(2), *before, x.ask("FETCH_CLUSTER", 1, topics=["t"], app="a")]
-    found = breaches(protocol, said)
+    found = violations(protocol, said)
     assert [(each.rule.name, each.rule.severity) for each in found] == [("request_id_not_rising", "warning")]

@@ -8,7 +8,7 @@ import pytest
 
 import wirekit
 from tests.kafka.golden import message
-from tests.rules.conversations import Said, breaches, excused, joined_late, names
+from tests.rules.conversations import Said, excused, joined_late, names, violations
 from wirekit.conversation import Conversation, Frame
 from wirekit.protocols.kafka.rules import RULES
 from wirekit.rules import Checker, Facts, rules_of
@@ -168,7 +168,7 @@ def test_every_rule_has_a_case() -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_a_conversation_that_keeps_it(name: str) -> None:
     before, _, kept = CASES[name]
-    assert names(breaches("kafka", [*before, *kept])) == []
+    assert names(violations("kafka", [*before, *kept])) == []
     joined_late("kafka", [*before, *kept])
 
 
@@ -176,7 +176,7 @@ def test_a_conversation_that_keeps_it(name: str) -> None:
 def test_a_conversation_that_breaks_it(name: str, number: int) -> None:
     before, broken, _ = CASES[name]
     heard = [*before, *broken[number]]
-    assert names(breaches("kafka", heard)) == [name]
+    assert names(violations("kafka", heard)) == [name]
     joined_late("kafka", heard)
 
 
@@ -214,4 +214,4 @@ def test_a_cut_api_versions_response_still_offers_its_versions(size: int) -> Non
     asked, answered = versions(1)
     cut = Said("server", size.to_bytes(4, "big") + answered.data[4 : 4 + size])
     newer = q("heartbeat", 0, 2, group_id="g", group_generation_id=1, member_id="m")
-    assert names(breaches("kafka", [asked, cut, newer])) == []
+    assert names(violations("kafka", [asked, cut, newer])) == []

@@ -20,7 +20,7 @@ from tests.pulsar.commands import (
     s,
     send,
 )
-from tests.rules.conversations import Said, breaches, excused, joined_late, names
+from tests.rules.conversations import Said, excused, joined_late, names, violations
 from wirekit.protocols.pulsar.rules import PONG_WITHIN_US, RULES
 from wirekit.rules import rules_of
 
@@ -197,7 +197,7 @@ def test_every_rule_has_a_case() -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_a_conversation_that_keeps_it(name: str) -> None:
     before, _, valid = CASES[name]
-    assert name not in names(breaches("pulsar", [*before, *valid]))
+    assert name not in names(violations("pulsar", [*before, *valid]))
     joined_late("pulsar", [*before, *valid])
 
 
@@ -205,7 +205,7 @@ def test_a_conversation_that_keeps_it(name: str) -> None:
 def test_a_conversation_that_breaks_it(name: str, number: int) -> None:
     before, broken, _ = CASES[name]
     heard = [*before, *broken[number]]
-    assert name in names(breaches("pulsar", heard))
+    assert name in names(violations("pulsar", heard))
     joined_late("pulsar", heard)
 
 
@@ -218,8 +218,8 @@ def test_missing_bytes_excuse_later_frames(name: str) -> None:
     excused("pulsar", [*before, *broken[0]], name)
 
 
-def test_a_breach_says_where_and_what() -> None:
-    (breach,) = breaches("pulsar", [*connect(), *producer(), *closed(), send(0)])
+def test_a_violation_says_where_and_what() -> None:
+    (violation,) = violations("pulsar", [*connect(), *producer(), *closed(), send(0)])
     offset = sum(len(each.data) for each in [*connect(), *producer(), *closed()] if each.side == "client")
-    assert (breach.side, breach.api, breach.frame, breach.offset) == ("client", "SEND", 7, offset)
-    assert breach.found == "producer 1: closed"
+    assert (violation.side, violation.api, violation.frame, violation.offset) == ("client", "SEND", 7, offset)
+    assert violation.found == "producer 1: closed"

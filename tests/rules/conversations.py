@@ -1,4 +1,4 @@
-"""Conversations for tests of rules: frames of both sides, the breaches in them, and the same joined at every frame."""
+"""Conversations for tests of rules: frames of both sides, their violations, and the same joined at every frame."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from wirekit.capture.files import open_capture, segments
 from wirekit.capture.follow import Link, follow
 from wirekit.capture.tcp import Segment
 from wirekit.conversation import Conversation, Frame
-from wirekit.rules import Breach, Checker, check, rules_of
+from wirekit.rules import Checker, Violation, check, rules_of
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "pcap"
 CAPTURES = Path(__file__).parents[3] / "shared" / "captures"
@@ -24,32 +24,32 @@ class Said(NamedTuple):
     time_us: int | None = None
 
 
-def breaches(protocol: str, said: Iterable[Said], *, started: bool = True) -> list[Breach]:
+def violations(protocol: str, said: Iterable[Said], *, started: bool = True) -> list[Violation]:
     """What the rules say of a conversation."""
     conversation = Conversation(protocol, started=started)
     items = [item for each in said for item in conversation.receive(each.side, each.data, time_us=each.time_us)]
     return check(protocol, items, started=started)
 
 
-def names(found: Iterable[Breach]) -> list[str]:
+def names(found: Iterable[Violation]) -> list[str]:
     """The names of the broken rules, in order."""
-    return [breach.rule.name for breach in found]
+    return [violation.rule.name for violation in found]
 
 
 def joined_late(protocol: str, said: list[Said]) -> None:
-    """Asserts that a capture that begins at any frame of the conversation has no breach that the whole has not."""
-    whole = {(each.rule.name, each.side, each.offset) for each in breaches(protocol, said)}
+    """Asserts that a capture that begins at any frame of the conversation has no violation that the whole has not."""
+    whole = {(each.rule.name, each.side, each.offset) for each in violations(protocol, said)}
     before = {"client": 0, "server": 0, "": 0}
     for start, first in enumerate(said[:-1], 1):
         before[first.side] += len(first.data)
-        late = breaches(protocol, said[start:], started=False)
+        late = violations(protocol, said[start:], started=False)
         found = {(each.rule.name, each.side, each.offset + before[each.side]) for each in late}
         assert found <= whole, f"joined at frame {start + 1}: {found - whole}"
 
 
 def excused(protocol: str, said: list[Said], name: str) -> None:
     """Asserts that the frame that breaks a rule does not when bytes are missing right before it."""
-    first = next(each for each in breaches(protocol, said) if each.rule.name == name)
+    first = next(each for each in violations(protocol, said) if each.rule.name == name)
     rules = rules_of(protocol)
     assert rules is not None
     conversation, checker = Conversation(protocol), Checker(rules)

@@ -33,7 +33,7 @@ def test_damaged_frames(path: Path) -> None:
             for item in conversation.receive(each.side, bytes(data), time_us=each.time_us):
                 if isinstance(item, (Frame, Quarantined)):
                     checker.take(item)
-        assert all(breach.found is not None for breach in checker.close(1 << 60))
+        assert all(violation.found is not None for violation in checker.close(1 << 60))
         assert json_text(conversation.dialogue.summary())
 
 

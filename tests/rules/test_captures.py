@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.conversations import CAPTURES, FIXTURES, breaches, captured, joined_late, names
+from tests.rules.conversations import CAPTURES, FIXTURES, captured, joined_late, names, violations
 from wirekit.capture.files import open_capture, segments
 from wirekit.capture.follow import Missing, follow
 from wirekit.capture.tcp import Segment
@@ -52,17 +52,17 @@ MOST_DAMAGES = 120
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.name)
 def test_recorded_conversations_keep_the_rules(path: Path) -> None:
     for link, said in captured(path):
-        assert names(breaches(link.protocol, said, started=link.known_start)) == []
+        assert names(violations(link.protocol, said, started=link.known_start)) == []
 
 
 @pytest.mark.parametrize("name", MADE)
 def test_composed_conversations_break_exactly_the_listed_rules(name: str) -> None:
-    found = {each for link, said in captured(FIXTURES / name) for each in names(breaches(link.protocol, said))}
+    found = {each for link, said in captured(FIXTURES / name) for each in names(violations(link.protocol, said))}
     assert found == MADE[name]
 
 
 @pytest.mark.parametrize("path", [*RECORDED, *(FIXTURES / name for name in MADE)], ids=lambda path: path.name)
-def test_a_capture_that_begins_later_has_no_other_breach(path: Path) -> None:
+def test_a_capture_that_begins_later_has_no_other_violation(path: Path) -> None:
     for link, said in captured(path):
         joined_late(link.protocol, said[:FRAMES_TO_CUT])
 
@@ -72,7 +72,7 @@ def test_all_recorded_captures(path: Path) -> None:
     expected = {**COMPOSED, **APPLICATION}.get(path.name, set())
     found = set()
     for link, said in captured(path):
-        found |= set(names(breaches(link.protocol, said, started=link.known_start)))
+        found |= set(names(violations(link.protocol, said, started=link.known_start)))
         joined_late(link.protocol, said[:FRAMES_TO_CUT])
     assert found == expected
 

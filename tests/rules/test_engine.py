@@ -11,7 +11,7 @@ import pytest
 import wirekit
 from wirekit import rules
 from wirekit.conversation import Conversation, Frame, Quarantined
-from wirekit.rules import ABSENT, UNKNOWN, Breach, Checker, Event, Facts, Rule, RuleSet, Step
+from wirekit.rules import ABSENT, UNKNOWN, Checker, Event, Facts, Rule, RuleSet, Step, Violation
 from wirekit.wire import this
 
 PING = wirekit.encode("pulsar.frame", {"command": {"type": "PING", "ping": {}}})
@@ -39,7 +39,7 @@ class Story:
         return self
 
     def end(self, at: int | None = None) -> list[str]:
-        return [f"{breach.rule.name} {breach.frame}" for breach in self.checker.close(at)]
+        return [f"{violation.rule.name} {violation.frame}" for violation in self.checker.close(at)]
 
 
 def nothing(frame: Frame) -> Iterator[Event]:
@@ -102,13 +102,13 @@ def test_a_server_that_speaks_first_means_that_the_client_is_not_in_the_capture(
     assert Story(DOORS).tell("enter", side="server", number=1).end() == []
 
 
-def test_a_late_frame_withdraws_breaches_after_its_time() -> None:
+def test_a_late_frame_withdraws_violations_after_its_time() -> None:
     story = Story(DOORS).tell("enter", at=10, number=1).tell("enter", at=30, number=2)
     story.tell("close", at=20, number=2).tell("enter", at=40, number=2).tell("enter", at=50, number=3)
     assert story.end() == ["closed 1"]
 
 
-def test_bytes_missed_later_withdraw_breaches_that_they_may_excuse() -> None:
+def test_bytes_missed_later_withdraw_violations_that_they_may_excuse() -> None:
     story = Story(DOORS).tell("enter", number=1).tell("other", side="server").tell("enter", number=2)
     story.checker.lose("server")
     assert story.end() == ["closed 1"]
@@ -160,16 +160,16 @@ def test_a_table_forgets_its_oldest_and_then_knows_less(monkeypatch: pytest.Monk
     assert facts.get("window", 1) is ABSENT
 
 
-def test_breaches_that_are_held_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rules, "MOST_BREACHES", 3)
+def test_violations_that_are_held_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rules, "MOST_VIOLATIONS", 3)
     story = Story(DOORS)
     for number in range(9):
         story.tell("enter", number=number)
     assert len(story.end()) == 3
 
 
-def test_a_protocol_without_rules_has_no_breach() -> None:
-    found: list[Breach] = rules.check("net", [])
+def test_a_protocol_without_rules_has_no_violation() -> None:
+    found: list[Violation] = rules.check("net", [])
     assert found == []
 
 

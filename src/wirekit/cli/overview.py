@@ -16,7 +16,7 @@ from wirekit.conversation import SIDES, Frame
 from wirekit.errors import plural
 from wirekit.pipeline.ids import connection_id, frame_id
 from wirekit.pipeline.summary import Fact, size_text
-from wirekit.rules import Breach
+from wirekit.rules import Violation
 
 MOST_NAMES = 100_000
 """Different clients, topics, groups and calls that are counted; all others are counted as one."""
@@ -90,7 +90,7 @@ class Overview:
         self._groups: dict[str, _Group] = {}
         self._calls: dict[Key, _Calls] = {}
         self._slowest: list[tuple[int, int, str, dict[str, Any]]] = []
-        self._breaches: Counter[tuple[str, str, str]] = Counter()
+        self._violations: Counter[tuple[str, str, str]] = Counter()
 
     def calls(self, key: Key, number: int, errors: Mapping[str, int], latencies: Iterable[int]) -> None:
         """Adds calls of an API: how many, how many of them with each error, and the latencies of those answered."""
@@ -153,10 +153,10 @@ class Overview:
                 if other == call_id and row["frame"] is None:
                     row["frame"] = each.frame
 
-    def broken(self, protocol: str, breaches: Iterable[Breach]) -> None:
+    def broken(self, protocol: str, violations: Iterable[Violation]) -> None:
         """Counts where a conversation breaks rules."""
-        for each in breaches:
-            self._breaches[protocol, each.rule.name, each.rule.severity] += 1
+        for each in violations:
+            self._violations[protocol, each.rule.name, each.rule.severity] += 1
 
     def _software_of(self, client: _Client) -> str | None:
         """The client software that most connections of a client report."""
@@ -211,7 +211,7 @@ class Overview:
             else [
                 {"protocol": protocol, "rule": rule, "severity": severity, "count": count}
                 for (protocol, rule, severity), count in sorted(
-                    self._breaches.items(), key=lambda each: (-each[1], each)
+                    self._violations.items(), key=lambda each: (-each[1], each)
                 )
             ],
             "slowest": [
@@ -246,7 +246,7 @@ class Overview:
         yield from _listed("slowest", summary["slowest"], _slow_text)
         if self.large:
             yield "rules broken", "not counted in large captures (--road objects counts them)", "dim"
-        elif self._breaches:
+        elif self._violations:
             rules = ", ".join(f"{each['rule']} ×{each['count']:,}" for each in summary["breaches"])
             yield "rules broken", f"{rules} (see --rules)", "yellow"
 

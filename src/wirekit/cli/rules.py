@@ -15,7 +15,7 @@ from wirekit.conversation import Frame, Quarantined
 from wirekit.errors import plural
 from wirekit.pipeline.summary import failure
 from wirekit.registry import registry
-from wirekit.rules import Breach, Checker, Facts, Rule, rules_of
+from wirekit.rules import Checker, Facts, Rule, Violation, rules_of
 from wirekit.values import printable
 
 
@@ -38,31 +38,31 @@ def list_rules(protocol: str, form: str) -> int:
 
 
 def check_captures(captures: list[Parts], choice: Choice, form: str) -> int:
-    """Prints the breaches in captures; returns 1 if there are any, or if a capture could not be read to its end."""
+    """Prints the violations in captures; returns 1 if there are any, or if a capture could not be read to its end."""
     show = _Table() if form == "text" else None
     severities: Counter[str] = Counter()
     judged: Counter[str] = Counter()
     status = 0
     for parts in captures:
         followed = FollowedCapture(parts, choice)
-        for link, breach in _breaches(followed, judged):
-            severities[breach.rule.severity] += 1
+        for link, violation in _violations(followed, judged):
+            severities[violation.rule.severity] += 1
             if show is None:
-                print_json(_line(followed.path, link, breach))
+                print_json(_line(followed.path, link, violation))
             else:
-                show.breach(followed.path, link, breach)
+                show.violation(followed.path, link, violation)
         status |= followed.status
     if show is not None:
         show.end(severities, checked=bool(judged))
     return 1 if severities else status
 
 
-def _breaches(followed: FollowedCapture, judged: Counter[str]) -> Iterator[tuple[Link, Breach]]:
+def _violations(followed: FollowedCapture, judged: Counter[str]) -> Iterator[tuple[Link, Violation]]:
     """Checks each connection of a capture, and counts the frames."""
     judge = Judge()
     for link, item in followed:
-        for breach in judge.take(link, item):
-            yield link, breach
+        for violation in judge.take(link, item):
+            yield link, violation
     judged.update(judge.judged)
     for why, size in judge.unjudged.items():
         say(f"{followed.path}: {plural(size, 'byte')} {why}")
@@ -82,8 +82,8 @@ class Judge:
         self._checkers: dict[str, Checker | None] = {}
         self._clients: dict[str, Facts] = {}
 
-    def take(self, link: Link, item: Item | None) -> Iterable[Breach]:
-        """Handles the next item of the capture; returns the breaches of a connection at its end."""
+    def take(self, link: Link, item: Item | None) -> Iterable[Violation]:
+        """Handles the next item of the capture; returns the violations of a connection at its end."""
         key = link.name
         if item is None:
             checker = self._checkers.pop(key, None)
@@ -135,50 +135,50 @@ def _rule_line(rule: Rule) -> dict[str, Any]:
     return {"rule": rule.name, "severity": rule.severity, "says": rule.says, "source": rule.source}
 
 
-def _line(path: str, link: Link, breach: Breach) -> dict[str, Any]:
-    sender, receiver = link.addresses(breach.side) if breach.side else (None, None)
+def _line(path: str, link: Link, violation: Violation) -> dict[str, Any]:
+    sender, receiver = link.addresses(violation.side) if violation.side else (None, None)
     return {
         "file": path,
         "connection": link.name,
         "from": sender,
         "to": receiver,
-        "time": None if breach.time_us is None else breach.time_us / 1_000_000,
+        "time": None if violation.time_us is None else violation.time_us / 1_000_000,
         "protocol": link.protocol,
-        "api": breach.api,
-        "frame": breach.frame,
-        "offset": breach.offset,
-        **_rule_line(breach.rule),
-        "found": breach.found,
+        "api": violation.api,
+        "frame": violation.frame,
+        "offset": violation.offset,
+        **_rule_line(violation.rule),
+        "found": violation.found,
     }
 
 
 class _Table:
-    """Prints a block per connection with breaches and a line per breach; below the first of each rule, its text."""
+    """Prints a block per connection, and in it a line per violation; below the first of each rule, its text."""
 
     def __init__(self) -> None:
         self._console = console()
         self._at = ""
         self._explained: set[tuple[str, str]] = set()
 
-    def breach(self, path: str, link: Link, breach: Breach) -> None:
-        """Prints a breach."""
+    def violation(self, path: str, link: Link, violation: Violation) -> None:
+        """Prints a violation."""
         at = f"{path}  {link.name}  {link.protocol}"
         if at != self._at:
             self._print(at, "bold")
             self._at = at
-        moment = time_of_day(breach.time_us)
-        place = f"frame {breach.frame}, {breach.side} byte {breach.offset}" if breach.side else "at the end"
-        api = breach.api or "?" if breach.side else ""
-        style = "red" if breach.rule.severity == "error" else "yellow"
-        self._print(f"  {moment:15} {place:28} {api:26} {breach.rule.severity:7} {breach.rule.name}", style)
-        if breach.found:
-            self._print(f"  {'':15} {breach.found}")
-        if (link.protocol, breach.rule.name) not in self._explained:
-            self._explained.add((link.protocol, breach.rule.name))
-            self._print(f"  {'':15} {breach.rule.says} ({breach.rule.source})", "dim")
+        moment = time_of_day(violation.time_us)
+        place = f"frame {violation.frame}, {violation.side} byte {violation.offset}" if violation.side else "at the end"
+        api = violation.api or "?" if violation.side else ""
+        style = "red" if violation.rule.severity == "error" else "yellow"
+        self._print(f"  {moment:15} {place:28} {api:26} {violation.rule.severity:7} {violation.rule.name}", style)
+        if violation.found:
+            self._print(f"  {'':15} {violation.found}")
+        if (link.protocol, violation.rule.name) not in self._explained:
+            self._explained.add((link.protocol, violation.rule.name))
+            self._print(f"  {'':15} {violation.rule.says} ({violation.rule.source})", "dim")
 
     def end(self, severities: Counter[str], *, checked: bool) -> None:
-        """Prints the number of breaches; prints that there were none only if something could be checked."""
+        """Prints the number of violations; prints that there were none only if something could be checked."""
         counts = ", ".join(
             f"{count} {severity}{'s' if count != 1 else ''}" for severity, count in sorted(severities.items())
         )

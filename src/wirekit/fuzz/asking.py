@@ -28,7 +28,7 @@ class ConversationTarget(Target):
     Args:
         host, port, allow_remote: as for ``TcpTarget``.
         protocol: the protocol that it speaks.
-        bounds: ``seconds`` is the time for an answer.
+        bounds: ``seconds`` is the time for a response.
 
     Raises:
         Misuse: for a host that does not exist, or that is another machine's.
@@ -106,7 +106,7 @@ class _Asking:
         return data
 
     def _said(self, data: bytes, *, harmless: bool) -> Outcome | None:
-        """Sends a request and waits for its answer; returns the fault of the server, if the request was valid."""
+        """Sends a request and waits for its response; returns the fault of the server, if the request was valid."""
         request = self._exchange.frames[-1]
         pieces = [data[at : at + 1] for at in range(len(data))] if self._play.kind == PIECES else [data]
         try:
@@ -125,8 +125,8 @@ class _Asking:
             return fault
         api = request.description.api or "request"
         if self.state == CLOSED:
-            return Outcome("dropped", f"it closed the connection without an answer to {api}", api)
-        return Outcome("unanswered", f"no answer to {api} in {self._seconds:g} s", api)
+            return Outcome("dropped", f"it closed the connection without a response to {api}", api)
+        return Outcome("unanswered", f"no response to {api} in {self._seconds:g} s", api)
 
     def _receive(self, request: Frame, seconds: float) -> bool:
         """Reads until a request is answered, or the connection or the time ends; returns whether it was answered."""
@@ -157,9 +157,9 @@ class _Asking:
                 return Outcome("answer", f"bytes that do not decode: {item.reason}", item.reason)
             if item.decoded.error is not None:
                 return Outcome("answer", str(item.decoded.error), f"{item.schema} {item.decoded.error.path}")
-        violations = check(self._exchange.protocol.name, self._exchange.items)
-        breaches = [each for each in violations if each.side == "server" and each.rule.severity == "error"]
-        if not breaches:
+        found = check(self._exchange.protocol.name, self._exchange.items)
+        violations = [each for each in found if each.side == "server" and each.rule.severity == "error"]
+        if not violations:
             return None
-        rule = breaches[0].rule
+        rule = violations[0].rule
         return Outcome("rule", f"{rule.says} ({rule.source})", rule.name)

@@ -1,4 +1,4 @@
-"""A server as a target: sends each case on a connection of its own, after the protocol's opening; checks the answer."""
+"""A server as a target: sends each case on its own connection, after the protocol's opening; checks the response."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from wirekit.rules import check
 LARGEST_ANSWER = 16 << 20
 """Bytes that are read from a connection at most."""
 SETTLE_SECONDS = 0.2
-"""Seconds to wait for an answer to a case that requires none."""
+"""Seconds to wait for a response to a case that requires none."""
 CLOSED = "closed"
 OPEN = "open"
 
@@ -30,7 +30,7 @@ class TcpTarget(Target):
     Args:
         host, port: the address of the server.
         protocol: the protocol that it speaks.
-        bounds: ``seconds`` is the time for an answer.
+        bounds: ``seconds`` is the time for a response.
         opening: whether to send the opening frames of the protocol's dialogue.
         allow_remote: whether the host may be another machine.
 
@@ -76,7 +76,7 @@ class TcpTarget(Target):
         for data in self._opening:
             exchange.send(data)
             if not exchange.receive(self._bounds.seconds):
-                return Outcome("unanswered", "no answer to the opening of the connection", "the opening")
+                return Outcome("unanswered", "no response to the opening of the connection", "the opening")
         begun = len(exchange.frames)
         exchange.send(case.data)
         requests = [frame for frame in exchange.frames[begun:] if frame.side == "client"]
@@ -91,8 +91,8 @@ class TcpTarget(Target):
         if owed and not answered:
             api = requests[0].description.api or "request"
             if exchange.state == CLOSED:
-                return Outcome("dropped", f"it closed the connection without an answer to {api}", api)
-            return Outcome("unanswered", f"no answer to {api} in {self._bounds.seconds:g} s", api)
+                return Outcome("dropped", f"it closed the connection without a response to {api}", api)
+            return Outcome("unanswered", f"no response to {api} in {self._bounds.seconds:g} s", api)
         if endless is not None and exchange.state == OPEN and not answered:
             return Outcome("kept", f"the connection stays open after a frame whose length is invalid: {endless}")
         return Outcome(REFUSED if exchange.state == CLOSED else ACCEPTED)
@@ -156,7 +156,7 @@ class _Exchange:
                 return Outcome("answer", item.reason, f"{item.schema} {item.description.api}")
         if request is None:
             return None
-        breach = next(
+        violation = next(
             (
                 each
                 for each in check(self._conversation.protocol.name, self.items)
@@ -165,7 +165,9 @@ class _Exchange:
             None,
         )
         return (
-            None if breach is None else Outcome("rule", f"{breach.rule.says} ({breach.rule.source})", breach.rule.name)
+            None
+            if violation is None
+            else Outcome("rule", f"{violation.rule.says} ({violation.rule.source})", violation.rule.name)
         )
 
     def _take(self, items: list[Any]) -> None:

@@ -1,4 +1,4 @@
-"""A scripted server: reads with ``Conversation``, answers as an ``Exchange`` does, and damages one answer."""
+"""A scripted server: reads with ``Conversation``, answers as an ``Exchange`` does, and damages one response."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ MOST_SENT = 1 << 20
 LARGEST_READ = 1 << 16
 
 Answer = Callable[[Exchange, Frame, int], bytes | None]
-"""Returns the answer of a server at a port to a frame, or nothing, and passes it to the exchange."""
+"""Returns the response of a server at a port to a frame, or nothing, and passes it to the exchange."""
 
 
 def drawn_answer(exchange: Exchange, frame: Frame, port: int) -> bytes | None:
-    """An answer to a request that the exchange draws."""
+    """A response to a request that the exchange draws."""
     description = frame.description
     turn = exchange.answer(frame) if description.role == "request" and description.answered else None
     return None if turn is None else turn.data
@@ -36,14 +36,14 @@ class ScriptedServer:
     Args:
         protocol: its name.
         play: the script of the server.
-        fields: {name: value} of fields that get this value in all answers; ``{port}`` in a text is the port.
-        answer: makes an answer; by default it is drawn.
+        fields: {name: value} of fields that get this value in all responses; ``{port}`` in a text is the port.
+        answer: makes a response; by default it is drawn.
 
     Attributes:
         port: its port on 127.0.0.1.
         sent: the bytes that it sent on all connections, up to 1 MiB.
-        answers: number of answers sent.
-        damaged: the request of the damaged answer, and the damage; "" before that answer.
+        answers: number of responses sent.
+        damaged: the request of the damaged response, and the damage; "" before that response.
     """
 
     def __init__(
@@ -89,9 +89,9 @@ class ScriptedServer:
                     faults.append((f"bytes that do not decode: {item.reason}", item.reason))
                 elif item.decoded.error is not None:
                     faults.append((str(item.decoded.error), f"{item.schema} {item.decoded.error.path}"))
-            for breach in check(self._protocol, exchange.items):
-                if breach.side == "client" and breach.rule.severity == "error":
-                    faults.append((f"{breach.rule.says} ({breach.rule.source})", breach.rule.name))
+            for violation in check(self._protocol, exchange.items):
+                if violation.side == "client" and violation.rule.severity == "error":
+                    faults.append((f"{violation.rule.says} ({violation.rule.source})", violation.rule.name))
         return faults
 
     def _start(self, work: Callable[[], None]) -> None:
@@ -112,13 +112,13 @@ class ScriptedServer:
             self._start(_Serving(self, connection, exchange, random).serve)
 
     def answered(self) -> int:
-        """The number of the next answer."""
+        """The number of the next response."""
         with self._lock:
             self.answers += 1
             return self.answers - 1
 
     def say(self, exchange: Exchange, request: Frame) -> bytes | None:
-        """The answer to a request."""
+        """The response to a request."""
         return self._answer(exchange, request, self.port)
 
     def note(self, data: bytes) -> None:
@@ -167,10 +167,10 @@ class _Serving:
         return self._damaged(draft or data, self._exchange.frames[before:])
 
     def _damaged(self, data: bytes, frames: list[Frame]) -> bool:
-        """Sends the damaged answer of the play.
+        """Sends the damaged response of the play.
 
         Args:
-            data: the answer, or its replacement.
+            data: the response, or its replacement.
             frames: the frames to record in the exchange.
         """
         kind = self._server.play.kind
@@ -205,7 +205,7 @@ class _Serving:
         return mutation.data
 
     def _send(self, data: bytes | None) -> bool:
-        """Sends an answer, and after it the one that was held back."""
+        """Sends a response, and after it the one that was held back."""
         data = (data or b"") + (self._held if data else b"")
         self._held = b"" if data else self._held
         self._server.note(data)

@@ -50,7 +50,7 @@ class Script:
                 faults.append(item.reason)
             elif not item.decoded.clean:
                 faults.append(str(item.decoded.error or "unexplained bytes, or a failed check"))
-        return faults + [breach.rule.name for breach in check(self.protocol, items)]
+        return faults + [violation.rule.name for violation in check(self.protocol, items)]
 
 
 def conversation(
@@ -200,7 +200,7 @@ def _exchange(protocol: str, random: Random, length: int, fields: Mapping[str, A
         before = len(exchange.turns)
         turn = exchange.ask("client") if length > 0 else None
         if length <= 0 or (turn is not None and turn.api not in {said.api for said in exchange.turns[:before]}):
-            break  # else the answer to the opening forbids all others
+            break  # else the response to the opening forbids all others
     for _ in range(length - 1):
         if exchange.step() is None:
             break
@@ -224,7 +224,7 @@ def _script(exchange: Exchange, change: _Change, kind: str) -> Script:
 
 
 def _answered(exchange: Exchange, at: int) -> Turn | None:
-    """The turn, if it answers a request by a number."""
+    """The turn, if it responds to a request by a number."""
     turn = exchange.turns[at]
     if turn.request is None:
         return None
@@ -287,7 +287,7 @@ def _damaged(exchange: Exchange, at: int, random: Random) -> _Change | None:
 
 
 def _without_opening(exchange: Exchange, at: int, random: Random) -> _Change | None:
-    """Leaves out the first request of the client, and its answer."""
+    """Leaves out the first request of the client, and its response."""
     change: _Change = list(enumerate(exchange.turns))
     return change[2 * len(exchange.conversation.dialogue.opening) :] or None
 

@@ -97,7 +97,7 @@ class Exchange:
     # Both sides
 
     def open(self) -> None:
-        """Sends the opening frames of a client, and their answers."""
+        """Sends the opening frames of a client, and their responses."""
         for name, value in self.conversation.dialogue.opening:
             self.hear("client", encoding.encode(self.protocol.key(name), value))
             self.answer(self.frames[-1])
@@ -170,7 +170,7 @@ class Exchange:
     def _draws(
         self, request: Frame, *, other: bool = False
     ) -> tuple[Kind, str, dict[str, Any], dict[str, Any], dict[str, list[Any]]] | None:
-        """Kind, key, fixed fields, context and repeatable fields for the answer to a request."""
+        """Kind, key, fixed fields, context and repeatable fields for the response to a request."""
         asked, heads = self.kind_of(request), self.pairing.heads(OTHER[request.side])
         refusal = None
         if asked is None:
@@ -271,8 +271,8 @@ class Exchange:
             return False
         if self.conversation.dialogue.sender(frame.decoded) not in ("", frame.side):
             return False
-        breaches = check(self.protocol.name, [*self.items, frame])
-        return all(breach.frame <= len(self.frames) for breach in breaches)
+        violations = check(self.protocol.name, [*self.items, frame])
+        return all(violation.frame <= len(self.frames) for violation in violations)
 
     def _note(self, frame: Frame) -> None:
         asked = frame.request
@@ -318,14 +318,14 @@ class Exchange:
 
 @by_key
 def _symbols_of_zero(key: str) -> frozenset[str]:
-    """Names of the fields with a symbol for 0: answers use 0 to report success."""
+    """Names of the fields with a symbol for 0: responses use 0 to report success."""
     structures = [node for node in layout_of(key).nodes if isinstance(node, ir.Structure)]
     cores = [(member.name, ir.core(member.node)) for node in structures for member in node.members]
     return frozenset(name for name, node in cores if isinstance(node, ir.Named) and 0 in map(int, node.table))
 
 
 def _asks(kind: Kind) -> bool:
-    """Whether the answer to such a request is declared; otherwise it may not be a request."""
+    """Whether the response to such a request is declared; otherwise it may not be a request."""
     return bool(kind.answers or kind.answer)
 
 

@@ -202,7 +202,7 @@ RULES = RuleSet(
         ),
         Rule(
             "answer_without_request",
-            "an answer has the id of an unanswered request",
+            "a response has the id of an unanswered request",
             f"{DOCUMENT}, 头信息 (header), requestId",
             "answer to nothing",
             (this.state == ABSENT) & (this.other == ABSENT),
@@ -212,7 +212,7 @@ RULES = RuleSet(
         ),
         Rule(
             "one_way_answered",
-            "a request whose quality of service asks for no answer gets none",
+            "a request whose quality of service asks for no response gets none",
             f"{DOCUMENT}, 头信息 (header), identity; {JOYQUEUE}, DefaultChannelTransport.java:323",
             "answer to nothing",
             ("sent",),
@@ -221,7 +221,7 @@ RULES = RuleSet(
         ),
         Rule(
             "answer_of_other_type",
-            "an answer has the negative type of its request, or is a BOOLEAN_ACK",
+            "a response has the negative type of its request, or is a BOOLEAN_ACK",
             f"{DOCUMENT}, 命令目录 (commands); {JOYQUEUE}, BooleanAck.java",
             "answer",
             (this.type != -this.asked) & (this.type != BOOLEAN_ACK),

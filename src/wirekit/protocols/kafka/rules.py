@@ -3,8 +3,8 @@
 Sources: ``PAGE`` is the specification page (the guide to the protocol of 0.8 and its successors), with its sections;
 ``KAFKA`` Kafka 0.10.2, where the page is silent.
 
-A client may fetch metadata over any of its connections: a new answer on one of them, to the same host, counts for
-all. The order in the capture decides if a client had received an answer.
+A client may fetch metadata over any of its connections: a new response on one of them, to the same host, counts for
+all. The order in the capture decides if a client had received a response.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ sections; ``EARLIER`` its edition of protocol version 6, which describes every f
 comments; ``BROKER`` apache/pulsar, where the documents are silent.
 
 A broker may close a producer or consumer at any moment. Commands that the client sends before it learns of that are no
-breach: the state is unknown then. Lookups may use HTTP or another connection: their rules check only topics that were
-looked up on the same connection, and are warnings.
+violation: the state is unknown then. Lookups may use HTTP or another connection: their rules check only topics that
+were looked up on the same connection, and are warnings.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ SINCE = {
 
 ENTRY_METADATA_SINCE = 18
 SIZES_AND_CHECKSUM = 14
-"""Bytes behind total_size that are neither command, metadata nor payload; without a checksum it is 6 less."""
+"""Bytes after total_size that are neither command, metadata nor payload; without a checksum it is 6 less."""
 
 PONG_WITHIN_US = 60_000_000
 HANDSHAKE = ("CONNECT", "CONNECTED", "AUTH_CHALLENGE", "AUTH_RESPONSE", "ERROR")
@@ -125,15 +125,15 @@ def _completed(frame: Frame, api: str, fields: dict[str, Any]) -> dict[str, Any]
 
 def _of_entry(value: Any, entry: Any, fields: dict[str, Any]) -> dict[str, Any]:
     metadata = entry.get("metadata")
-    said = 1 if fields.get("num_messages") is None else fields["num_messages"]
-    batch = (metadata.num_messages_in_batch or 1) if metadata is not None else said
+    announced = 1 if fields.get("num_messages") is None else fields["num_messages"]
+    batch = (metadata.num_messages_in_batch or 1) if metadata is not None else announced
     acknowledged = fields.get("ack_set") or []
     left = sum((word & NO_REQUEST).bit_count() for word in acknowledged)
     message_id = fields.get("message_id")
     return {
         "payload_size": value.total_size - value.command_size - (entry.get("metadata_size") or 0) - SIZES_AND_CHECKSUM,
         "batch": batch,
-        "said": said,
+        "announced": announced,
         "messages": left if acknowledged else batch,
         "single": fields.get("is_chunk") is not True,
         "broker_entry": entry.get("broker_entry_metadata") is not None,
@@ -304,7 +304,7 @@ RULES = RuleSet(
         ),
         Rule(
             "send_without_producer",
-            "SEND needs a producer that was made on this connection",
+            "SEND needs a producer that was created on this connection",
             f"{SPECIFICATION}, Command Send",
             "client SEND",
             (ABSENT, "refused"),
@@ -337,7 +337,7 @@ RULES = RuleSet(
         *(
             Rule(
                 "recreated_without_lookup",
-                "after the broker closed a producer or consumer, the topic is looked up before it is made again",
+                "after the broker closed a producer or consumer, the topic is looked up before it is created again",
                 f"{SPECIFICATION}, Command CloseProducer; Topic lookup",
                 event,
                 this.other < this.state,
@@ -393,7 +393,7 @@ RULES = RuleSet(
             "num_messages of SEND is the number of messages in the batch",
             f"{EARLIER}, Command Send, num_messages; Batch messages",
             "client SEND",
-            this.said != this.batch,
+            this.announced != this.batch,
         ),
         Rule(
             "receipt_without_send",
@@ -485,7 +485,7 @@ RULES = RuleSet(
         ),
         Rule(
             "answer_without_request",
-            "an answer has the id of an unanswered request",
+            "a response has the id of an unanswered request",
             f"{EARLIER}, Command Producer, request_id",
             "answer to nothing",
             (ABSENT,),

@@ -12,7 +12,7 @@ from wirekit.values import shown
 KINDS = {
     "crash": "the process was ended by a signal",
     "sanitizer": "a sanitizer reported an error",
-    "hang": "no answer in time",
+    "hang": "no result in time",
     "memory": "it exceeded the memory limit",
     "exception": "an exception that --allow does not list",
     "exit-status": "an exit status that --allow does not list",
@@ -24,9 +24,9 @@ KINDS = {
     "dropped": "the connection was closed before a valid request was answered",
     "unanswered": "a valid request was not answered in time",
     "kept": "the connection stayed open after a frame with an invalid length",
-    "answer": "wirekit cannot decode the answer",
-    "rule": "the answer breaks a rule of the protocol",
-    "request": "a client's request does not decode or breaks a rule, although the server's answers were valid",
+    "answer": "wirekit cannot decode the response",
+    "rule": "the response breaks a rule of the protocol",
+    "request": "a client's request does not decode or breaks a rule, although the server's responses were valid",
 }
 
 

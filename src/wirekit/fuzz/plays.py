@@ -31,7 +31,7 @@ QUESTIONS = (SOUND, PIECES, "opening left out", "request twice", "ends inside a 
 """Kinds of plays of a scripted client."""
 HARMLESS = (SOUND, PIECES, PUSHED)
 LATEST = 12
-"""Answers before the one that is damaged, at most."""
+"""Responses before the one that is damaged, at most."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class Play(Case):
     """A play of a script against a client or server; ``data`` has the bytes that a scripted server sent.
 
     Attributes:
-        seed: determines the answers.
-        at: the number of the answer, or request, that is damaged, from 0; answers on all connections are counted
+        seed: determines the responses.
+        at: the number of the response, or request, that is damaged, from 0; responses on all connections are counted
             together.
     """
 
@@ -49,7 +49,7 @@ class Play(Case):
 
     @property
     def name(self) -> str:
-        """A file name: kind, number of the answer, seed."""
+        """A file name: kind, number of the response, seed."""
         return f"{self.kind}-{self.at}-{self.seed}".replace(" ", "-")
 
     @functools.cached_property

@@ -107,13 +107,13 @@ class PythonTarget(Target):
             pipe.flush()
         except BrokenPipeError:
             pass  # it has ended, which is seen below
-        state = child.wait(bounds.seconds, self._base + bounds.memory, lambda: _answer_size(child.output) >= 0)
-        answer = _answer(child) if state == DONE else None
-        if answer is None:
+        state = child.wait(bounds.seconds, self._base + bounds.memory, lambda: _result_size(child.output) >= 0)
+        result = _result(child) if state == DONE else None
+        if result is None:
             self.restart()
             return _broken(child, state, bounds, cases=True)
-        outcome = self._judge(answer)
-        grown = max(_number(answer, "peak"), _number(answer, "resident")) - self._base
+        outcome = self._judge(result)
+        grown = max(_number(result, "peak"), _number(result, "resident")) - self._base
         if self._base and grown > bounds.memory:
             outcome = _memory(grown, bounds)
         if outcome.kind == MEMORY:
@@ -123,17 +123,17 @@ class PythonTarget(Target):
     def _start(self) -> Child:
         worker = str(Path(__file__).with_name("worker.py"))
         child = Child([sys.executable, worker, *self._words, str(int(self._bounds.want_values))], subprocess.PIPE)
-        state = child.wait(START_SECONDS, 1 << 62, lambda: _answer_size(child.output) >= 0)
-        answer = _answer(child) if state == DONE else None
-        if answer is None:
+        state = child.wait(START_SECONDS, 1 << 62, lambda: _result_size(child.output) >= 0)
+        result = _result(child) if state == DONE else None
+        if result is None:
             child.kill()
             said = child.complaint.decode(errors="replace").strip() or f"it did not start: {state}"
             raise Misuse(f"python:{':'.join(self._words)}: {said[-LONGEST_TEXT:]}")
-        self._base = _number(answer, "resident")
+        self._base = _number(result, "resident")
         return child
 
-    def _judge(self, answer: dict[str, Any]) -> Outcome:
-        raised = answer.get("exception")
+    def _judge(self, result: dict[str, Any]) -> Outcome:
+        raised = result.get("exception")
         if isinstance(raised, dict):
             types = [str(each) for each in raised.get("types", [])]
             short = [each.rpartition(".")[2] for each in types]
@@ -143,9 +143,9 @@ class PythonTarget(Target):
             if self._bounds.allowed.isdisjoint([*types, *short, *(each.removeprefix("builtins.") for each in types)]):
                 return Outcome("exception", says, f"{short[0] if short else '?'} {_last(raised)}")
             return Outcome(REFUSED, says)
-        if "unprintable" in answer:
-            return Outcome("no-json", f"the value has no JSON form: {answer['unprintable']}")
-        return Outcome(ACCEPTED, value=_parsed(answer["value"]) if "value" in answer else NO_VALUE)
+        if "unprintable" in result:
+            return Outcome("no-json", f"the value has no JSON form: {result['unprintable']}")
+        return Outcome(ACCEPTED, value=_parsed(result["value"]) if "value" in result else NO_VALUE)
 
     def restart(self) -> None:
         child, self._child = self._child, None
@@ -213,7 +213,7 @@ def _broken(child: Child, state: str, bounds: Bounds, *, cases: bool = False) ->
     """
     log = _log(child)
     if state == HANG:
-        return Outcome("hang", f"no answer in {bounds.seconds:g} s", log=log)
+        return Outcome("hang", f"no result in {bounds.seconds:g} s", log=log)
     if state == MEMORY:
         return _memory(bounds.memory, bounds)
     complaint = bytes(child.complaint)
@@ -248,25 +248,25 @@ def _last(raised: dict[str, Any]) -> str:
     return str(frames[-1]) if isinstance(frames, list) and frames else ""
 
 
-def _number(answer: dict[str, Any], name: str) -> int:
-    number = answer.get(name)
+def _number(result: dict[str, Any], name: str) -> int:
+    number = result.get(name)
     return number if isinstance(number, int) else 0
 
 
-def _answer_size(output: bytearray) -> int:
-    """The size of the answer at the start of an output, or -1 while it is incomplete."""
+def _result_size(output: bytearray) -> int:
+    """The size of the result at the start of an output, or -1 while it is incomplete."""
     if len(output) < 4:
         return -1
     size = int(struct.unpack_from(">I", output)[0])
     return size if len(output) >= 4 + size else -1
 
 
-def _answer(child: Child) -> dict[str, Any] | None:
-    """Removes the answer from an output; None if it is invalid, so that a target that prints there is restarted."""
-    size = _answer_size(child.output)
-    answer = _parsed(child.output[4 : 4 + size].decode(errors="replace"))
+def _result(child: Child) -> dict[str, Any] | None:
+    """Removes the result from an output; None if it is invalid, so that a target that prints there is restarted."""
+    size = _result_size(child.output)
+    result = _parsed(child.output[4 : 4 + size].decode(errors="replace"))
     del child.output[: 4 + size]
-    return answer if isinstance(answer, dict) else None
+    return result if isinstance(result, dict) else None
 
 
 def _parsed(text: str) -> Any:

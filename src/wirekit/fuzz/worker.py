@@ -1,6 +1,6 @@
-"""Runs a Python target in a process of its own: inputs on standard input, one answer each on standard output.
+"""Runs a Python target in a process of its own: inputs on standard input, one result each on standard output.
 
-Both are framed by four bytes of length, big-endian; an answer is a JSON object. The target's standard output is
+Both are framed by four bytes of length, big-endian; a result is a JSON object. The target's standard output is
 discarded; its standard error is that of this process. Nothing here imports wirekit, so that the process holds only the
 target.
 
@@ -55,7 +55,7 @@ def plain(value: Any) -> Any:
 
 
 def call(function: Callable[[bytes], Any], data: bytes, want_values: bool) -> dict[str, Any]:
-    """The answer for one input."""
+    """The result for one input."""
     try:
         value = function(data)
     except BaseException as error:  # noqa: BLE001  # whatever the target raises is the result
@@ -88,7 +88,7 @@ def _described(error: BaseException) -> dict[str, Any]:
 def main() -> None:
     """Serves until standard input ends."""
     module, name, want_values = sys.argv[1:]
-    inputs, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    inputs, results = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     os.dup2(null, 1)
@@ -101,16 +101,16 @@ def main() -> None:
     except (ImportError, AttributeError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         sys.exit(FATAL)
-    _answer(answers, memory())
+    _write(results, memory())
     while len(head := inputs.read(4)) == 4:
         data = inputs.read(struct.unpack(">I", head)[0])
-        _answer(answers, {**call(function, data, want_values == "1"), **memory()})
+        _write(results, {**call(function, data, want_values == "1"), **memory()})
 
 
-def _answer(answers: BinaryIO, answer: dict[str, Any]) -> None:
-    data = json.dumps(answer).encode()
-    answers.write(struct.pack(">I", len(data)) + data)
-    answers.flush()
+def _write(results: BinaryIO, result: dict[str, Any]) -> None:
+    data = json.dumps(result).encode()
+    results.write(struct.pack(">I", len(data)) + data)
+    results.flush()
 
 
 if __name__ == "__main__":

@@ -269,7 +269,7 @@ def status(name: str) -> Status:
 
 
 def in_parallel(function: Callable[[str], Result], names: Iterable[str]) -> list[Result]:
-    """The results of a function for each name; for URIs several calls run at once, because each waits for an answer."""
+    """The results of a function for each name; for URIs several calls run at once, because each waits for the store."""
     names = list(names)
     if not any(map(is_remote, names)):
         return list(map(function, names))

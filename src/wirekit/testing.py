@@ -77,7 +77,7 @@ def never_crashes(
     context: Mapping[str, Any] | None = None,
     kinds: Sequence[str] | None = None,
 ) -> None:
-    """Asserts that a decoder answers valid and damaged bytes with a value or one of the allowed exceptions.
+    """Asserts that a decoder gives, for valid and damaged bytes, a value or one of the allowed exceptions.
 
     Args:
         key, count, seed, context: as for ``roundtrip``.

@@ -158,7 +158,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], list[tuple[str, int | None, int 
     ),
     "index with half an entry": (
         appended("index", b"\1\2\3"),
-        [("index", None, 24, "3 bytes behind the last entry are neither entries nor zeros")],
+        [("index", None, 24, "3 bytes after the last entry are neither entries nor zeros")],
     ),
     "wrong checksum": (broken_crc, [("log", None, None, "the checksum of offset 5 is wrong")]),
     "torn": (
@@ -175,7 +175,10 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], list[tuple[str, int | None, int 
             ("timeindex", None, None, "beyond the log's last offset"),
         ],
     ),
-    "offset that falls": (with_offset(3, 1), [("log", None, None, "offset 1 does not ascend: before it stands 2")]),
+    "offset that falls": (
+        with_offset(3, 1),
+        [("log", None, None, "offset 1 does not ascend: the offset before it is 2")],
+    ),
     "file named after another offset": (
         renamed(50),
         [("log", None, 0, "offset 0 is before the base offset in the file's name, 50"), ("index", 0, 0, "")],
@@ -379,7 +382,7 @@ class TestDataDirectory:
     @pytest.mark.parametrize(
         ("topic", "offset", "text"),
         [
-            ("t-none", 82, "the high watermark of t-none 0, 82, is behind the log's end, 81"),
+            ("t-none", 82, "the high watermark of t-none 0, 82, is beyond the end of the log, 81"),
             ("t-none", -1, "is negative"),
             ("t-some", 0, "is of a partition that is not here"),
         ],
@@ -416,7 +419,7 @@ class TestDataDirectory:
         assert report is not None
         found = problems(disk)
         assert (Path(name).name, None, None) in [each[:3] for each in found if "cannot be read" in each[3]]
-        assert not [each for each in found if "behind the log's end" in each[3] or "missing" in each[3]]
+        assert not [each for each in found if "beyond the end of the log" in each[3] or "missing" in each[3]]
         assert report.parts[0].facts["segments"][0]["messages"] == 81
         assert report.facts["checkpoints"]["replication-offset-checkpoint"] == 1
 

@@ -16,7 +16,7 @@ from wirekit.errors import Misuse
 from wirekit.spark.session import (
     SparkFailed,
     _environment,
-    _said_at_start,
+    _message_at_start,
     _submitted,
     in_one_line,
     session,
@@ -174,10 +174,10 @@ def test_a_start_that_fails_names_its_first_cause() -> None:
     refused = Thrown("java.net.ConnectException: Connection refused")
     outer = Thrown("ClientException: An error has occurred.", Thrown("java.io.IOException: broken", refused))
     text = "ClientException: An error has occurred; java.net.ConnectException: Connection refused"
-    assert _said_at_start(outer) == text
-    assert _said_at_start(refused) == "java.net.ConnectException: Connection refused"
+    assert _message_at_start(outer) == text
+    assert _message_at_start(refused) == "java.net.ConnectException: Connection refused"
     stopped = "java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext.\nIt was created at:"
-    assert _said_at_start(Thrown(stopped)) == "no master answers there"
+    assert _message_at_start(Thrown(stopped)) == "no master answers there"
 
 
 @pytest.mark.spark

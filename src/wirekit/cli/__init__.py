@@ -86,7 +86,7 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(wirekit.__version__, prog_name="wirekit")
 def group() -> None:
-    """Decode, build and tabulate the wire formats of Kafka 0.8-0.10, Pulsar and JMQ4 (JoyQueue)."""
+    """Decode, encode and tabulate the wire formats of Kafka 0.8-0.10, Pulsar and JMQ4 (JoyQueue)."""
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""``wirekit frames --frame``: one frame of a capture, with the request that it answers or the answer that it got."""
+"""``wirekit frames --frame``: one frame of a capture, with its request or its response."""
 
 from __future__ import annotations
 

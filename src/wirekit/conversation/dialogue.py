@@ -35,7 +35,7 @@ class Skipped:
     Attributes:
         sides: the sides that sent frames.
         clients: the names of the clients in them.
-        calls: API and version of the requests; all of them were answered.
+        calls: API and version of the requests; all of them have a response.
         names: the meanings of declared names after these frames.
         most: the number of bytes stated by the last ``Kind.most`` among them; 0 if none states one.
     """
@@ -57,7 +57,7 @@ class Dialogue:
         whole: the last whole frame, decoded, if it fitted; otherwise None.
         names: the meanings of declared names (see ``wirekit.tables.Names``), if messages are declared.
         requests: requests that wait for their response, by the number that pairs them. The conversation maintains it.
-        opening: the frames that a client sends first, each after the answer to the previous one: (layout, value).
+        opening: the frames that a client sends first, each after the response to the previous one: (layout, value).
         resumable: whether ``skipped`` gives enough information about whole frames, including the first one.
         frame_limit: the largest frame in bytes that the two sides have agreed on. A larger frame within the
             protocol's own limit is still framed, with a Limit error.

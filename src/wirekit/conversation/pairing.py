@@ -44,7 +44,7 @@ class Kind:
         without: the kind of a frame that lacks ``number``; None if such a frame is left to the dialogue.
         most: path in ``layout`` of the largest number of bytes that a frame of the connection may have, if above 0; a
             connection with a larger frame is left to the dialogue.
-        headed: whether ``layout`` and ``answer`` have no body: the bytes after their fields are a gap. An answer
+        headed: whether ``layout`` and ``answer`` have no body: the bytes after their fields are a gap. A response
             with a ``refusal`` has its body.
         context: name of the context that passes the request's version to the layout, "" for none.
     """
@@ -77,7 +77,7 @@ class Kind:
 
     @property
     def particular(self) -> bool:
-        """Whether its answers must be examined, or have no body."""
+        """Whether its responses must be examined, or have no body."""
         return self.headed or self.refusal is not None or self.unusual_answer is not None
 
     @property

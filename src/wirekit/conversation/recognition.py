@@ -207,11 +207,11 @@ def _has_constant(decoded: Decoded, status: str) -> bool:
 
 def reading(decoded: Decoded) -> Mapping[str, Any] | None:
     """The context, suggested by the protocol, under which bytes decode cleanly that do not without it; None if none."""
-    for said in registry.protocol(decoded.schema).readings:
-        if not said.keys() & decoded.context.keys():
-            context = {**decoded.context, **said}
+    for suggested in registry.protocol(decoded.schema).readings:
+        if not suggested.keys() & decoded.context.keys():
+            context = {**decoded.context, **suggested}
             if decode(decoded.data, decoded.schema, context=context, limits=decoded.limits).clean:
-                return said
+                return suggested
     return None
 
 
@@ -359,9 +359,9 @@ def _decodes(protocol: Protocol, frame: bytes, *, light: bool = False) -> tuple[
     """
     proofs = [protocol.key(name) for name in protocol.recognised_by]
     if light:
-        answers = [_told(decode(frame, proof)) for proof in proofs]
-        if True in answers or None not in answers:
-            return True in answers, True in answers
+        fits = [_fits_alone(decode(frame, proof)) for proof in proofs]
+        if True in fits or None not in fits:
+            return True in fits, True in fits
     if any(begins(frame, proof, len(frame)) for proof in proofs):
         return True, True
     for data in (frame[: min(LARGEST_HEAD, len(frame) - 1)], frame):
@@ -370,7 +370,7 @@ def _decodes(protocol: Protocol, frame: bytes, *, light: bool = False) -> tuple[
     return any(each.clean for each in decoded), any(each.error is None and not each.gaps for each in decoded)
 
 
-def _told(decoded: Decoded) -> bool | None:
+def _fits_alone(decoded: Decoded) -> bool | None:
     """Whether a frame fits; None if only generated code can decide: failed checks, and unusual encodings."""
     failed = {check.kind for check in decoded.checks if check.status == "bad"}
     if decoded.error is not None or decoded.gaps or "constant" in failed:

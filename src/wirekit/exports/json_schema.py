@@ -112,10 +112,10 @@ class _Writer:
             case ir.Ahead(node=inner) | ir.Qualified(node=inner):
                 return self._of(inner)
             case ir.Packed(blob=blob, node=inner):
-                opened = self._object({"compressed": self._of(blob), "content": self._of(inner)})
-                kept = {"type": "array", "contains": {"const": "compressed"}}
-                damaged = self._object({"compressed": self._of(blob), "content": {}, "$keep": kept})
-                return _any([self._of(blob), opened, damaged])
+                unpacked = self._object({"compressed": self._of(blob), "content": self._of(inner)})
+                keep = {"type": "array", "contains": {"const": "compressed"}}
+                damaged = self._object({"compressed": self._of(blob), "content": {}, "$keep": keep})
+                return _any([self._of(blob), unpacked, damaged])
             case ir.Protobuf(message=message):
                 return self._message(Message._known[message])
         raise NotImplementedError(node)

@@ -89,7 +89,7 @@ def _yaml(value: Any, depth: int) -> Iterator[str]:
             yield f"{head} {json.dumps(item, ensure_ascii=False)}"
 
 
-class Unsaid(Exception):
+class NotExpressed(Exception):
     """A node has no form in Kaitai Struct."""
 
 
@@ -100,7 +100,7 @@ class _Place:
     chain: Chain
     name: str
     node: ir.Node
-    said: bool = True
+    read: bool = True
 
 
 @dataclass(slots=True)
@@ -216,7 +216,7 @@ class _Writer:
         length = node.members[measure.at].name
         try:
             number = self._expression(Field(0, (length,)), kind.chain)
-        except Unsaid:
+        except NotExpressed:
             number = ""
         size = (
             f"{number} - {measure.add}" if measure.add > 0 else f"{number} + {-measure.add}" if measure.add else number
@@ -255,10 +255,10 @@ class _Writer:
         before = len(kind.seq)
         try:
             kind.seq += self._attributes(plain, node, kind)
-        except Unsaid as error:
+        except NotExpressed as error:
             del kind.seq[before:]
             kind.seq.append({"id": plain, "size-eos": True})
-            place.said, kind.ended = False, True
+            place.read, kind.ended = False, True
             self.note(f"{error}: bytes to the end")
         self._path.pop()
 
@@ -282,7 +282,7 @@ class _Writer:
                 return self._blob(name, blob, kind)
             case ir.Delimited(end=end):
                 if len(end) != 1:
-                    raise Unsaid("text with a delimiter of several bytes")
+                    raise NotExpressed("text with a delimiter of several bytes")
                 return [{"id": name, "type": "str", "terminator": end[0]}]
             case ir.Structure() | ir.Reference():
                 return [{"id": name, "type": self._type(node, name, kind)}]
@@ -329,7 +329,7 @@ class _Writer:
                     f"compressed data is not decompressed ({', '.join(dict.fromkeys(codec for _, codec in codecs))})"
                 )
                 return self._attributes(name, blob, kind)
-        raise Unsaid("protobuf messages have no form")
+        raise NotExpressed("protobuf messages have no form")
 
     def _type(self, node: ir.Node, name: str, kind: _Type) -> str:
         if isinstance(node, ir.Reference):
@@ -356,7 +356,7 @@ class _Writer:
         if id(node) in self._shared:
             return self._shared[id(node)][1]
         if not isinstance(node.number, ir.Number):
-            raise Unsaid("bit fields of a node that is not a number")
+            raise NotExpressed("bit fields of a node that is not a number")
         bits_type = self._unique(f"{name}_bits")
         self._shared[id(node)] = node, bits_type
         instances: dict[str, Entry] = {}
@@ -384,7 +384,7 @@ class _Writer:
 
     def _several(self, name: str, node: ir.Several, kind: _Type) -> list[Entry]:
         if node.until:
-            raise Unsaid("a list that ends at certain bytes")
+            raise NotExpressed("a list that ends at certain bytes")
         if node.announced is not None:
             self.note("counts that are only compared are not verified")
         element: Entry = {"id": name, "type": self._type(node.element, name, kind)}
@@ -401,7 +401,7 @@ class _Writer:
     def _choice(self, name: str, node: ir.Choice, kind: _Type) -> list[Entry]:
         kinds = [{type(values[place]) for values, _ in node.cases} for place in range(len(node.on))]
         if any(not types <= {int, bool, str} for types in kinds):
-            raise Unsaid("a choice by an absent value")
+            raise NotExpressed("a choice by an absent value")
         for expression, types in zip(node.on, kinds, strict=True):
             if isinstance(expression, Context):
                 self.params[expression.name] = "str" if str in types else "s4"
@@ -461,13 +461,13 @@ class _Writer:
                     return f"({self._truth(left, chain)}) {LOGICAL[symbol]} ({self._truth(right, chain)})"
                 both = self._expression(left, chain), self._expression(right, chain)
                 return f"({both[0]} {symbol.replace('//', '/')} {both[1]})"
-        raise Unsaid(f"the expression {tree}")
+        raise NotExpressed(f"the expression {tree}")
 
     def _place(self, up: int, names: tuple[str, ...]) -> _Place:
         scope = self._scopes[-1 - up] if up < len(self._scopes) else {}
         place = scope.get(names[0])
-        if place is None or not place.said:
-            raise Unsaid(f"{'.'.join(names)} is not read")
+        if place is None or not place.read:
+            raise NotExpressed(f"{'.'.join(names)} is not read")
         return place
 
     def _field(self, up: int, names: tuple[str, ...], chain: Chain) -> str:
@@ -492,7 +492,7 @@ BEHIND = "comes after a part that is not read"
 
 def _number(node: ir.Number) -> str:
     if not node.is_packed:
-        raise Unsaid("varints have no form" if node.groups else f"integers of {node.size} bytes have no form")
+        raise NotExpressed("varints have no form" if node.groups else f"integers of {node.size} bytes have no form")
     letter = "f" if node.real else "s" if node.signed else "u"
     return f"{letter}{node.size}" + ("" if node.size == 1 else "le" if node.little else "be")
 
@@ -514,7 +514,7 @@ def _inside(node: ir.Node, names: tuple[str, ...]) -> None:
     if isinstance(node, ir.Structure) and not node.measures:
         _inside({member.name: member.node for member in node.members}[names[0]], names[1:])
         return
-    raise Unsaid(f"{'.'.join(names)} inside a {type(node).__name__.lower()}")
+    raise NotExpressed(f"{'.'.join(names)} inside a {type(node).__name__.lower()}")
 
 
 def _if(condition: str, entries: list[Entry]) -> list[Entry]:

@@ -350,12 +350,12 @@ class _Writer:
                 self.notes.add(f"{self.key}.{path}", f"data compressed by {codec} is shown compressed")
             shown = ", ".join("NONE" if value is None else self.expression(Literal(value)) for value in values)
             cases.append(f"{{ {{ {shown} }}, {text(codec)} }}")
-        opened = self.field(f"{path}.$content", f"{name}, decompressed", "none")
+        unpacked = self.field(f"{path}.$content", f"{name}, decompressed", "none")
         content = self.node(node.node, f"{path}.content")
         on = ", ".join(map(self.function, node.on))
         compressed = self._blob(node.blob, path, name, self.field(f"{path}.compressed", name, "bytes"))
         plain = self.node(node.blob, path)
-        return f"packed({opened}, {plain}, {compressed}, {{ {on} }}, {{ {', '.join(cases)} }}, {content})"
+        return f"packed({unpacked}, {plain}, {compressed}, {{ {on} }}, {{ {', '.join(cases)} }}, {content})"
 
     def _protobuf(self, message: Message, path: str, name: str, element: bool) -> str:
         fields = []

@@ -119,13 +119,13 @@ def plan_bundles(
         return Plan([_bundle([_part(files, goes_on=rotating) for files in groups], sorted(commits))])
     for commit in commits.values():
         if commit["version"] != VERSION or commit["configuration"] != job.configuration():
-            said = ", ".join(
+            options = ", ".join(
                 f"{name}: {value!r}"
                 for name, value in commit["configuration"].items()
                 if job.configuration()[name] != value
             )
             raise Misuse(
-                f"the tables were written with other options ({said or 'another version'}); pass the same options, "
+                f"the tables were written with other options ({options or 'another version'}); pass the same options, "
                 "another directory, or --replace"
             )
     further = 1 + sum(_is_standard(each["file"]) for commit in commits.values() for each in commit["inputs"])

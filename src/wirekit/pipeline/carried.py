@@ -175,8 +175,8 @@ class Carried:
         if flow.connection is not None:
             parts = (flow.link, flow.follower, calls)
             carries = None if flow.link is None else [None if part is None else part.state() for part in parts]
-            said = {"version": VERSION, "tcp": flow.connection.state(), "carries": plain.stored(carries, _NAMED)}
-            state = json.dumps(said, separators=(",", ":"))
+            fields = {"version": VERSION, "tcp": flow.connection.state(), "carries": plain.stored(carries, _NAMED)}
+            state = json.dumps(fields, separators=(",", ":"))
         if state is not None and len(state) > MOST_OF_CONNECTION:
             return False
         due_us = flow.due_us(self.idle_us)

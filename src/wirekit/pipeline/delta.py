@@ -58,11 +58,11 @@ class Change:
     removed: tuple[str, ...] | None = ()
 
     @classmethod
-    def from_json(cls, said: Mapping[str, Any]) -> Change:
+    def from_json(cls, fields: Mapping[str, Any]) -> Change:
         """The inverse of ``dataclasses.asdict``."""
-        removed = said["removed"]
-        added = tuple(Added(**each) for each in said["added"])
-        return cls(said["table"], added, None if removed is None else tuple(removed))
+        removed = fields["removed"]
+        added = tuple(Added(**each) for each in fields["added"])
+        return cls(fields["table"], added, None if removed is None else tuple(removed))
 
 
 def check(lake: Folder) -> None:
@@ -165,8 +165,8 @@ def statistics(metadata: pq.FileMetaData) -> str:
             low, high = _least(min(each.min for each in bounded)), _greatest(max(each.max for each in bounded))
             if low is not None and high is not None:
                 least[name], greatest[name] = low, high
-    said = {"numRecords": metadata.num_rows, "minValues": least, "maxValues": greatest, "nullCount": nulls}
-    return json.dumps(said, ensure_ascii=False)
+    totals = {"numRecords": metadata.num_rows, "minValues": least, "maxValues": greatest, "nullCount": nulls}
+    return json.dumps(totals, ensure_ascii=False)
 
 
 def _least(value: object) -> int | str | None:

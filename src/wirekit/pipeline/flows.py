@@ -95,7 +95,9 @@ class Writer:
         segments = self._segments(first, iterator, count)
         pair = None if first[4] is None else pair_of(first[4], first[5])
         try:
-            flow = Flow(self._choice, self._settings) if carried is None or pair is None else self._taken(pair, carried)
+            flow = (
+                Flow(self._choice, self._settings) if carried is None or pair is None else self._restored(pair, carried)
+            )
             for segment in segments:
                 for link, item in flow.feed(segment):
                     yield from self.item(name, link, item)
@@ -109,14 +111,14 @@ class Writer:
     def others(self, carried: Carried) -> Iterator[Batch]:
         """The rows of flows of a capture that have no packets in the bundle, if they are over."""
         for pair in carried.unseen():
-            yield from self.leave(carried.name, pair, self._taken(pair, carried), carried)
+            yield from self.leave(carried.name, pair, self._restored(pair, carried), carried)
         yield from self._drain()
 
     def left(self, carried: Carried, pair: Pair) -> Flow | None:
         """The flow between two addresses as earlier bundles left it, returned once; None if there is none."""
-        return self._taken(pair, carried) if pair in carried else None
+        return self._restored(pair, carried) if pair in carried else None
 
-    def _taken(self, pair: Pair, carried: Carried) -> Flow:
+    def _restored(self, pair: Pair, carried: Carried) -> Flow:
         flow, calls = carried.take(pair)
         if flow.link is not None and calls is not None:
             self._calls[id(flow.link)] = calls

@@ -230,7 +230,7 @@ class RemoteFolder:
         place = place_of(self.name)
         self._system, self._root = place.system, place.path
         self._lease = uuid.uuid4().hex
-        self._over = threading.Event()
+        self._stopped = threading.Event()
         self._beat: threading.Thread | None = None
 
     def _uri(self, path: str) -> str:
@@ -323,14 +323,14 @@ class RemoteFolder:
         self._beat.start()
 
     def _beating(self, lease: str, mark: bytes) -> None:
-        while not self._over.wait(LEASE_SECONDS / 6):
+        while not self._stopped.wait(LEASE_SECONDS / 6):
             with contextlib.suppress(
                 OSError
             ):  # the next one may succeed; what the run itself writes says what is wrong
                 self.write(lease, mark)
 
     def unlock(self, path: str, *, keep: bool = False) -> None:
-        self._over.set()
+        self._stopped.set()
         if self._beat is not None:
             self._beat.join()
         if keep:

@@ -254,7 +254,7 @@ def kind_of(name: str) -> str:
                 if first is not None and first.fits:
                     return protocol.key(layout)
     except OSError:
-        pass  # it is said where the file is read
+        pass  # reported where the file is read
     return CAPTURE
 
 

@@ -70,7 +70,7 @@ class Output:
         self.folder: Folder = folder(path)
         self.commits: dict[int, dict[str, Any]] = {}
         self.is_delta = False
-        self._made = False
+        self._is_new = False
 
     @property
     def is_of_another_version(self) -> bool:
@@ -85,7 +85,7 @@ class Output:
     def __enter__(self) -> Output:
         kind = self.folder.kind("")
         _refuse_foreign(self.folder, kind)
-        self._made = not kind
+        self._is_new = not kind
         self.folder.make(WORK)
         self.folder.lock(f"{WORK}/{LOCK}", MARK)
         try:
@@ -105,7 +105,7 @@ class Output:
 
     def __exit__(self, *_: object) -> None:
         self._leave()
-        if self._made:
+        if self._is_new:
             self.folder.remove_empty()  # nothing was committed
 
     def _leave(self) -> None:
@@ -141,9 +141,9 @@ class Output:
         remaining = [commit for other, commit in self.commits.items() if other not in replaces]
         tables, moves, added = self._tables(number, manifests, remaining)
         state, states = _states(number, manifests)
-        said = {"format": FORMAT, "version": VERSION, "bundle": number, **about, **state, "tables": tables}
-        commits = {other: commit for other, commit in self.commits.items() if other not in replaces} | {number: said}
-        self.folder.write(f"{WORK}/commit.json", _text(said))
+        content = {"format": FORMAT, "version": VERSION, "bundle": number, **about, **state, "tables": tables}
+        commits = {other: commit for other, commit in self.commits.items() if other not in replaces} | {number: content}
+        self.folder.write(f"{WORK}/commit.json", _text(content))
         if self.is_delta:
             changes = [delta.Change(name, tuple(each), self._removed(name, replaces)) for name, each in added.items()]
             delta.check_present(self.folder, changes)
@@ -157,16 +157,16 @@ class Output:
         self.commits = commits
         self._remove_leftovers()
         self.folder.make(_ATTEMPTS)
-        return said
+        return content
 
     def finish(self) -> dict[str, Any]:
         """Writes ``manifest.json``, which sums up all commits, if it is not current; returns its content."""
-        said = merged(self.commits.values())
-        if self.folder.kind(MANIFEST) == "file" and json.loads(self.folder.read(MANIFEST)) == said:
-            return said
-        self.folder.write(f"{WORK}/{MANIFEST}", _text(said))
+        manifest = merged(self.commits.values())
+        if self.folder.kind(MANIFEST) == "file" and json.loads(self.folder.read(MANIFEST)) == manifest:
+            return manifest
+        self.folder.write(f"{WORK}/{MANIFEST}", _text(manifest))
         self.folder.move(f"{WORK}/{MANIFEST}", MANIFEST)
-        return said
+        return manifest
 
     def _tables(
         self, number: int, manifests: list[Manifest], remaining: list[dict[str, Any]]
@@ -254,9 +254,9 @@ class Output:
 
     def _transact(self) -> None:
         """Executes planned transactions; the next run executes those that fail."""
-        said = json.loads(self.folder.read(_CHANGES))
+        planned = json.loads(self.folder.read(_CHANGES))
         try:
-            delta.transact(self.folder, said["bundle"], map(delta.Change.from_json, said["changes"]))
+            delta.transact(self.folder, planned["bundle"], map(delta.Change.from_json, planned["changes"]))
         except OSError as error:
             raise _UnfinishedError(error.errno, f"{error.strerror}; run it again to finish", error.filename) from error
 
@@ -343,22 +343,22 @@ def _states(number: int, manifests: list[Manifest]) -> tuple[dict[str, Any], Mov
     written = [(manifest.attempt, manifest.state) for manifest in manifests if manifest.state is not None]
     if not written:
         return {}, []
-    said, moves = [], []
+    files, moves = [], []
     for place, (attempt, state) in enumerate(written):
         name = f"{STATE}/part-{number:05}-{place:05}.parquet"
-        said.append({"file": name, "bytes": state.bytes, "sha256": state.sha256, "captures": [*state.captures]})
+        files.append({"file": name, "bytes": state.bytes, "sha256": state.sha256, "captures": [*state.captures]})
         moves.append((f"{_ATTEMPTS}/{attempt}/{state.name}", name))
-    return {STATE: said}, moves
+    return {STATE: files}, moves
 
 
 def _commit_path(number: int) -> str:
     return f"{COMMITS}/{number:05}.json"
 
 
-def _text(said: Mapping[str, Any]) -> bytes:
+def _text(content: Mapping[str, Any]) -> bytes:
     """JSON that is held as text only: for many files, the parsed form has millions of objects."""
     text = io.BytesIO()
-    for piece in json.JSONEncoder(indent=1).iterencode(said):
+    for piece in json.JSONEncoder(indent=1).iterencode(content):
         text.write(piece.encode())
     text.write(b"\n")
     return text.getvalue()
@@ -426,7 +426,7 @@ def _are_commits(lake: Folder) -> bool:
 
 def _is_ours(content: bytes) -> bool:
     try:
-        said = json.loads(content)
+        commit = json.loads(content)
     except ValueError:
         return False
-    return isinstance(said, dict) and said.get("format") == FORMAT
+    return isinstance(commit, dict) and commit.get("format") == FORMAT

@@ -113,7 +113,7 @@ def read(
 
 
 def refusal_of(inputs: Iterable[Input]) -> str:
-    """If no file can be read, the first file and the reason; otherwise "". No rows would look like an answer."""
+    """If no file can be read, the first file and the reason; otherwise "". No rows would look complete."""
     refusal = ""
     for each in inputs:
         if each.kind != CAPTURE:

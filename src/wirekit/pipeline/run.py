@@ -224,17 +224,17 @@ def _described(attempts: str, task: int, job: Job, about: Mapping[str, Any]) -> 
             "frame_values": configuration["values"],
         }
     )
-    for each, said in zip(job.inputs, about["inputs"], strict=True):
-        counts = about["summary"].get(said["capture"], {}) if each.first is None else {}
+    for each, entry in zip(job.inputs, about["inputs"], strict=True):
+        counts = about["summary"].get(entry["capture"], {}) if each.first is None else {}
         inputs.add(
             {
                 "run_id": run,
                 "file": each.name,
-                "capture": said["capture"],
+                "capture": entry["capture"],
                 "kind": each.kind,
                 "size": each.size,
                 "modified": each.mtime_ns // 1000,
-                "sha256": said["sha256"],
+                "sha256": entry["sha256"],
                 "changed": each.name in about["changed_while_read"],
                 "segments": counts.get("segments"),
                 "first_time": counts.get("first_us"),

@@ -101,8 +101,8 @@ class Manifest:
         """The inverse of ``dumps``."""
         obj = json.loads(text)
         files = tuple(WrittenFile(*file) for file in obj["files"])
-        said = obj.get("state")
-        state = None if said is None else WrittenState(**{**said, "captures": tuple(said["captures"])})
+        stored = obj.get("state")
+        state = None if stored is None else WrittenState(**{**stored, "captures": tuple(stored["captures"])})
         return cls(obj["task"], obj["attempt"], files, Summary.from_json(obj["summary"]), state)
 
 

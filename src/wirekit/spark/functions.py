@@ -288,7 +288,7 @@ def _message_reader(
 
 
 def message_values(values: Values, value_shape: Shape, missing: pa.Array, fails: bool) -> pa.Array:
-    """Values as ``list<struct<value, error>>``, with the errors of each behind its records.
+    """Values as ``list<struct<value, error>>``, with the errors of each after its records.
 
     Raises:
         WirekitError: for the first that does not decode, if it ``fails``.

@@ -186,7 +186,7 @@ def _probe(java: Path, origin: str, environ: Mapping[str, str]) -> tuple[JavaHom
     if run.returncode:
         return None, f"{java} does not run (exit status {run.returncode})"
     if not match:
-        return None, f"{java} does not say its version"
+        return None, f"{java} does not report its version"
     version = match[1]
     if feature_release(version) < MINIMUM:
         return None, f"{java} is version {version}"
@@ -197,7 +197,7 @@ def _probe(java: Path, origin: str, environ: Mapping[str, str]) -> tuple[JavaHom
     for home in homes:
         if os.access(home / "bin" / java.name, os.X_OK):
             return JavaHome(home, version, origin), ""
-    return None, f"{java} does not say where its home is"
+    return None, f"{java} does not report its home"
 
 
 def _packaged_java() -> Path | None:

@@ -456,11 +456,11 @@ def _watched(spark: SparkSession, show: Callable[[float], None] | None, share: C
     group = f"wirekit-{uuid.uuid4().hex}"
     context.setJobGroup(group, "wirekit pipeline", interruptOnCancel=True)
     tracker = context.statusTracker()
-    over = threading.Event()
+    ended = threading.Event()
 
     def watch() -> None:
         most = 0.0
-        while not over.wait(POLL_SECONDS):
+        while not ended.wait(POLL_SECONDS):
             jobs = [job for job in map(tracker.getJobInfo, tracker.getJobIdsForGroup(group)) if job is not None]
             stages = [tracker.getStageInfo(stage) for job in jobs for stage in job.stageIds]
             shares = (stage.numCompletedTasks / stage.numTasks for stage in stages if stage is not None)
@@ -472,6 +472,6 @@ def _watched(spark: SparkSession, show: Callable[[float], None] | None, share: C
     try:
         yield
     finally:
-        over.set()
+        ended.set()
         thread.join()
         context._jsc.clearJobGroup()

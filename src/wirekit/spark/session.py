@@ -124,7 +124,7 @@ def session(
             try:
                 spark = builder.getOrCreate()
             except (Py4JError, PySparkException) as error:
-                raise Misuse(f"Spark does not start on {master}: {_said_at_start(error)}") from error
+                raise Misuse(f"Spark does not start on {master}: {_message_at_start(error)}") from error
     else:
         for name in (*_MEANING, *(extra_conf or ())):
             if spark.conf.isModifiable(name):
@@ -155,7 +155,7 @@ def _check(master: str) -> None:
         raise Misuse("the master yarn needs HADOOP_CONF_DIR or YARN_CONF_DIR, which locate its cluster")
 
 
-def _said(error: Exception) -> str:
+def _message(error: Exception) -> str:
     """The text of a Spark error on one line; for an error in a worker the last lines of its traceback."""
     thrown = getattr(error, "java_exception", None)
     text = str(error if thrown is None else thrown.toString()).strip()
@@ -166,16 +166,16 @@ def _said(error: Exception) -> str:
     return "; ".join(line.strip() for line in lines if not line.startswith(" "))
 
 
-def _said_at_start(error: Exception) -> str:
+def _message_at_start(error: Exception) -> str:
     """The text of an error of a session that does not start, and its first cause, which Spark's text may not name."""
-    text = _said(error)
+    text = _message(error)
     if _STOPPED in text:
         return "no master answers there"
     cause = first = getattr(error, "java_exception", None)
     while cause is not None:
         first, cause = cause, cause.getCause()
-    said = "" if first is None else str(first.toString()).partition("\n")[0]
-    return text if said in text else f"{text.rstrip('.')}; {said}"
+    origin = "" if first is None else str(first.toString()).partition("\n")[0]
+    return text if origin in text else f"{text.rstrip('.')}; {origin}"
 
 
 @contextmanager
@@ -187,7 +187,7 @@ def in_one_line() -> Iterator[None]:
     try:
         yield
     except (Py4JError, PySparkException) as error:
-        text = _said(error)
+        text = _message(error)
         if _LACKING.search(text):
             text += "; the workers need wirekit and its extra spark, or an archive of `wirekit archive`"
         raise SparkFailed(f"Spark failed: {text}") from error

@@ -349,7 +349,7 @@ def _paths(options: Mapping[str, str]) -> list[str] | list[list[str]]:
 
 
 def _refuse_unopened(summary: Summary) -> None:
-    """Fails the task if the system refused to read a file: no rows would look like an answer."""
+    """Fails the task if the system refused to read a file: a result without rows would look complete."""
     for name, reason in summary.unreadable.items():
         if name in summary.unopened or summary.files[name].unopened:
             raise OSError(f"{name}: {reason}")

@@ -310,7 +310,7 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ]
 
     def _planned(self, lines: Iterable[_Line], chosen: Sequence[Input]) -> tuple[list[Part], list[Open]]:
-        """The parts of a micro-batch that has these files, and the captures that go on behind it."""
+        """The parts of a micro-batch that has these files, and the captures that continue after it."""
         parts: list[Part] = []
         still_open: list[Open] = []
         now = time.time_ns()
@@ -333,7 +333,7 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _in_order(lines: Iterable[_Line]) -> list[Input]:
-    """The files of captures, the oldest first, but each behind those before it in its capture."""
+    """The files of captures, the oldest first, but each after the earlier files of its capture."""
     ranked = [
         ((oldest, line.files[0].path, number), each)
         for line in lines

@@ -246,7 +246,7 @@ class Tables:
     @property
     def detail_columns(self) -> set[str]:
         """The columns that the details are read from."""
-        return {said.column if isinstance(said, Present) else said for said in self.details.values()}
+        return {detail.column if isinstance(detail, Present) else detail for detail in self.details.values()}
 
     def detailed(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """The details of a message, from its columns.
@@ -255,10 +255,10 @@ class Tables:
         {'set': {'a': 'b'}}
         """
         details: dict[str, Any] = {}
-        for name, said in self.details.items():
-            column = said.column if isinstance(said, Present) else said
+        for name, detail in self.details.items():
+            column = detail.column if isinstance(detail, Present) else detail
             value = row.get(column)
-            if value is None and isinstance(said, Present):
+            if value is None and isinstance(detail, Present):
                 continue
             if value is not None and MESSAGES.types[column] == PROPERTIES:
                 value = {each["name"]: each["value"] for each in value}

@@ -11,7 +11,7 @@ from wirekit.tables.records import Frames, Row, records
 
 
 class Refusal(NamedTuple):
-    """An error in an answer.
+    """An error in a response.
 
     Attributes:
         topic: the topic that it refers to, or None.

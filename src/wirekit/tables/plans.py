@@ -80,7 +80,7 @@ class Plan:
         self._messages = next((each for each in self._tables.messages if applies(each)), None)
 
     def fields(self, key: str, more: list[str], context: Mapping[str, Any] | None = None) -> list[str]:
-        """The columns to read from such frames: of declared values, of ``more`` paths, and of values that answers need.
+        """The columns to read from such frames: of declared values, of ``more`` paths, and those that responses need.
 
         Raises:
             Unfit: a path leads to several columns.
@@ -132,8 +132,8 @@ class Plan:
         for each in self._names:
             scope = Scope(frames)
             rows = np.arange(scope.size) if each.when is None else np.flatnonzero(where(each.when, scope))
-            key = _taken(evaluate(each.key, scope, "bigint"), rows)
-            columns = {name: _taken(evaluate(value, scope, "string"), rows) for name, value in each.columns.items()}
+            key = _at_rows(evaluate(each.key, scope, "bigint"), rows)
+            columns = {name: _at_rows(evaluate(value, scope, "string"), rows) for name, value in each.columns.items()}
             named.append((each.name, rows, key, columns))
         return named
 
@@ -172,7 +172,7 @@ class Plan:
             return np.zeros(0, np.int64), {}
         types = MESSAGES.types
         if declared.batches:
-            batch = self._opened(frames)
+            batch = self._messages_of(frames)
             rows = np.asarray(batch.column(ROW))
             columns = self._columns(frames, declared, ())
             columns = {name: column.take(pa.array(rows)) for name, column in columns.items()}
@@ -208,22 +208,22 @@ class Plan:
         }
 
     @cached_property
-    def _opened(self) -> Callable[[Frames], pa.RecordBatch]:
+    def _messages_of(self) -> Callable[[Frames], pa.RecordBatch]:
         assert self._messages is not None
         module, name = self._messages.batches.split(":")
-        opener: Callable[[Frames], pa.RecordBatch] = getattr(importlib.import_module(module), name)
-        return opener
+        function: Callable[[Frames], pa.RecordBatch] = getattr(importlib.import_module(module), name)
+        return function
 
 
 @lru_cache(64)
 def _asked_anywhere(tables: Tables) -> tuple[str, ...]:
-    """The paths in requests that answers read."""
+    """The paths in requests that responses read."""
     declared: list[Rows | Names | Messages] = [*tables.rows, *tables.names, *tables.messages]
     values = [value for each in declared for value in each.columns.values()]
     return tuple(paths_of(asked_of([*values, *(each.key for each in tables.names)])))
 
 
-def _taken(values: Values, rows: NDArray[Any]) -> Values:
+def _at_rows(values: Values, rows: NDArray[Any]) -> Values:
     return values if rows.size == len(values.array) else Values(values.array.take(pa.array(rows)), values.symbols)
 
 

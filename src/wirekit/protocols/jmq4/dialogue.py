@@ -1,6 +1,6 @@
 """The dialogue of a JMQ4 connection: it pairs requests and responses, and reads the messages in frames.
 
-Sources: JoyQueue transport/support/DefaultChannelTransport.java:225, 302-323 (answers), consumer/converter/
+Sources: JoyQueue transport/support/DefaultChannelTransport.java:225, 302-323 (responses), consumer/converter/
 BrokerMessageConverter.java:102-109 (batches), Serializer.java:285-292 (what the reader makes of systemCode).
 """
 
@@ -34,7 +34,7 @@ ADD_CONNECTION = {
     "payload": {**dict.fromkeys(NAMES_OF_CLIENT, "wirekit"), "language": "JAVA", "time": 0, "sequence": 1},
 }
 ONE_WAY = 0
-"""The quality of service without an answer, in both dialects: no peer sends the answer that the document requires."""
+"""The quality of service without a response, in both dialects: no peer sends the one that the document requires."""
 PRODUCE_MESSAGE = 50
 FETCH_TOPIC_MESSAGE_ACK = -30
 FETCH_PARTITION_MESSAGE_ACK = -31
@@ -56,7 +56,7 @@ class JmqDialogue(Dialogue):
             self.opening = (("frame", ADD_CONNECTION),)
 
     def schema(self, side: str, data: bytes) -> tuple[str, Mapping[str, Any], str | None]:
-        """The key of a frame; for answers with several layouts, with the version of the request."""
+        """The key of a frame; for responses with several layouts, with the version of the request."""
         key = self.protocol.key("frame")
         if self.protocol.name != "joyqueue":
             return key, {}, None
@@ -114,11 +114,11 @@ class JmqDialogue(Dialogue):
         }
 
     def sender(self, decoded: Decoded) -> str:
-        """The client for requests and the server for answers."""
+        """The client for requests and the server for responses."""
         return "server" if decoded.value.identity.direction == 1 else "client"
 
     def messages(self, frame: Frame) -> Iterator[Message]:
-        """The messages of PRODUCE_MESSAGE and of both FETCH answers, batches split."""
+        """The messages of PRODUCE_MESSAGE and of both FETCH responses, batches split."""
         value = frame.value
         payload = value.get("payload") if value is not None else None
         if payload is None or isinstance(payload, bytes):

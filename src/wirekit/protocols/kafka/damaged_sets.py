@@ -199,7 +199,7 @@ class Sets:
         begin = self._begin(path)
         known = begin or self._is_set
         offset = self._decoded.offset + (self._end(begin) - len(partial) + place if known else 0)
-        note = "the fields of the message end before the set does, and an intact message is behind them"
+        note = "the fields of the message end before the set does, and an intact message follows them"
         return Check(join_path([path, "partial"]), "length", stored, part.stop - ENTRY_HEAD, "bad", offset, note=note)
 
     def _bytes(self, data: bytes, part: Part) -> bytes:

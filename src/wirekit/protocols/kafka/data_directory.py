@@ -39,7 +39,7 @@ def check(folder: str | os.PathLike[str]) -> Report | None:
         return check_partition(path) if PARTITION.fullmatch(path.absolute().name) else None
     report = Report(str(path), parts=[check_partition(path / name) for name in partitions])
     ends: dict[tuple[str, int], int | None] = {}
-    for part in report.parts:  # one that is deleted comes behind one that was made anew
+    for part in report.parts:  # a deleted one comes after a recreated one
         ends.setdefault((part.facts["topic"], part.facts["partition"]), _end(part))
     report.facts = {"partitions": len(partitions), "meta": None, "checkpoints": {}}
     for name in texts:
@@ -76,7 +76,7 @@ def _read(path: Path, report: Report, ends: dict[tuple[str, int], int | None]) -
         return
     if name != PROPERTIES and decoded.value.tail:
         place = len(decoded.data) - len(decoded.value.tail)
-        report.problems.append(Problem(str(path), f"{len(decoded.value.tail)} bytes behind the last line", place))
+        report.problems.append(Problem(str(path), f"{len(decoded.value.tail)} bytes after the last line", place))
     if name == PROPERTIES:
         report.facts["meta"] = {line.name: line.value for line in decoded.value.lines if line.comment is None}
         return
@@ -94,5 +94,5 @@ def _wrong(entry: Any, checkpoint: str, ends: dict[tuple[str, int], int | None])
         return f"{named} is of a partition that is not here"
     end = ends[entry.topic, entry.partition]
     if end is not None and entry.offset > end:
-        return f"{named} is behind the log's end, {end}"
+        return f"{named} is beyond the end of the log, {end}"
     return f"{named} is negative" if entry.offset < 0 else None

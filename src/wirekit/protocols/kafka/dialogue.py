@@ -5,7 +5,7 @@
 - Produce with acks 0 has no response.
 - A broker answers an ApiVersions version that it does not know in v0, with error 35, and a known version in
   that version. Brokers of 0.8 ignore the version and always answer in v0.
-- A frame of an undeclared API or version is described by its header, and paired with its answer. Its body is a
+- A frame of an undeclared API or version is described by its header, and paired with its response. Its body is a
   gap.
 - After SaslHandshake, both sides send raw tokens, until the client clearly sends a request. A connection whose first
   frame has no request header begins with tokens (0.9's GSSAPI).
@@ -73,8 +73,8 @@ class KafkaDialogue(Dialogue):
     Attributes:
         expects: the kind of bytes that a side sends next: ``start`` (nothing was seen yet), ``frames`` or ``tokens``.
         client_ids: the client ids of the requests so far.
-        layouts: {(API, version of the request): version of the layout of the broker's answers}.
-        passed: the last requests that were overtaken by the answer to a later one, by correlation id.
+        layouts: {(API, version of the request): version of the layout of the broker's responses}.
+        passed: the last requests that were overtaken by the response to a later one, by correlation id.
         calls: number of requests by (API, version).
         copies: number of requests that had the correlation id of a waiting request.
     """
@@ -205,11 +205,11 @@ class KafkaDialogue(Dialogue):
         return "client" if proven else ""
 
     def plausible(self, side: str, data: bytes, size: int) -> bool:
-        """Whether it is a whole request, with a known client id if there is any, or the answer to a known request.
+        """Whether it is a whole request, with a known client id if there is any, or the response to a known request.
 
         A wrong CRC is accepted: the rest of the frame must fit. Of an undeclared request, only the header must fit.
-        If a capture starts while a consumer or follower waits, the server's side begins with the answer to a
-        fetch that was not captured: it is accepted, too; so is the first answer to an undeclared request.
+        If a capture starts while a consumer or follower waits, the server's side begins with the response to a
+        fetch that was not captured: it is accepted, too; so is the first response to an undeclared request.
         """
         self.effort += CALL
         if side == "server":
@@ -231,7 +231,7 @@ class KafkaDialogue(Dialogue):
         return self.fits_unverified(data, key, size) if of_messages else self.fits(data, key, size)
 
     def _may_answer(self, number: int | None, data: bytes, size: int) -> bool:
-        """Whether bytes may be, or begin, the answer to a waiting request with a correlation id."""
+        """Whether bytes may be, or begin, the response to a waiting request with a correlation id."""
         if any(self._fits(data, key, size) for key in self._answers(number)):
             return True
         if self.expects["server"] != "start":
@@ -242,7 +242,7 @@ class KafkaDialogue(Dialogue):
         return not asked and self._answers_a_fetch(data, size)
 
     def _answers(self, number: int | None) -> list[str]:
-        """The keys of possible answers to a request with a correlation id."""
+        """The keys of possible responses to a request with a correlation id."""
         keys = []
         for _, request in self.requests.with_number(number, MOST_OF_ONE_ID):
             name, version = request.description.api or "", request.description.version or 0
@@ -252,7 +252,7 @@ class KafkaDialogue(Dialogue):
         return list(dict.fromkeys(keys))
 
     def _answers_a_fetch(self, data: bytes, size: int) -> bool:
-        """Whether bytes may be, or begin, the answer to a fetch of any version, with at least one topic."""
+        """Whether bytes may be, or begin, the response to a fetch of any version, with at least one topic."""
         if len(data) < size:
             return any(self._fits(data, key, size) for key in FETCHED)
         fitting = [key for key in FETCHED if self._fits(data, key, size)]
@@ -268,7 +268,7 @@ class KafkaDialogue(Dialogue):
         return side == "client" and _is_headed(numbers_of(data, REQUEST_HEADER), data, 0 if side_known else 1)
 
     def observe(self, frame: Frame) -> None:
-        """Follows SASL, and removes the requests that in-order answers have overtaken."""
+        """Follows SASL, and removes the requests that in-order responses have overtaken."""
         if frame.schema == TOKEN:
             self.expects["server"] = "tokens"
             if frame.side == "client":
@@ -404,7 +404,7 @@ def _is_headed(header: Any, data: bytes, lowest: int) -> bool:
         return False
     lead = lead_of(data, CLIENT_HEADER)
     if lead is None or lead.client_id is None:
-        return len(data) <= size  # cut, and what is behind may say it
+        return len(data) <= size  # cut, and the remaining bytes may show it
     return _is_name(lead.client_id)
 
 

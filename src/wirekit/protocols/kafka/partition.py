@@ -185,7 +185,7 @@ class _Partition:
         consumed = int(rows.schema.metadata[b"wirekit.consumed"])
         left = data[consumed:]
         if left.strip(b"\0"):
-            self._say(path.name, f"{len(left)} bytes behind the last entry are neither entries nor zeros", consumed)
+            self._say(path.name, f"{len(left)} bytes after the last entry are neither entries nor zeros", consumed)
         width = rows["@length"][0].as_py() if rows.num_rows else 1
         values = numbers(rows, "position" if kind == "index" else "timestamp")
         offsets = numbers(rows, "relative_offset").astype(np.int64) + segment.base
@@ -195,7 +195,7 @@ class _Partition:
         follows = np.diff(offsets) > 0 if kind == "index" else np.diff(offsets) >= 0
         for number in np.flatnonzero(~(rises & follows)) + 1:
             before, here = self._entry(segment, index, int(number) - 1), self._entry(segment, index, int(number))
-            self._about(index, int(number), f"{here} does not ascend: before it stands {before}")
+            self._about(index, int(number), f"{here} does not ascend: the offset before it is {before}")
         return index
 
     def _entry(self, segment: Segment, index: _Index, number: int) -> str:
@@ -322,7 +322,7 @@ class _Partition:
         segment.compacted = segment.compacted or bool((steps[segment.resumed :] > 1).any())
         segment.resumed = False
         for row in np.flatnonzero(steps <= 0):
-            reason = f"offset {int(offsets[row])} does not ascend: before it stands {int(before[row])}"
+            reason = f"offset {int(offsets[row])} does not ascend: the offset before it is {int(before[row])}"
             if segment.last is None and not row:
                 reason = f"offset {int(offsets[0])} is before the base offset in the file's name, {segment.base}"
             self._say(segment.name, reason, int(places[row]))
@@ -375,9 +375,9 @@ class _Partition:
         here = index.open[index.offsets[index.open] <= offsets[-1]]
         for number in here:
             at = int(np.searchsorted(offsets, index.offsets[number], side="right")) - 1
-            latest_time, said = int(latest[at]) if at >= 0 else EARLIEST, int(index.values[number])
+            latest_time, entry_time = int(latest[at]) if at >= 0 else EARLIEST, int(index.values[number])
             doubtful = segment.doubtful or lost[min(at + 1, len(lost) - 1)] > 0
-            if latest_time > said or (latest_time not in (EARLIEST, said) and not doubtful):
+            if latest_time > entry_time or (latest_time not in (EARLIEST, entry_time) and not doubtful):
                 entry = self._entry(segment, index, int(number))
                 self._about(index, int(number), f"{entry}: the latest message up to there has {latest_time}")
         index.open = np.setdiff1d(index.open, here)

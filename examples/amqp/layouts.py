@@ -1,6 +1,6 @@
 """Frames of AMQP 0-9-1: methods, content headers, bodies, heartbeats. Sources: NOTES.md. Names are the specification's.
 
-Bits that follow each other share an octet, the first in the lowest bit; ``flags`` is such an octet.
+Consecutive bits share an octet, the first in the least significant bit; ``flags`` is such an octet.
 """
 
 from __future__ import annotations

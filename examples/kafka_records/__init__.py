@@ -1,6 +1,6 @@
 """Kafka's record batches of magic 2, since 0.11: varints, deltas, headers, CRC-32C. NOTES.md has the sources.
 
-What comes with wirekit is Kafka up to 0.10, whose messages have magic 0 and 1.
+The layouts that come with wirekit are those of Kafka up to 0.10, whose messages have magic 0 and 1.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """MQTT control packets, versions 3.1.1 and 5. Sources: NOTES.md. Names are the specification's.
 
-Only CONNECT says its version; the layouts of the others ask for it as context: ``level`` is 5, or anything else.
+Only CONNECT contains the version. The other layouts take it as context ``level``: 5, or another number for 3.1.1.
 """
 
 from __future__ import annotations

@@ -27,15 +27,59 @@ VOCABULARY_HEAD = """# The vocabulary
 
 A layout is a `Struct` of fields, `"name" / node`. Import all names from `wirekit.wire`. A note about a field follows it with `*`:
 `"size" / int32 * "bytes after it"`. Sizes, counts and conditions are constants or expressions on `this`, the fields that were read
-before in the same struct. `len_(this.name)` is the length of such a field. `this._` is the enclosing struct, and `context` the facts that the caller passes.
+before in the same struct. `len_(this.name)` is the length of such a field. `this._` is the enclosing struct, and `context` the facts that
+the caller passes.
 
 Each node has its parameters, an example, and the bytes of one value of the example.
+
+## Rules
+
+- **A length is a bound.** No field inside a `Length` or `Sized` can read past its end. If the length exceeds the data, the fields are
+  decoded as far as possible, and the error is `Short`. Bytes left over inside the length are a gap, kept in `$trailing`.
+- **Derived numbers are computed.** Lengths, counts and checksums are computed from the fields they cover. A wrong number that was parsed
+  is kept (`$keep`), so that encoding gives the same bytes; `record.keep("crc")` keeps a number that you set.
+- **Damage in compressed data is a verdict**, not an error: the value is the stored bytes, and the fields after it are decoded.
+- **Time and memory are bounded** ([limits](../limits.md)). Exceeding a bound is a `Limit` error; values decoded before it are kept.
 """
+
+GROUP_HEADS = {
+    "Numbers": """
+| name | on the wire |
+|---|---|
+| `int8` … `int64`, `uint8` … `uint64`, each also as `…le` | 1 to 8 bytes, most significant byte first; `le`: least significant byte first |
+| `float32`, `float64`, each also as `…le` | IEEE 754 |
+| `varint32`, `varint64` | LEB128: 7 bits a byte, the least significant first; the highest bit of a byte is set if another byte follows |
+| `zigzag32`, `zigzag64` | zigzag numbers as LEB128: 0, 1, 2, 3 stand for 0, -1, 1, -2, as in Kafka |
+| `sleb32`, `sleb64` | signed LEB128 (two's complement), as in DWARF and WebAssembly |
+| `Varint(32, groups=4)` | at most 4 bytes, as in MQTT |
+
+Each of these numbers may be a length or a count, or have symbols. Flags, bit fields, checksums, and lengths that follow the fields they
+cover need a number of fixed size.
+""",
+    "Fields that depend on other fields": """
+The algorithms of checksums are:
+
+- `crc32`, `crc32c`, `internet`; `adler32`, `fletcher16`, `fletcher32`; `xxh32`, `xxh64`; `md5`, `sha1`, `sha256`;
+- the common CRCs of the RevEng catalogue, in lower case: `crc-16/modbus`, `crc-24/openpgp`, `crc-64/xz`;
+- algorithms that you add with `wirekit.checksums.register`: any CRC by its parameters, or a function.
+
+```python
+>>> from wirekit.checksums import crc
+>>> from wirekit.crc import Crc
+>>> hex(crc("crc-16/mine", Crc(16, poly=0x1021, init=0xFFFF, refin=False, refout=False, xorout=0))(b"123456789"))
+'0x29b1'
+
+```
+
+Every engine computes and verifies all algorithms. Columns have compiled code for CRCs of up to 64 bits, Internet checksums, and the sums
+of Adler and Fletcher. For any other checksum they call its Python function, which takes about 2 µs.
+""",
+}
+"""{heading: the text below it}."""
 
 GROUPS: dict[str, list[tuple[str, str, Any]]] = {
     "Numbers": [
-        ("int8, int16, int24, …", 'Struct("a" / int8, "b" / uint16, "c" / int24, "d" / int32le)', dict(a=-1, b=1, c=2, d=3)),
-        ("float32, float64", 'Struct("x" / float32, "y" / float64le)', dict(x=1.5, y=-2.0)),
+        ("int8, int16, int24, …, float32, float64", 'Struct("a" / int8, "b" / uint16, "c" / int24, "d" / int32le, "x" / float32)', dict(a=-1, b=1, c=2, d=3, x=1.5)),
         ("Varint", 'Struct("a" / varint32, "b" / zigzag32, "c" / sleb32)', dict(a=300, b=-2, c=-2)),
         ("Timestamp", 'Struct("sent" / Timestamp(int64))', dict(sent=1_600_000_000_000)),
         ("Duration", 'Struct("timeout" / Duration(int32))', dict(timeout=30_000)),
@@ -99,7 +143,7 @@ def vocabulary() -> str:
     """The nodes by group, with what their docstrings say and the bytes of an example."""
     lines = [VOCABULARY_HEAD]
     for heading, nodes in GROUPS.items():
-        lines += [f"## {heading}", ""]
+        lines += [f"## {heading}", *GROUP_HEADS.get(heading, "").splitlines(), ""]
         for names, layout, value in nodes:
             lines += _node(names, layout, value)
     return "\n".join(lines).rstrip() + "\n"

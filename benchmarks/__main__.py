@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from pathlib import Path
 
 NAMES = [
     "start_against_construct",
@@ -32,7 +33,10 @@ NAMES = [
 
 
 def main(names: list[str]) -> None:
-    """Runs each benchmark and prints what it found."""
+    """Runs each benchmark and prints its figures."""
+    for name in names:
+        if not Path(__file__).with_name(f"{name}.py").is_file():
+            sys.exit(f"benchmarks: no benchmark {name}; choose from {', '.join(NAMES)}")
     for name in names or NAMES:
         question, rows = importlib.import_module(f"benchmarks.{name}").run()
         print(f"\n{question}")

@@ -121,7 +121,7 @@ class Selection:
         about, latency = item.description, item.latency_us
         return (
             (not self.apis or _any_fits(map(str.lower, self.apis), map(_lower, (about.api, facts.api))))
-            and (not self.topics or self.wants_topic(*facts.topics, *facts.asked))
+            and (not self.topics or self.wants_topic(*facts.topics, *facts.request_topics))
             and (not self.groups or _any_fits(self.groups, [facts.group_id]))
             and (not self.ids or about.correlation_id in self.ids)
             and (self.slower_us is None or (latency is not None and latency > self.slower_us))

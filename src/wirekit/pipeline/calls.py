@@ -67,9 +67,9 @@ class Calls:
         about = frame.description
         evaluator = records(frame.protocol)
         request = frame.request
-        asked = None if request is None else self._waiting.pop((request.side, request.offset), None)
+        waiting = None if request is None else self._waiting.pop((request.side, request.offset), None)
         frames = Frames(frame.value, None if request is None else request.value, self.names)
-        call = asked or _Call(self._begun(frame, connection))
+        call = waiting or _Call(self._begun(frame, connection))
         call_id = call.row["call_id"]
         self._declared(call, evaluator, frame, frames)
         emitted = list(self._messages(call, evaluator, frame, frames, connection))
@@ -79,7 +79,7 @@ class Calls:
                 oldest = next(iter(self._waiting))
                 emitted += self._completed(self._waiting.pop(oldest), "unanswered")
             return call_id, emitted
-        if asked is not None:
+        if waiting is not None:
             call.row["response_time"], call.row["response_bytes"] = frame.time_us, len(frame.data)
             call.row["latency_us"] = frame.latency_us
             outcome = "answered"
@@ -299,15 +299,15 @@ def _merged(keys: tuple[str, ...], frames: list[list[FrameRows]]) -> list[Row]:
     """The rows of a request and of its response, merged where their keys agree."""
     if len(frames) == 1:
         return [row for each in frames[0] for row in each.rows]
-    asked, answered = frames
-    declared = [frozenset.intersection(*(each.keys for each in side)) for side in (asked, answered)]
+    requests, responses = frames
+    declared = [frozenset.intersection(*(each.keys for each in side)) for side in (requests, responses)]
     common = [key for key in keys if key in declared[0] and key in declared[1]]
     waiting: dict[tuple[Any, ...], deque[Row]] = defaultdict(deque)
-    for each in asked:
+    for each in requests:
         for row in each.rows:
             waiting[tuple(row.get(key) for key in common)].append(row)
     merged = []
-    for each in answered:
+    for each in responses:
         for row in each.rows:
             same = waiting.get(tuple(row.get(key) for key in common))
             merged.append({**same.popleft(), **row} if same else row)

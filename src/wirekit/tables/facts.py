@@ -33,7 +33,7 @@ class Facts:
         client: the client's name.
         group_id: consumer group, subscription or consuming app.
         topics: {topic: its partitions}; empty if the frame names no partition.
-        asked: of a response, the topics of its request.
+        request_topics: of a response, the topics of its request.
         errors: the errors in the frame.
         connection: columns of the table ``connections`` known so far; shared by the frames of a connection.
     """
@@ -42,7 +42,7 @@ class Facts:
     client: str | None = None
     group_id: str | None = None
     topics: dict[str, list[int]] = field(default_factory=dict)
-    asked: tuple[str, ...] = ()
+    request_topics: tuple[str, ...] = ()
     errors: tuple[Refusal, ...] = ()
     connection: Row = field(default_factory=dict)
 
@@ -57,9 +57,9 @@ class ConnectionFacts:
 
     def of(self, frame: Frame) -> Facts:
         """The facts of the next frame."""
-        asked = frame.request
-        request = Facts() if asked is None else self._waiting.pop((asked.side, asked.offset), Facts())
-        about = Frames(frame.value, None if asked is None else asked.value, self._names)
+        request = frame.request
+        request_facts = Facts() if request is None else self._waiting.pop((request.side, request.offset), Facts())
+        about = Frames(frame.value, None if request is None else request.value, self._names)
         rows: list[Row] = []
         for each in records(frame.protocol).rows(frame.schema, about):
             if each.table in ("calls", "call_topics"):
@@ -72,13 +72,13 @@ class ConnectionFacts:
             if "topic" in row:
                 partitions = topics.setdefault(row["topic"], [])
                 partitions += [row["partition"]] if "partition" in row else []
-        only = next(iter(request.topics)) if len(request.topics) == 1 else None
+        only = next(iter(request_facts.topics)) if len(request_facts.topics) == 1 else None
         facts = Facts(
-            (asked or frame).description.api,
-            _first(rows, "client") or request.client,
-            _first(rows, "group_id") or request.group_id,
-            topics or request.topics,
-            tuple(request.topics),
+            (request or frame).description.api,
+            _first(rows, "client") or request_facts.client,
+            _first(rows, "group_id") or request_facts.group_id,
+            topics or request_facts.topics,
+            tuple(request_facts.topics),
             tuple(
                 Refusal(row.get("topic") or only, row["error"], row.get("error_text"))
                 for row in rows

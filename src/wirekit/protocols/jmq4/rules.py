@@ -74,42 +74,42 @@ def _topic(api: str, fields: dict[str, Any]) -> Iterator[Event]:
 
 
 def _answer(frame: Frame) -> Iterator[Event]:
-    asked = frame.request
+    request = frame.request
     number = {"request_id": frame.description.correlation_id}
-    if asked is None:
+    if request is None:
         yield Event("answer to nothing", number)
         return
-    value, question, payload = frame.value, _payload(asked), _payload(frame)
-    yield Event("answer", {**number, "type": int(value.type), "asked": int(asked.value.type)})
-    api = asked.description.api
+    value, request_payload, payload = frame.value, _payload(request), _payload(frame)
+    yield Event("answer", {**number, "type": int(value.type), "request_type": int(request.value.type)})
+    api = request.description.api
     outcome = "granted" if value.get("status") == 0 else "refused"
     if api == "ADD_CONNECTION":
         yield Event(f"ADD_CONNECTION {outcome}")
-    elif api in ADDS and outcome == "refused" and question is not None:
-        for topic in _topics(question):
-            yield Event(f"{api} refused", {"topic": topic, "app": question.get("app")})
-    if payload is not None and question is not None and outcome == "granted":
-        yield from _granted(str(api), payload, question)
+    elif api in ADDS and outcome == "refused" and request_payload is not None:
+        for topic in _topics(request_payload):
+            yield Event(f"{api} refused", {"topic": topic, "app": request_payload.get("app")})
+    if payload is not None and request_payload is not None and outcome == "granted":
+        yield from _granted(str(api), payload, request_payload)
 
 
-def _granted(api: str, payload: Any, question: Any) -> Iterator[Event]:
+def _granted(api: str, payload: Any, request_payload: Any) -> Iterator[Event]:
     if api == "PRODUCE_MESSAGE_PREPARE":
         yield Event("transaction", {"tx_id": payload.get("tx_id")})
     elif api == "FETCH_PRODUCE_FEEDBACK":
         for each in payload.get("data") or ():
             yield Event("transaction", {"tx_id": each.get("tx_id")})
     elif api in ENDS and payload.get("code") not in (None, 0):
-        yield Event("transaction", {"tx_id": question.get("tx_id")})
+        yield Event("transaction", {"tx_id": request_payload.get("tx_id")})
     elif api == "FETCH_TOPIC_MESSAGE":
         for topic in payload.get("data") or ():
             for message in topic.get("messages") or ():
                 place = {"topic": topic.get("topic"), "partition": message.get("partition")}
-                yield Event("fetched", {**place, "app": question.get("app")})
+                yield Event("fetched", {**place, "app": request_payload.get("app")})
     elif api == "FETCH_PARTITION_MESSAGE":
         for name, partition in _partitions(payload.get("data")):
             if partition.get("messages"):
                 place = {"topic": name, "partition": partition.get("partition")}
-                yield Event("fetched", {**place, "app": question.get("app")})
+                yield Event("fetched", {**place, "app": request_payload.get("app")})
 
 
 def _payload(frame: Frame) -> Any:
@@ -224,7 +224,7 @@ RULES = RuleSet(
             "a response has the negative type of its request, or is a BOOLEAN_ACK",
             f"{DOCUMENT}, 命令目录 (commands); {JOYQUEUE}, BooleanAck.java",
             "answer",
-            (this.type != -this.asked) & (this.type != BOOLEAN_ACK),
+            (this.type != -this.request_type) & (this.type != BOOLEAN_ACK),
         ),
         Rule(
             "produce_without_add_producer",

@@ -116,22 +116,22 @@ class KafkaDialogue(Dialogue):
 
     def _response(self, data: bytes) -> Choice:
         number = numbers_of(data, RESPONSE_HEADER).correlation_id
-        asked = [request.description for _, request in self.requests.with_number(number, MOST_OF_ONE_ID)]
-        late = not asked and number in self.passed
+        waiting = [request.description for _, request in self.requests.with_number(number, MOST_OF_ONE_ID)]
+        late = not waiting and number in self.passed
         if late:
-            asked = [self.passed[number]]
+            waiting = [self.passed[number]]
         tokens = self.expects["server"] == "tokens"
-        keys = list(dict.fromkeys(self._answer(each, data) for each in asked)) if asked else []
+        keys = list(dict.fromkeys(self._answer(each, data) for each in waiting)) if waiting else []
         if tokens or len(keys) > 1:
             fitting: list[str | None] = [key for key in keys if key is not None and self._clean(data, key)]
             keys = fitting if fitting or tokens else keys
         if not keys:
             return (TOKEN, {}, None) if tokens else (ANY_RESPONSE, {}, f"no request has correlation id {number}")
-        if keys[0] is None and asked[0].api == API_VERSIONS.name:
-            reason = f"a newer broker answers api_versions v{asked[0].version}, which is not known"
+        if keys[0] is None and waiting[0].api == API_VERSIONS.name:
+            reason = f"a newer broker answers api_versions v{waiting[0].version}, which is not known"
             return ANY_RESPONSE, {}, Undeclared(reason)
         if keys[0] is None:
-            reason = f"the request is {asked[0].api} v{asked[0].version}, which is not known"
+            reason = f"the request is {waiting[0].api} v{waiting[0].version}, which is not known"
             return ANY_RESPONSE, {}, Undeclared(reason)
         return keys[0], {}, "out of order: a later request was answered before" if late else None
 
@@ -236,10 +236,10 @@ class KafkaDialogue(Dialogue):
             return True
         if self.expects["server"] != "start":
             return False
-        asked = [request.description for _, request in self.requests.with_number(number, MOST_OF_ONE_ID)]
-        if any(each.api not in BY_NAME or not _speaks(BY_NAME[each.api], each.version) for each in asked):
+        waiting = [request.description for _, request in self.requests.with_number(number, MOST_OF_ONE_ID)]
+        if any(each.api not in BY_NAME or not _speaks(BY_NAME[each.api], each.version) for each in waiting):
             return True
-        return not asked and self._answers_a_fetch(data, size)
+        return not waiting and self._answers_a_fetch(data, size)
 
     def _answers(self, number: int | None) -> list[str]:
         """The keys of possible responses to a request with a correlation id."""

@@ -66,40 +66,42 @@ def _request(frame: Frame) -> Iterator[Event]:
 
 
 def _response(frame: Frame) -> Iterator[Event]:
-    asked = frame.request
+    request = frame.request
     number = {"correlation_id": frame.description.correlation_id}
-    if asked is None:
+    if request is None:
         yield Event("response to nothing", number)
         return
-    yield Event("response", {"request": asked.offset, **number})
-    body, question = _body(frame), _body(asked)
-    if body is None or question is None:
+    yield Event("response", {"request": request.offset, **number})
+    body, request_body = _body(frame), _body(request)
+    if body is None or request_body is None:
         return
-    api = asked.description.api
+    api = request.description.api
     error = body.get("error_code")
     if api in (PRODUCE, FETCH):
-        yield from _answered_partitions(frame, asked)
+        yield from _answered_partitions(frame, request)
     elif api == METADATA:
         yield Event("metadata answered")
-        yield from _other_topics(body, question)
+        yield from _other_topics(body, request_body)
     elif api == "join_group" and error == 0:
-        yield Event("joined", {**_membership(body), "group_id": question.get("group_id")})
+        yield Event("joined", {**_membership(body), "group_id": request_body.get("group_id")})
     elif api == "heartbeat" and error in EXPELLED:
-        yield Event("expelled", _membership(question))
+        yield Event("expelled", _membership(request_body))
     elif api == "sasl_handshake":
         if error in (0, UNSUPPORTED_MECHANISM):
             yield Event("sasl mechanism accepted" if error == 0 else "sasl mechanism refused")
     elif api == "api_versions" and error == 0:
-        yield Event("api versions told")
+        yield Event("api versions received")
         for each in body.get("api_versions") or ():
             if each.get("max_version") is not None:
                 yield Event("api version", {"api": each.api_key.symbol, "most": each.max_version})
 
 
-def _answered_partitions(frame: Frame, asked: Frame) -> Iterator[Event]:
+def _answered_partitions(frame: Frame, request: Frame) -> Iterator[Event]:
     """One event per partition of a Produce or Fetch response: its error, and whether and how much was requested."""
-    api, version = asked.description.api, asked.description.version or 0
-    most = {(topic, partition): content.get("max_bytes") for topic, partition, content in _partitions(asked, "request")}
+    api, version = request.description.api, request.description.version or 0
+    most = {
+        (topic, partition): content.get("max_bytes") for topic, partition, content in _partitions(request, "request")
+    }
     for topic, partition, content in _partitions(frame, "response"):
         entries = _entries(content)
         yield Event(
@@ -120,12 +122,14 @@ def _answered_partitions(frame: Frame, asked: Frame) -> Iterator[Event]:
             yield Event("old fetch answered", {"topic": topic, "partition": partition, "magic": max(magics, default=0)})
 
 
-def _other_topics(body: Any, question: Any) -> Iterator[Event]:
-    asked = question.get("topics")
+def _other_topics(body: Any, request_body: Any) -> Iterator[Event]:
+    requested = request_body.get("topics")
     for topic in body.get("topic_metadata") or ():
-        if asked:
+        if requested:
             name = topic.get("topic")
-            yield Event("metadata answered topic", {"topic": name, "unasked": name is not None and name not in asked})
+            yield Event(
+                "metadata answered topic", {"topic": name, "unasked": name is not None and name not in requested}
+            )
 
 
 def _partitions(frame: Frame, role: str) -> Iterator[tuple[str, int, Any]]:
@@ -185,7 +189,7 @@ STEPS = (
     Step("metadata answered", "not_leader", None, ABSENT),
     Step("sasl mechanism refused", "sasl", "", "refused"),
     Step("sasl mechanism accepted", "sasl", "", "accepted"),
-    Step("api versions told", "offered", None, ABSENT),
+    Step("api versions received", "offered", None, ABSENT),
     Step("api version", "offered", this.api, this.most),
     Step("joined", "generation", MEMBER, this.generation),
     Step("joined", "member", MEMBER, "in the group"),

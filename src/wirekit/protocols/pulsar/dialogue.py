@@ -174,10 +174,10 @@ class PulsarDialogue(Dialogue):
         return pair
 
     def _sent(self, role: str, content: Any) -> Hashable:
-        """The key of a SEND and its receipt; chunks of a message share a sequence id and are answered in turn."""
+        """The key of a SEND and its receipt; chunks of a message share a sequence id; receipts come in turn."""
         ids = (content.get("producer_id"), content.get("sequence_id")) if content is not None else ()
-        asked, answered = self._sends.get(ids, (0, 0))
-        return "send", *ids, asked if role == "request" else answered
+        requests, responses = self._sends.get(ids, (0, 0))
+        return "send", *ids, requests if role == "request" else responses
 
     def plausible(self, side: str, data: bytes, size: int) -> bool:
         self.effort += 3 * CALL  # a protobuf message takes about four times as long as fields at fixed places
@@ -195,8 +195,8 @@ class PulsarDialogue(Dialogue):
         if command is None or command[1] is None:
             return
         api, content = command
-        asked = command_of(frame.request.value) if frame.request is not None else None
-        self.ends.observe(api, content, frame.value.get("entry"), asked[1] if asked is not None else None)
+        request = command_of(frame.request.value) if frame.request is not None else None
+        self.ends.observe(api, content, frame.value.get("entry"), request[1] if request is not None else None)
         if LINKED.get(api, ("", ""))[1] == "send":
             self._count(frame, (content.get("producer_id"), content.get("sequence_id")))
         elif api == "CONNECTED" and (content.max_message_size or 0) > 0:
@@ -239,13 +239,13 @@ class PulsarDialogue(Dialogue):
         return self.ends.to_json()
 
     def _count(self, frame: Frame, ids: Hashable) -> None:
-        asked, answered = self._sends.get(ids, (0, 0))
+        requests, responses = self._sends.get(ids, (0, 0))
         if frame.description.role == "request":
-            asked += 1
+            requests += 1
         else:
-            answered += 1
-        if answered < asked:
-            self._sends[ids] = (asked, answered)
+            responses += 1
+        if responses < requests:
+            self._sends[ids] = (requests, responses)
             if len(self._sends) > MOST_SENDS:
                 self._sends.popitem(last=False)
         else:

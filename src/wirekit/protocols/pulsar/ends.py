@@ -65,18 +65,18 @@ class Ends:
     lookups: dict[str, Looked] = field(default_factory=dict)
     _permitted: dict[int, Consumer] = field(default_factory=dict)  # consumers whose permits are known
 
-    def observe(self, api: str, content: Any, entry: Any, asked: Any) -> None:
+    def observe(self, api: str, content: Any, entry: Any, request: Any) -> None:
         """Updates the state after a command.
 
         Args:
             api: its name.
             content: its sub-message.
             entry: the entry after it, or None.
-            asked: the sub-message of its request, or None.
+            request: the sub-message of the request, or None.
         """
         note = _NOTES.get(api)
         if note is not None:
-            note(self, content, entry, asked)
+            note(self, content, entry, request)
 
     def forget_permits(self) -> None:
         """Reports missing commands; permits are unknown until a consumer subscribes again."""
@@ -101,36 +101,36 @@ class Ends:
             ends[number] = KINDS[kind](number)
         return ends.get(number) or KINDS[kind](number)
 
-    def _connect(self, content: Any, entry: Any, asked: Any) -> None:
+    def _connect(self, content: Any, entry: Any, request: Any) -> None:
         self.client_version = content.client_version
         self.protocol_version = content.protocol_version or 0
 
-    def _connected(self, content: Any, entry: Any, asked: Any) -> None:
+    def _connected(self, content: Any, entry: Any, request: Any) -> None:
         version = content.protocol_version or 0
         self.server_version = content.server_version
         self.protocol_version = version if self.protocol_version is None else min(version, self.protocol_version)
         self.max_message_size = content.max_message_size
 
-    def _producer(self, content: Any, entry: Any, asked: Any) -> None:
+    def _producer(self, content: Any, entry: Any, request: Any) -> None:
         producer = self._of("producers", content.producer_id)
         producer.topic, producer.name = content.topic, content.producer_name or producer.name
 
-    def _producer_success(self, content: Any, entry: Any, asked: Any) -> None:
-        if asked is not None and asked.get("producer_id") is not None:
-            self._of("producers", asked.producer_id).name = content.producer_name
+    def _producer_success(self, content: Any, entry: Any, request: Any) -> None:
+        if request is not None and request.get("producer_id") is not None:
+            self._of("producers", request.producer_id).name = content.producer_name
 
-    def _send(self, content: Any, entry: Any, asked: Any) -> None:
+    def _send(self, content: Any, entry: Any, request: Any) -> None:
         producer = self._of("producers", content.producer_id)
         if _completes(entry):
             producer.messages += content.num_messages or 1
 
-    def _send_receipt(self, content: Any, entry: Any, asked: Any) -> None:
+    def _send_receipt(self, content: Any, entry: Any, request: Any) -> None:
         self._of("producers", content.producer_id).receipts += 1
 
-    def _send_error(self, content: Any, entry: Any, asked: Any) -> None:
+    def _send_error(self, content: Any, entry: Any, request: Any) -> None:
         self._of("producers", content.producer_id).errors += 1
 
-    def _subscribe(self, content: Any, entry: Any, asked: Any) -> None:
+    def _subscribe(self, content: Any, entry: Any, request: Any) -> None:
         consumer = self._of("consumers", content.consumer_id)
         consumer.topic, consumer.subscription, consumer.name = (
             content.topic,
@@ -141,12 +141,12 @@ class Ends:
         if consumer.consumer_id in self.consumers:
             self._permitted[consumer.consumer_id] = consumer
 
-    def _flow(self, content: Any, entry: Any, asked: Any) -> None:
+    def _flow(self, content: Any, entry: Any, request: Any) -> None:
         consumer = self._of("consumers", content.consumer_id)
         if consumer.permits is not None:
             consumer.permits += content.messagePermits or 0
 
-    def _message(self, content: Any, entry: Any, asked: Any) -> None:
+    def _message(self, content: Any, entry: Any, request: Any) -> None:
         consumer = self._of("consumers", content.consumer_id)
         metadata = entry.get("metadata") if entry is not None else None
         count = (metadata.num_messages_in_batch or 1) if metadata is not None else 1
@@ -155,15 +155,15 @@ class Ends:
         if consumer.permits is not None:
             consumer.permits -= count
 
-    def _lookup_response(self, content: Any, entry: Any, asked: Any) -> None:
-        if asked is not None and asked.get("topic") is not None:
-            looked = self._of("lookups", asked.topic)
+    def _lookup_response(self, content: Any, entry: Any, request: Any) -> None:
+        if request is not None and request.get("topic") is not None:
+            looked = self._of("lookups", request.topic)
             looked.response = content.response.symbol if content.response is not None else None
             looked.broker = content.brokerServiceUrl or content.brokerServiceUrlTls
 
-    def _partitions(self, content: Any, entry: Any, asked: Any) -> None:
-        if asked is not None and asked.get("topic") is not None:
-            self._of("lookups", asked.topic).partitions = content.partitions
+    def _partitions(self, content: Any, entry: Any, request: Any) -> None:
+        if request is not None and request.get("topic") is not None:
+            self._of("lookups", request.topic).partitions = content.partitions
 
 
 def _completes(entry: Any) -> bool:

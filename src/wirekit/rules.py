@@ -47,7 +47,7 @@ class _Absent:
     """The state of a key that was never set."""
 
     def __repr__(self) -> str:
-        return "not there"
+        return "absent"
 
 
 UNKNOWN = _Unknown()

@@ -104,7 +104,7 @@ class FileRange(NamedTuple):
         """The bytes.
 
         Raises:
-            OSError: the file is not there, or has become too short.
+            OSError: the file does not exist, or has become too short.
         """
         with open(self.path, "rb") as source:
             source.seek(self.begin)

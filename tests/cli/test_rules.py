@@ -31,7 +31,7 @@ def test_a_violation_is_a_line(fixtures: Path) -> None:
         "severity": "error",
         "says": "the first command of a connection is ADD_CONNECTION",
         "source": "JMQ4 protocol document, 连接流程 (connecting); ADD_CONNECTION",
-        "found": "connection: not there",
+        "found": "connection: absent",
     }
     assert [line["rule"] for line in run.lines[1:]] == ["request_id_not_rising"] * 3
 

@@ -258,7 +258,7 @@ class Checker:
     def take(self, item: Frame | Quarantined) -> None:
         """Checks the next frame; quarantined bytes, and a frame that did not decode whole, make the state unknown.
 
-        A frame that is older than the one before is not checked and changes no facts: its answer may have come earlier.
+        A frame that is older than the one before is not checked and changes no facts: its response may be earlier.
         """
         late = self._late(item)
         if isinstance(item, Quarantined):

@@ -214,7 +214,7 @@ def test_one_frame_with_its_request_or_answer(number: int, fixtures: Path) -> No
     raw = run("frames", path, "--frame", str(number), "--output", "raw").stdout_bytes
     assert len(raw) == everything[number - 1]["length"]
     text = run("frames", path, "--frame", str(number), "--output", "tree").stdout
-    mine, other = f"frame {number}: ", "its answer: " if number == 9 else "its request: "
+    mine, other = f"frame {number}: ", "its response: " if number == 9 else "its request: "
     assert (text.index(mine) < text.index(other)) is (number == 9)
     assert "FW_FETCH_MESSAGE_INDEX_OUT_OF_RANGE" in text
     assert "310.090 ms after its request" in text

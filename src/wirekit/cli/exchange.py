@@ -20,38 +20,38 @@ class Exchange(NamedTuple):
         link: the connection.
         frame: the one that was asked for.
         request: that it answers, or None.
-        answer: that it got, or None.
+        response: that it got, or None.
     """
 
     link: Link
     frame: Frame
     request: Frame | None = None
-    answer: Frame | None = None
+    response: Frame | None = None
 
 
 def show_frame(followed: FollowedCapture, number: int, form: str) -> Exchange:
-    """Prints a frame of a capture after its request, or before its answer; as ``raw`` its own bytes alone.
+    """Prints a frame of a capture after its request, or before its response; as ``raw`` its own bytes alone.
 
     Raises:
         Misuse: for a number that no frame has.
     """
     exchange = _exchange(followed, number)
-    link, frame, request, answer = exchange
+    link, frame, request, response = exchange
     if form == "raw":
         sys.stdout.buffer.write(frame.data)
         return exchange
-    for title, each in (("its request", request), (f"frame {number}", frame), ("its answer", answer)):
+    for title, each in (("its request", request), (f"frame {number}", frame), ("its response", response)):
         if each is not None and form == "json":
             print_line(frame_line(link, each, followed.path))
         elif each is not None:
             _show(link, each, title, form)
-    if form != "json" and frame.description.role == "request" and frame.description.answered and answer is None:
-        say(f"{followed.path}: no answer to frame {number} was captured")
+    if form != "json" and frame.description.role == "request" and frame.description.answered and response is None:
+        say(f"{followed.path}: no response to frame {number} was captured")
     return exchange
 
 
 def _exchange(followed: FollowedCapture, number: int) -> Exchange:
-    """Reads as far as the frame, or as its answer if it is a request."""
+    """Reads as far as the frame, or as its response if it is a request."""
     asking: Exchange | None = None
     count = 0
     for link, item, _, count, _ in numbered(followed, describe=False):
@@ -62,7 +62,7 @@ def _exchange(followed: FollowedCapture, number: int) -> Exchange:
             if item.description.role != "request" or not item.description.answered:
                 return asking
         elif asking is not None and link is asking.link and item.request is asking.frame:
-            return asking._replace(answer=item)
+            return asking._replace(response=item)
     if asking is None:
         raise Misuse(f"{followed.path} has no frame {number}; it has {plural(count, 'frame')}")
     return asking

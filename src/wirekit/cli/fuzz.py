@@ -195,7 +195,7 @@ def _target(options: dict[str, Any], key: str) -> Callable[[], Target]:
     place = parse_target(options["target"])
     if place.form in ("tcp", "client") and options["compare"]:
         raise click.UsageError(
-            "--compare applies to python: and command: targets; answers of servers and clients are always decoded"
+            "--compare applies to python: and command: targets; responses of servers and clients are always decoded"
         )
     if options["conversation"] and place.form != "tcp":
         raise click.UsageError("--conversation applies to tcp: targets; a client: target always has a conversation")

@@ -66,7 +66,7 @@ class _Calls:
     latencies: array[int] = field(default_factory=lambda: array("q"))
 
     def milliseconds(self) -> dict[str, float] | None:
-        """Percentiles (the nearest answer's) and the longest one; None without an answer."""
+        """Percentiles (the nearest response's) and the longest one; None without a response."""
         ordered = sorted(self.latencies)
         if not ordered:
             return None
@@ -140,7 +140,7 @@ class Overview:
         return len(self._slowest) < MOST_SLOW or latency_us >= self._slowest[0][0]
 
     def number(self, each: Numbered) -> None:
-        """Takes note of the number of a frame, if it answers one of the slowest calls."""
+        """Stores the number of a frame, if it is the response of one of the slowest calls."""
         frame = each.item
         if self.large or not isinstance(frame, Frame) or frame.request is None or frame.latency_us is None:
             return
@@ -164,7 +164,7 @@ class Overview:
         return min(counts, key=lambda name: (-counts[name], name), default=None)
 
     def latencies(self) -> Iterator[array[int]]:
-        """Microseconds of each answer, by API and version in the order of ``to_json``."""
+        """Microseconds of each response, by API and version in the order of ``to_json``."""
         return (calls.latencies for _, calls in sorted(self._calls.items(), key=_by_number))
 
     def to_json(self) -> dict[str, Any]:

@@ -660,6 +660,62 @@ class TestEnd:
         ]
 
 
+class TestClock:
+    """The clock is set back by a day while something is pending: the times go on from there."""
+
+    DAY = 24 * 60 * MINUTE
+
+    def established(self) -> Connection:
+        connection = Connection()
+        feed(connection, *handshake(self.DAY))
+        return connection
+
+    def test_bytes_behind_a_hole_keep_waiting(self) -> None:
+        connection = self.established()
+        feed(connection, client(self.DAY, 3, b"def"), server(self.DAY + MS, 0, acked=6))
+        connection = Connection.from_state(json.loads(json.dumps(connection.state())))
+        assert feed(connection, server(MS, 0, acked=6)) == []
+        events = feed(connection, client(2 * MS, 0, b"abc"), server(3 * MS, 0, b"ok", acked=6))
+        assert brief(events) == [("client", 0, b"abc"), ("client", 3, b"def"), ("server", 0, b"ok")]
+        assert [event.time_us for event in events if isinstance(event, Data)] == [2 * MS, self.DAY, 3 * MS]
+
+    def test_a_hole_is_a_gap_after_the_hold_time(self) -> None:
+        connection = self.established()
+        feed(connection, client(self.DAY, 3, b"def"), server(self.DAY + MS, 0, acked=6))
+        assert feed(connection, client(0, 6, b"g"), client(5 * MS, 7, b"h")) == []
+        assert brief(feed(connection, client(5 * MS + 1, 8, b"i")))[0][2:] == (3, "acknowledged, never captured")
+
+    def test_patience_ends(self) -> None:
+        connection, patience = self.established(), Settings().patience_us
+        feed(connection, client(self.DAY, 3, b"def"), client(0, 6, b"g"), client(patience, 7, b"h"))
+        assert brief(feed(connection, client(patience + 1, 8, b"i")))[0] == (
+            "client", 0, 3, "never acknowledged, never captured"
+        )  # fmt: skip
+
+    def test_a_response_keeps_waiting_for_its_request(self) -> None:
+        connection = self.established()
+        assert brief(feed(connection, server(self.DAY, 0, b"ok", acked=3), server(0, 2, b"!", acked=3))) == []
+        assert brief(feed(connection, client(MS, 0, b"ask")))[0] == ("client", 0, b"ask")
+
+    def test_a_reset_takes_effect_after_the_hold_time(self) -> None:
+        connection = self.established()
+        events = feed(connection, client(self.DAY, 0, flags=RST), server(0, 0, b"a"), server(5 * MS, 1, b"b"))
+        assert brief(events) == [("server", 0, b"a"), ("server", 1, b"b")]
+        assert of(Closed, feed(connection, server(5 * MS + 1, 2))) == [Closed("both", "rst", 0)]
+
+    def test_silence_for_too_long_closes(self) -> None:
+        connection = self.established()
+        feed(connection, client(self.DAY, 0, b"a"), client(0, 1, b"b"))
+        events = feed(connection, client(10 * MINUTE + 1, 2, b"c"))
+        assert of(Closed, events) == [Closed("both", "idle", 0)]
+
+    def test_a_connection_that_has_ended_takes_no_late_segments(self) -> None:
+        connection = self.established()
+        feed(connection, client(self.DAY, 0, flags=FIN | ACK), server(self.DAY, 0, flags=FIN | ACK, acked=1))
+        events = feed(connection, client(12 * MINUTE, 70, b"a"), client(12 * MINUTE + 6 * MS, 71, b"b"))
+        assert of(Opened, events) == [Opened(1, CLIENT, SERVER, 12 * MINUTE, False)]
+
+
 class TestMisuse:
     def test_a_segment_of_another_pair(self) -> None:
         with pytest.raises(Misuse, match="does not belong"):
@@ -929,18 +985,23 @@ hostile = st.builds(
 )
 
 
-def in_capture_order(segments: list[Segment]) -> list[Segment]:
+def in_capture_order(segments: list[Segment], *, set_back: bool = False) -> list[Segment]:
     return [
         s._replace(
             target=SERVER if s.source == CLIENT else CLIENT, offset=i * 1000, length=max(s.length, len(s.payload))
         )
-        for i, s in enumerate(sorted(segments, key=lambda s: s.time_us))
+        for i, s in enumerate(segments if set_back else sorted(segments, key=lambda s: s.time_us))
     ]
 
 
-@given(st.lists(hostile, max_size=40), st.sampled_from([1 << 20, 600, 0]), st.sampled_from([0, 5000]))
-def test_any_segments_at_all_are_accounted_for(segments: list[Segment], limit: int, hold_us: int) -> None:
-    segments = in_capture_order(segments)
+@given(st.lists(hostile, max_size=40), st.sampled_from([1 << 20, 600, 0]), st.sampled_from([0, 5000]), st.booleans())
+def test_any_segments_at_all_are_accounted_for(
+    segments: list[Segment],
+    limit: int,
+    hold_us: int,
+    set_back: bool,
+) -> None:
+    segments = in_capture_order(segments, set_back=set_back)
     events = run(*segments, settings=Settings(held_limit=limit, hold_us=hold_us))
     check_account(segments, events)
     if segments:

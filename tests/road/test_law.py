@@ -25,6 +25,7 @@ from click.testing import CliRunner
 pytest.importorskip("numba")
 
 from tests.capture.damage import DAMAGES
+from tests.capture.second_parser import Packet as PacketOfFile
 from tests.capture.second_parser import packets, tcp, write
 from tests.conftest import FIXTURES
 from tests.fuzz.captures import packets_of
@@ -35,16 +36,17 @@ from tests.net.building import tcp as tcp_value
 from wirekit.capture.columns import Records
 from wirekit.capture.files import Capture, Packet, is_packed, open_capture, segments
 from wirekit.capture.files.blocks import DATA_LEADS
-from wirekit.capture.follow import Choice
-from wirekit.capture.tcp import Settings
+from wirekit.capture.follow import Choice, follow
+from wirekit.capture.tcp import Segment, Settings
 from wirekit.cli import captures, group
+from wirekit.conversation import Frame
 from wirekit.pipeline import packet_rows, roads
 from wirekit.pipeline import packets as pipeline_packets
 from wirekit.pipeline.inputs import Job, find_inputs
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.serial import captured_batches, sorted_packets
 from wirekit.pipeline.shuffle import HEADER, Share, ShuffleFile, shares, windows, write_files
-from wirekit.pipeline.summary import FileSummary, Summary
+from wirekit.pipeline.summary import FileSummary, Summary, failure
 from wirekit.registry import registry
 from wirekit.road import packets as road_packets
 from wirekit.road.flows import flow_batches
@@ -334,6 +336,56 @@ def test_ports_again_after_a_long_time(damage: str | None, tmp_path: Path) -> No
         found = found + [each._replace(time_us=each.time_us + again * 700_000_000) for each in part]
     write(path, found)
     assert_same(path, windows=(1 << 26, path.stat().st_size // 3, path.stat().st_size // 20))
+
+
+SECOND_US, HOUR_US = 1_000_000, 3_600_000_000
+
+
+@pytest.mark.parametrize(
+    ("name", "places", "steps"),
+    [
+        ("kafka-0.8.2.2-2-produce.pcapng", [0.5], [-SECOND_US]),
+        ("kafka-0.8.2.2-2-produce.pcapng", [0.3, 0.6, 0.9], [-60 * SECOND_US, 2 * SECOND_US, -HOUR_US]),
+        ("pulsar-consume.pcap", [0.4], [-24 * HOUR_US]),
+        ("pulsar-consume.pcap", [0.2, 0.5, 0.8], [-200_000, 5 * SECOND_US, -60 * SECOND_US]),
+    ],
+)
+def test_a_clock_that_is_set(name: str, places: list[float], steps: list[int], tmp_path: Path) -> None:
+    """The packets behind a step are followed in the order of the file, and nothing of what they have is left out."""
+    whole, shift, at = packets(FIXTURES / "pcap" / name), 2 * HOUR_US * 24, 0
+    copy = list[PacketOfFile]()
+    for number, each in enumerate(whole):
+        while at < len(steps) and number >= places[at] * len(whole):
+            shift, at = shift + steps[at], at + 1
+        copy.append(each._replace(time_us=each.time_us + shift))
+    size = sum(len(each.data) for each in whole)
+    path = write(tmp_path / "copy.pcap", copy)
+    found = assert_same(path, windows=(1 << 26, size // 3, size // 20, 300))
+    before = by_objects(FIXTURES / "pcap" / name)[0]
+    for table in ("frames", "messages", "calls", "quarantine", "gaps"):
+        assert sum(found.get(table, Counter()).values()) == sum(before.get(table, Counter()).values()), table
+    items = (item for _, item in follow(captures.by_time((str(path),), segments_of(path))))
+    assert sum(isinstance(item, Frame) and failure(item) is None for item in items) == sum(found["frames"].values())
+
+
+def segments_of(path: Path) -> Iterator[Segment]:
+    with open_capture(path) as capture:
+        yield from (each for each in segments(capture) if isinstance(each, Segment))
+
+
+def test_windows_end_behind_a_step_of_the_clock(tmp_path: Path) -> None:
+    """They do not wait for the time of before, and the clock of each is that of its packets."""
+    whole = packets(FIXTURES / "pcap" / "pulsar-consume.pcap")
+    half = len(whole) // 2
+    copy = [each._replace(time_us=each.time_us + (HOUR_US if place < half else 0)) for place, each in enumerate(whole)]
+    with open_capture(write(tmp_path / "copy.pcap", copy)) as capture:
+        found = read_windows([capture], Endpoints(), 2000)
+        assert found is not None
+        clocks = [window.clock for window in found]
+    assert len(clocks) > 10
+    assert clocks.index(min(clocks)) == sum(clock > whole[-1].time_us for clock in clocks)
+    for clock in (clocks[: clocks.index(min(clocks))], clocks[clocks.index(min(clocks)) :]):
+        assert clock == sorted(clock)
 
 
 def test_a_protocol_that_is_given(tmp_path: Path) -> None:

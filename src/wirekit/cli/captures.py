@@ -18,13 +18,13 @@ from click.shell_completion import CompletionItem
 from wirekit.capture.files import Capture, Damaged, Skipped, open_capture, piped_capture, segments
 from wirekit.capture.follow import Choice, Item, Link, follow
 from wirekit.capture.rotation import Parts, rotations
-from wirekit.capture.tcp import Segment
+from wirekit.capture.tcp import CLOCK_STEP_US, Segment
 from wirekit.cli.arguments import KeyType
 from wirekit.cli.common import COLUMNS, STANDARD_INPUT, STANDARD_INPUT_FILE, need, piped, reopenable, say
 from wirekit.conversation import BEFORE_FIRST, ENDED_INSIDE, Frame, Quarantined
 from wirekit.errors import Misuse, WireError, Wrong, plural
 from wirekit.pipeline.inputs import CAPTURE, Input, captures, find_inputs, joined_inputs, kind_of, objects_of
-from wirekit.pipeline.roads import CLOCK_STEP_US, LEAST_FOR_COLUMNS, by_columns
+from wirekit.pipeline.roads import LEAST_FOR_COLUMNS, by_columns
 from wirekit.pipeline.summary import unasked
 from wirekit.registry import BUILT_IN, WITHOUT_STREAM, registry
 from wirekit.storage import is_remote, local
@@ -212,13 +212,13 @@ def by_time(parts: Parts, segments: Iterator[Segment]) -> Iterator[Segment]:
         yield from segments
         return
     held: list[tuple[int, int, Segment]] = []
-    latest = -sys.maxsize
+    before = latest = -sys.maxsize
     for number, each in enumerate(segments):
-        if latest - each.time_us > CLOCK_STEP_US:
+        if before - each.time_us > CLOCK_STEP_US:
             yield from (segment for _, _, segment in sorted(held))
             held.clear()
             latest = each.time_us
-        latest = max(latest, each.time_us)
+        before, latest = each.time_us, max(latest, each.time_us)
         heapq.heappush(held, (each.time_us, number, each))
         while held[0][0] < latest - CLOCK_STEP_US:
             yield heapq.heappop(held)[2]

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirekit.capture.follow import Choice
+from wirekit.capture.tcp import CLOCK_STEP_US
 from wirekit.cli.overview import COUNTED, MOST_SLOW, UNNAMED, Overview
 from wirekit.pipeline.ids import ID_BYTES
 from wirekit.pipeline.inputs import Input, Job
-from wirekit.pipeline.roads import CLOCK_STEP_US
 from wirekit.pipeline.summary import Summary
 from wirekit.tables.columns import FROM_INPUTS
 

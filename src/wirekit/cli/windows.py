@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 
 from wirekit.capture.follow import Choice, Item, Link
+from wirekit.capture.tcp import CLOCK_STEP_US
 from wirekit.cli.common import say
 from wirekit.conversation import Frame, Quarantined
 from wirekit.pipeline.flows import Batch, Writer
 from wirekit.pipeline.inputs import Input, Job
 from wirekit.pipeline.packet_rows import Note
-from wirekit.pipeline.roads import CLOCK_STEP_US
 from wirekit.pipeline.summary import FileSummary, Summary
 from wirekit.road import tables
 from wirekit.road.assembly import Assembly

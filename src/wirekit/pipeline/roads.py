@@ -7,10 +7,6 @@ from importlib.util import find_spec
 LEAST_FOR_COLUMNS = 16 << 20
 """Bytes of a capture from which on it takes the road of columns by itself."""
 
-CLOCK_STEP_US = 128_000
-"""A packet that is older by more, compared with one in front of it in the file, was captured after the clock was set
-back; one that is older by less was written late. NTP sets a clock from 128 ms on, and slews it below."""
-
 LEAST_COMPILED = 4 << 20
 """The same on a machine that has compiled the interpreter of layouts already."""
 

@@ -11,6 +11,7 @@ from itertools import accumulate
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from wirekit.capture.tcp import CLOCK_STEP_US
 from wirekit.pipeline.bundles import BUNDLE_BYTES
 from wirekit.pipeline.carried import IDLE_US, Carried
 from wirekit.pipeline.flows import Batch, flow_batches
@@ -24,7 +25,10 @@ from wirekit.pipeline.summary import Summary
 from wirekit.tables.columns import FROM_INPUTS, PACKETS, Table
 
 SLICE_ROWS = 4096
-_KEYS = pa.schema([PACKETS.schema.field(key) for key in PACKETS.sort])
+STRETCH = "stretch"
+"""A column that packets may have besides those of their table: the result of ``stretches``."""
+_KEYS = pa.schema([PACKETS.schema.field(key) for key in (*PACKETS.sort, "note")])
+_LATEST = (1 << 63) - 1
 
 
 def run(
@@ -157,18 +161,41 @@ def sorted_packets(
     """
     batches = list(packet_batches(files, ports=ports, road=road))
     if carried is not None:
-        latest = (pc.max(batch.column("ts_us")).as_py() for batch in batches if batch.num_rows)
-        carried.clock_us = max(carried.clock_us, *latest, 0)
+        rows = pa.Table.from_batches([batch.select(_KEYS.names) for batch in batches], _KEYS)
+        stretch = stretches(rows)
+        rows = rows.filter(pc.and_(pc.equal(stretch, pc.max(stretch)), rows["note"].is_null()))
+        latest = pc.max(rows["ts_us"]).as_py() or 0
+        set_back = len(stretch) and stretch[-1].as_py()
+        carried.clock_us = latest if set_back else max(carried.clock_us, latest)
     return in_order(batches)
 
 
 def in_order(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Rows of the table ``packets``, sorted for ``flow_batches``."""
-    keys = pa.Table.from_batches([batch.select(PACKETS.sort) for batch in batches], _KEYS)
-    order = pc.sort_indices(keys, sort_keys=[(key, "ascending") for key in PACKETS.sort])
+    """Rows of the table ``packets`` in the order of the files, sorted for ``flow_batches``.
+
+    Where the clock was set back, the order is that of the files. The rows may have the column ``STRETCH``.
+    """
+    keys = pa.Table.from_batches([batch.select(_KEYS.names) for batch in batches], _KEYS)
+    given = bool(batches) and STRETCH in batches[0].schema.names
+    stretch = pa.chunked_array([batch[STRETCH] for batch in batches]) if given else stretches(keys)
+    flow, *others = PACKETS.sort
+    if pc.max(stretch).as_py():
+        keys, others = keys.append_column(STRETCH, stretch), [STRETCH, *others]
+    order = pc.sort_indices(keys, sort_keys=[(key, "ascending") for key in (flow, *others)])
     starts = [0, *accumulate(batch.num_rows for batch in batches)]
     for start in range(0, len(order), SLICE_ROWS):
         yield from _gather(batches, starts, order.slice(start, SLICE_ROWS)).to_batches()
+
+
+def stretches(rows: pa.Table) -> pa.Array:
+    """For each row of the table ``packets``, how often the clock was set back between the segments up to it."""
+    times = pc.if_else(rows["note"].is_null(), rows["ts_us"], pa.scalar(None, pa.int64()))
+    times = pc.fill_null_forward(times.combine_chunks() if isinstance(times, pa.ChunkedArray) else times)
+    if not len(times):
+        return times
+    after = pc.add(pc.min_element_wise(times.slice(1), _LATEST - CLOCK_STEP_US), CLOCK_STEP_US)
+    steps = pc.fill_null(pc.less(after, times.slice(0, len(times) - 1)), False).cast(pa.int64())
+    return pc.cumulative_sum(pa.concat_arrays([pa.array([0], pa.int64()), steps]))
 
 
 def _gather(batches: list[pa.RecordBatch], starts: list[int], numbers: pa.Array) -> pa.Table:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import accumulate, groupby, pairwise
+from itertools import groupby, pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -18,8 +18,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from wirekit.capture.tcp import CLOCK_STEP_US
 from wirekit.pipeline.folders import Folder, folder
 from wirekit.pipeline.inputs import Input
+from wirekit.pipeline.serial import STRETCH, stretches
 from wirekit.tables.columns import PACKETS
 
 HEADER = 64
@@ -31,9 +33,37 @@ FULL = 0.75
 _EVER = (1 << 63) - 1
 DENSE = 0.5
 """A flow's payloads are not copied if they fill at least this part of the file between the first and the last one."""
-SHUFFLED = PACKETS.schema.append(pa.field("captured", pa.int64()))
+SHUFFLED = PACKETS.schema.append(pa.field("captured", pa.int64())).append(pa.field(STRETCH, pa.int64()))
 """Rows of the table ``packets``. If ``captured`` is not null, it is the number of bytes in the file at ``position``,
-and ``payload`` is null."""
+and ``payload`` is null. ``stretch`` is counted by ``stretches`` from the begin of the capture; in a stored file, from
+that of the file."""
+
+
+class Times(NamedTuple):
+    """Times of segments that stay together, in microseconds since the epoch.
+
+    ``first`` is the earliest time before the clock was set back between them, ``last`` the latest time after that;
+    without a segment, the latest and the earliest possible. ``before`` and ``inside`` tell whether the clock was set
+    back in front of the first of them, and between them.
+    """
+
+    first: int = _EVER
+    last: int = -_EVER
+    before: bool = False
+    inside: bool = False
+
+
+def clocks(parts: Sequence[Times]) -> list[tuple[int, bool]]:
+    """For each part of a capture: the latest time since the clock was set back, and whether a window may end there."""
+    latest, clock = list[int](), -_EVER
+    for part in parts:
+        clock = part.last if part.before or part.inside else max(clock, part.last)
+        latest.append(clock)
+    ends, earliest = list[bool](), _EVER
+    for part, clock in zip(reversed(parts), reversed(latest), strict=True):
+        ends.append(clock <= earliest)
+        earliest = _EVER if part.before else part.first if part.inside else min(part.first, earliest)
+    return list(zip(latest, reversed(ends), strict=True))
 
 
 class ShuffleFile(NamedTuple):
@@ -43,7 +73,9 @@ class ShuffleFile(NamedTuple):
         name: its name in the folder of attempts.
         capture, number: the numbers of the capture and of its file.
         position: position of the first packet in that file.
-        first, last: times in microseconds since the epoch; without a segment, the latest and the earliest possible.
+        times: of its segments.
+        ends: the times of its first and its last segment; empty without a segment.
+        steps: how often the clock was set back between its segments.
         size: bytes of its packets, with ``HEADER`` for each.
         large: (flow, bytes) of each flow with a batch of its own; other flows share batches by their number.
         places: the places with packets of other flows.
@@ -53,8 +85,9 @@ class ShuffleFile(NamedTuple):
     capture: int
     number: int
     position: int
-    first: int
-    last: int
+    times: Sequence[int]
+    ends: Sequence[int]
+    steps: int
     size: int
     large: Sequence[Sequence[int]]
     places: Sequence[int]
@@ -126,6 +159,7 @@ def _write(
     file: Input, batches: list[pa.RecordBatch], name: str, store: Folder, places: int, size: int, again: bool
 ) -> ShuffleFile:
     rows = pa.Table.from_batches(batches).combine_chunks()
+    rows = rows.append_column(STRETCH, stretches(rows))
     flows, which = np.unique(rows["flow"].to_numpy(), return_inverse=True)
     sizes = np.bincount(which, _sizes(rows), flows.size).astype(np.int64)
     large = np.flatnonzero(sizes >= size // LARGE)
@@ -139,12 +173,17 @@ def _write(
         for number, (begin, end) in enumerate(pairwise(bounds.tolist())):
             mine = batch.slice(begin, end - begin)
             writer.write_batch(_shuffled(mine, again=again and number >= places))
-    times = rows["ts_us"].filter(rows["note"].is_null())
-    first, last = (pc.min(times).as_py(), pc.max(times).as_py()) if len(times) else (_EVER, -_EVER)
+    segments = rows.select(["ts_us", STRETCH]).filter(rows["note"].is_null()).combine_chunks()
+    times, ends, steps = Times(), list[int](), 0
+    if len(segments):
+        time, stretch = segments["ts_us"], segments[STRETCH]
+        ends, steps = [time[0].as_py(), time[-1].as_py()], stretch[-1].as_py()
+        earliest = pc.min(time.filter(pc.equal(stretch, 0))).as_py()
+        times = Times(earliest, pc.max(time.filter(pc.equal(stretch, steps))).as_py(), inside=steps > 0)
     own = [(int(flows[each]), int(sizes[each])) for each in large]
     shared = np.unique(place[place < places]).tolist()
     return ShuffleFile(
-        name, file.capture, file.number, rows["position"][0].as_py(), first, last, int(sizes.sum()), own, shared
+        name, file.capture, file.number, rows["position"][0].as_py(), times, ends, steps, int(sizes.sum()), own, shared
     )  # fmt: skip
 
 
@@ -206,18 +245,32 @@ def windows(
         sorted(files, key=attrgetter("capture", "number", "position")), attrgetter("capture")
     ):
         mine = list(group)
-        latest = list(accumulate((each.last for each in mine), max))
-        earliest = list(accumulate((each.first for each in reversed(mine)), min))[::-1]
+        stretch, before, firsts, times = 0, -_EVER, list[int](), list[Times]()
+        for file in mine:
+            back = bool(file.ends) and before - file.ends[0] > CLOCK_STEP_US
+            firsts.append(stretch + back)
+            times.append(Times(*file.times)._replace(before=back))
+            stretch += back + file.steps
+            before = file.ends[1] if file.ends else before
+        ends = clocks(times)
         held, total = list[pa.RecordBatch](), 0
-        for number, file in enumerate(mine, 1):
-            batches = _read(store, file, share, places)
+        for number, (file, first, (clock, may_end)) in enumerate(zip(mine, firsts, ends, strict=True), 1):
+            batches = [_later(each, first) for each in _read(store, file, share, places)]
             held += batches
             total += sum(int(_sizes(each).sum()) for each in batches)
             last = number == len(mine)
-            if last or (total >= FULL * size and latest[number - 1] <= earliest[number]):
+            if last or (total >= FULL * size and may_end):
                 rows = pa.Table.from_batches(held, SHUFFLED)
-                yield PacketWindow(capture, rows, latest[number - 1], last, total)
+                yield PacketWindow(capture, rows, clock, last, total)
                 held, total = [], 0
+
+
+def _later(batch: pa.RecordBatch, stretches: int) -> pa.RecordBatch:
+    """Rows after further stretches."""
+    if not stretches:
+        return batch
+    place = SHUFFLED.get_field_index(STRETCH)
+    return batch.set_column(place, SHUFFLED[place], pc.add(batch[STRETCH], stretches))
 
 
 def _read(store: Folder, file: ShuffleFile, share: Share, places: int) -> list[pa.RecordBatch]:

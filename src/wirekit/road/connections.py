@@ -572,6 +572,10 @@ class Connections:
                 self._give_to_columns(tracked)
         self._conversations.pack()
 
+    def set_back(self, clock: int) -> None:
+        """Counts the time since connections ended from a time to which the clock was set back."""
+        self._ending = {row: min(time_us, clock) for row, time_us in self._ending.items()}
+
     def ended(self, clock: int) -> Iterator[Followed]:
         """Ends the connections that no later packet can change.
 

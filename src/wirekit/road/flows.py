@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from wirekit.pipeline.flows import Batch, Writer, packet_tuples
 from wirekit.pipeline.inputs import Job
+from wirekit.pipeline.serial import STRETCH
 from wirekit.pipeline.shuffle import PacketWindow
 from wirekit.pipeline.summary import Summary
 from wirekit.road.deferred import LongFlow
@@ -59,7 +60,8 @@ def flow_batches(
             capture_tables = CaptureTables(job.capture_name(capture), files, endpoints, job, writer, tables, long=long)
         segments = rows.filter(pc.invert(notes)) if pc.any(notes).as_py() else rows
         packets = _packets(segments, capture, endpoints, job)
-        yield from capture_tables.window(Window(packets, clock, last, 0))
+        stretch = _array(segments[STRETCH])
+        yield from capture_tables.window(Window(packets, clock, last, 0, stretch=stretch))
         if last:
             capture_tables = None
         if number % RELEASING == 0:

@@ -144,7 +144,7 @@ def follow_streams(
             row = order[at]
             now, bits, here = time[row], flags[row], np.int64(size[row])
             side = 0 if source[row] == client[flow] else 1
-            if now - last > idle or length[row] != here:
+            if now < last or now - last > idle or length[row] != here:  # before: the clock was set back
                 plain = False
                 break
             if over < 0 and 0 <= reset < now - hold:

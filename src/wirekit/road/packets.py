@@ -21,7 +21,7 @@ from wirekit.capture.columns import WINDOW, Records, records
 from wirekit.capture.files import Capture, Damaged, Packet, Skipped, dissect
 from wirekit.capture.files import segments as segments_by_objects
 from wirekit.capture.files.dissecting import MOST_LAYERS, endpoint_text
-from wirekit.capture.tcp import ACK, FIN, PSH, RST, SYN, Segment
+from wirekit.capture.tcp import ACK, CLOCK_STEP_US, FIN, PSH, RST, SYN, Segment
 from wirekit.compiler.columns.errors import NO_ERRORS
 from wirekit.compiler.columns.ranges import REFUSED, scan_ranges
 from wirekit.road.compiled import loop
@@ -47,6 +47,7 @@ _FIELDS = {
     "begin": ("data.trailer",),
 }
 """The columns of ``net.packet`` behind an array of ``Packets``; a name without a layer is in each of ``_NETWORKS``."""
+ALL = tuple(_FIELDS)
 _LENGTHS = ("tcp.payload", "data.trailer")
 _INSIDE: dict[str, tuple[tuple[str | None, str, SymbolTable | None], ...]] = {
     "packet": (("ipv4.protocol", "ipv4.payload", ip.PROTOCOLS), ("ipv6.next_header", "ipv6.payload", ip.PROTOCOLS)),
@@ -61,6 +62,7 @@ Tunnels of other layouts are left to objects.
 """
 _FRAGMENT = ("ipv4.fragment.more_fragments", "ipv4.fragment.fragment_offset")
 _LINK_TYPES = {"ethernet": 1, "ip": 101}
+_LATEST = (1 << 63) - 1
 _REMEMBERED = 1 << 15  # texts of endpoints
 
 
@@ -228,9 +230,7 @@ class PacketReader:
             ``time``, ``size`` and ``length`` always are.
     """
 
-    def __init__(
-        self, place: int, endpoints: Endpoints, number: int = 0, arrays: Collection[str] = tuple(_FIELDS)
-    ) -> None:
+    def __init__(self, place: int, endpoints: Endpoints, number: int = 0, arrays: Collection[str] = ALL) -> None:
         self._place = place
         self._endpoints = endpoints
         self._number = number
@@ -284,6 +284,12 @@ def joined(parts: list[Packets]) -> Packets:
         origin=None,
         skipped=skipped,
     )
+
+
+def set_back(times: NDArray[Any]) -> NDArray[Any]:
+    """For each segment of a capture, in the order of the file, whether the clock was set back in front of it."""
+    after = np.minimum(times, _LATEST - CLOCK_STEP_US) + CLOCK_STEP_US
+    return np.append(np.zeros(min(times.size, 1), bool), after[1:] < times[:-1])
 
 
 def _span(packets: Packets) -> tuple[int, int]:

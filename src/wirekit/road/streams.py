@@ -9,7 +9,7 @@ import numpy as np
 
 from wirekit.capture.tcp import ClosedReason, Settings
 from wirekit.road.compiled import loop
-from wirekit.road.packets import PORT_BITS, Packets, numbered_flows
+from wirekit.road.packets import PORT_BITS, Packets, numbered_flows, set_back
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -104,7 +104,13 @@ class Resumable(Protocol):
 
 
 def put_together(
-    packets: Packets, settings: Settings, *, clock: int = 0, last: bool = True, earlier: Resumable | None = None
+    packets: Packets,
+    settings: Settings,
+    *,
+    clock: int = 0,
+    last: bool = True,
+    earlier: Resumable | None = None,
+    stretch: NDArray[Any] | None = None,
 ) -> Streams:
     """The flows of a window.
 
@@ -113,12 +119,13 @@ def put_together(
         settings: the timeouts, the same as for objects.
         clock, last: attributes of ``wirekit.road.windows.Window``; by default the window is the whole capture.
         earlier: the flows of earlier windows.
+        stretch: an attribute of ``wirekit.road.windows.Window``.
     """
     count = packets.time.size
     numbers, flows, _ = numbered_flows(packets)
     rows = np.arange(count)
     if (np.diff(packets.time) < 0).any():
-        rows = np.argsort(packets.time, kind="stable")
+        rows = np.lexsort((packets.time, np.cumsum(set_back(packets.time)) if stretch is None else stretch))
     begins, order = np.zeros(flows + 1, np.int64), np.zeros(count, np.int64)
     loop("group_rows")(rows, numbers, begins, order)
     first = order[begins[:-1]]

@@ -100,7 +100,8 @@ def _tables(
             number += 1
             ended = window.last
             if carried is not None:
-                window.clock = carried.clock_us = max(window.clock, carried.clock_us)
+                window.clock = window.clock if window.set_back else max(window.clock, carried.clock_us)
+                carried.clock_us = window.clock
                 window.last &= not carried.goes_on
             for place, (each, capture) in enumerate(zip(files, captures, strict=True)):
                 skipped = [packet for at, packet in window.packets.skipped if at == place]
@@ -161,6 +162,7 @@ class CaptureTables:
         earlier = None if carried is None else partial(writer.left, carried)
         self._connections = Connections(name, endpoints, job.choice, self._settings, files, writer, earlier)
         self._ends = _Ends(self._connections, writer.summary.file(name))
+        self._clock = 0
 
     def window(self, window: Window) -> Iterator[Batch]:
         """The tables of the next window."""
@@ -168,7 +170,13 @@ class CaptureTables:
         if packets.time.size:
             count = self.writer.summary.file(name)
             count.seen_all(packets.time.size, int(packets.time.min()), int(packets.time.max()))
-        streams = put_together(packets, self._settings, clock=clock, last=window.last, earlier=connections)
+        if clock < self._clock:
+            self._ends.set_back(clock)
+            connections.set_back(clock)
+        self._clock = clock
+        streams = put_together(
+            packets, self._settings, clock=clock, last=window.last, earlier=connections, stretch=window.stretch
+        )
         for table, batch in self._read(window, streams):
             if table == CONNECTIONS.name and not window.last and batch.num_rows:
                 self._ends.wait(clock, batch)
@@ -282,6 +290,10 @@ class _Ends:
     def wait(self, clock: int, batch: pa.RecordBatch) -> None:
         """Adds the rows of connections that ended before a time."""
         self._waiting.append((clock, batch))
+
+    def set_back(self, clock: int) -> None:
+        """Counts from a time to which the clock was set back."""
+        self._waiting = deque((min(time_us, clock), batch) for time_us, batch in self._waiting)
 
     def left(self) -> Iterator[pa.RecordBatch]:
         """Removes the waiting rows; returns them, corrected by the late packets so far."""

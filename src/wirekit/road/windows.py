@@ -1,16 +1,17 @@
 """The packets of a capture of one or more files, window by window.
 
-No packet of a window is older than a packet of an earlier window, so work window by window is in the order of time. If
-packets are far out of order, windows grow. A first pass over the record headers finds where windows may end, and
-whether a file is damaged before its end; in that case objects read all files.
+No packet of a window is older than a packet of an earlier window, unless the clock was set back between them, so work
+window by window is in the order of time. If packets are far out of order, windows grow. A first pass over the record
+headers finds where windows may end, and whether a file is damaged before its end; in that case objects read all files.
+If a packet may have been captured after the clock was set back, a second pass over the segments finds where.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,8 +19,13 @@ import pyarrow.compute as pc
 
 from wirekit.capture.columns import NO_RECORDS, Records, records
 from wirekit.capture.files import Capture, Damaged
+from wirekit.capture.tcp import CLOCK_STEP_US
 from wirekit.compiler.columns.errors import NO_ERRORS
-from wirekit.road.packets import Endpoints, PacketReader, Packets, joined
+from wirekit.pipeline.shuffle import Times, clocks
+from wirekit.road.packets import ALL, Endpoints, PacketReader, Packets, joined, set_back
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 WINDOW = 32 << 20
 """Bytes of a capture in a window."""
@@ -28,7 +34,7 @@ _PARTS = 16  # of what is scanned at once, between which a window may end
 
 
 class _Part(NamedTuple):
-    """Packets that stay together: the place of their file, their number, bytes, earliest and latest time.
+    """Packets that stay together: the place of their file, their number, bytes, and times.
 
     ``late``: microseconds by which a packet is older than one in front of it, at most; ``read``: whether the part ends
     a read of the file.
@@ -37,10 +43,17 @@ class _Part(NamedTuple):
     file: int
     rows: int
     size: int
-    first: int
-    last: int
+    times: Times
     late: int
     read: bool
+
+
+class _Planned(NamedTuple):
+    """The parts of a window, and its clock."""
+
+    parts: list[_Part]
+    clock: int
+    stepped: bool
 
 
 @dataclass(slots=True)
@@ -49,15 +62,21 @@ class Window:
 
     Attributes:
         packets: the segments in them.
-        clock: the latest time so far, microseconds since the epoch; no later window has a packet before it.
+        clock: the latest time since the clock was set back, or of all so far, microseconds since the epoch; no later
+            window has a packet before it, unless the clock is set back again.
         last: whether this is the last window.
         done: bytes of the capture up to here.
+        set_back: whether the clock was set back so far.
+        stretch: for each packet, how often the clock was set back in front of it; None if the packets show it
+            because no packets of the capture are left out.
     """
 
     packets: Packets
     clock: int
     last: bool
     done: int
+    set_back: bool = False
+    stretch: NDArray[Any] | None = None
 
 
 def read_windows(
@@ -81,6 +100,8 @@ def read_windows(
         parts += file_parts
     if most_late is not None and _lateness(parts) > most_late:
         return None
+    if _lateness(parts) > CLOCK_STEP_US:
+        parts = _with_steps(captures, parts, endpoints, size)
     return _windows(captures, _planned(parts, size), endpoints, size)
 
 
@@ -101,16 +122,35 @@ def _parts(capture: Capture, place: int, size: int) -> list[_Part] | None:
                 mine = times[rows]
                 size_of_all, late = int(lengths[rows].sum()), int((np.maximum.accumulate(mine) - mine).max())
                 read = int(rows[-1]) + 1 == batch.num_rows
-                parts.append(_Part(place, rows.size, size_of_all, int(mine.min()), int(mine.max()), late, read))
+                span = Times(int(mine.min()), int(mine.max()))
+                parts.append(_Part(place, rows.size, size_of_all, span, late, read))
     damaged = capture.incomplete or any(each.num_rows for each in errors)
     return None if damaged and not damaged_only_at_end(capture, last, errors) else parts
 
 
 def _lateness(parts: list[_Part]) -> int:
     """Microseconds by which a packet is older than one in front of it, at most."""
-    latest = accumulate((part.last for part in parts), max)
-    between = (last - behind.first for last, behind in zip(latest, parts[1:], strict=False))
+    latest = accumulate((part.times.last for part in parts), max)
+    between = (last - behind.times.first for last, behind in zip(latest, parts[1:], strict=False))
     return max([0, *(part.late for part in parts), *between])
+
+
+def _with_steps(captures: Sequence[Capture], parts: list[_Part], endpoints: Endpoints, size: int) -> list[_Part]:
+    """The parts with the times of their segments, and where the clock was set back."""
+    streams = [_Stream(capture, place, endpoints, size, ()) for place, capture in enumerate(captures)]
+    found: list[_Part] = []
+    before: NDArray[Any] = np.zeros(0, np.int64)
+    for part in parts:
+        times = streams[part.file].take(part.rows).time
+        steps = np.flatnonzero(set_back(np.append(before, times))) - before.size
+        span = Times()
+        if times.size:
+            inside = steps[steps > 0]
+            first, last = (int(inside[0]), int(inside[-1])) if inside.size else (times.size, 0)
+            span = Times(int(times[:first].min()), int(times[last:].max()), 0 in steps, inside.size > 0)
+            before = times[-1:]
+        found.append(part._replace(times=span))
+    return found
 
 
 def damaged_only_at_end(capture: Capture, last: Records, errors: list[pa.RecordBatch]) -> bool:
@@ -138,50 +178,46 @@ def damaged_only_at_end(capture: Capture, last: Records, errors: list[pa.RecordB
     return count == last.rows.num_rows
 
 
-def _planned(parts: list[_Part], size: int) -> list[list[_Part]]:
-    """The parts of each window; if possible, a window ends with a read of the file, so that no bytes are copied."""
-    if not parts:
-        return [[]]
-    latest = np.maximum.accumulate([part.last for part in parts])
-    earliest = np.minimum.accumulate([part.first for part in parts][::-1])[::-1]
-    windows: list[list[_Part]] = [[]]
-    held = 0
-    for number, part in enumerate(parts):
-        windows[-1].append(part)
+def _planned(parts: list[_Part], size: int) -> list[_Planned]:
+    """The windows; if possible, one ends with a read of the file, so that no bytes are copied."""
+    windows: list[_Planned] = []
+    held, stepped, mine = 0, False, list[_Part]()
+    for number, (part, (clock, may_end)) in enumerate(zip(parts, clocks([each.times for each in parts]), strict=True)):
+        mine.append(part)
         held += part.size
+        stepped |= part.times.before or part.times.inside
         full = held >= size or (part.read and 2 * held >= size)
-        if full and number + 1 < len(parts) and latest[number] <= earliest[number + 1]:
-            windows.append([])
-            held = 0
-    return windows
+        if number + 1 == len(parts) or (full and may_end):
+            windows.append(_Planned(mine, max(clock, 0), stepped))
+            held, mine = 0, []
+    return windows or [_Planned([], 0, False)]
 
 
-def _windows(
-    captures: Sequence[Capture], planned: list[list[_Part]], endpoints: Endpoints, size: int
-) -> Iterator[Window]:
+def _windows(captures: Sequence[Capture], planned: list[_Planned], endpoints: Endpoints, size: int) -> Iterator[Window]:
     streams = [_Stream(capture, place, endpoints, size) for place, capture in enumerate(captures)]
-    clock = 0
-    for number, parts in enumerate(planned):
+    for number, (parts, clock, stepped) in enumerate(planned):
         rows_by_file: dict[int, int] = {}
         for part in parts:
             rows_by_file[part.file] = rows_by_file.get(part.file, 0) + part.rows
-            clock = max(clock, part.last)
         yield Window(
             joined([streams[place].take(rows) for place, rows in (rows_by_file or {0: 0}).items()]),
             clock,
             number + 1 == len(planned),
             sum(stream.reached for stream in streams),
+            stepped,
         )
 
 
 class _Stream:
     """The packets of one file, taken in order."""
 
-    def __init__(self, capture: Capture, place: int, endpoints: Endpoints, size: int) -> None:
+    def __init__(
+        self, capture: Capture, place: int, endpoints: Endpoints, size: int, arrays: Collection[str] = ALL
+    ) -> None:
         self.reached = 0
         self._capture = capture
         self._parts = records(capture, capture.limits, [], size)
-        self._reader = PacketReader(place, endpoints)
+        self._reader = PacketReader(place, endpoints, 0, arrays)
         self._part = NO_RECORDS
         self._ended = False
 

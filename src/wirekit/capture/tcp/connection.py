@@ -8,6 +8,7 @@ from typing import Any
 from wirekit.capture.tcp.direction import MASK, NEVER, WINDOW, Direction, Piece
 from wirekit.capture.tcp.events import (
     ACK,
+    CLOCK_STEP_US,
     DEFAULT,
     FIN,
     RST,
@@ -184,6 +185,8 @@ class Connection:
         time_us, source, _, sequence, acknowledgment, flags, payload, offset, file, length = segment
         previous: list[Event] = []
         events: list[Event] = []
+        if time_us < self._last_us - CLOCK_STEP_US and self.number >= 0:
+            self._set_back(time_us)
         if self.number < 0:
             self._begin(segment)
             if flags & (SYN | ACK | FIN | RST) == SYN and not payload and not length:  # all that a port scan sends
@@ -230,6 +233,18 @@ class Connection:
         self._deadline = min(side.deadline, peer.deadline, self._closing_us)
         self._announce(events, if_empty=self._known)
         return previous + events
+
+    def _set_back(self, time_us: int) -> None:
+        """Counts the times of what is pending by a clock that was set back to a time, as if no time had passed."""
+        by, self._last_us = time_us - self._last_us, time_us
+        if self._closing_us < NEVER:
+            self._closing_us += by
+        if self._ended_us is not None:
+            self._ended_us = max(time_us - self._settings.patience_us - 1, 0)
+        if self._start < 0:
+            for side in self._directions:
+                side.set_back(by, time_us)
+            self._deadline = min(*(side.deadline for side in self._directions), self._closing_us)
 
     def _begin(self, segment: Segment) -> None:
         """Begins a new connection with its first segment."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from wirekit.capture.tcp.connection import STATE_VERSION, Connection, check_version
 from wirekit.capture.tcp.direction import NEVER
-from wirekit.capture.tcp.events import DEFAULT, Event, Opened, Segment, Settings
+from wirekit.capture.tcp.events import CLOCK_STEP_US, DEFAULT, Event, Opened, Segment, Settings
 from wirekit.errors import Misuse
 
 
@@ -32,6 +32,8 @@ class Connections:
     def feed(self, segment: Segment) -> list[tuple[int, Event]]:
         """Takes one segment, and returns (connection number, event) for all events that it completes, in order."""
         swept = self._sweep(segment.time_us) if segment.time_us > self._sweep_us else []
+        if segment.time_us < self._sweep_us - self._settings.idle_us - CLOCK_STEP_US:
+            self._sweep_us = segment.time_us + self._settings.idle_us
         key = segment[1:3]
         connection = self._flows.get(key)
         if connection is None:

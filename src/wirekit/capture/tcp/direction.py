@@ -63,8 +63,8 @@ class Direction:
     """
 
     __slots__ = (
-        "acked", "closed", "cost", "cuts", "deadline", "fin", "fin_us", "gaps", "held", "mark", "mark_us", "next",
-        "raw", "role", "seen", "settle_us", "slow", "start", "stray", "unseen", "unseen_size", "waits",
+        "acked", "back_us", "closed", "cost", "cuts", "deadline", "fin", "fin_us", "gaps", "held", "mark", "mark_us",
+        "next", "raw", "role", "seen", "settle_us", "slow", "start", "stray", "unseen", "unseen_size", "waits",
     )  # fmt: skip
 
     def __init__(self, role: Side) -> None:
@@ -87,6 +87,7 @@ class Direction:
         self.fin = -1  # stream offset of the end
         self.fin_us = 0
         self.closed = False
+        self.back_us = NEVER  # where the clock was last set back: what has a later time than now is from before that
         self.stray = (-1, 0)  # where the last segment out of the window ended, and next at that time
         self.slow = True  # whether in-order data needs more than to be passed on
         self.deadline = NEVER
@@ -337,7 +338,7 @@ class Direction:
 
     def pass_time(self, now_us: int, settings: Settings, events: list[Event]) -> None:
         """Handles the deadline: ends a wait, or settles the first byte and turns expired holes into gaps."""
-        if self.waits and self.waits.first[2] + settings.hold_us == self.deadline:
+        if self.waits and self._since(self.waits.first[2], now_us) + settings.hold_us == self.deadline:
             self.waits.leave(self.waits.begin + 1)
             self.release(events)
             self.watch(now_us, settings)
@@ -349,7 +350,7 @@ class Direction:
             end, seen_us = hole
             if end <= self.mark and now_us > self.mark_us + settings.hold_us:
                 reason: GapReason = "acknowledged, never captured"
-            elif now_us > seen_us + settings.patience_us:
+            elif now_us > self._since(seen_us, now_us) + settings.patience_us:
                 reason = "pending at fin" if end == self.fin else "never acknowledged, never captured"
                 if end <= self.acked:
                     reason = "acknowledged, never captured"
@@ -369,11 +370,24 @@ class Direction:
         while self.cost > limit and (hole := self.hole()):
             self.skip(*hole, "held bytes over the limit", events)
 
+    def set_back(self, by: int, now_us: int) -> None:
+        """Counts the times of what is pending by a clock that was set back by ``-by`` to ``now_us``."""
+        self.back_us = now_us
+        self.mark_us += by
+        if self.settle_us is not None:
+            self.settle_us += by
+        if self.deadline < NEVER:
+            self.deadline += by
+
+    def _since(self, time_us: int, now_us: int) -> int:
+        """The time from which on something waits that has a capture time."""
+        return time_us if time_us <= now_us else min(self.back_us, time_us)
+
     def watch(self, now_us: int, settings: Settings) -> None:
         """Sets the deadline, and whether in-order data may take the fast path."""
         unsettled = self.settle_us is not None
         self.slow = bool(self.raw < 0 or unsettled or self.fin >= 0 or self.held or self.cuts)
-        waited = self.waits.first[2] + settings.hold_us if self.waits else NEVER
+        waited = self._since(self.waits.first[2], now_us) + settings.hold_us if self.waits else NEVER
         if self.settle_us is not None:
             self.deadline = min(self.settle_us, waited)
             return
@@ -383,7 +397,7 @@ class Direction:
             self.deadline = waited
             return
         end, seen_us = hole
-        self.deadline = min(seen_us + settings.patience_us, waited)
+        self.deadline = min(self._since(seen_us, now_us) + settings.patience_us, waited)
         if end <= self.acked:
             if end > self.mark:
                 self.mark, self.mark_us = self.acked, now_us
@@ -427,6 +441,7 @@ class Direction:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Direction:
+        state = {"back_us": NEVER, **state}
         direction = cls(state["role"])
         if direction.role not in ("client", "server"):
             raise ValueError(f"a direction of {direction.role!r}")

@@ -27,6 +27,7 @@ from tests.net.building import (
     block,
     enhanced,
     ethernet,
+    fragments,
     in_frame,
     in_ip,
     in_udp,
@@ -51,6 +52,8 @@ from wirekit.capture.files import (
     open_capture,
     segments,
 )
+from wirekit.capture.files import fragments as fragments_of_files
+from wirekit.capture.files.fragments import Fragments
 from wirekit.capture.tcp import ACK, PSH, Segment
 from wirekit.errors import Limit, Short, WireError, Wrong
 from wirekit.wire import Limits
@@ -593,6 +596,96 @@ class TestSegments:
     def test_a_packet_with_a_wrong_checksum_yields_its_segment(self) -> None:
         value = ipv4(header_checksum=0, **{"$keep": ["header_checksum"]})
         assert segment_of(packet("net.ipv4", value), 101).payload == b"hello"
+
+
+class TestFragments:
+    """A frame whose IP datagram comes in parts."""
+
+    FRAME = packet("net.ethernet", ethernet(ipv4(tcp(bytes(range(200))))))
+    IN_PARTS = fragments(FRAME, [4, 9, 20])
+
+    def read(self, *frames: bytes, held: Fragments | None = None, seconds: int = 0) -> list[Segment | Skipped]:
+        held = Fragments() if held is None else held
+        found: list[Segment | Skipped] = []
+        for place, each in enumerate(frames):
+            item = dissect(captured(each)._replace(offset=1000 * place, time_us=seconds * 1_000_000 * place), 2, held)
+            found += [*([] if item is None else [item]), *held.taken()]
+        held.end()
+        return found + held.taken()
+
+    def assert_lost(self, *frames: bytes, **options: Any) -> None:
+        found = self.read(*frames, **options)
+        assert [each.reason for each in found if isinstance(each, Skipped)] == ["fragment"] * len(frames)
+
+    @pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 0, 2, 3, 1]])
+    @pytest.mark.parametrize("version", [4, 6])
+    def test_the_segment_comes_with_the_last_part(self, order: list[int], version: int) -> None:
+        parts = fragments(self.FRAME, [4, 9, 20], version=version)
+        (segment,) = self.read(*(parts[place] for place in order))
+        assert isinstance(segment, Segment)
+        assert (segment.payload, segment.length, segment.sequence) == (bytes(range(200)), 200, 1000)
+        assert segment.offset == 1000 * len(order) - 1000 + (34 if version == 4 else 62)
+
+    @pytest.mark.parametrize("wrap", TUNNELS.values(), ids=TUNNELS)
+    def test_in_tunnels(self, wrap: Callable[[bytes], bytes]) -> None:
+        (segment,) = self.read(*map(wrap, self.IN_PARTS))
+        assert isinstance(segment, Segment)
+        assert segment.payload == bytes(range(200))
+
+    @pytest.mark.parametrize("name", ["VXLAN", "GRE", "IP in IP", "MPLS in UDP"])
+    def test_of_tunnels(self, name: str) -> None:
+        outer = fragments(TUNNELS[name](self.FRAME), [1, 11])
+        (segment,) = self.read(*outer)
+        assert isinstance(segment, Segment)
+        assert (segment.payload, segment.offset) == (bytes(range(200)), 2034)
+        both = [part for number, each in enumerate(self.IN_PARTS)
+                for part in fragments(TUNNELS[name](each), [3], number)]  # fmt: skip
+        assert [segment.payload for segment in self.read(*both) if isinstance(segment, Segment)] == [bytes(range(200))]
+
+    def test_datagrams_of_other_protocols(self) -> None:
+        assert [each.reason for each in self.read(*fragments(in_udp(53, "", self.FRAME), [5]))
+                if isinstance(each, Skipped)] == ["udp", "fragment"]  # fmt: skip
+        self.assert_lost(*fragments(in_ip(1, "", self.FRAME), [5]))
+
+    def test_what_is_not_whole_has_no_segment(self) -> None:
+        for missing in range(4):
+            self.assert_lost(*self.IN_PARTS[:missing], *self.IN_PARTS[missing + 1 :])
+        self.assert_lost(*fragments(self.FRAME, [4], 1)[:1], *fragments(self.FRAME, [4], 2)[1:])
+        self.assert_lost(*(each[:-1] for each in self.IN_PARTS))
+
+    def test_parts_that_overlap(self) -> None:
+        """If they agree, they are put together; otherwise the datagram is dropped."""
+        other = packet("net.ethernet", ethernet(ipv4(tcp(bytes(range(1, 201))))))
+        one, agreeing, contrary = (fragments(each, cuts) for each, cuts in
+                                   ((self.FRAME, [9]), (self.FRAME, [4, 20]), (other, [4, 20])))  # fmt: skip
+        (segment,) = self.read(one[0], agreeing[1], agreeing[2])
+        assert isinstance(segment, Segment)
+        assert segment.payload == bytes(range(200))
+        self.assert_lost(one[0], contrary[1])
+        self.assert_lost(contrary[1], one[1])
+
+    def test_parts_that_cannot_be(self) -> None:
+        """The end inside another part (a teardrop), a part beyond it; without bytes, of odd size, too far behind."""
+
+        def part(begin: int, size: int, *, more: bool) -> bytes:
+            about = {"fragment_offset": begin, "more_fragments": more}
+            return packet("net.ethernet", ethernet(ipv4("00" * size, fragment=about, identification=7)))
+
+        self.assert_lost(part(0, 32, more=True), part(3, 4, more=False))
+        self.assert_lost(part(2, 16, more=False), part(4, 16, more=True))
+        self.assert_lost(part(4, 16, more=True), part(2, 16, more=False))
+        self.assert_lost(part(1, 0, more=True), part(1, 7, more=True), part(8190, 64, more=True))
+
+    def test_time_and_memory_are_bounded(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert len(self.read(*self.IN_PARTS, seconds=10)) == 1
+        self.assert_lost(*self.IN_PARTS[:2], seconds=31)
+        many = [fragments(self.FRAME, [4], number) for number in range(4)]
+        asked = [each[0] for each in many] + [each[1] for each in reversed(many)]
+        monkeypatch.setattr(fragments_of_files, "MOST_DATAGRAMS", 3)
+        assert sum(isinstance(each, Segment) for each in self.read(*asked)) == 3
+        monkeypatch.undo()
+        monkeypatch.setattr(fragments_of_files, "MOST_BYTES", 3 * fragments_of_files.COST)
+        assert sum(isinstance(each, Segment) for each in self.read(*asked)) == 2
 
 
 def deep(levels: int) -> bytes:

@@ -591,7 +591,7 @@ def test_fragments_are_named(road: str, fixtures: Path, tmp_path: Path) -> None:
     path = write(tmp_path / "fragments.pcap", marked)
     assert Run("frames", str(path), "--road", road).err.splitlines() == [
         f"wirekit: {path}: no connection has frames; packets without TCP: fragment ×{len(whole)}",
-        f"wirekit: {path}: {len(whole)} IP fragments not read: wirekit does not put fragments together",
+        f"wirekit: {path}: {len(whole)} IP fragments not read, of datagrams that are not whole or not TCP",
     ]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import pairwise
 from typing import Any
 
 import wirekit
@@ -97,6 +98,32 @@ TUNNELS: dict[str, Callable[[bytes], bytes]] = {
 def packet(key: str, value: Any) -> bytes:
     """The bytes of a packet."""
     return wirekit.encode(key, value)
+
+
+def fragments(frame: bytes, cuts: Iterable[int], number: int = 7, *, version: int = 4) -> list[bytes]:
+    """A frame of Ethernet with an IPv4 packet without options as frames with its fragments.
+
+    Args:
+        frame: the frame.
+        cuts: where fragments begin, in units of 8 bytes; without any, the frame stays as it is.
+        number: the identification.
+        version: 6 for fragments of IPv6, whose addresses end with those of IPv4.
+    """
+    content = frame[34 : 14 + int.from_bytes(frame[16:18], "big")]
+    begins = [0, *sorted({8 * cut for cut in cuts if 0 < 8 * cut < len(content)}), len(content)]
+    if len(begins) == 2:
+        return [frame]
+    source, destination = frame[26:30].hex(), frame[30:34].hex()
+    found = []
+    for begin, end in pairwise(begins):
+        about = {"fragment_offset": begin // 8, "more_fragments": end < len(content)}
+        common = {"identification": number, "fragment": about, "payload": content[begin:end].hex()}
+        value = ipv4(**common, source=source, destination=destination, protocol=frame[23])
+        if version == 6:
+            ends = {"source": "00" * 12 + source, "destination": "00" * 12 + destination}
+            value = ipv6({"next_header": frame[23], **common}, next_header=44, **ends)
+        found.append(packet("net.ethernet", ethernet(value, type="IPV4" if version == 4 else "IPV6")))
+    return found
 
 
 def pcap(*packets: Any, order: str = "le", nanoseconds: bool = False, link_type: int = 1, fraction: int = 250) -> bytes:

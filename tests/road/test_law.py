@@ -31,7 +31,7 @@ from tests.conftest import FIXTURES
 from tests.fuzz.captures import packets_of
 from tests.kafka.golden import Pdu, message, message_set
 from tests.kafka.sets import FIRST, SECOND, THIRD, call, damages, frames_with_sets, script, undecodable
-from tests.net.building import TUNNELS, ethernet, in_udp, ipv4, packet, pcap
+from tests.net.building import TUNNELS, ethernet, fragments, in_udp, ipv4, packet, pcap
 from tests.net.building import tcp as tcp_value
 from wirekit.capture.columns import Records
 from wirekit.capture.files import Capture, Packet, is_packed, open_capture, segments
@@ -429,6 +429,34 @@ def test_files_of_a_rotation(window: int, tmp_path: Path) -> None:
     assert_same(*files, windows=(window,))
 
 
+@pytest.mark.parametrize(
+    ("name", "version", "wrap", "lossy"),
+    [
+        ("kafka-0.8.2.2-2-produce.pcapng", 4, None, False),
+        ("pulsar-consume.pcap", 6, None, True),
+        ("pulsar-comp_lz4.pcap", 4, "VXLAN", False),
+    ],
+)
+def test_fragments(name: str, version: int, wrap: str | None, lossy: bool, tmp_path: Path) -> None:
+    """Of random sizes, disordered, some of them twice; a few are lost."""
+    copy, whole, random = list[PacketOfFile](), packets(FIXTURES / "pcap" / name), Random(name)
+    for number, each in enumerate(whole):
+        cuts = [random.randrange(1, 9 + len(each.data) // 8) for _ in range(random.randrange(4))]
+        cuts += [1] if version == 6 else []
+        parts = fragments(each.data, cuts, number, version=version)
+        parts = random.sample(parts, len(parts)) + random.choices(parts, k=len(parts) > 1)
+        parts = parts if wrap is None else list(map(TUNNELS[wrap], parts))
+        kept = [part for part in parts if not lossy or random.random() > 1 / 40]
+        copy += [each._replace(data=part, length=len(part)) for part in kept]
+    path = write(tmp_path / "copy.pcap", copy)
+    assert_same_packets(path, window=5000)
+    found = assert_same(path, windows=(1 << 26, 5000, 300))
+    if not lossy:
+        before = by_objects(FIXTURES / "pcap" / name)[0]
+        for table in ("frames", "messages", "calls", "quarantine", "gaps"):
+            assert sum(found.get(table, Counter()).values()) == sum(before.get(table, Counter()).values()), table
+
+
 @pytest.mark.parametrize("name", ["pulsar-consume.pcap", "kafka-0.10.2.2-4-clients.pcapng"])
 @pytest.mark.parametrize("share", [0.4, 0.7, 0.95])
 def test_a_file_that_is_cut_while_it_is_read(
@@ -504,12 +532,17 @@ def test_progress_is_reported_in_bytes() -> None:
 
 
 def as_read(path: Path, window: int) -> tuple[list[object], list[object]]:
-    """(What objects give of a capture, what columns give), each with what is said of it at the end."""
+    """(What objects give of a capture, what columns give), each with what is said of it at the end.
+
+    Fragments that are not read come at the end, because columns tell them window by window.
+    """
     ways = (segments, partial(packets_by_columns, window=window))
     found: list[list[object]] = []
     for read in ways:
         with open_capture(path) as capture:
             items = list(map(repr, read(capture, 3)))
+            lost = sorted(item for item in items if "reason='fragment'" in item)
+            items = [*(item for item in items if "reason='fragment'" not in item), *lost]
             found.append([*items, capture.skipped, str(capture.damage)])
     return found[0], found[1]
 

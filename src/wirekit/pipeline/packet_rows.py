@@ -14,6 +14,7 @@ from hashlib import blake2b
 from typing import Any
 
 from wirekit.capture.files import Capture, Damaged, Skipped, open_capture, segments
+from wirekit.capture.files.fragments import Fragments
 from wirekit.capture.tcp import Segment
 from wirekit.errors import WireError
 from wirekit.pipeline.inputs import Input
@@ -80,6 +81,7 @@ def rows_from(
     start: int = 0,
     skipped: Sequence[Skipped] = (),
     other_ports: int = 0,
+    fragments: Fragments | None = None,
 ) -> Iterator[tuple[tuple[Any, ...], int]]:
     """The rows of an open capture from an offset on, each with the bytes that it contains.
 
@@ -87,10 +89,11 @@ def rows_from(
         file, capture, ports: the capture, and the ports of its segments, or none for all.
         start: the offset.
         skipped, other_ports: the packets before it without a segment, and the number of those of other ports.
+        fragments: as for ``segments``.
     """
     others: Counter[str] = Counter({OTHER_PORT: other_ports} if other_ports else {})
     yield from _skipped(file, capture, skipped, others)
-    for item in segments(capture, file.number, start=start):
+    for item in segments(capture, file.number, start=start, fragments=fragments):
         if isinstance(item, Damaged):
             yield _damaged(file, capture, item)
         elif isinstance(item, Skipped):

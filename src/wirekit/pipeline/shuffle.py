@@ -22,6 +22,7 @@ from wirekit.capture.tcp import CLOCK_STEP_US
 from wirekit.pipeline.folders import Folder, folder
 from wirekit.pipeline.inputs import Input
 from wirekit.pipeline.serial import STRETCH, stretches
+from wirekit.storage import FileRange, local
 from wirekit.tables.columns import PACKETS
 
 HEADER = 64
@@ -172,7 +173,7 @@ def _write(
     with store.create(name) as target, pa.ipc.new_file(target, SHUFFLED) as writer:
         for number, (begin, end) in enumerate(pairwise(bounds.tolist())):
             mine = batch.slice(begin, end - begin)
-            writer.write_batch(_shuffled(mine, again=again and number >= places))
+            writer.write_batch(_shuffled(mine, file.path if again and number >= places else None))
     segments = rows.select(["ts_us", STRETCH]).filter(rows["note"].is_null()).combine_chunks()
     times, ends, steps = Times(), list[int](), 0
     if len(segments):
@@ -187,15 +188,31 @@ def _write(
     )  # fmt: skip
 
 
-def _shuffled(batch: pa.RecordBatch, *, again: bool) -> pa.RecordBatch:
-    """Rows of the table ``packets`` as rows of ``SHUFFLED``, if possible without payloads."""
+def _shuffled(batch: pa.RecordBatch, path: str | None) -> pa.RecordBatch:
+    """Rows of the table ``packets`` as rows of ``SHUFFLED``, without payloads if a file has them at their positions.
+
+    Payloads of datagrams that came in fragments are in no file.
+    """
     captured = pc.binary_length(batch["payload"]).cast(pa.int64())
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-    if again and batch["note"].null_count == len(batch):
-        begin, end = pc.min(batch["position"]), pc.max(pc.add(batch["position"], captured))
-        if pc.sum(captured).as_py() >= DENSE * (end.as_py() - begin.as_py()):
+    if path is not None and batch["note"].null_count == len(batch):
+        begin, end = (each.as_py() for each in (pc.min(batch["position"]), pc.max(pc.add(batch["position"], captured))))
+        if pc.sum(captured).as_py() >= DENSE * (end - begin) and _in_file(batch, local(path), begin, end):
             columns |= {"payload": pa.nulls(len(batch), pa.binary()), "captured": captured}
     return pa.record_batch([columns.get(each.name, pa.nulls(len(batch), each.type)) for each in SHUFFLED], SHUFFLED)
+
+
+def _in_file(batch: pa.RecordBatch, path: str, begin: int, end: int) -> bool:
+    """Whether a range of a file has the payloads at their positions."""
+    try:
+        data = memoryview(FileRange(path, begin, end - begin).read())
+    except OSError:
+        return False
+    places = pc.subtract(batch["position"], begin).to_pylist()
+    return all(
+        data[place : place + len(payload)] == payload
+        for place, payload in zip(places, batch["payload"].to_pylist(), strict=True)
+    )
 
 
 def _sizes(rows: pa.Table | pa.RecordBatch) -> np.ndarray:

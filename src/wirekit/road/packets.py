@@ -21,6 +21,7 @@ from wirekit.capture.columns import WINDOW, Records, records
 from wirekit.capture.files import Capture, Damaged, Packet, Skipped, dissect
 from wirekit.capture.files import segments as segments_by_objects
 from wirekit.capture.files.dissecting import MOST_LAYERS, endpoint_text
+from wirekit.capture.files.fragments import Fragments
 from wirekit.capture.tcp import ACK, CLOCK_STEP_US, FIN, PSH, RST, SYN, Segment
 from wirekit.compiler.columns.errors import NO_ERRORS
 from wirekit.compiler.columns.ranges import REFUSED, scan_ranges
@@ -160,7 +161,7 @@ def read_packets(capture: Capture) -> Packets | None:
 
 
 def segments(capture: Capture, place: int = 0, window: int = WINDOW) -> Iterator[Segment | Skipped | Damaged]:
-    """The rows of ``wirekit.capture.files.segments`` for an open regular file, in the same order.
+    """The rows of ``wirekit.capture.files.segments`` for an open regular file, in the same order but for fragments.
 
     From the first window with damage on, objects read the file.
 
@@ -182,8 +183,11 @@ def segments(capture: Capture, place: int = 0, window: int = WINDOW) -> Iterator
             following = part.rows["@offset"][-1].as_py() + 1
     else:
         if not (capture.incomplete or any(each.num_rows for each in errors)):
+            rest = [each for _, each in reader.rest()]
+            capture.skipped.update(each.reason for each in rest)
+            yield from rest
             return
-    yield from segments_by_objects(capture, place, start=following)
+    yield from segments_by_objects(capture, place, start=following, fragments=reader.fragments)
 
 
 def _offset(item: Segment | Skipped) -> int:
@@ -228,6 +232,9 @@ class PacketReader:
         number: the number of packets in front of the first one that is read.
         arrays: the arrays of ``Packets`` that are filled, among those that need fields of headers; by default all.
             ``time``, ``size`` and ``length`` always are.
+
+    Attributes:
+        fragments: those that are read, of datagrams that are not whole.
     """
 
     def __init__(self, place: int, endpoints: Endpoints, number: int = 0, arrays: Collection[str] = ALL) -> None:
@@ -235,22 +242,27 @@ class PacketReader:
         self._endpoints = endpoints
         self._number = number
         self._arrays = [name for name in _FIELDS if name in arrays]
+        self.fragments = Fragments()
 
     def segments(self, part: Records) -> Packets:
         """The segments in the next packets, which ``wirekit.capture.columns.records`` returned."""
         skipped: list[Skipped] = []
-        columns = _segments(part, self._number, self._endpoints, skipped, self._arrays)
+        columns, data = _segments(part, self._number, self._endpoints, skipped, self._arrays, self.fragments)
         self._number += part.rows.num_rows
         placed = [(self._place, each) for each in skipped]
         return Packets(
             **columns,
             endpoints=self._endpoints,
-            data=part.data,
-            position=columns["begin"] + part.begin,
+            data=data,
             file=np.full(columns["time"].size, self._place),
             origin=None,
             skipped=placed,
         )
+
+    def rest(self) -> list[tuple[int, Skipped]]:
+        """The packets at the end of the file with fragments of datagrams that are not whole, for ``skipped``."""
+        self.fragments.end()
+        return [(self._place, each) for each in self.fragments.taken()]
 
 
 def joined(parts: list[Packets]) -> Packets:
@@ -317,16 +329,22 @@ def numbered_flows(packets: Packets) -> tuple[NDArray[Any], int, NDArray[Any]]:
 
 
 def _segments(
-    records: Records, before: int, endpoints: Endpoints, skipped: list[Skipped], arrays: Sequence[str]
-) -> dict[str, NDArray[Any]]:
-    """The arrays of ``Packets`` for some records; ``before`` packets of the file have been read."""
+    records: Records,
+    before: int,
+    endpoints: Endpoints,
+    skipped: list[Skipped],
+    arrays: Sequence[str],
+    fragments: Fragments,
+) -> tuple[dict[str, NDArray[Any]], memoryview]:
+    """The arrays of ``Packets`` for some records, and the bytes; ``before`` packets of the file have been read."""
     batch, data, offset, _ = records
     count = batch.num_rows
     times = np.asarray(batch["time"].view(pa.int64()))
     starts = np.asarray(batch["@data"]) - offset
     stops = starts + np.asarray(batch["captured_length"]).astype(np.int64)
     first = int(starts.min()) if count else 0
-    part = data[first : int(stops.max()) if count else 0]  # the engine allocates for all bytes that it receives
+    end = int(stops.max()) if count else 0
+    part = data[first:end]  # the engine allocates for all bytes that it receives
     kinds = np.asarray(batch["link_type"])
     columns = {name: np.zeros(count, np.int64) for name in (*arrays, "size")}
     usual = np.zeros(count, bool)
@@ -343,22 +361,35 @@ def _segments(
     if "begin" in columns:
         columns["begin"][usual] += first
     columns |= {"time": times // 1000, "length": columns["size"].copy()}
+    columns["position"] = columns["begin"] + offset if "begin" in columns else np.full(count, offset)
+    apart: list[bytes] = []  # the payloads of datagrams that came in fragments
     originals = np.asarray(batch["original_length"])
     there = usual.copy()
     for row in np.flatnonzero(~usual).tolist():
         content = bytes(data[int(starts[row]) : int(stops[row])])
         time_ns = int(times[row])
         place = (int(starts[row]) + offset, int(originals[row]), before + row + 1)
-        item = dissect(Packet(time_ns // 1000, time_ns, int(kinds[row]), content, *place))
+        item = dissect(Packet(time_ns // 1000, time_ns, int(kinds[row]), content, *place), 0, fragments)
+        skipped += fragments.taken()
         if isinstance(item, Skipped):
             skipped.append(item)
+        if item is None or isinstance(item, Skipped):
             continue
         there[row] = True
         for name, value in _numbers(item, endpoints, offset):
             if name in columns:
                 columns[name][row] = value
+        begin = item.offset - offset
+        if "begin" in columns:
+            columns["position"][row] = item.offset
+            if data[begin : begin + len(item.payload)] != item.payload:
+                columns["begin"][row] = end + sum(map(len, apart))
+                apart.append(item.payload)
     columns |= {name: np.broadcast_to(np.int64(0), count) for name in _FIELDS if name not in arrays}
-    return columns if there.all() else {name: array[there] for name, array in columns.items()}
+    if apart:
+        columns["begin"] -= first
+        data = memoryview(b"".join((data[first:end], *apart)))
+    return columns if there.all() else {name: array[there] for name, array in columns.items()}, data
 
 
 def _numbers(segment: Segment, endpoints: Endpoints, offset: int) -> Iterator[tuple[str, int]]:

@@ -77,10 +77,11 @@ def packet_batches(
                 del part, packets  # before the next are read
             last: Iterator[tuple[tuple[Any, ...], int]]
             if following < 0:
+                skipped += (packet for _, packet in reader.rest())
                 last = chain(note_rows(file, capture, skipped, others), damage_rows(file, capture))
             else:
                 capture.keep()
-                last = rows_from(file, capture, ports, following, skipped, others)
+                last = rows_from(file, capture, ports, following, skipped, others, reader.fragments)
             held = Rows(PACKETS.schema)
             for row, bytes_of_row in last:
                 yield from _full(held.add(row, bytes_of_row), table)

@@ -88,7 +88,7 @@ class States:
 
     def servers(self, rows: Any) -> Any:
         """The servers of the latest connections of flows."""
-        return self.low[rows] + self.high[rows] - self.client[rows]
+        return self.low[rows] ^ self.high[rows] ^ self.client[rows]
 
     def take(self, rows: NDArray[Any], streams: Streams, flows: NDArray[Any]) -> None:
         """Stores client, handshake and opening time of the latest connections of flows in a window."""

@@ -199,8 +199,11 @@ def _windows(captures: Sequence[Capture], planned: list[_Planned], endpoints: En
         rows_by_file: dict[int, int] = {}
         for part in parts:
             rows_by_file[part.file] = rows_by_file.get(part.file, 0) + part.rows
+        packets = joined([streams[place].take(rows) for place, rows in (rows_by_file or {0: 0}).items()])
+        if number + 1 == len(planned):
+            packets.skipped += [each for stream in streams for each in stream.reader.rest()]
         yield Window(
-            joined([streams[place].take(rows) for place, rows in (rows_by_file or {0: 0}).items()]),
+            packets,
             clock,
             number + 1 == len(planned),
             sum(stream.reached for stream in streams),
@@ -217,7 +220,7 @@ class _Stream:
         self.reached = 0
         self._capture = capture
         self._parts = records(capture, capture.limits, [], size)
-        self._reader = PacketReader(place, endpoints, 0, arrays)
+        self.reader = PacketReader(place, endpoints, 0, arrays)
         self._part = NO_RECORDS
         self._ended = False
 
@@ -234,7 +237,7 @@ class _Stream:
             part = self._part._replace(rows=self._part.rows.slice(0, rows))
             self._part = self._part._replace(rows=self._part.rows.slice(rows))
             rows -= part.rows.num_rows
-            packets.append(self._reader.segments(part))
+            packets.append(self.reader.segments(part))
             if part.rows.num_rows:
                 self.reached = part.rows["@data"][-1].as_py() + part.rows["captured_length"][-1].as_py()
         return joined(packets)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
+from wirekit.capture.files.fragments import UNIT, Fragments, Identity
 from wirekit.capture.files.items import FRAGMENT, Packet, Place, Skipped
 from wirekit.capture.files.opening import Capture
 from wirekit.capture.tcp import ACK, FIN, PSH, RST, SYN, Segment
@@ -23,6 +24,7 @@ MOST_LAYERS = 13
 _TCP = tcp.TCP.record
 _IPV4 = ip.IPV4.record
 _NETWORK = (_IPV4, ip.IPV6.record)
+_TCP_KEY = "net.tcp"
 _KEYS = {number: f"net.{name}" for number, name in link.LINKS.items()}
 _PACKETS = {*_KEYS.values()}
 _FOLLOWING = {symbol: f"net.{name}" for symbol, name in tunnels.FOLLOWING.items()}
@@ -30,7 +32,12 @@ _SELECTORS = ("type", "protocol", "next_header", "family", "destination_port", "
 
 
 def segments(
-    capture: Capture, file: int = 0, *, start: int | Place = 0, end: int | None = None
+    capture: Capture,
+    file: int = 0,
+    *,
+    start: int | Place = 0,
+    end: int | None = None,
+    fragments: Fragments | None = None,
 ) -> Iterator[Segment | Skipped | Damaged]:
     """The TCP segments of a capture, and its other items; ``capture.skipped`` counts packets without a segment.
 
@@ -39,35 +46,56 @@ def segments(
         file: ordinal of the capture file, for the segments.
         start: as for ``Capture.items``.
         end: as for ``Capture.items``.
+        fragments: those of the packets in front of ``start``.
     """
+    fragments = Fragments() if fragments is None else fragments
     for item in capture.items(start, end):
-        dissected = item if isinstance(item, Damaged) else dissect(item, file)
+        dissected = item if isinstance(item, Damaged) else dissect(item, file, fragments)
         if isinstance(dissected, Skipped):
             capture.skipped[dissected.reason] += 1
-        yield dissected
+        if dissected is not None:
+            yield dissected
+        if fragments.lost:
+            yield from _lost(capture, fragments)
+    fragments.end()
+    yield from _lost(capture, fragments)
 
 
-def dissect(packet: Packet, file: int = 0) -> Segment | Skipped:
+def _lost(capture: Capture, fragments: Fragments) -> list[Skipped]:
+    lost = fragments.taken()
+    capture.skipped.update(each.reason for each in lost)
+    return lost
+
+
+def dissect(packet: Packet, file: int = 0, fragments: Fragments | None = None) -> Segment | Skipped | None:
     """The TCP segment in a packet, in the innermost tunnel if there are some, or the reason why there is none.
 
     Args:
         packet: a captured packet.
         file: ordinal of its capture file.
+        fragments: takes the fragments of IP datagrams; by default they have no segment.
+
+    Returns:
+        None for a packet that ``fragments`` has taken; the segment of a datagram comes with its last fragment.
     """
     key = _KEYS.get(packet.link_type)
     if key is None:
         return _skipped(packet, f"link type {packet.link_type}")
-    data, offset, reason = packet.data, packet.offset, ""
+    data, offset, reason, detail = packet.data, packet.offset, "", ""
+    network: Record | None = None
+    held: list[Skipped] = []  # the packets in front of this one with fragments of its datagram
+    place: int | None = None  # of the fragment in this packet, if it makes its datagram whole
     for _ in range(MOST_LAYERS):
         decoded = decode(data, key, offset=offset)
         if decoded.error is not None:
             cut = len(packet.data) < packet.original_length
-            if not cut and key not in _PACKETS:
-                break  # such as a datagram that is no tunnel
-            return _skipped(packet, "cut" if cut else "damaged", str(decoded.error))
+            if cut or key in _PACKETS or key == _TCP_KEY:
+                reason, detail = "cut" if cut else "damaged", str(decoded.error)
+            break  # such as a datagram that is no tunnel
         layer = decoded.value
         end = offset + decoded.consumed - len(layer.get("trailer", b""))
-        network = None
+        if key != _TCP_KEY:
+            network = None
         while not isinstance(layer, _TCP):
             if isinstance(layer, _NETWORK):
                 network = layer
@@ -76,19 +104,37 @@ def dissect(packet: Packet, file: int = 0) -> Segment | Skipped:
                 break
             layer = inner
         else:
-            return _segment(packet, file, decoded, network, layer, end)
+            if network is None:
+                reason, detail = "damaged", "TCP without IP"
+                break
+            segment = _segment(packet, file, decoded, network, layer, end)
+            return segment if place is None else segment._replace(offset=place)
         reason, following = _following(layer, key)
+        fragment = layer.get("fragment")
+        if fragment is not None and (fragment.fragment_offset or fragment.more_fragments):
+            following = _TCP_KEY if reason == "tcp" else following
+            reason, skipped = FRAGMENT, _skipped(packet, FRAGMENT)
+            if following is None or fragments is None or network is None or _missing(packet, network, decoded):
+                break
+            protocol = int(layer.protocol if layer is network else layer.next_header)
+            identity = Identity(network.source, network.destination, protocol, layer.identification)
+            begin, more = fragment.fragment_offset * UNIT, bool(fragment.more_fragments)
+            whole = fragments.add(identity, begin, inner, skipped, more=more)
+            if whole is None:
+                return None
+            place = end - len(inner) if place is None else place
+            data, key, offset = whole[0], following, place
+            held += whole[1]
+            continue
         if following is None:
             break
         data, key, offset = inner, following, end - len(inner)
-    return _skipped(packet, reason)
+    if fragments is not None:
+        fragments.lost += held
+    return _skipped(packet, reason, detail)
 
 
-def _segment(
-    packet: Packet, file: int, decoded: Decoded, network: Record | None, layer: Record, end: int
-) -> Segment | Skipped:
-    if network is None:
-        return _skipped(packet, "damaged", "TCP without IP")
+def _segment(packet: Packet, file: int, decoded: Decoded, network: Record, layer: Record, end: int) -> Segment:
     payload: bytes = layer.payload
     flags = layer.flags
     return Segment(
@@ -127,9 +173,6 @@ _endpoint = lru_cache(maxsize=1 << 16)(endpoint_text)
 
 def _following(layer: Record, key: str) -> tuple[str, str | None]:
     """Why no payload of the last layer of a layout was decoded, and the layout that decodes it, if there is one."""
-    fragment = layer.get("fragment")
-    if fragment is not None and (fragment.fragment_offset or fragment.more_fragments):
-        return FRAGMENT, None
     for field in _SELECTORS:
         value = layer.get(field)
         if isinstance(value, Symbol):

@@ -186,7 +186,7 @@ class Connection:
         previous: list[Event] = []
         events: list[Event] = []
         if time_us < self._last_us - CLOCK_STEP_US and self.number >= 0:
-            self._set_back(time_us)
+            events = self._set_back(time_us)
         if self.number < 0:
             self._begin(segment)
             if flags & (SYN | ACK | FIN | RST) == SYN and not payload and not length:  # all that a port scan sends
@@ -198,7 +198,7 @@ class Connection:
             self._begin_directions(segment)
         else:
             if time_us > self._deadline:
-                events = self._pass_time(time_us)
+                events += self._pass_time(time_us)
             if self._is_another(segment):
                 previous, events = events, []
                 if not self.ended:
@@ -234,17 +234,26 @@ class Connection:
         self._announce(events, if_empty=self._known)
         return previous + events
 
-    def _set_back(self, time_us: int) -> None:
-        """Counts the times of what is pending by a clock that was set back to a time, as if no time had passed."""
-        by, self._last_us = time_us - self._last_us, time_us
+    def _set_back(self, time_us: int) -> list[Event]:
+        """Goes on by a clock that was set back to a time.
+
+        How long ago the last segment came is not known: a reset takes effect, and uncertain first bytes are certain.
+        Holes and bytes that wait for the other side count from now on.
+        """
+        events: list[Event] = []
         if self._closing_us < NEVER:
-            self._closing_us += by
+            events = self._end("rst")
+        self._last_us = time_us
         if self._ended_us is not None:
             self._ended_us = max(time_us - self._settings.patience_us - 1, 0)
         if self._start < 0:
-            for side in self._directions:
-                side.set_back(by, time_us)
-            self._deadline = min(*(side.deadline for side in self._directions), self._closing_us)
+            for side in sorted(self._directions, key=lambda direction: (direction.deadline, bool(direction.waits))):
+                side.set_back(time_us, self._settings, events)
+            self._stop_waiting(time_us, events)
+            self._check_end()
+            self._announce(events)
+            self._deadline = min(side.deadline for side in self._directions)
+        return events
 
     def _begin(self, segment: Segment) -> None:
         """Begins a new connection with its first segment."""

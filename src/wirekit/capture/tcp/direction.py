@@ -370,14 +370,14 @@ class Direction:
         while self.cost > limit and (hole := self.hole()):
             self.skip(*hole, "held bytes over the limit", events)
 
-    def set_back(self, by: int, now_us: int) -> None:
-        """Counts the times of what is pending by a clock that was set back by ``-by`` to ``now_us``."""
-        self.back_us = now_us
-        self.mark_us += by
+    def set_back(self, now_us: int, settings: Settings, events: list[Event]) -> None:
+        """Lets what waits count from a time to which the clock was set back, and makes the first byte certain."""
+        self.back_us = self.mark_us = now_us
         if self.settle_us is not None:
-            self.settle_us += by
-        if self.deadline < NEVER:
-            self.deadline += by
+            self.settle()
+            self.release(events)
+        if not self.closed:
+            self.watch(now_us, settings)
 
     def _since(self, time_us: int, now_us: int) -> int:
         """The time from which on something waits that has a capture time."""

@@ -1,0 +1,145 @@
+"""Puts the fragments of IP datagrams together, in bounded memory."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from typing import NamedTuple
+
+from wirekit.capture.files.items import Skipped
+
+MOST_DATAGRAMS = 1 << 12
+"""Datagrams of which fragments are held at once."""
+MOST_BYTES = 16 << 20
+"""Bytes of held fragments; each counts ``COST`` bytes besides its content."""
+COST = 256
+LONGEST_US = 30_000_000
+"""Microseconds of capture time between the first and the last fragment of a datagram."""
+UNIT = 8
+"""All fragments of a datagram but the last one have a multiple of so many bytes."""
+_LARGEST = (1 << 16) - 1
+
+
+class Identity(NamedTuple):
+    """What the fragments of a datagram have in common."""
+
+    source: bytes
+    destination: bytes
+    protocol: int
+    identification: int
+
+
+class Fragments:
+    """The fragments of datagrams that are not whole yet.
+
+    The oldest datagram is given up if there are too many, or too many bytes of them; one that is too old if another
+    fragment of it comes. Two fragments that disagree about a byte, or about the end, end their datagram.
+
+    Attributes:
+        lost: the packets with fragments of datagrams that were given up; the reader of the capture removes them.
+    """
+
+    def __init__(self) -> None:
+        self.lost: list[Skipped] = []
+        self._datagrams: dict[Identity, _Datagram] = {}
+        self._cost = 0
+
+    def add(
+        self, identity: Identity, begin: int, content: bytes, packet: Skipped, *, more: bool
+    ) -> tuple[bytes, list[Skipped]] | None:
+        """Takes a fragment; returns the content of its datagram, and the other packets of it, if it is whole now.
+
+        Args:
+            identity: of the datagram.
+            begin: the place of the fragment in the datagram, in bytes.
+            content: the fragment.
+            packet: the packet as one that has no segment.
+            more: whether other fragments follow behind it.
+        """
+        if not content or begin + len(content) > _LARGEST or (more and len(content) % UNIT):
+            self.lost.append(packet)
+            return None
+        datagram = self._datagrams.get(identity)
+        if datagram is not None and abs(packet.time_us - datagram.packets[0].time_us) > LONGEST_US:
+            self._give_up(identity)
+            datagram = None
+        if datagram is None:
+            if len(self._datagrams) == MOST_DATAGRAMS:
+                self._give_up(next(iter(self._datagrams)))
+            datagram = self._datagrams[identity] = _Datagram()
+        datagram.packets.append(packet)
+        datagram.cost += len(content) + COST
+        self._cost += len(content) + COST
+        if not datagram.place(begin, content, more=more):
+            self._give_up(identity)
+        elif datagram.size == datagram.end:
+            self._cost -= self._datagrams.pop(identity).cost
+            return b"".join(content for _, content in datagram.pieces), datagram.packets[:-1]
+        while self._cost > MOST_BYTES:
+            self._give_up(next(iter(self._datagrams)))
+        return None
+
+    def end(self) -> None:
+        """Gives up all datagrams."""
+        while self._datagrams:
+            self._give_up(next(iter(self._datagrams)))
+
+    def taken(self) -> list[Skipped]:
+        """Removes and returns ``lost``."""
+        lost, self.lost = self.lost, []
+        return lost
+
+    def _give_up(self, identity: Identity) -> None:
+        datagram = self._datagrams.pop(identity)
+        self._cost -= datagram.cost
+        self.lost += datagram.packets
+
+
+class _Datagram:
+    """The fragments of a datagram.
+
+    Attributes:
+        packets: their packets.
+        pieces: (place, bytes) of each part, in order and disjoint.
+        size: bytes of the pieces.
+        end: bytes of the datagram, -1 while unknown.
+        cost: what the fragments count.
+    """
+
+    __slots__ = ("cost", "end", "packets", "pieces", "size")
+
+    def __init__(self) -> None:
+        self.packets: list[Skipped] = []
+        self.pieces: list[tuple[int, bytes]] = []
+        self.size, self.end, self.cost = 0, -1, 0
+
+    def place(self, begin: int, content: bytes, *, more: bool) -> bool:
+        """Adds the bytes that are not there yet; False if the fragment contradicts others."""
+        stop = begin + len(content)
+        if not more:
+            if self.end not in (-1, stop):
+                return False
+            self.end = stop
+        seen = max(stop, self.pieces[-1][0] + len(self.pieces[-1][1])) if self.pieces else stop
+        if 0 <= self.end < seen:
+            return False
+        fresh, at = list[tuple[int, bytes]](), begin
+        first = max(bisect_left(self.pieces, (begin,)) - 1, 0)
+        for number in range(first, len(self.pieces)):
+            place, known = self.pieces[number]
+            behind = place + len(known)
+            if behind <= at:
+                continue
+            if place >= stop:
+                break
+            low, high = max(place, at), min(behind, stop)
+            if known[low - place : high - place] != content[low - begin : high - begin]:
+                return False
+            if at < low:
+                fresh.append((at, content[at - begin : low - begin]))
+            at = high
+        if at < stop:
+            fresh.append((at, content[at - begin :]))
+        for piece in fresh:
+            insort(self.pieces, piece)
+            self.size += len(piece[1])
+        return True

@@ -266,7 +266,8 @@ def windows(
         for file in mine:
             back = bool(file.ends) and before - file.ends[0] > CLOCK_STEP_US
             firsts.append(stretch + back)
-            times.append(Times(*file.times)._replace(before=back))
+            first, last, _, inside = file.times
+            times.append(Times(first, last, back, bool(inside)))
             stretch += back + file.steps
             before = file.ends[1] if file.ends else before
         ends = clocks(times)

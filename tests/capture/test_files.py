@@ -610,8 +610,7 @@ class TestFragments:
         for place, each in enumerate(frames):
             item = dissect(captured(each)._replace(offset=1000 * place, time_us=seconds * 1_000_000 * place), 2, held)
             found += [*([] if item is None else [item]), *held.taken()]
-        held.end()
-        return found + held.taken()
+        return found + held.end()
 
     def assert_lost(self, *frames: bytes, **options: Any) -> None:
         found = self.read(*frames, **options)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -36,6 +36,7 @@ from tests.net.building import tcp as tcp_value
 from wirekit.capture.columns import Records
 from wirekit.capture.files import Capture, Packet, is_packed, open_capture, segments
 from wirekit.capture.files.blocks import DATA_LEADS
+from wirekit.capture.files.fragments import Fragments
 from wirekit.capture.follow import Choice, follow
 from wirekit.capture.tcp import Segment, Settings
 from wirekit.cli import captures, group
@@ -229,14 +230,17 @@ def test_packets(ports: frozenset[int]) -> None:
 
 
 def assert_same_packets(*paths: Path, ports: frozenset[int] = frozenset(), window: int = 1 << 26) -> Counter[str]:
-    files = find_inputs(paths)
+    files, held = find_inputs(paths), Fragments()
     objects, columns = (
         Counter(repr(row) for batch in batches for row in batch.to_pylist())
         for batches in (
             packet_batches(files, ports=ports, road="objects"),
-            chain.from_iterable(rows_by_columns(each, ports, window) or () for each in files),
+            chain.from_iterable(rows_by_columns(each, ports, window, fragments=held) or () for each in files),
         )
     )
+    lost = Counter(each.reason for each in held.end())
+    for row, _ in packet_rows.counted(files[-1], lost) if lost else ():
+        columns[repr(dict(zip(PACKETS.names, row, strict=True)))] += 1
     assert columns == objects
     return objects
 
@@ -448,9 +452,16 @@ def test_fragments(name: str, version: int, wrap: str | None, lossy: bool, tmp_p
         parts = parts if wrap is None else list(map(TUNNELS[wrap], parts))
         kept = [part for part in parts if not lossy or random.random() > 1 / 40]
         copy += [each._replace(data=part, length=len(part)) for part in kept]
-    path = write(tmp_path / "copy.pcap", copy)
-    assert_same_packets(path, window=5000)
-    found = assert_same(path, windows=(1 << 26, 5000, 300))
+    thirds = [0, len(copy) // 3, 2 * len(copy) // 3, len(copy)]
+    cut = [write(tmp_path / f"part.pcap{at}", copy[begin:end]) for at, (begin, end) in enumerate(pairwise(thirds))]
+    for paths in ([write(tmp_path / "copy.pcap", copy)], cut):
+        assert_same_packets(*paths, window=5000)
+    found = assert_same(tmp_path / "copy.pcap", windows=(5000, 300))
+    objects, columns = by_objects(*cut), by_columns(*cut, window=5000)
+    assert columns == objects
+    assert {table: sum(rows.values()) for table, rows in objects[0].items()} == {
+        table: sum(rows.values()) for table, rows in found.items()
+    }
     if not lossy:
         before = by_objects(FIXTURES / "pcap" / name)[0]
         for table in ("frames", "messages", "calls", "quarantine", "gaps"):

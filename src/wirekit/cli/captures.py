@@ -16,6 +16,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from wirekit.capture.files import Capture, Damaged, Skipped, open_capture, piped_capture, segments
+from wirekit.capture.files.fragments import Fragments
 from wirekit.capture.follow import Choice, Item, Link, follow
 from wirekit.capture.rotation import Parts, rotations
 from wirekit.capture.tcp import CLOCK_STEP_US, Segment
@@ -193,14 +194,14 @@ def open_named(name: str) -> Capture:
     return open_capture(STANDARD_INPUT_FILE if name == STANDARD_INPUT else name, name=name)
 
 
-def read_segments(capture: Capture, number: int) -> Iterator[Segment | Skipped | Damaged]:
+def read_segments(capture: Capture, number: int, fragments: Fragments) -> Iterator[Segment | Skipped | Damaged]:
     """The TCP segments of a file of a capture, by columns where that is faster; what else is in it as it comes."""
     if not capture.piped and by_columns(capture.size, compiles=False):
         need("the road of columns", *COLUMNS)
         from wirekit.road import packets
 
-        return packets.segments(capture, number)
-    return segments(capture, number)
+        return packets.segments(capture, number, fragments=fragments)
+    return segments(capture, number, fragments=fragments)
 
 
 def by_time(parts: Parts, segments: Iterator[Segment]) -> Iterator[Segment]:
@@ -252,6 +253,7 @@ class FollowedCapture:
         return follow(by_time(self.parts, self._segments()), self.choice)
 
     def _segments(self) -> Iterator[Segment]:
+        fragments = Fragments()
         for number, name in enumerate(self.parts):
             try:
                 capture = open_named(name)
@@ -260,10 +262,11 @@ class FollowedCapture:
                 self.status = 1
                 continue
             with capture:
-                yield from self._of_file(capture, number)
+                yield from self._of_file(capture, number, fragments)
+        self.skipped.update(each.reason for each in fragments.end())
 
-    def _of_file(self, capture: Capture, number: int) -> Iterator[Segment]:
-        for each in read_segments(capture, number):
+    def _of_file(self, capture: Capture, number: int, fragments: Fragments) -> Iterator[Segment]:
+        for each in read_segments(capture, number, fragments):
             if isinstance(each, Segment):
                 yield each
             elif isinstance(each, Damaged):

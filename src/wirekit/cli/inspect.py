@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import click
 
 from wirekit.capture.files import Capture, Damaged, Skipped
+from wirekit.capture.files.fragments import Fragments
 from wirekit.capture.follow import Choice, follow
 from wirekit.capture.rotation import Parts
 from wirekit.capture.tcp import Segment
@@ -223,6 +224,7 @@ def _add_details(parts: Parts, choice: Choice, overview: Overview) -> None:
 
 
 def _segments(parts: Parts, count: FileSummary) -> Iterator[Segment]:
+    fragments = Fragments()
     for number, path in enumerate(parts):
         try:
             capture = open_named(path)
@@ -233,15 +235,16 @@ def _segments(parts: Parts, count: FileSummary) -> Iterator[Segment]:
                 count.unreadable = no_capture(path, error)
             continue
         with capture:
-            yield from _of_file(capture, number, count)
+            yield from _of_file(capture, number, count, fragments)
             damage = capture.damage
             if damage is not None:
                 count.damage(f"{path}: {damage}" if len(parts) > 1 else str(damage))
                 count.quarantined(damage.reason, damage.path, max(capture.size - (damage.offset or 0), 0))
+    count.skipped.update(each.reason for each in fragments.end())
 
 
-def _of_file(capture: Capture, number: int, count: FileSummary) -> Iterator[Segment]:
-    for each in read_segments(capture, number):
+def _of_file(capture: Capture, number: int, count: FileSummary, fragments: Fragments) -> Iterator[Segment]:
+    for each in read_segments(capture, number, fragments):
         if isinstance(each, Damaged):
             count.quarantined(each.error.reason, each.error.path, each.length)
         elif isinstance(each, Skipped) and each.problem:

@@ -58,8 +58,10 @@ class Note:
         return cls(**json.loads(text))
 
 
-def capture_rows(file: Input, ports: frozenset[int]) -> Iterator[tuple[tuple[Any, ...], int]]:
-    """The rows of a capture, each with the bytes of its payload."""
+def capture_rows(
+    file: Input, ports: frozenset[int], fragments: Fragments | None = None
+) -> Iterator[tuple[tuple[Any, ...], int]]:
+    """The rows of a capture, each with the bytes of its payload; arguments as for ``rows_from``."""
     try:
         capture = open_capture(file.path)
     except WireError as error:
@@ -71,7 +73,7 @@ def capture_rows(file: Input, ports: frozenset[int]) -> Iterator[tuple[tuple[Any
         yield _note(file, Note("unreadable", reason, text=reason, retry=True), 0, file.size, b"")
         return
     with capture:
-        yield from rows_from(file, capture, ports)
+        yield from rows_from(file, capture, ports, fragments=fragments)
 
 
 def rows_from(
@@ -104,7 +106,7 @@ def rows_from(
         else:
             yield segment_row(item, file.capture), len(item.payload)
     others.update(capture.skipped)
-    yield from _counted(file, others)
+    yield from counted(file, others)
     yield from damage_rows(file, capture)
 
 
@@ -114,7 +116,7 @@ def note_rows(
     """The rows on packets without a segment, and on those of other ports, each with the bytes that it contains."""
     counts: Counter[str] = Counter({OTHER_PORT: other_ports} if other_ports else {})
     yield from _skipped(file, capture, skipped, counts)
-    yield from _counted(file, counts)
+    yield from counted(file, counts)
 
 
 def _skipped(
@@ -136,7 +138,8 @@ def damage_rows(file: Input, capture: Capture) -> Iterator[tuple[tuple[Any, ...]
         yield _note(file, note, start, max(capture.size - start, 0), capture.read(start, MOST_RAW))
 
 
-def _counted(file: Input, counts: Counter[str]) -> Iterator[tuple[tuple[Any, ...], int]]:
+def counted(file: Input, counts: Counter[str]) -> Iterator[tuple[tuple[Any, ...], int]]:
+    """The row on the number of packets without a segment, by reason."""
     if counts:
         yield _note(file, Note("skipped", packets=dict(sorted(counts.items()))), 0, 0, b"")
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
+from wirekit.capture.files.fragments import Fragments
 from wirekit.pipeline.inputs import Input, Split
-from wirekit.pipeline.packet_rows import capture_rows
+from wirekit.pipeline.packet_rows import capture_rows, counted
 from wirekit.pipeline.roads import LEAST_FOR_COLUMNS, by_columns
 from wirekit.pipeline.rows import BATCH_BYTES, Rows
 from wirekit.tables.columns import PACKETS, Table
@@ -25,7 +27,7 @@ def packet_batches(
     """The packets of captures, in the order of each file.
 
     Args:
-        captures: the files.
+        captures: the files of one capture.
         ports: if not empty, only segments from or to one of these ports; a note counts the others.
         road: as in ``Job``. The rows are the same; if columns read a file, its notes come after its segments. Columns
             also read large files on the other road.
@@ -34,20 +36,22 @@ def packet_batches(
         size: approximate size in bytes of a batch that columns read; other batches have 16 MiB.
     """
     names = table.names
-    rows = Rows(PACKETS.schema)
+    rows, fragments = Rows(PACKETS.schema), Fragments()
     for capture in captures:
         large = capture.size >= LEAST_FOR_COLUMNS and by_columns(capture.size, compiles=False)
         if split is not None or large or by_columns(capture.size, road):
             from wirekit.road import rows as columns
 
-            batches = columns.packet_batches(capture, ports, table=table, split=split, size=size)
+            batches = columns.packet_batches(capture, ports, table=table, split=split, size=size, fragments=fragments)
             if batches is not None:
                 yield from batches
                 continue
-        for row, bytes_of_row in capture_rows(capture, ports):
+        for row, bytes_of_row in capture_rows(capture, ports, fragments):
             batch = rows.add(row, bytes_of_row)
             if batch is not None:
                 yield batch.select(names)
-    batch = rows.flush()
-    if batch is not None:
-        yield batch.select(names)
+    lost = Counter(each.reason for each in fragments.end())
+    last = [rows.add(*each) for each in counted(capture, lost)] if lost else []
+    for batch in (*last, rows.flush()):
+        if batch is not None:
+            yield batch.select(names)

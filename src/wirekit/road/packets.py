@@ -160,7 +160,9 @@ def read_packets(capture: Capture) -> Packets | None:
     return None if any(each.num_rows for each in errors) else joined(parts)
 
 
-def segments(capture: Capture, place: int = 0, window: int = WINDOW) -> Iterator[Segment | Skipped | Damaged]:
+def segments(
+    capture: Capture, place: int = 0, window: int = WINDOW, fragments: Fragments | None = None
+) -> Iterator[Segment | Skipped | Damaged]:
     """The rows of ``wirekit.capture.files.segments`` for an open regular file, in the same order but for fragments.
 
     From the first window with damage on, objects read the file.
@@ -169,9 +171,11 @@ def segments(capture: Capture, place: int = 0, window: int = WINDOW) -> Iterator
         capture: the file.
         place: its place among the files of the capture.
         window: bytes of the file that are scanned at once.
+        fragments: those of earlier files; receives those at the end.
     """
     errors: list[pa.RecordBatch] = [NO_ERRORS]
-    reader, following = PacketReader(place, Endpoints()), 0
+    held = Fragments() if fragments is None else fragments
+    reader, following = PacketReader(place, Endpoints(), fragments=held), 0
     for part in records(capture, capture.limits, errors, window):
         if any(each.num_rows for each in errors) or part.rows["time"].null_count:
             break
@@ -183,11 +187,13 @@ def segments(capture: Capture, place: int = 0, window: int = WINDOW) -> Iterator
             following = part.rows["@offset"][-1].as_py() + 1
     else:
         if not (capture.incomplete or any(each.num_rows for each in errors)):
-            rest = [each for _, each in reader.rest()]
-            capture.skipped.update(each.reason for each in rest)
-            yield from rest
-            return
-    yield from segments_by_objects(capture, place, start=following, fragments=reader.fragments)
+            following = -1
+    if following >= 0:
+        yield from segments_by_objects(capture, place, start=following, fragments=held)
+    if fragments is None:
+        rest = held.end()
+        capture.skipped.update(each.reason for each in rest)
+        yield from rest
 
 
 def _offset(item: Segment | Skipped) -> int:
@@ -232,22 +238,27 @@ class PacketReader:
         number: the number of packets in front of the first one that is read.
         arrays: the arrays of ``Packets`` that are filled, among those that need fields of headers; by default all.
             ``time``, ``size`` and ``length`` always are.
-
-    Attributes:
-        fragments: those that are read, of datagrams that are not whole.
+        fragments: those of the packets in front of the first one; receives those at the end.
     """
 
-    def __init__(self, place: int, endpoints: Endpoints, number: int = 0, arrays: Collection[str] = ALL) -> None:
+    def __init__(
+        self,
+        place: int,
+        endpoints: Endpoints,
+        number: int = 0,
+        arrays: Collection[str] = ALL,
+        fragments: Fragments | None = None,
+    ) -> None:
         self._place = place
         self._endpoints = endpoints
         self._number = number
         self._arrays = [name for name in _FIELDS if name in arrays]
-        self.fragments = Fragments()
+        self._fragments = Fragments() if fragments is None else fragments
 
     def segments(self, part: Records) -> Packets:
         """The segments in the next packets, which ``wirekit.capture.columns.records`` returned."""
         skipped: list[Skipped] = []
-        columns, data = _segments(part, self._number, self._endpoints, skipped, self._arrays, self.fragments)
+        columns, data = _segments(part, self._number, self._endpoints, skipped, self._arrays, self._fragments)
         self._number += part.rows.num_rows
         placed = [(self._place, each) for each in skipped]
         return Packets(
@@ -258,11 +269,6 @@ class PacketReader:
             origin=None,
             skipped=placed,
         )
-
-    def rest(self) -> list[tuple[int, Skipped]]:
-        """The packets at the end of the file with fragments of datagrams that are not whole, for ``skipped``."""
-        self.fragments.end()
-        return [(self._place, each) for each in self.fragments.taken()]
 
 
 def joined(parts: list[Packets]) -> Packets:

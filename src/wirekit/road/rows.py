@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from wirekit.capture.columns import NO_RECORDS, START, Records, records
 from wirekit.capture.files import Capture, Skipped, open_capture
+from wirekit.capture.files.fragments import Fragments
 from wirekit.errors import WireError
 from wirekit.pipeline.inputs import Input, Split
 from wirekit.pipeline.packet_rows import damage_rows, flow_of, note_rows, rows_from
@@ -36,6 +37,7 @@ def packet_batches(
     table: Table = PACKETS,
     split: Split | None = None,
     size: int = BATCH_BYTES,
+    fragments: Fragments | None = None,
 ) -> Iterator[pa.RecordBatch] | None:
     """The rows of the table ``packets`` of one file; None if it cannot be opened.
 
@@ -49,6 +51,7 @@ def packet_batches(
         table: the table, with the requested columns; header fields that these do not need are not read.
         split: the requested part of the file, None for all of it.
         size: bytes of a batch at most, about; no batch has packets of two windows.
+        fragments: those of earlier files; receives those at the end. By default, they are left out.
     """
     try:
         capture = open_capture(file.path)
@@ -56,7 +59,8 @@ def packet_batches(
         return None
     arrays = {array for name in table.names for array in _ARRAYS.get(name, (name,))}
     arrays |= {"source", "target"} if ports else set()
-    reader = PacketReader(0, Endpoints(), 0 if split is None else split.start.number, arrays)
+    fragments = Fragments() if fragments is None else fragments
+    reader = PacketReader(0, Endpoints(), 0 if split is None else split.start.number, arrays, fragments)
 
     def batches() -> Iterator[pa.RecordBatch]:
         with capture:
@@ -77,11 +81,10 @@ def packet_batches(
                 del part, packets  # before the next are read
             last: Iterator[tuple[tuple[Any, ...], int]]
             if following < 0:
-                skipped += (packet for _, packet in reader.rest())
                 last = chain(note_rows(file, capture, skipped, others), damage_rows(file, capture))
             else:
                 capture.keep()
-                last = rows_from(file, capture, ports, following, skipped, others, reader.fragments)
+                last = rows_from(file, capture, ports, following, skipped, others, fragments)
             held = Rows(PACKETS.schema)
             for row, bytes_of_row in last:
                 yield from _full(held.add(row, bytes_of_row), table)

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from wirekit.capture.columns import NO_RECORDS, Records, records
 from wirekit.capture.files import Capture, Damaged
+from wirekit.capture.files.fragments import Fragments
 from wirekit.capture.tcp import CLOCK_STEP_US
 from wirekit.compiler.columns.errors import NO_ERRORS
 from wirekit.pipeline.shuffle import Times, clocks
@@ -137,7 +138,8 @@ def _lateness(parts: list[_Part]) -> int:
 
 def _with_steps(captures: Sequence[Capture], parts: list[_Part], endpoints: Endpoints, size: int) -> list[_Part]:
     """The parts with the times of their segments, and where the clock was set back."""
-    streams = [_Stream(capture, place, endpoints, size, ()) for place, capture in enumerate(captures)]
+    fragments = Fragments()
+    streams = [_Stream(capture, place, endpoints, size, fragments, ()) for place, capture in enumerate(captures)]
     found: list[_Part] = []
     before: NDArray[Any] = np.zeros(0, np.int64)
     for part in parts:
@@ -194,14 +196,15 @@ def _planned(parts: list[_Part], size: int) -> list[_Planned]:
 
 
 def _windows(captures: Sequence[Capture], planned: list[_Planned], endpoints: Endpoints, size: int) -> Iterator[Window]:
-    streams = [_Stream(capture, place, endpoints, size) for place, capture in enumerate(captures)]
+    fragments = Fragments()
+    streams = [_Stream(capture, place, endpoints, size, fragments) for place, capture in enumerate(captures)]
     for number, (parts, clock, stepped) in enumerate(planned):
         rows_by_file: dict[int, int] = {}
         for part in parts:
             rows_by_file[part.file] = rows_by_file.get(part.file, 0) + part.rows
         packets = joined([streams[place].take(rows) for place, rows in (rows_by_file or {0: 0}).items()])
         if number + 1 == len(planned):
-            packets.skipped += [each for stream in streams for each in stream.reader.rest()]
+            packets.skipped += [(len(streams) - 1, each) for each in fragments.end()]
         yield Window(
             packets,
             clock,
@@ -215,12 +218,18 @@ class _Stream:
     """The packets of one file, taken in order."""
 
     def __init__(
-        self, capture: Capture, place: int, endpoints: Endpoints, size: int, arrays: Collection[str] = ALL
+        self,
+        capture: Capture,
+        place: int,
+        endpoints: Endpoints,
+        size: int,
+        fragments: Fragments,
+        arrays: Collection[str] = ALL,
     ) -> None:
         self.reached = 0
         self._capture = capture
         self._parts = records(capture, capture.limits, [], size)
-        self.reader = PacketReader(place, endpoints, 0, arrays)
+        self._reader = PacketReader(place, endpoints, 0, arrays, fragments)
         self._part = NO_RECORDS
         self._ended = False
 
@@ -237,7 +246,7 @@ class _Stream:
             part = self._part._replace(rows=self._part.rows.slice(0, rows))
             self._part = self._part._replace(rows=self._part.rows.slice(rows))
             rows -= part.rows.num_rows
-            packets.append(self.reader.segments(part))
+            packets.append(self._reader.segments(part))
             if part.rows.num_rows:
                 self.reached = part.rows["@data"][-1].as_py() + part.rows["captured_length"][-1].as_py()
         return joined(packets)

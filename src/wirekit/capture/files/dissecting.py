@@ -46,8 +46,9 @@ def segments(
         file: ordinal of the capture file, for the segments.
         start: as for ``Capture.items``.
         end: as for ``Capture.items``.
-        fragments: those of the packets in front of ``start``.
+        fragments: those of the packets in front of ``start``, or of earlier files; receives those at the end.
     """
+    ends = fragments is None
     fragments = Fragments() if fragments is None else fragments
     for item in capture.items(start, end):
         dissected = item if isinstance(item, Damaged) else dissect(item, file, fragments)
@@ -56,13 +57,12 @@ def segments(
         if dissected is not None:
             yield dissected
         if fragments.lost:
-            yield from _lost(capture, fragments)
-    fragments.end()
-    yield from _lost(capture, fragments)
+            yield from _counted(capture, fragments.taken())
+    if ends:
+        yield from _counted(capture, fragments.end())
 
 
-def _lost(capture: Capture, fragments: Fragments) -> list[Skipped]:
-    lost = fragments.taken()
+def _counted(capture: Capture, lost: list[Skipped]) -> list[Skipped]:
     capture.skipped.update(each.reason for each in lost)
     return lost
 

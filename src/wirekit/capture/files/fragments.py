@@ -78,10 +78,11 @@ class Fragments:
             self._give_up(next(iter(self._datagrams)))
         return None
 
-    def end(self) -> None:
-        """Gives up all datagrams."""
+    def end(self) -> list[Skipped]:
+        """Gives up all datagrams; returns ``taken``."""
         while self._datagrams:
             self._give_up(next(iter(self._datagrams)))
+        return self.taken()
 
     def taken(self) -> list[Skipped]:
         """Removes and returns ``lost``."""

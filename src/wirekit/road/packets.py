@@ -369,6 +369,7 @@ def _segments(
     columns |= {"time": times // 1000, "length": columns["size"].copy()}
     columns["position"] = columns["begin"] + offset if "begin" in columns else np.full(count, offset)
     apart: list[bytes] = []  # the payloads of datagrams that came in fragments
+    behind = end  # where the next one begins
     originals = np.asarray(batch["original_length"])
     there = usual.copy()
     for row in np.flatnonzero(~usual).tolist():
@@ -389,8 +390,9 @@ def _segments(
         if "begin" in columns:
             columns["position"][row] = item.offset
             if data[begin : begin + len(item.payload)] != item.payload:
-                columns["begin"][row] = end + sum(map(len, apart))
+                columns["begin"][row] = behind
                 apart.append(item.payload)
+                behind += len(item.payload)
     columns |= {name: np.broadcast_to(np.int64(0), count) for name in _FIELDS if name not in arrays}
     if apart:
         columns["begin"] -= first

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections import OrderedDict
 from typing import NamedTuple
 
 from wirekit.capture.files.items import Skipped
@@ -40,7 +41,7 @@ class Fragments:
 
     def __init__(self) -> None:
         self.lost: list[Skipped] = []
-        self._datagrams: dict[Identity, _Datagram] = {}
+        self._datagrams: OrderedDict[Identity, _Datagram] = OrderedDict()  # the first one is found in constant time
         self._cost = 0
 
     def add(

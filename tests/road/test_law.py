@@ -117,12 +117,14 @@ def written(
     files: list[ShuffleFile] = []
     before = 0
     for each in job.inputs:
-        packets = pa.Table.from_batches(packet_batches([each], road="objects"), PACKETS.schema)
+        fragments = Fragments()
+        packets = pa.Table.from_batches(packet_batches([each], road="objects", fragments=fragments), PACKETS.schema)
         kept = [row for row in range(packets.num_rows) if before + row not in lost]
         before += packets.num_rows
         batches = packets.take(pa.array(kept, pa.int64())).to_batches(max_chunksize=7)
         readable = again and not is_packed(each.path)
-        files += write_files(each, batches, folder, f"packets-{each.number}", PLACES, size, again=readable)
+        name = f"packets-{each.number}"
+        files += write_files(each, batches, folder, name, PLACES, size, again=readable, fragments=fragments)
     return files
 
 
@@ -614,9 +616,9 @@ def test_packets_in_tunnels_are_read_by_columns(name: str, tmp_path: Path, monke
 def test_a_large_capture_is_read_by_columns_with_the_same_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
 
-    def counted(capture: Capture, place: int) -> Iterator[object]:
+    def counted(capture: Capture, place: int, fragments: Fragments) -> Iterator[object]:
         read.append(capture.path)
-        return packets_by_columns(capture, place)
+        return packets_by_columns(capture, place, fragments=fragments)
 
     monkeypatch.setattr(road_packets, "segments", counted)
     found = []

@@ -23,6 +23,7 @@ def packet_batches(
     table: Table = PACKETS,
     split: Split | None = None,
     size: int = BATCH_BYTES,
+    fragments: Fragments | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The packets of captures, in the order of each file.
 
@@ -34,9 +35,10 @@ def packet_batches(
         table: the columns to return.
         split: the part of the only file to read, by columns; None for the whole file.
         size: approximate size in bytes of a batch that columns read; other batches have 16 MiB.
+        fragments: puts the fragments of datagrams together.
     """
     names = table.names
-    rows, fragments = Rows(PACKETS.schema), Fragments()
+    rows, fragments = Rows(PACKETS.schema), Fragments() if fragments is None else fragments
     for capture in captures:
         large = capture.size >= LEAST_FOR_COLUMNS and by_columns(capture.size, compiles=False)
         if split is not None or large or by_columns(capture.size, road):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from itertools import groupby, pairwise
 from operator import attrgetter
 from typing import NamedTuple
@@ -18,11 +17,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from wirekit.capture.files.fragments import Fragments
 from wirekit.capture.tcp import CLOCK_STEP_US
 from wirekit.pipeline.folders import Folder, folder
 from wirekit.pipeline.inputs import Input
 from wirekit.pipeline.serial import STRETCH, stretches
-from wirekit.storage import FileRange, local
 from wirekit.tables.columns import PACKETS
 
 HEADER = 64
@@ -130,6 +129,7 @@ def write_files(
     size: int,
     *,
     again: bool = False,
+    fragments: Fragments | None = None,
 ) -> Iterator[ShuffleFile]:
     """Writes the packets of a file.
 
@@ -141,23 +141,29 @@ def write_files(
         places: number of tasks that follow several flows.
         size: approximate maximum of packet bytes in a file; more if one batch has more.
         again: whether tasks may read payloads from the file again.
+        fragments: those of ``batches``. Payloads of datagrams that came in fragments are in no file as a whole, so
+            tasks read no payloads again from the first such datagram on.
     """
     store, held, count = folder(attempts), list[pa.RecordBatch](), 0
     store.make(attempt)
-    written = partial(_write, file, store=store, places=places, size=size, again=again)
+
+    def written(name: str) -> ShuffleFile:
+        readable = again and not (fragments and fragments.completed)
+        return _write(file, held, name, store, places, size, again=readable)
+
     total = 0
     for batch in batches:
         if held and total + batch.nbytes > size:
-            yield written(held, f"{attempt}/{file.number}-{count:05}.arrow")
+            yield written(f"{attempt}/{file.number}-{count:05}.arrow")
             held, count, total = [], count + 1, 0
         held.append(batch)
         total += batch.nbytes
     if held:
-        yield written(held, f"{attempt}/{file.number}-{count:05}.arrow")
+        yield written(f"{attempt}/{file.number}-{count:05}.arrow")
 
 
 def _write(
-    file: Input, batches: list[pa.RecordBatch], name: str, store: Folder, places: int, size: int, again: bool
+    file: Input, batches: list[pa.RecordBatch], name: str, store: Folder, places: int, size: int, *, again: bool
 ) -> ShuffleFile:
     rows = pa.Table.from_batches(batches).combine_chunks()
     rows = rows.append_column(STRETCH, stretches(rows))
@@ -173,7 +179,7 @@ def _write(
     with store.create(name) as target, pa.ipc.new_file(target, SHUFFLED) as writer:
         for number, (begin, end) in enumerate(pairwise(bounds.tolist())):
             mine = batch.slice(begin, end - begin)
-            writer.write_batch(_shuffled(mine, file.path if again and number >= places else None))
+            writer.write_batch(_shuffled(mine, again=again and number >= places))
     segments = rows.select(["ts_us", STRETCH]).filter(rows["note"].is_null()).combine_chunks()
     times, ends, steps = Times(), list[int](), 0
     if len(segments):
@@ -188,31 +194,15 @@ def _write(
     )  # fmt: skip
 
 
-def _shuffled(batch: pa.RecordBatch, path: str | None) -> pa.RecordBatch:
-    """Rows of the table ``packets`` as rows of ``SHUFFLED``, without payloads if a file has them at their positions.
-
-    Payloads of datagrams that came in fragments are in no file.
-    """
+def _shuffled(batch: pa.RecordBatch, *, again: bool) -> pa.RecordBatch:
+    """Rows of the table ``packets`` as rows of ``SHUFFLED``, if possible without payloads."""
     captured = pc.binary_length(batch["payload"]).cast(pa.int64())
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-    if path is not None and batch["note"].null_count == len(batch):
-        begin, end = (each.as_py() for each in (pc.min(batch["position"]), pc.max(pc.add(batch["position"], captured))))
-        if pc.sum(captured).as_py() >= DENSE * (end - begin) and _in_file(batch, local(path), begin, end):
+    if again and batch["note"].null_count == len(batch):
+        begin, end = pc.min(batch["position"]), pc.max(pc.add(batch["position"], captured))
+        if pc.sum(captured).as_py() >= DENSE * (end.as_py() - begin.as_py()):
             columns |= {"payload": pa.nulls(len(batch), pa.binary()), "captured": captured}
     return pa.record_batch([columns.get(each.name, pa.nulls(len(batch), each.type)) for each in SHUFFLED], SHUFFLED)
-
-
-def _in_file(batch: pa.RecordBatch, path: str, begin: int, end: int) -> bool:
-    """Whether a range of a file has the payloads at their positions."""
-    try:
-        data = memoryview(FileRange(path, begin, end - begin).read())
-    except OSError:
-        return False
-    places = pc.subtract(batch["position"], begin).to_pylist()
-    return all(
-        data[place : place + len(payload)] == payload
-        for place, payload in zip(places, batch["payload"].to_pylist(), strict=True)
-    )
 
 
 def _sizes(rows: pa.Table | pa.RecordBatch) -> np.ndarray:

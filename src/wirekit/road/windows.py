@@ -212,6 +212,7 @@ def _windows(captures: Sequence[Capture], planned: list[_Planned], endpoints: En
             sum(stream.reached for stream in streams),
             stepped,
         )
+        del packets  # before the next are read
 
 
 class _Stream:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pyspark import TaskContext
 
+from wirekit.capture.files.fragments import Fragments
 from wirekit.pipeline.bundles import BUNDLE_BYTES
 from wirekit.pipeline.carried import IDLE_US
 from wirekit.pipeline.deferred import DecodedUnits, Outstanding, Unit, completed
@@ -336,9 +337,10 @@ def read_parts(
         attempt = _attempt("packets", number)
         done, written = report(attempts, SHUFFLING, number), list[ShuffleFile]()
         for file in files:
-            batches = packet_batches((file,), road=job.road, split=split, size=2 * size)
+            fragments = Fragments()
+            batches = packet_batches((file,), road=job.road, split=split, size=2 * size, fragments=fragments)
             again = split is not None and not is_remote(file.path)
-            for each in write_files(file, batches, attempts, attempt, places, size, again=again):
+            for each in write_files(file, batches, attempts, attempt, places, size, again=again, fragments=fragments):
                 written.append(each)
                 done(sum(each.size for each in written))
         yield json_text(written)

@@ -37,10 +37,12 @@ class Fragments:
 
     Attributes:
         lost: the packets with fragments of datagrams that were given up; the reader of the capture removes them.
+        completed: the number of datagrams that became whole.
     """
 
     def __init__(self) -> None:
         self.lost: list[Skipped] = []
+        self.completed = 0
         self._datagrams: OrderedDict[Identity, _Datagram] = OrderedDict()  # the first one is found in constant time
         self._cost = 0
 
@@ -74,6 +76,7 @@ class Fragments:
             self._give_up(identity)
         elif datagram.size == datagram.end:
             self._cost -= self._datagrams.pop(identity).cost
+            self.completed += 1
             return b"".join(content for _, content in datagram.pieces), datagram.packets[:-1]
         while self._cost > MOST_BYTES:
             self._give_up(next(iter(self._datagrams)))

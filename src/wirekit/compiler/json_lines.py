@@ -10,17 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from wirekit.compiler import cache as columns_cache
 from wirekit.errors import Misuse
 from wirekit.values import json_text, to_json
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 PIECE = 4 << 20  # bytes of text that are written at once; more only for a longer line
 

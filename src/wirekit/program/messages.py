@@ -9,18 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wirekit.compiler import ir
 from wirekit.errors import Misuse
 from wirekit.program.columns import Reason
 from wirekit.program.unfit import unfit
 from wirekit.wire.protobuf import DEEPEST, Field, Message
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 LARGEST_NUMBER = 1 << 16  # of a field: tables have an element a number
 MOST_REQUIRED = 62  # fields of a message

@@ -7,9 +7,10 @@ from collections import Counter
 from dataclasses import dataclass, fields
 from functools import cache
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wirekit.checksums import Form
 from wirekit.codings import ENCODINGS
@@ -25,9 +26,6 @@ from wirekit.runtime import opcodes as op
 from wirekit.runtime.folding import Field, Run, folded
 from wirekit.runtime.memory import DIRECT
 from wirekit.varints import VarintForm
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 NONE = -1
 OPPOSITES = {"==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}

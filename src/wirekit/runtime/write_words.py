@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from numpy.typing import NDArray
 
 from wirekit.compiler import ir
 from wirekit.program import write_steps as steps
@@ -13,9 +15,6 @@ from wirekit.program.steps import FIRST_FREE, Fault, Step
 from wirekit.program.write import WriteProgram
 from wirekit.runtime import opcodes, words
 from wirekit.runtime import write_opcodes as op
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 NONE = words.NONE
 

@@ -11,10 +11,11 @@ import inspect
 import json
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from wirekit.compiler import ir
 from wirekit.compiler.building.contents import closed
@@ -29,9 +30,6 @@ from wirekit.encoding import built_key
 from wirekit.errors import Misuse, WirekitError
 from wirekit.program.show import shown_writing
 from wirekit.program.write import write
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 FRONT = b"wirekit.front"
 CACHED = 256  # write programs: one for each layout, and for each set of fields of its messages

@@ -6,24 +6,21 @@ before the nested records select their codec, so a first run of the program eval
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from wirekit.compiler.building.places import Rows
 from wirekit.compiler.building.run import Builder, run
+from wirekit.compiler.columns.programs import Columnar
 from wirekit.errors import Misuse
 from wirekit.program.write import CHOSEN
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from wirekit.compiler.columns.programs import Columnar
-
 INDEX, OFFSET = "@index", "@offset"
-Closed = tuple[pa.RecordBatch, Rows, "dict[str, NDArray[Any]]"]
+Closed = tuple[pa.RecordBatch, Rows, dict[str, NDArray[Any]]]
 
 
 def closed(

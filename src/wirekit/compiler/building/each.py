@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from wirekit.compiler.building.assembling import assembled
 from wirekit.compiler.columns.each import is_list
 from wirekit.compiler.columns.programs import program
 from wirekit.errors import Misuse
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def build_each(

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from wirekit.codings import Coding, CodingError
 from wirekit.compiler.building.places import Rows, place
@@ -19,9 +20,6 @@ from wirekit.errors import Misuse
 from wirekit.program.columns import Column
 from wirekit.runtime.write_opcodes import MISSING, NULLS, WHOLE
 from wirekit.values import SymbolTable
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 NOTHING = np.zeros(0, np.uint8)
 NAMED = 10  # names that an error lists

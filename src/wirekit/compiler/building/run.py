@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from wirekit.compiler import cache
 from wirekit.compiler.building.from_arrow import ABSENT, NOTHING, Input, input_of
@@ -20,9 +21,6 @@ from wirekit.program.columns import Column
 from wirekit.program.write import WriteProgram
 from wirekit.runtime import write_opcodes as op
 from wirekit.runtime.write_words import WriteWords, place_of, write_words
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 LEAST = 4096  # bytes of the first buffer
 A_ROW = 256  # bytes of numbers in a row for which memory is allocated at once

@@ -7,10 +7,11 @@ module checks the lengths, and that offsets stay inside the arrays, before it re
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from wirekit.compiler.building.from_arrow import ABSENT, NOTHING, Input, bits, elements, input_of, sound
 from wirekit.compiler.building.places import Elements, Rows, place
@@ -18,9 +19,6 @@ from wirekit.errors import Misuse
 from wirekit.program.columns import Column, Repeated
 from wirekit.program.write import levels
 from wirekit.runtime.write_opcodes import NULLS, WHOLE
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)

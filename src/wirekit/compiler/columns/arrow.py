@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from wirekit.codings import Coding, TextCoding
 from wirekit.compiler.columns.programs import Columnar
@@ -14,9 +15,6 @@ from wirekit.compiler.columns.protobuf import Tray
 from wirekit.compiler.columns.protobuf import arrays as message_arrays
 from wirekit.compiler.columns.run import LARGE, Level
 from wirekit.program.columns import Column, Repeated
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def merged_levels(columnar: Columnar, levels: list[Level], wrappers: bool) -> pa.RecordBatch:

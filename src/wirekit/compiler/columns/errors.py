@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from wirekit.compiler.columns.reference import Reference, whole
 from wirekit.compiler.columns.run import Level
 from wirekit.errors import WireError
 from wirekit.program.read import Program
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 ERRORS = pa.schema(
     [

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wirekit.compiler import cache
 from wirekit.compiler.columns.memory import Pool
@@ -16,9 +17,6 @@ from wirekit.runtime import opcodes as op
 from wirekit.runtime.kernel import kernel_text
 from wirekit.runtime.words import is_direct, place_of
 from wirekit.runtime.words import words as encoded
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 MOST = (1 << 63) - 1
 EAGER = 32  # with at most so many columns, each gets memory before the scan

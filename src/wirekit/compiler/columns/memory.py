@@ -8,13 +8,11 @@ each array begins at another offset.
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 PAGE = 4096  # bytes
 STEP = 5 * 64  # bytes: five lines of the cache, so that 64 arrays all begin at different lines of a page

@@ -7,26 +7,22 @@ A row without nested records stays as it is. So does a row whose nested records 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from wirekit.compiler.columns.arrow import batch_of
 from wirekit.compiler.columns.errors import ERRORS, LevelErrors, before, failure, record_of, refused, too_much, unopened
-from wirekit.compiler.columns.reference import of_held
+from wirekit.compiler.columns.plan import Records
+from wirekit.compiler.columns.programs import Columnar
+from wirekit.compiler.columns.reference import Reference, of_held
 from wirekit.compiler.columns.run import Level, NoRoom, run
 from wirekit.errors import Limit, WireError, Wrong
 from wirekit.program.messages import chosen
 from wirekit.wire.stream import Reader, Session
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from wirekit.compiler.columns.plan import Records
-    from wirekit.compiler.columns.programs import Columnar
-    from wirekit.compiler.columns.reference import Reference
 
 NEED_SIZE = ("lz4-block",)
 BOTH = ("@offset", "@length", "@gap")  # columns of the scan, which the row has already

@@ -16,17 +16,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Field, Literal
 from wirekit.errors import Misuse, Short
 from wirekit.program.unfit import unfit
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)

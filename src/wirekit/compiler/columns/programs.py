@@ -6,10 +6,11 @@ import json
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from wirekit.compiler import ir
 from wirekit.compiler.columns.filled import Ready
@@ -26,9 +27,6 @@ from wirekit.program.read import Program, read
 from wirekit.program.steps import Body
 from wirekit.program.unfit import unfit
 from wirekit.wire.stream import Limits
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 CHOICES = 64  # choices of columns that are kept for each schema
 FRONT = 1 << 16  # the most bytes of a header

@@ -16,19 +16,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from wirekit.compiler import cache as columns_cache
 from wirekit.compiler.columns import memory as pool
 from wirekit.program.columns import field_metadata
 from wirekit.program.messages import DTYPES, SLOT_WIDTH, VALUES, Place, Tables, chosen, is_leaf, memory, slot_at
 from wirekit.wire.protobuf import BYTES, Field
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 COLUMNS = 24  # fields for which memory is allocated at first
 TEMPLATES = 128  # choices of fields that are kept

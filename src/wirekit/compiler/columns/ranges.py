@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from wirekit.compiler.columns.arrow import batch_of
 from wirekit.compiler.columns.column_names import checked, selected
@@ -17,9 +18,6 @@ from wirekit.compiler.columns.run import Level, as_array, run
 from wirekit.errors import Misuse
 from wirekit.registry import registry
 from wirekit.wire.stream import Limits
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 CLEAN, DOUBTFUL, REFUSED = 0, 1, 2
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from wirekit.compiler.columns.filled import EAGER, Filled, Ready
 from wirekit.compiler.columns.memory import Pool, address
@@ -18,9 +19,6 @@ from wirekit.program.calls import Calls
 from wirekit.program.columns import Column, Repeated
 from wirekit.runtime import opcodes as op
 from wirekit.wire.stream import Allowance, Limits
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 HIGHEST = (1 << 63) - 1
 LARGE = (1 << 31) - 1  # the most bytes for 32-bit offsets

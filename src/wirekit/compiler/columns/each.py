@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from wirekit.compiler import ir
 from wirekit.compiler.columns.arrow import batch_of, merged_levels
 from wirekit.compiler.columns.column_names import checked
-from wirekit.compiler.columns.compressed_records import opened_levels
+from wirekit.compiler.columns.compressed_records import compressed_levels
 from wirekit.compiler.columns.errors import LevelErrors, refused
 from wirekit.compiler.columns.opening import Opening
 from wirekit.compiler.columns.plan import Ranges, Start, start
@@ -29,9 +30,6 @@ from wirekit.compiler.columns.scanning import LIBRARIES
 from wirekit.compiler.settling import checked as checked_context
 from wirekit.registry import registry
 from wirekit.wire.stream import MEMORY, TOTAL, Allowance, Limits
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _VALUE = "@value"
 """The column with the number of the value that a row belongs to, until nested records are unpacked."""
@@ -158,7 +156,7 @@ class _Scan:
         reference = of_records(columnar.plan, allowance, self.context)
         errors = [refused(columnar.program, reference, level, 0)]
         if self.opened and columnar.program.packing is not None:
-            batch = merged_levels(columnar, opened_levels(columnar, level, reference, self.fields, errors), False)
+            batch = merged_levels(columnar, compressed_levels(columnar, level, reference, self.fields, errors), False)
             numbers = _numbers(batch, begins)
         else:
             batch = batch_of(columnar, level, depth=0).append_column(

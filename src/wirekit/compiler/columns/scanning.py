@@ -32,15 +32,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from wirekit.compiler import cache
 from wirekit.compiler.columns.arrow import batch_of, merged_levels
 from wirekit.compiler.columns.column_names import checked, selected
-from wirekit.compiler.columns.compressed_records import opened_levels
+from wirekit.compiler.columns.compressed_records import compressed_levels
 from wirekit.compiler.columns.errors import ERRORS, errors_of, failure, refused
 from wirekit.compiler.columns.header_variants import selected_by_header
 from wirekit.compiler.columns.names import named
@@ -53,9 +54,6 @@ from wirekit.compiler.columns.times import TIMES, dated
 from wirekit.encoding import built_key
 from wirekit.errors import Misuse
 from wirekit.wire.stream import Allowance, Limits
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = ["columns", "program", "scan", "scan_column", "source", "warm"]
 
@@ -178,7 +176,7 @@ def scan(
         reason = allowance.exceeded().reason
         wrong[0].add(*failure(whole, (0, beyond, data.size - beyond), 0, ("limit", "", beyond, reason)))
         allowance.room = 0
-    levels = opened_levels(columnar, whole, reference, paths, wrong)
+    levels = compressed_levels(columnar, whole, reference, paths, wrong)
     batch = merged_levels(columnar, levels, wrappers)
     if columnar.program.contents is not None:
         opening = Opening(columnar, whole, batch, reference, paths)

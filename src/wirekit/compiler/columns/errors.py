@@ -175,7 +175,8 @@ def _in_front(reference: Reference, level: Level, depth: int) -> Iterator[tuple[
         begin = int(level.begins[index])
         details = known, name, place - begin, words
         if ranges.starts[index] == ranges.ends[index]:
-            error = whole(reference, level.buffer.data, begin, place + length, depth)
+            end = place + length
+            error, _ = whole(reference).read(level.buffer.data, begin, end, origin=-begin, depth=depth)
             details = details if error is None else details_of(error, place - begin)
         yield failure(level, (index, place - begin, length), depth, details)
 
@@ -192,14 +193,5 @@ def failure(
     which, offset, length = record
     kind, path, at, reason = details
     wrapper = int(level.roots[which]) if depth else None
-    return which, {
-        "offset": offset,
-        "length": length,
-        "kind": kind,
-        "path": path,
-        "at": at,
-        "reason": reason,
-        "depth": depth,
-        "wrapper": wrapper,
-        "at_depth": depth if at_depth is None else at_depth,
-    }
+    row = offset, length, kind, path, at, reason, depth, wrapper, depth if at_depth is None else at_depth
+    return which, dict(zip(ERRORS.names, row, strict=True))

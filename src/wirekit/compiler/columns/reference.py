@@ -7,7 +7,7 @@ limits, and raises the error. This takes about as long as ``wirekit.decode`` of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from wirekit.compiler.columns.header_variants import Header
@@ -115,12 +115,6 @@ def _lists(root: Any) -> Iterator[Any]:
         nodes += [inner for _, inner in node.parts()]
 
 
-def whole(reference: Reference, data: Any, begin: int, end: int, depth: int) -> WireError | None:
-    """The error of the whole schema in ``data[begin:end]``; offsets count from there."""
-    reader = Reader(reference.session(), data, begin, end, origin=-begin, depth=depth)
-    reader.nested = depth
-    try:
-        registry[reference.key].node._parse(reader, Scope.root(Params()), "")
-    except WireError as error:
-        return error
-    return None
+def whole(reference: Reference) -> Reference:
+    """For the whole schema, with the fields around its records."""
+    return replace(reference, node=registry[reference.key].node, scope=Scope.root(Params()), stop=False)

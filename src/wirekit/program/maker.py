@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import numpy as np
+
 from wirekit.codings import Coding
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Field, LengthOf, Literal, Operation
@@ -341,13 +343,8 @@ def _widened(column: Column, dtype: str) -> bool:
     """Widens a column of numbers for the values of another type; False if no type holds both."""
     if column.dtype == dtype:
         return True
-    one, other = (name.rstrip("0123456789") for name in (column.dtype, dtype))
-    if {one, other} - {"int", "uint"}:
+    both = np.promote_types(column.dtype, dtype)
+    if both.kind not in "iu":
         return False
-    bits = [int(name[len(kind) :]) for name, kind in ((column.dtype, one), (dtype, other))]
-    if one != other:
-        bits = [2 * size if kind == "uint" else size for size, kind in zip(bits, (one, other), strict=True)]
-    if max(bits) > 64:
-        return False
-    column.dtype = f"{one if one == other else 'int'}{max(bits)}"
+    column.dtype = both.name
     return True

@@ -178,10 +178,8 @@ class Fields(Choices):
         return self.node(node.node, path, scope, self.default(node, scope, path))
 
     def visit_Number(self, node: ir.Number, path: str, scope: Scope, default: Any) -> Value:
-        column, bounds = self.number_column(node, path), {}
-        if not (node.real or is_wide(node)) and int(column.dtype.lstrip("uint")) > node.bits:
-            bounds = self.bounds(column, node.low, node.high)
-        return value_of(node, self.take(column, default, number=node, **bounds))
+        column = self.number_column(node, path)
+        return value_of(node, self.take(column, default, number=node, **self.narrower(column, node)))
 
     def visit_Boolean(self, node: ir.Boolean, path: str, scope: Scope, default: Any) -> Value:
         number = self.integer(node, path)
@@ -190,6 +188,11 @@ class Fields(Choices):
     def bounds(self, column: Column, low: int, high: int) -> dict[str, Any]:
         """The arguments of a step that refuses numbers outside the range of the layout."""
         return {"low": low, "high": high, "wrong": self.refusal(column.path, f"expected a number in {low}..{high}")}
+
+    def narrower(self, column: Column, number: ir.Number) -> dict[str, Any]:
+        """The same for a number of the layout; nothing if its range is that of the column."""
+        narrow = not (number.real or is_wide(number)) and 8 * np.dtype(column.dtype).itemsize > number.bits
+        return self.bounds(column, number.low, number.high) if narrow else {}
 
     def visit_Named(self, node: ir.Named, path: str, scope: Scope, default: Any) -> Value:
         number = self.integer(node, path)
@@ -272,9 +275,8 @@ class Fields(Choices):
         if verdict is None:
             return
         self.reading(verdict)
-        stored, bounds = self.column(path) if number is None else self.number_column(number, path), {}
-        if number is not None and not is_wide(number) and int(stored.dtype.lstrip("uint")) > number.bits:
-            bounds = self.bounds(stored, number.low, number.high)
+        stored = self.column(path) if number is None else self.number_column(number, path)
+        bounds = {} if number is None else self.narrower(stored, number)
         self.put(steps.Was(value, verdict, stored, self.index(stored), **bounds))
 
     # Byte strings.
@@ -366,6 +368,4 @@ def _holds(column: Column, kind: str, dtype: str, more: tuple[Any, ...]) -> bool
         return False
     if column.dtype == dtype or kind != "number":
         return True
-    has, wants = column.dtype.rstrip("0123456789"), dtype.rstrip("0123456789")
-    bits, needed = int(column.dtype[len(has) :]), int(dtype[len(wants) :])
-    return "float" not in (has, wants) and (has, wants) != ("uint", "int") and bits >= needed + (has != wants)
+    return "float" not in column.dtype + dtype and np.can_cast(dtype, column.dtype)

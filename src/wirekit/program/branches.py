@@ -15,7 +15,7 @@ from wirekit.program import steps
 from wirekit.program.choices import Choices, Join
 from wirekit.program.columns import Column, Repeated
 from wirekit.program.maker import SHORT
-from wirekit.program.parts import Deferred
+from wirekit.program.parts import Part
 from wirekit.program.unfit import unfit
 from wirekit.program.values import Place, Scope, Value
 
@@ -23,13 +23,37 @@ Work = Callable[[], Value]
 
 
 @dataclass(slots=True)
+class Behind:
+    """Bytes after a part that one of its paths has: read after the part, if ``mark`` says that this path was taken."""
+
+    mark: int
+    node: ir.Node
+    path: str
+    limit: int
+    columns: list[Column]
+
+
+@dataclass(slots=True)
+class Deferred:
+    """A part that was reached: the registers for its presence, its start, and its limit."""
+
+    part: Part
+    flag: int
+    start: int
+    limit: int
+    after: list[Behind] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class Branches(Choices):
-    """Reads optional nodes, and choices between nodes.
+    """Reads optional nodes, and choices between nodes; and, once, structures that a record reaches by several paths.
 
     Attributes:
-        loose: parts behind which nothing was read yet, see ``program.shared``.
+        deferred: structures that were met and are not read yet. Behind those in ``loose`` nothing was read yet, where
+            they do not take all bytes to their limit: the position is not where they end.
     """
 
+    deferred: dict[int, Deferred] = field(default_factory=dict)
     loose: list[Deferred] = field(default_factory=list)
 
     def arms(self, works: list[Work], join: Join) -> list[tuple[int, Value]]:
@@ -133,10 +157,6 @@ class Branches(Choices):
         self.put(steps.Close(inner))
         return value
 
-    def written(self) -> None:
-        """Reads the deferred parts."""
-        raise NotImplementedError
-
     def visit_Fallback(self, node: ir.Fallback, path: str, scope: Scope) -> Value:
         """Reads a node, or bytes that do not fit it; ``<path>.ok`` is true for the node."""
 
@@ -178,6 +198,69 @@ class Branches(Choices):
                 inside.append(group)
         held = [column for column in self.columns if any(column.within is each for each in inside)]
         return [*inside, *held, *(column for column in columns or () if column not in held)]
+
+    # Structures that are read once (see ``program.parts``): the start is stored where a path reaches one.
+
+    def met(self, part: Part) -> Value:
+        """Stores where a part begins."""
+        entry = self.deferred.get(id(part.node))
+        if entry is None:
+            entry = Deferred(part, self.fresh(), self.fresh(), self.fresh())
+            self.deferred[id(part.node)] = entry
+        self.put(steps.Let(entry.flag, "=", self.constant(1)))
+        self.put(steps.Mark(entry.start))
+        self.put(steps.Let(entry.limit, "=", self.limit))
+        if part.greedy:
+            self.put(steps.Seek(self.limit))
+        elif not any(entry is each for each in self.loose):
+            self.loose.append(entry)
+        return Value(unfit="a structure that is reached by several ways")
+
+    def behind(self, node: ir.Node, path: str, scope: Scope) -> Value:
+        """Reads bytes after a part, or after no part."""
+        known = len(self.columns)
+        loose, self.loose = self.loose, []
+        flags = loose[0].flag
+        for entry in loose[1:]:
+            flags = self.let("or", flags, entry.flag)
+        self.if_true(flags, lambda: self.node(node, path, scope), "==")
+        mark = self.fresh()
+        self.put(steps.Let(mark, "=", self.constant(1)))
+        self.put(steps.Seek(self.limit))
+        for entry in loose:
+            entry.after.append(Behind(mark, node, path, self.limit, self.columns[known:]))
+        return Value(unfit="bytes behind a structure")
+
+    def written(self) -> None:
+        """Reads all deferred parts."""
+        while self.deferred:
+            entry = min(self.deferred.values(), key=lambda each: each.part.order)
+            del self.deferred[id(entry.part.node)]
+            self.loose = [each for each in self.loose if each is not entry]
+            others, self.loose = self.loose, []
+            self.if_true(entry.flag, partial(self.part, entry))
+            self.loose = others + self.loose
+
+    def part(self, entry: Deferred) -> Value:
+        """Reads a part, and the bytes after it."""
+        back = self.fresh()
+        self.put(steps.Mark(back))
+        self.put(steps.Seek(entry.start))
+        with self.before(entry.limit):
+            self.structure(entry.part.node, entry.part.name, Scope({}, None))
+        if entry.part.greedy:
+            self.put(steps.Seek(back))
+        for each in entry.after:
+            merging, self.merging = self.merging, [*self.merging, *each.columns]
+            condition = each.mark
+            for inner in self.loose:
+                condition = self.let("and", condition, self.let("==", inner.flag, self.constant(0)))
+            with self.before(each.limit):
+                self.if_true(condition, partial(self.node, each.node, each.path, Scope({}, None)))
+            self.merging = merging
+            for inner in self.loose:
+                inner.after.append(each)
+        return Value()
 
 
 def maybe(value: Value, present: Place) -> Value:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from wirekit.compiler import ir
+from wirekit.program.branches import Branches
 from wirekit.program.columns import CONTENTS, Contents
 from wirekit.program.messages import Tables, slot_at, tables
-from wirekit.program.shared import Sharing
 from wirekit.program.steps import Copy, Emit, Slice, Test, Walk
 from wirekit.program.unfit import unfit
 from wirekit.program.values import LONGEST, OpenStructure, Picked, Scope, Value, inside
@@ -20,7 +20,7 @@ WIDTHS |= {"sint64": WIDTHS["int64"]}
 
 
 @dataclass(slots=True)
-class Held(Sharing):
+class Held(Branches):
     """Reads messages, and fields with nested records."""
 
     def visit_Protobuf(self, node: ir.Protobuf, path: str, scope: Scope) -> Value:

@@ -39,7 +39,7 @@ class Maker:
         defaults: (register, value) of registers that the condition may leave unset.
         merging: columns of another alternative that the current one may share.
         stored: columns that received values, which a failed attempt must remove.
-        loose: parts that are put off, see ``program.shared``.
+        loose: parts that are put off, see ``program.parts``.
         lists: the lists of the record; ``around`` is the list whose element is read now, and ``entered`` are
             the lists that begin in it; ``indexes`` has, for each list, the register with the number of its elements.
         limit: register of the limit for the current node.

@@ -8,10 +8,9 @@ expressions read nothing outside it. Its columns begin with its own name, in low
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from wirekit.compiler import ir
-from wirekit.program.columns import Column
 from wirekit.program.facts import takes_all
 
 
@@ -28,28 +27,6 @@ class Part:
     name: str
     order: int
     greedy: bool
-
-
-@dataclass(slots=True)
-class Behind:
-    """Bytes after a part that one of its paths has: read after the part, if ``mark`` says that this path was taken."""
-
-    mark: int
-    node: ir.Node
-    path: str
-    limit: int
-    columns: list[Column]
-
-
-@dataclass(slots=True)
-class Deferred:
-    """A part that was reached: the registers for its presence, its start, and its limit."""
-
-    part: Part
-    flag: int
-    start: int
-    limit: int
-    after: list[Behind] = field(default_factory=list)
 
 
 def parts(root: ir.Node) -> dict[int, Part]:

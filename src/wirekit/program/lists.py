@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from wirekit.compiler import ir
 from wirekit.program.columns import Repeated
 from wirekit.program.held import Held
-from wirekit.program.steps import Body, Emit, Let, Loop, Test
+from wirekit.program.steps import Body, Emit, Loop
 from wirekit.program.unfit import unfit
 from wirekit.program.values import LONGEST, Scope, Value
 
@@ -56,20 +56,14 @@ class Lists(Held):
         """(register with the number of elements, None for as many as fit; register for the presence of the list)."""
         if node.count is None:
             return None, None
-        present, low = None, 0
+        present = None
         if isinstance(node.count, ir.Number):
-            self.narrow(node.count, path, node, "count")
-            count, low = self.load(node.count, path).to, node.count.low
-            if node.null is not None and node.count.signed:
-                highest, zero = self.constant(min(node.null, -1)), self.constant(0)
-                present = self.let(">", count, highest)
-                self.put(Test("<=", count, highest, [Let(count, "=", zero)]))
-                low = min(node.null, -1) + 1
+            count, present = self.number_in_front(node, node.count, path, "count")
         else:
             amount, low, _ = self.amount(node.count, scope, path)
             count = self.let("=", amount)
-        if low < 0:
-            self.not_negative(count, path, "count")
+            if low < 0:
+                self.not_negative(count, path, "count")
         self.fits(count, path, max(node.least, 1))
         return count, present
 

@@ -191,6 +191,20 @@ class Maker:
         fault = self.fault(path, "wrong", f"expected a {noun} of at least 0")
         self.put(steps.Refuse("<", register, self.constant(0), fault))
 
+    def number_in_front(
+        self, node: ir.Blob | ir.Several, number: ir.Number, path: str, noun: str
+    ) -> tuple[int, int | None]:
+        """Reads a length or count; returns its register, with 0 for null, and that for whether it is not null."""
+        self.narrow(number, path, node, noun)
+        size, present = self.load(number, path).to, None
+        if node.null is not None:
+            null = self.constant(node.null)
+            present = self.let(">", size, null)
+            self.put(steps.Test("<=", size, null, [steps.Let(size, "=", self.constant(0))]))
+        if number.signed and (node.null is None or node.null < -1):
+            self.not_negative(size, path, noun)
+        return size, present
+
     def column(
         self,
         path: str,

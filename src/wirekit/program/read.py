@@ -169,17 +169,18 @@ class _Reader(Lists):
         prefixed: steps.Prefixed | None = None
         if node.length is None:
             self.put(steps.Slice(start, length, self.limit))
-        elif isinstance(node.length, ir.Number) and node.length.groups:
-            present = self.measured_by_varint(node, node.length, path, start, length)
-        elif isinstance(node.length, ir.Number):
+        elif isinstance(node.length, ir.Number) and not node.length.groups:
             prefixed = self.prefixed(node, node.length, path, start, length)
             present = prefixed.present
             self.put(prefixed)
         else:
-            size, low, _ = self.amount(node.length, scope, path)
-            self.put(steps.Let(length, "=", size))
-            if low < 0:
-                self.not_negative(length, path)
+            if isinstance(node.length, ir.Number):
+                length, present = self.number_in_front(node, node.length, path, "length")
+            else:
+                size, low, _ = self.amount(node.length, scope, path)
+                self.put(steps.Let(length, "=", size))
+                if low < 0:
+                    self.not_negative(length, path)
             self.fits(length, path)
             self.put(steps.Slice(start, length, None))
         if not node.explained:
@@ -212,21 +213,6 @@ class _Reader(Lists):
         short = self.fault(path, "short", SHORT)
         present = self.fresh() if node.null is not None else None
         return steps.Prefixed(number, self.limit, node.null, need, negative, short, start, length, present)
-
-    def measured_by_varint(self, node: ir.Blob, number: ir.Number, path: str, start: int, length: int) -> int | None:
-        """Reads bytes after a varint length; returns the register for their presence if they may be null."""
-        self.narrow(number, path, node, "length")
-        present, size = None, self.load(number, path).to
-        self.put(steps.Let(length, "=", size))
-        if node.null is not None:
-            null = self.constant(node.null)
-            present = self.let(">", size, null)
-            self.put(steps.Test("<=", size, null, [steps.Let(length, "=", self.constant(0))]))
-        if number.signed and (node.null is None or node.null < -1):
-            self.not_negative(length, path)
-        self.fits(length, path)
-        self.put(steps.Slice(start, length, None))
-        return present
 
     def text(self, path: str, start: int, length: int, present: int | None, encoding: str = "utf-8") -> None:
         """Emits the verdict on a text; null for a null text."""

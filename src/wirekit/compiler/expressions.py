@@ -37,6 +37,7 @@ BINARY: dict[Callable[..., Any], str] = {
 UNARY: dict[Callable[..., Any], str] = {operator.neg: "-", operator.pos: "+", operator.not_: "not "}
 FUNCTIONS = {(symbol, count): each for count, some in ((1, UNARY), (2, BINARY)) for each, symbol in some.items()}
 """The functions of operators by (symbol, number of operands)."""
+COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 SHIFTS = ("<<", ">>")
 LARGEST_SHIFT = 64
 """Bits. A field as shift count would make numbers of any size."""

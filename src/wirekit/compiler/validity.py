@@ -10,13 +10,12 @@ from typing import Any, TypeGuard
 
 from wirekit.checksums import checksum
 from wirekit.compiler import ir
-from wirekit.compiler.expressions import Expression, Field, LengthOf, Literal, Operation, operands_of
+from wirekit.compiler.expressions import COMPARISONS, Expression, Field, LengthOf, Literal, Operation, operands_of
 from wirekit.compiler.ir import bare, fixed
 from wirekit.compression import names as codecs
 from wirekit.errors import Misuse
 from wirekit.wire.compressed import NEED_SIZE
 
-COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 KINDS = {int: "a number", bool: "a number", float: "a number", str: "text", bytes: "bytes"}
 """Kinds of values by the type of a constant; values of two kinds are never equal."""
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from wirekit.codings import Coding
 from wirekit.compiler import ir
-from wirekit.compiler.expressions import Expression, Field, LengthOf, Literal, Operation
+from wirekit.compiler.expressions import COMPARISONS, Expression, Field, LengthOf, Literal, Operation
 from wirekit.program import steps
 from wirekit.program.columns import Column, Contents, Packing, Reason, Repeated
 from wirekit.program.facts import is_wide
@@ -20,7 +20,6 @@ from wirekit.program.unfit import unfit
 from wirekit.program.values import HIGHEST, LONGEST, LOWEST, Filled, Place, Scope, Value, bounds, inside
 from wirekit.values import SymbolTable
 
-COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 SHORT = "needs more bytes than there are"
 TEXT = "a text"
 """Why expressions cannot read text; its length is in characters there, in bytes in a program."""

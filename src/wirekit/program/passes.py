@@ -7,18 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
+from wirekit.compiler.expressions import COMPARISONS
 from wirekit.program import steps
 from wirekit.program.columns import Column
 from wirekit.program.read import Program
 
-COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
-
-def _always(column: Column) -> bool:
-    return True
-
-
-def shortened(program: Program, requested: Callable[[Column], bool] = _always) -> steps.Body:
+def shortened(program: Program, requested: Callable[[Column], bool] = lambda column: True) -> steps.Body:
     """The shortened steps of a program; the program itself is not changed.
 
     Args:
@@ -28,7 +23,7 @@ def shortened(program: Program, requested: Callable[[Column], bool] = _always) -
     fixed = _fixed(_selected(program.steps, requested), constants)
     fewer = without_needless(fixed, program.constants.get(0))
     unset = _unset(fewer)
-    return _mapped(fewer, lambda step: _cleared(step, unset))
+    return _mapped(fewer, partial(_cleared, unset=unset))
 
 
 def without_needless(body: steps.Body, zero: int | None) -> steps.Body:

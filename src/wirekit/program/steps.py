@@ -88,13 +88,14 @@ class Step:
 
     def reads(self) -> Iterable[int]:
         """The registers that the step itself reads."""
-        names = fields_of(type(self), "read")
-        return [register for name in names if (register := getattr(self, name)) is not None]
+        return self._registers("read")
 
     def writes(self) -> Iterable[int]:
         """The registers that the step always writes."""
-        names = fields_of(type(self), "written")
-        return [register for name in names if (register := getattr(self, name)) is not None]
+        return self._registers("written")
+
+    def _registers(self, use: str) -> list[int]:
+        return [register for name in fields_of(type(self), use) if (register := getattr(self, name)) is not None]
 
     def bodies(self) -> Iterable[Body]:
         """The lists of steps inside the step."""

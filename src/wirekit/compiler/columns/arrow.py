@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from wirekit.codings import Coding, TextCoding
 from wirekit.compiler.columns.programs import Columnar
-from wirekit.compiler.columns.protobuf import Tray
+from wirekit.compiler.columns.protobuf import Tray, bit_buffer, list_array, text_array
 from wirekit.compiler.columns.protobuf import arrays as message_arrays
 from wirekit.compiler.columns.run import LARGE, Level
-from wirekit.program.columns import Column, Repeated
+from wirekit.program.columns import Column
 
 
 def merged_levels(columnar: Columnar, levels: list[Level], wrappers: bool) -> pa.RecordBatch:
@@ -151,20 +151,11 @@ def _array(column: Column, level: Level, sizes: dict[int, int]) -> pa.Array:
     """An Arrow array of the filled memory."""
     array, nullable, group = _values(column, level, sizes), column.nullable, column.within
     while group is not None:
-        array = _listed(array, group, level, nullable=nullable)
+        offsets = level.arrays[f"lo{group.number}"][: level.elements(group.outer) + 1]
+        valid = bit_buffer(level.arrays[f"lv{group.number}"][: len(offsets) - 1]) if group.nullable else None
+        array = list_array(array, offsets, valid, nullable=nullable)
         nullable, group = group.nullable, group.outer
     return array
-
-
-def _listed(array: pa.Array, group: Repeated, level: Level, *, nullable: bool) -> pa.Array:
-    """Elements as lists."""
-    offsets, rows, valid = level.arrays[f"lo{group.number}"], level.elements(group.outer), None
-    large = len(array) > LARGE
-    if group.nullable:
-        valid = pa.py_buffer(np.packbits(level.arrays[f"lv{group.number}"][:rows], bitorder="little"))
-    kind = (pa.large_list if large else pa.list_)(pa.field("item", array.type, nullable))
-    held = offsets[: rows + 1].astype(np.int64 if large else np.int32, copy=False)
-    return pa.Array.from_buffers(kind, rows, [valid, pa.py_buffer(held)], -1, 0, [array])
 
 
 def _values(column: Column, level: Level, sizes: dict[int, int]) -> pa.Array:
@@ -173,14 +164,11 @@ def _values(column: Column, level: Level, sizes: dict[int, int]) -> pa.Array:
     if f"{'o' if column.is_bytes else 'c'}{slot}" not in arrays:
         kinds = {"flag": pa.bool_(), "bytes": pa.binary(), "text": pa.string()}
         return pa.nulls(rows, kinds.get(column.kind) or pa.from_numpy_dtype(np.dtype(column.dtype)))
-    valid = None
-    if column.nullable:
-        valid = pa.py_buffer(np.packbits(arrays[f"v{slot}"], bitorder="little"))
+    valid = bit_buffer(arrays[f"v{slot}"]) if column.nullable else None
     if column.kind == "number":
         return _numbers(arrays[f"c{slot}"], pa.from_numpy_dtype(arrays[f"c{slot}"].dtype), valid)
     if column.kind == "flag":
-        bits = np.packbits(arrays[f"c{slot}"], bitorder="little")
-        return pa.Array.from_buffers(pa.bool_(), rows, [valid, pa.py_buffer(bits)])
+        return pa.Array.from_buffers(pa.bool_(), rows, [valid, bit_buffer(arrays[f"c{slot}"])])
     if slot in level.measured:
         return _numbers(np.diff(arrays[f"o{slot}"]).astype(np.int64), pa.int64(), valid)
     offsets, data = arrays[f"o{slot}"], arrays[f"d{slot}"]
@@ -189,7 +177,7 @@ def _values(column: Column, level: Level, sizes: dict[int, int]) -> pa.Array:
     used = data[: int(offsets[rows])]
     buffers = [valid, pa.py_buffer(offsets.astype(np.int64 if large else np.int32, copy=False)), pa.py_buffer(used)]
     array = pa.Array.from_buffers(kind, rows, buffers)
-    return _text(array, level, column, made_large=large) if column.kind == "text" else array
+    return _text(array, level, column) if column.kind == "text" else array
 
 
 def _shown(coding: Coding, data: bytes) -> str:
@@ -197,13 +185,10 @@ def _shown(coding: Coding, data: bytes) -> str:
     return coding.damaged(data) if isinstance(coding, TextCoding) else ""
 
 
-def _text(array: pa.Array, level: Level, column: Column, *, made_large: bool) -> pa.Array:
-    """Bytes as text; bytes that are not UTF-8 are replaced, and the verdict is false."""
-    kind = pa.large_string() if made_large else pa.string()
-    if column.coding is not None:
-        coded: Sequence[bytes | None] = array.to_pylist()
-        return pa.array([None if value is None else _shown(column.coding, value) for value in coded], kind)
-    if _all_good(column.slot + 1, column.nullable, level):  # the verdict's column is the next one
-        return pa.Array.from_buffers(kind, len(array), array.buffers())
-    values: Sequence[bytes | None] = array.to_pylist()
-    return pa.array([None if value is None else value.decode(errors="replace") for value in values], kind)
+def _text(array: pa.Array, level: Level, column: Column) -> pa.Array:
+    """Bytes as text; bytes that are not valid are replaced, and the verdict is false."""
+    if column.coding is None:
+        return text_array(array, _all_good(column.slot + 1, column.nullable, level))  # the next column is the verdict
+    coded: Sequence[bytes | None] = array.to_pylist()
+    kind = pa.large_string() if pa.types.is_large_binary(array.type) else pa.string()
+    return pa.array([None if value is None else _shown(column.coding, value) for value in coded], kind)

@@ -170,12 +170,12 @@ def _array(
 ) -> pa.Array:
     """An Arrow array of the values in a tray: numbers of 64 bits, or the places of strings in the buffer."""
     count = len(there)
-    valid = None if there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))
+    valid = None if there.all() else bit_buffer(there)
     if each.wire_type == BYTES:
         return _strings(each, values, lengths, there, buffer, valid, good)
     if each.kind == "bool":
-        bits = np.packbits(np.where(there, values, 0).astype(np.uint8), bitorder="little")
-        return pa.Array.from_buffers(pa.bool_(), count, [valid, pa.py_buffer(bits)])
+        bits = bit_buffer(np.where(there, values, 0).astype(np.uint8))
+        return pa.Array.from_buffers(pa.bool_(), count, [valid, bits])
     dtype = np.dtype(DTYPES[each.kind])
     numbers = values.astype(np.uint32).view(dtype) if dtype.itemsize == 4 else np.ascontiguousarray(values).view(dtype)
     return pa.Array.from_buffers(pa.from_numpy_dtype(dtype), count, [valid, pa.py_buffer(numbers)])
@@ -201,16 +201,32 @@ def _strings(
     gather(buffer, starts, lengths, there, offsets, data)
     kind = pa.large_binary() if large else pa.binary()
     array = pa.Array.from_buffers(kind, len(there), [valid, pa.py_buffer(offsets), pa.py_buffer(data)])
-    if each.kind != "string":
-        return array
-    text = pa.large_string() if large else pa.string()
+    return text_array(array, good) if each.kind == "string" else array
+
+
+def bit_buffer(flags: NDArray[Any]) -> pa.Buffer:
+    """Flags, one byte each, as bits."""
+    return pa.py_buffer(np.packbits(flags, bitorder="little"))
+
+
+def text_array(array: pa.Array, good: bool) -> pa.Array:
+    """Byte strings as text: all are valid if ``good``; otherwise bytes that are not UTF-8 are replaced."""
+    kind = pa.large_string() if pa.types.is_large_binary(array.type) else pa.string()
     if good:
-        return pa.Array.from_buffers(text, len(there), array.buffers())
+        return pa.Array.from_buffers(kind, len(array), array.buffers())
     try:
-        return array.cast(text)
+        return array.cast(kind)
     except pa.ArrowInvalid:
         shown = [None if value is None else value.decode(errors="replace") for value in array.to_pylist()]
-        return pa.array(shown, text)
+        return pa.array(shown, kind)
+
+
+def list_array(elements: pa.Array, offsets: NDArray[Any], valid: pa.Buffer | None, *, nullable: bool) -> pa.Array:
+    """Lists of elements, which may be null if ``nullable``; ``valid`` has the bits of lists that are not null."""
+    large = len(elements) > LARGE
+    kind = (pa.large_list if large else pa.list_)(pa.field("item", elements.type, nullable))
+    buffer = pa.py_buffer(offsets.astype(np.int64 if large else np.int32, copy=False))
+    return pa.Array.from_buffers(kind, len(offsets) - 1, [valid, buffer], -1, 0, [elements])
 
 
 class _Items:
@@ -249,16 +265,11 @@ class _Items:
             inner = pa.array(np.ones(count, bool))
         else:
             inner = _array(each, values, lengths, there, buffer, self.good)
-        kind = pa.large_list if count > LARGE else pa.list_
-        held = offsets if count > LARGE else offsets.astype(np.int32)
-        column = pa.field("item", inner.type, place.owner >= 0)
-        listed = pa.Array.from_buffers(
-            kind(column), self.rows, [self._valid(owner), pa.py_buffer(held)], -1, 0, [inner]
-        )
+        listed = list_array(inner, offsets, self._valid(owner), nullable=place.owner >= 0)
         return _field_of(place).with_type(listed.type), listed
 
     def _valid(self, owner: int) -> pa.Buffer | None:
         message = self.tray.tables.places[owner].message
         row = int(self.tray.where[message])
         there = self.tray.present[row >> 1, : self.rows] if row >= 0 else np.zeros(self.rows, np.uint8)
-        return None if there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))
+        return None if there.all() else bit_buffer(there)

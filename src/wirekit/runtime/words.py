@@ -40,20 +40,18 @@ Condition: TypeAlias = tuple[str, Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A program for the interpreter.
+    """A program for an interpreter.
 
     Attributes:
         code: the words.
         registers: the initial values of the registers.
         places: (words, entries): each word receives the address of the values of an entry that every row sets.
-        entries: the entries of the table, in order: columns, lists, columns of the scan.
         functions: the functions that it calls, by number.
     """
 
     code: NDArray[Any]
     registers: NDArray[Any]
     places: tuple[NDArray[Any], NDArray[Any]]
-    entries: list[Column | Repeated]
     functions: list[Function]
 
 
@@ -62,13 +60,10 @@ def words(program: Program, body: Body, entries: list[Column | Repeated]) -> Wor
 
     Args:
         body: its steps, shortened.
-        entries: the columns that they fill, and all lists.
+        entries: the entries of the table, in order: columns, lists, columns of the scan.
     """
     places = {id(entry): place_of(at) for at, entry in enumerate(entries)}
-    encoder = Encoder(program.reasons, program.constants, places)
-    code, registers = encoder.encoded(body, program.registers)
-    direct = np.array(encoder.direct, np.int64).reshape(-1, 2).T.copy()
-    return Words(code, registers, (direct[0], direct[1]), entries, encoder.functions)
+    return Encoder(program.reasons, program.constants, places).encoded(body, program.registers)
 
 
 def is_direct(entry: Column | Repeated) -> bool:
@@ -101,8 +96,8 @@ class Encoder:
         self.reads: Counter[int] = Counter()
         self.handlers: list[list[int]] = []  # for each enclosing handler, the words that will receive its place
 
-    def encoded(self, body: Body, registers: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The words of a whole program, and the initial values of its registers."""
+    def encoded(self, body: Body, registers: int) -> Words:
+        """The words of a whole program with a number of registers."""
         self.reads.update(register for step in every(body) for register in step.reads())
         self.put(op.FAILED)
         self.body(body)
@@ -110,7 +105,9 @@ class Encoder:
         values = np.zeros(registers, np.int64)
         values[[*self.constants]] = [*self.constants.values()]
         # Unsigned, because unsigned indexes need no check.
-        return np.array([word & 0xFFFFFFFFFFFFFFFF for word in self.code], np.uint64), values
+        code = np.array([word & 0xFFFFFFFFFFFFFFFF for word in self.code], np.uint64)
+        direct = np.array(self.direct, np.int64).reshape(-1, 2).T.copy()
+        return Words(code, values, (direct[0], direct[1]), self.functions)
 
     def body(self, body: Body) -> None:
         lets: dict[int, steps.Let] = {}  # consecutive conditions, each read once, by register

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
-from numpy.typing import NDArray
-
 from wirekit.compiler import ir
 from wirekit.program import write_steps as steps
-from wirekit.program.calls import Function
 from wirekit.program.columns import Column, Repeated
 from wirekit.program.steps import FIRST_FREE, Fault, Step
 from wirekit.program.write import WriteProgram
@@ -19,26 +13,16 @@ from wirekit.runtime import write_opcodes as op
 NONE = words.NONE
 
 
-@dataclass(frozen=True, slots=True)
-class WriteWords:
-    """A write program for the interpreter: its words, initial values of registers, functions by number."""
-
-    code: NDArray[Any]
-    registers: NDArray[Any]
-    functions: list[Function]
-
-
 def place_of(slot: int) -> int:
     """The place of a column in the table."""
     return op.COLUMNS + op.WIDTH_OF_COLUMN * slot
 
 
-def write_words(program: WriteProgram) -> WriteWords:
+def write_words(program: WriteProgram) -> words.Words:
     """The words of a write program."""
-    encoder = _Encoder(program)
-    code, registers = encoder.encoded(program.steps, max(program.registers, FIRST_FREE))
-    registers[program.stamps] = -1
-    return WriteWords(code, registers, encoder.functions)
+    encoded = _Encoder(program).encoded(program.steps, max(program.registers, FIRST_FREE))
+    encoded.registers[program.stamps] = -1
+    return encoded
 
 
 class _Encoder(words.Encoder):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,25 +21,23 @@ from wirekit.program.calls import Calls
 from wirekit.program.columns import Column
 from wirekit.program.write import WriteProgram
 from wirekit.runtime import write_opcodes as op
-from wirekit.runtime.write_words import WriteWords, place_of, write_words
+from wirekit.runtime.words import Words
+from wirekit.runtime.write_words import place_of, write_words
 
 LEAST = 4096  # bytes of the first buffer
 A_ROW = 256  # bytes of numbers in a row for which memory is allocated at once
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False)
 class Builder:
     """A write program; it is encoded on first use."""
 
     program: WriteProgram
-    _words: list[WriteWords] = field(default_factory=list)
 
-    @property
-    def words(self) -> WriteWords:
+    @cached_property
+    def words(self) -> Words:
         """The encoded program."""
-        if not self._words:
-            self._words.append(write_words(self.program))
-        return self._words[0]
+        return write_words(self.program)
 
 
 class Output:

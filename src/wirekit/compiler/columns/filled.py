@@ -78,8 +78,8 @@ class Ready:
         self._scan: Callable[..., Any] | None = None
         self.words = words = encoded(program, body, entries)
         indexes = {id(each): program.indexes[each.number] for each in program.lists}
-        many = len(words.entries) > EAGER
-        self.places = [Place(each, at, indexes, wide, many) for at, each in enumerate(words.entries)]
+        many = len(entries) > EAGER
+        self.places = [Place(each, at, indexes, wide, many) for at, each in enumerate(entries)]
         self.byte_columns = sum(each.is_bytes for each in self.places)
         self.messages = place_of(len(self.places))
         self.table: NDArray[Any] = np.zeros(self.messages + op.WIDTH_OF_MESSAGE * len(program.messages), np.int64)
@@ -92,7 +92,7 @@ class Ready:
             self.table[at + op.INDEX] = each.index
             self.table[at + op.KIND] = op.LISTS if each.is_list else op.STRINGS if each.is_bytes else op.NUMBERS
             self.table[at + op.ELEMENTS] = indexes[id(each.entry)] if each.is_list else 0
-        first = len(words.entries) - len(program.hidden)
+        first = len(entries) - len(program.hidden)
         named = {name: place_of(first + at) for at, name in enumerate(program.hidden)}
         self.table[op.OFFSET], self.table[op.LENGTH] = named["offset"], named["length"]
         self.table[op.GAPS] = named.get("gap", -1)
@@ -100,7 +100,7 @@ class Ready:
         where, which = words.places
         self.addresses = where, place_of(0) + op.WIDTH_OF_COLUMN * which + op.VALUES
         self.rooms = np.array([each.at + op.ROOM for each in self.places if each.direct])
-        self.slots = frozenset(each.slot for each in words.entries if isinstance(each, Column))
+        self.slots = frozenset(each.slot for each in entries if isinstance(each, Column))
 
     def scan(self) -> Callable[..., Any]:
         """The function that scans: a specialised kernel if one is compiled, otherwise the interpreter."""

@@ -153,7 +153,7 @@ def rebuild(key: str, data: bytes, context: Mapping[str, Any] | None = None) -> 
     Columns do not know a null of another length, a flag of 7, or a message in another form than the usual one: what is
     built then gives the same columns, but for what is computed, and the same bytes again.
     """
-    from wirekit.compiler.building import assembled
+    from wirekit.compiler.building import encode_batch
     from wirekit.compiler.columns import scan
 
     batch, errors = scan(key, data, wrappers=True, context=context)
@@ -163,7 +163,7 @@ def rebuild(key: str, data: bytes, context: Mapping[str, Any] | None = None) -> 
         batch = batch.filter(pa.compute.equal(batch["@depth"], 0))
     built, why = b"", ""
     try:
-        built = assembled(key, batch, context=context)
+        built = encode_batch(key, batch, context=context)
     except Misuse as error:
         why = str(error)
     if "is not built from columns" in why and key.partition(".")[0] not in BUILT_IN:
@@ -188,14 +188,14 @@ def rebuild(key: str, data: bytes, context: Mapping[str, Any] | None = None) -> 
     said = tuple(sorted((context or {}).items()))
     alone = [batch.slice(row, 1) for row in range(batch.num_rows)] if _runs_on(key, said) else [batch]
     for rows in alone:
-        built = assembled(key, rows, context=context)
+        built = encode_batch(key, rows, context=context)
         again, _ = scan(key, built, wrappers=True, context=context)
         if "@depth" in again.schema.names:
             again = again.filter(pa.compute.equal(again["@depth"], 0))
         for name in rows.schema.names:
             if not name.startswith("@") and name.removesuffix(".ok") not in computed(key, said):
                 assert rows[name].equals(again[name]) or str(rows[name]) == str(again[name]), name
-        assert assembled(key, again, context=context) == built
+        assert encode_batch(key, again, context=context) == built
     return "built in the usual form"
 
 

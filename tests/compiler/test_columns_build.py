@@ -101,7 +101,7 @@ def again(key: str, data: bytes) -> pa.RecordBatch:
     """Builds what was scanned, wrappers as they are, and compares."""
     batch, _ = scan(key, data, wrappers=True)
     used = int(batch.schema.metadata[b"wirekit.consumed"])
-    assert columns_build.assembled(key, top(batch)) == data[:used]
+    assert columns_build.encode_batch(key, top(batch)) == data[:used]
     return batch
 
 
@@ -190,7 +190,7 @@ def test_any_damage_comes_back_or_is_refused(key: str) -> None:
         if got is None:
             continue
         if got != changed[:used]:  # another number for null, or for true
-            assert columns_build.assembled(key, top(scan(key, got, wrappers=True)[0])) == got
+            assert columns_build.encode_batch(key, top(scan(key, got, wrappers=True)[0])) == got
             continue
         built += 1
     assert built > 10
@@ -199,7 +199,7 @@ def test_any_damage_comes_back_or_is_refused(key: str) -> None:
 def built_or_lost(key: str, batch: pa.RecordBatch) -> bytes | None:
     """What is built, or None when the columns have lost something."""
     try:
-        return columns_build.assembled(key, batch)
+        return columns_build.encode_batch(key, batch)
     except Misuse as error:
         if "lost" in str(error) or "no column has" in str(error):
             return None

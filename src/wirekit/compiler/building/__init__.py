@@ -1,5 +1,5 @@
 """Builds the bytes of Arrow batches by the write programs of layouts."""
 
-from wirekit.compiler.building.assembling import assembled, build_columns, record_batch, source
+from wirekit.compiler.building.assembling import build_columns, encode_batch, record_batch, source
 
-__all__ = ["assembled", "build_columns", "record_batch", "source"]
+__all__ = ["encode_batch", "build_columns", "record_batch", "source"]

@@ -82,7 +82,7 @@ def build_columns(key: str, batch: Any, *, context: Mapping[str, Any] | None = N
     if place is None:
         if options:
             raise Misuse(f"{key} takes no options; remove {', '.join(options)}")
-        return assembled(schema.key, batch, context=said)
+        return encode_batch(schema.key, batch, context=said)
     module, name = place.split(":")
     function = getattr(importlib.import_module(module), name)
     signature = inspect.signature(function)
@@ -128,7 +128,7 @@ def _whole(key: str, batch: Any) -> pa.RecordBatch:
     return batch
 
 
-def assembled(
+def encode_batch(
     key: str,
     batch: Any,
     *,

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from wirekit.compiler.building.assembling import assembled
+from wirekit.compiler.building.assembling import encode_batch
 from wirekit.compiler.columns.each import is_list
 from wirekit.compiler.columns.programs import program
 from wirekit.errors import Misuse
@@ -74,7 +74,7 @@ def _built(key: str, batch: pa.RecordBatch, firsts: NDArray[Any], context: Mappi
     filled = zip(rows.schema.names, rows.columns, strict=True)
     rows = rows.select([name for name, each in filled if each.null_count < len(each) or name not in required])
     ends = np.zeros(rows.num_rows, np.int64)
-    data = assembled(key, rows, first=first, context=context, ends=ends)
+    data = encode_batch(key, rows, first=first, context=context, ends=ends)
     if firsts.size == 2:
         return pa.array([data], pa.binary())
     offsets = np.concatenate([[0], ends])[firsts - first]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from wirekit.compiler.building import assembled, record_batch
+from wirekit.compiler.building import encode_batch, record_batch
 from wirekit.compiler.building.from_arrow import input_of
 from wirekit.compiler.columns import program
 from wirekit.compression import compress
@@ -58,15 +58,15 @@ def build(key: str, batch: Any, *, codec: str = NONE) -> bytes:
         raise Misuse(f"{key}: Kafka has no codec {codec!r}; it has {', '.join(numbers)}")
     batch = record_batch(key, batch)
     if codec == NONE or not batch.num_rows or not {OFFSET, MAGIC} <= set(batch.schema.names):
-        return assembled(key, batch)
+        return encode_batch(key, batch)
     rows = _Rows(key, batch)
     wrappers: list[dict[str, Any]] = []
     for first, last in rows.runs():
-        inside = assembled(key, rows.inside(first, last), first=first)
+        inside = encode_batch(key, rows.inside(first, last), first=first)
         wrappers.append(rows.wrapper(first, last, numbers[codec], inside))
     names = list(wrappers[0])
     columns = [pa.array([wrapper[name] for wrapper in wrappers], KINDS.get(name)) for name in names]
-    return assembled(key, pa.RecordBatch.from_arrays(columns, names=names))
+    return encode_batch(key, pa.RecordBatch.from_arrays(columns, names=names))
 
 
 KINDS = {"message.value": pa.large_binary(), TIMESTAMP: pa.int64()}

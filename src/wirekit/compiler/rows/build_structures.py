@@ -8,14 +8,17 @@ from wirekit.compiler.expressions import Literal
 from wirekit.compiler.ir import bare
 from wirekit.compiler.references import is_padded
 from wirekit.compiler.rows.build_code import Building, Piece, Place, distance
-from wirekit.compiler.rows.build_plain import Plain
-from wirekit.compiler.source import Scope, field_of, put_derived
+from wirekit.compiler.source import Generator, Scope, field_of, put_derived
 from wirekit.wire.blobs import POSITION
 from wirekit.wire.derived import innermost_first
 
 
-class Structures(Plain):
-    """Generates code that builds structures."""
+class Structures(Generator):
+    """Generates code that builds structures; ``x`` is the variable with the value."""
+
+    def _node(self, code: Building, node: ir.Node, x: str, scope: Scope | None) -> None:
+        """Generates the code of a node of any kind."""
+        raise NotImplementedError
 
     def _structure(self, code: Building, node: ir.Structure, x: str, scope: Scope | None) -> None:
         self._begin(code, node, x)

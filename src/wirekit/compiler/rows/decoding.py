@@ -6,8 +6,8 @@ of a protobuf message. For every other irregularity, such as an exceeded bound o
 ``Unusual``, and the reference engine decodes the same bytes and explains them, with path, offset and all fields before
 the error. So both engines return the same value, verdicts and errors, and only one of them has to explain errors.
 
-``rows.numbers``, ``rows.blobs``, ``rows.structures``, ``rows.lists`` and this module generate the code of each kind of
-node; ``rows.state`` is its runtime. The source has a file name of its own, which tracebacks show; ``wirekit explain
+``rows.numbers``, ``rows.structures``, ``rows.lists`` and this module generate the code of each kind of node;
+``rows.state`` is its runtime. The source has a file name of its own, which tracebacks show; ``wirekit explain
 KEY`` prints it.
 
 The trace engine is the same code with the spans of the fields (docs/spans.md). A span is recorded where its field ends;
@@ -17,22 +17,23 @@ the spans between two branches are recorded by one call.
 from __future__ import annotations
 
 import functools
+from contextlib import nullcontext
 
 from wirekit.codings import read_plainly
 from wirekit.compiler import ir
 from wirekit.compiler.ir import fixed
-from wirekit.compiler.rows.blobs import Blobs
 from wirekit.compiler.rows.code import Decoding, Place
 from wirekit.compiler.rows.lists import Lists
 from wirekit.compiler.rows.state import REASONS, State, Unit
 from wirekit.compiler.rows.structures import Structures
-from wirekit.compiler.source import Unusual, is_large, nullable, units
+from wirekit.compiler.source import Unusual, is_large, nullable, units, whole_number
 from wirekit.errors import Misuse
+from wirekit.wire.blobs import is_decimal
 
 __all__ = ["REASONS", "State", "Unit", "Unusual", "Writer", "tracer", "tracing_unit", "unit", "writer"]
 
 
-class Writer(Structures, Lists, Blobs):
+class Writer(Structures, Lists):
     """Generates the decoder of one schema, with code for every kind of node."""
 
     def _node(self, code: Decoding, node: ir.Node, path: Place) -> str:
@@ -189,6 +190,73 @@ class Writer(Structures, Lists, Blobs):
         code.flush()
         code.put(f"{value} = {self._constant(message, 'message')}(S, {kind}, b, p, {path.limit}, {code.path(path)})")
         code.move(f"p = {path.limit}")
+        return value
+
+    # Bytes and text.
+
+    def _blob(self, code: Decoding, node: ir.Blob, path: Place, kind: str = "bytes") -> str:
+        """Bytes; sets the extent of the function. ``kind`` is the kind of their span if the node gives none."""
+        value = code.fresh("v")
+        kind = "text" if node.text else "filler" if node.filler else kind
+        if isinstance(node.length, ir.Number):
+            return self._prefixed(code, node, node.length, value, path, kind)
+        start, end = code.here(), path.limit
+        if node.length is not None:
+            size, end = code.fresh("n"), code.fresh("p")
+            code.put(f"{size} = {self._expression(node.length, path.scope)}")
+            whole_number(code, size)
+            code.put(f"if {size} < 0: raise Unusual")
+            self._end(code, size, end, path)
+        self._content(code, node, value, end)
+        if node.part:
+            code.put(f"S.part = {value}")
+        code.extent = start, code.here(), f'"{kind}"'
+        return value
+
+    def _prefixed(self, code: Decoding, node: ir.Blob, length: ir.Number, value: str, path: Place, kind: str) -> str:
+        # A length beyond the limit makes the end exceed the limit too, unless it means null.
+        late = path.limit != code.leave and not length.groups
+        place = path.to("$length")
+        size, end = self._number(code, length, place.within("") if late else place, "length"), code.fresh("p")
+        start, shown = code.here(), f'"{kind}"'
+        if node.null is not None:
+            shown += f' if {value} is not None else "absent"'
+            with code.block(f"if {size} <= {node.null}:"):
+                code.put(f"if {size} != {node.null}: S.differ()")
+                if late:
+                    code.put(f"if p > {path.limit}: raise Unusual")
+                code.put(f"{value} = None")
+        with nullcontext() if node.null is None else code.block("else:"):
+            if length.signed and node.null != -1:
+                code.put(f"if {size} < 0: raise Unusual")
+            self._end(code, size, end, path)
+            self._content(code, node, value, end)
+        code.extent = start, code.here(), shown
+        return value
+
+    @staticmethod
+    def _content(code: Decoding, node: ir.Blob, value: str, end: str) -> None:
+        code.put(f"{value} = b[p:{end}]{'.decode()' if node.text else ''}")
+        code.move(f"p = {end}")
+        if not node.explained:
+            code.put(f"if {value}: raise Unusual")
+
+    def _delimited(self, code: Decoding, node: ir.Delimited, path: Place) -> str:
+        value, after, start = code.fresh("v"), code.fresh("p"), code.here()
+        code.put(f"{after} = b.find({node.end!r}, p, {path.limit})")
+        code.short(f"{after} < 0", path.limit)
+        code.put(f"{value} = b[p:{after}]")
+        if node.decimal:
+            code.put(f"if not {self._constant(is_decimal, 'decimal')}({value}): raise Unusual")
+            code.put(f"{value} = int({value})")
+        else:
+            if node.lines:
+                code.put(f"if b'\\n' in {value}: raise Unusual")
+            code.put(f"{value} = {value}.decode()")
+        code.move(f"p = {after} + {len(node.end)}")
+        end = code.here(len(node.end))
+        code.lies(path, start, end, '"number"' if node.decimal else '"text"')
+        code.lies(path.to("$delimiter"), end, code.here(), '"delimiter"')
         return value
 
 

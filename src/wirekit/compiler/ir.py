@@ -349,12 +349,12 @@ class Several(Node):
     WORDS = "a list"
     COST = LIST
     element: Node
-    count: Number | Expression | None
-    null: int | None
-    stop: bool
-    until: bytes
-    announced: Expression | None
-    least: int
+    count: Number | Expression | None = None
+    null: int | None = None
+    stop: bool = False
+    until: bytes = b""
+    announced: Expression | None = None
+    least: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,8 +78,7 @@ def _number(source: numbers.Integer, path: str) -> ir.Number:
 
 
 def _integer(source: numbers.Integer, path: str) -> ir.Node:
-    little = source.fmtstr[0] == "<" and source.length > 1
-    little = little and source.form is None
+    little = source.fmtstr[0] == "<" and source.length > 1 and source.form is None
     return ir.Number(source.fmtstr[1], source.length, source.signed, source.real, little, source.unit, source.form)
 
 
@@ -120,23 +119,14 @@ def _struct(source: composite.Struct, path: str) -> ir.Node:
     return ir.Structure(source.record.__name__, members, measures, sums, tuple(source.derived_fields), refusals)
 
 
-def _array(source: composite.Array, path: str) -> ir.Node:
-    count = _number(source.count, path)
-    element, least = lower(source.element, f"{path}[]"), source.element.minimum()
-    return ir.Several(element, count, source.null, False, b"", None, least)
-
-
-def _repeat(source: composite.Repeat, path: str) -> ir.Node:
-    count = _expression(source.count, path)
-    element, least = lower(source.element, f"{path}[]"), source.element.minimum()
-    return ir.Several(element, count, None, False, b"", None, least)
+def _list(source: composite.Array | composite.Repeat | composite.RecordsToEnd, path: str, **facts: Any) -> ir.Node:
+    """A list of any kind; ``facts`` are the fields of ``ir.Several`` besides its elements."""
+    return ir.Several(lower(source.element, f"{path}[]"), least=source.element.minimum(), **facts)
 
 
 def _records(source: composite.RecordsToEnd, path: str) -> ir.Node:
     announced = None if source.count is None else _expression(source.count, path)
-    stop = source.short_tail == "stop"
-    element, least = lower(source.element, f"{path}[]"), source.element.minimum()
-    return ir.Several(element, None, None, stop, source.until, announced, least)
+    return _list(source, path, stop=source.short_tail == "stop", until=source.until, announced=announced)
 
 
 def _switch(source: composite.Switch, path: str) -> ir.Node:
@@ -188,8 +178,8 @@ _LOWERERS: dict[type, Lowerer] = {
     blobs.Bytes: _bytes,
     blobs.Delimited: lambda node, path: ir.Delimited(node.end, node.number, node.lines),
     composite.Struct: _struct,
-    composite.Array: _array,
-    composite.Repeat: _repeat,
+    composite.Array: lambda node, path: _list(node, path, count=_number(node.count, path), null=node.null),
+    composite.Repeat: lambda node, path: _list(node, path, count=_expression(node.count, path)),
     composite.RecordsToEnd: _records,
     composite.If: lambda node, path: ir.When(_expression(node.condition, path), lower(node.inner, path)),
     composite.IfThenElse: lambda node, path: ir.Either(

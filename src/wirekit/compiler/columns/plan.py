@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wirekit.compiler import ir
-from wirekit.compiler.expressions import Field, Literal
+from wirekit.compiler.expressions import Expression, Field, Literal
 from wirekit.errors import Misuse, Short
 from wirekit.program.unfit import unfit
 
@@ -125,9 +125,10 @@ def records(key: str, layout: ir.Node) -> Records:
     if isinstance(layout, ir.Several):
         return _of_list(key, layout, "", [])
     if isinstance(layout, ir.Structure):
-        where = [index for index, member in enumerate(layout.members) if isinstance(member.node, ir.Several)]
         with suppress(Misuse):  # the schema has more than the list
-            return _of_structure(key, layout, where[0]) if where else Records(key, layout)
+            for at, member in enumerate(layout.members):
+                if isinstance(member.node, ir.Several):
+                    return _of_structure(key, layout, at, member.node)
     return Records(key, layout)
 
 
@@ -142,24 +143,17 @@ def _of_list(key: str, several: ir.Several, path: str, lead: list[Lead]) -> Reco
     return Records(key, several.element, path, counted, several.stop, several.until, tuple(lead), several.least)
 
 
-def _of_structure(key: str, layout: ir.Structure, at: int) -> Records:
+def _of_structure(key: str, layout: ir.Structure, at: int, several: ir.Several) -> Records:
     if layout.sums:
         raise unfit(key, layout.members[layout.sums[0].at].name, "a checksum around the list")
-    lead = list(_leads(key, layout, at))
+    lead = list(_leads(key, layout, at, several.count))
     for member in layout.members[at + 1 :]:
         if not (isinstance(member.node, ir.Blob) and member.node.length is None):
             raise unfit(key, member.name, member.node, "after the records")
-    return _of_list(key, _list_at(layout, at), layout.members[at].name, lead)
+    return _of_list(key, several, layout.members[at].name, lead)
 
 
-def _list_at(layout: ir.Structure, at: int) -> ir.Several:
-    several = layout.members[at].node
-    assert isinstance(several, ir.Several)
-    return several
-
-
-def _leads(key: str, layout: ir.Structure, at: int) -> Iterator[Lead]:
-    counter = _list_at(layout, at).count
+def _leads(key: str, layout: ir.Structure, at: int, counter: ir.Number | Expression | None) -> Iterator[Lead]:
     measures = {measure.at: measure for measure in layout.measures}
     for index, member in enumerate(layout.members[:at]):
         match member.node:

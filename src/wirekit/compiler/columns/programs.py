@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -148,20 +148,17 @@ def program(key: str, context: Mapping[str, Any] | None = None) -> Columnar:
         raise Misuse(f"{key} has several programs, because {why}; pass the bytes (explain: --front FILE)")
     layout = settled(key, schema.layout, context or {})
     whole = None if layout is schema.layout else records(key, schema.layout).element
-    if isinstance(schema.layout, (ir.Structure, ir.Several)):
-        return _program(key, name, lambda: records(key, layout), whole)
-    plan = Records(key, layout)
-    return _program(key, name, lambda: plan, whole)
+    may_be_list = isinstance(schema.layout, (ir.Structure, ir.Several))
+    return _program(key, name, records(key, layout) if may_be_list else Records(key, layout), whole)
 
 
-def _program(key: str, name: str, planned: Callable[[], Records], whole: ir.Node | None) -> Columnar:
+def _program(key: str, name: str, plan: Records, whole: ir.Node | None) -> Columnar:
     from wirekit.registry import registry
 
     with _lock:
         known = _programs(key)
         columnar = known.get(name)
         if columnar is None:
-            plan = planned()
             program = read(key, plan.element, whole, stop=plan.stop)
             inner = None
             if program.packing is not None:
@@ -188,7 +185,7 @@ def led_program(key: str, data: NDArray[Any], limits: Limits) -> tuple[Columnar 
         return None, Start(0, 0, 0, wrong), read
     several = read.several
     plan = Records(key, several.element, read.path, False, several.stop, several.until)
-    return _program(key, f"front {read.case}", lambda: plan, read.whole), Start(read.begin, data.size, -1), read
+    return _program(key, f"front {read.case}", plan, read.whole), Start(read.begin, data.size, -1), read
 
 
 def _held(key: str, program: Program) -> tuple[Columnar | None, Records | None]:

@@ -22,9 +22,9 @@ from wirekit.compiler.columns.reference import Reference, of_held
 from wirekit.compiler.columns.run import Level, NoRoom, run
 from wirekit.errors import Limit, WireError, Wrong
 from wirekit.program.messages import chosen
+from wirekit.wire.compressed import NEED_SIZE
 from wirekit.wire.stream import Reader, Session
 
-NEED_SIZE = ("lz4-block",)
 BOTH = ("@offset", "@length", "@gap")  # columns of the scan, which the row has already
 
 
@@ -155,8 +155,11 @@ class Opening:
             return np.arange(self.level.rows), []
         below, parents = self._below(inner, plan)
         batch = batch_of(inner, below)
+        batch = batch.select([name for name in batch.schema.names if name not in BOTH])
+        fields = [field.with_name(f"{self.path}.{field.name}").with_nullable(True) for field in batch.schema]
+        fields.append(pa.field("@index", pa.int32()))
         if not self.lists:
-            return np.arange(self.level.rows), self._nothing(batch.schema)
+            return np.arange(self.level.rows), [(field, pa.nulls(self.level.rows, field.type)) for field in fields]
         firsts = below.arrays["first"]
         counts = np.diff(np.append(firsts, below.rows))
         self._verdicts(below, parents, counts)
@@ -174,17 +177,10 @@ class Opening:
         places[before[parents[ranges]] + index] = np.arange(below.rows)
         missing = places < 0
         take = pa.array(places, mask=missing)
-        columns = [
-            (
-                batch.schema.field(name).with_name(f"{self.path}.{name}").with_nullable(True),
-                batch.column(name).take(take),
-            )
-            for name in batch.schema.names
-            if name not in BOTH
-        ]
         number = np.zeros(len(outer), np.int32)
         number[~missing] = index
-        return outer, [*columns, (pa.field("@index", pa.int32()), pa.array(number, mask=missing))]
+        arrays = [*(column.take(take) for column in batch.columns), pa.array(number, mask=missing)]
+        return outer, list(zip(fields, arrays, strict=True))
 
     def _below(self, inner: Columnar, plan: Records) -> tuple[Level, NDArray[Any]]:
         """The level of the nested records, and the row of each range; without rows that exceed the memory limit."""
@@ -230,13 +226,6 @@ class Opening:
         self.errors.parts.append(
             (rows.set_column(rows.schema.get_field_index("path"), ERRORS.field("path"), paths), which)
         )
-
-    def _nothing(self, schema: pa.Schema) -> list[tuple[pa.Field, pa.Array]]:
-        """The columns if no row has nested records."""
-        fields = [field for field in schema if field.name not in BOTH]
-        fields = [field.with_name(f"{self.path}.{field.name}").with_nullable(True) for field in fields]
-        fields.append(pa.field("@index", pa.int32()))
-        return [(field, pa.nulls(self.level.rows, field.type)) for field in fields]
 
     def _verdicts(self, below: Level, parents: NDArray[Any], counts: NDArray[Any]) -> None:
         """Sets the verdicts: whether all announced records are there, and all are good."""

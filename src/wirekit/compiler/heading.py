@@ -57,7 +57,7 @@ class Heading:
 
     def refuses(self, data: bytes) -> bool:
         """Whether a length at a fixed offset at the begin of some bytes is outside its range."""
-        return len(data) >= self.size and self.told_size(data, 0) == 0
+        return len(data) >= self.size and self.announced_size(data, 0) == 0
 
     def overruns(self, frame: bytes) -> bool:
         """Whether a length at the begin of a frame exceeds the frame, so that the frame cannot be clean."""
@@ -82,7 +82,7 @@ class Heading:
             return Limit("frame", self.most, number, path=self.path)
         return None
 
-    def told_size(self, data: bytes | bytearray, start: int) -> int | None:
+    def announced_size(self, data: bytes | bytearray, start: int) -> int | None:
         """The size of the frame at ``start``; None if the heading does not have it, 0 if its length is out of range.
 
         ``refusal``, or the engine's ``frame_size``, gives the error.

@@ -283,7 +283,7 @@ class Conversation:
                     return
                 yield from self._give_up(side, direction, start, direction.lost)
                 direction.lost = ""
-            size = begin.told_size(buffer, 0) or None
+            size = begin.announced_size(buffer, 0) or None
             if size is None:
                 head = bytes(buffer[:LARGEST_HEAD])
                 refusal = begin.refusal(head)

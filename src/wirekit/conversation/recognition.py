@@ -292,7 +292,7 @@ def _first_frames(protocol: Protocol, data: bytes, side: str) -> _First:
         if position >= len(data):
             return _First(begin, frames, _yes)
         try:
-            size = None if begin is None else begin.told_size(data, position)
+            size = None if begin is None else begin.announced_size(data, position)
             if size is None:
                 size = frame_size(data[position : position + LARGEST_HEAD], key, limits=protocol.limits)
         except WireError:

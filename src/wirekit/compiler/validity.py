@@ -42,8 +42,7 @@ def _problems(node: ir.Node) -> Iterator[str]:
             yield from _lengths(node)
             yield from _sums(node)
             yield from _unreachable(node)
-            yield from _without_length(node)
-            yield from _sizes(node)
+            yield from _misread(node)
             yield from _comparisons(node)
         case ir.Blob(length=ir.Number() as number, null=null) | ir.Bounded(length=number, null=null):
             yield from _null(number, null, "length")
@@ -142,39 +141,24 @@ def _unreachable(node: ir.Structure) -> Iterator[str]:
                 break
 
 
-def _without_length(node: ir.Structure) -> Iterator[str]:
-    """The fields whose length an expression reads although their values have none."""
+def _misread(node: ir.Structure) -> Iterator[str]:
+    """The fields that expressions read in a way that no value of the field allows."""
     members = {member.name: member.node for member in node.members}
-    for member in node.members:
-        for up, name in ir.read_outside(member.node, _lengths_read):
-            if not up and name in members and not _has_length(members[name]):
-                yield f"{member.name} reads the length of {name}, which is neither bytes nor text nor a list"
+    rules = (
+        (_lengths_read, "length", "{} reads the length of {}, which is neither bytes nor text nor a list"),
+        (_sizes_read, "integer", "{} takes its size or count from {}, which is no integer; name one, or use len_"),
+    )
+    for fields, needed, text in rules:
+        for member in node.members:
+            for up, name in ir.read_outside(member.node, fields):
+                if not up and name in members and needed not in _qualities(members[name]):
+                    yield text.format(member.name, name)
 
 
 def _lengths_read(node: ir.Node) -> list[Expression]:
+    """The fields whose lengths an expression reads."""
     trees = (each for _, tree in ir.expressions(node) for each in operands_of(tree))
     return [tree for tree in trees if isinstance(tree, LengthOf) and _is_own(tree.of)]
-
-
-def _has_length(node: ir.Node) -> bool:
-    """Whether a value may be bytes, text or a list."""
-    match node:
-        case ir.Structure() | ir.Number() | ir.Interpreted() | ir.Packed() | ir.Protobuf() | ir.Delimited(decimal=True):
-            return False
-        case ir.Around(node=inner):
-            return isinstance(node, ir.Fallback) or _has_length(inner)
-        case ir.Alternatives(nodes=nodes):
-            return any(map(_has_length, nodes))
-    return True
-
-
-def _sizes(node: ir.Structure) -> Iterator[str]:
-    """The fields that a size or count is computed from although their values are no integers."""
-    members = {member.name: member.node for member in node.members}
-    for member in node.members:
-        for up, name in ir.read_outside(member.node, _sizes_read):
-            if not up and name in members and not _may_be_integer(members[name]):
-                yield f"{member.name} takes its size or count from {name}, which is no integer; name one, or use len_"
 
 
 def _sizes_read(node: ir.Node) -> list[Expression]:
@@ -193,21 +177,22 @@ def _terms(tree: Expression) -> Iterator[Expression]:
             yield from _terms(operand)
 
 
-def _may_be_integer(node: ir.Node) -> bool:
+def _qualities(node: ir.Node) -> set[str]:
+    """What a value may be or have: an ``integer``, a ``length``."""
     match node:
-        case ir.Number(real=real):
-            return not real
-        case ir.Delimited(decimal=decimal):
-            return decimal
-        case ir.Coded(coding=coding):
-            return not coding.text
-        case ir.Blob() | ir.Several() | ir.Structure() | ir.BitFields() | ir.Packed() | ir.Protobuf():
-            return False
+        case ir.Number(real=True) | ir.BitFields() | ir.Structure() | ir.Packed() | ir.Protobuf():
+            return set()
+        case ir.Number() | ir.Interpreted() | ir.Delimited(decimal=True):
+            return {"integer"}
+        case ir.Blob() | ir.Several() | ir.Delimited():
+            return {"length"}
+        case ir.Coded(coding=coding) if coding.text:
+            return {"length"}
         case ir.Around(node=inner):
-            return _may_be_integer(inner)
+            return _qualities(inner) | ({"length"} if isinstance(node, ir.Fallback) else set())
         case ir.Alternatives(nodes=nodes):
-            return any(map(_may_be_integer, nodes))
-    return True
+            return set[str]().union(*map(_qualities, nodes))
+    return {"integer", "length"}
 
 
 def _comparisons(node: ir.Structure) -> Iterator[str]:
@@ -220,7 +205,8 @@ def _comparisons(node: ir.Structure) -> Iterator[str]:
             for up, name in read:
                 actual = None if up or name not in members else _kind(members[name])
                 if actual not in (None, kind):
-                    remedy = "; compare it with the number of a symbol" * (_is_named(members[name]) and kind == "text")
+                    by_symbol = kind == "text" and isinstance(_present(members[name]), ir.Named)
+                    remedy = "; compare it with the number of a symbol" if by_symbol else ""
                     yield f"{path} compares {name}, whose value is {actual}, with {kind}{remedy}"
 
 
@@ -252,9 +238,7 @@ def _is_own(tree: Expression) -> TypeGuard[Field]:
 
 def _kind(node: ir.Node) -> str | None:
     """The kind of a field's values; None if it may have several."""
-    while isinstance(node, ir.Qualified | ir.Conditional):
-        node = node.node
-    match node:
+    match _present(node):
         case ir.Number() | ir.Boolean() | ir.Named():
             return "a number"
         case ir.Blob(text=text):
@@ -264,10 +248,11 @@ def _kind(node: ir.Node) -> str | None:
     return None
 
 
-def _is_named(node: ir.Node) -> bool:
+def _present(node: ir.Node) -> ir.Node:
+    """The node of a value that is present, without those that only restrict it."""
     while isinstance(node, ir.Qualified | ir.Conditional):
         node = node.node
-    return isinstance(node, ir.Named)
+    return node
 
 
 def _windows(node: ir.Structure, at: int) -> list[int]:
@@ -324,9 +309,7 @@ def _string(node: ir.Node) -> str:
 
 def _value(node: ir.Node, value: Any, how: str) -> Iterator[str]:
     """Whether a value fits a field, if value and field decide it."""
-    core, number = node, value
-    while isinstance(core, ir.Qualified | ir.Conditional):
-        core = core.node
+    core, number = _present(node), value
     if isinstance(core, ir.Named) and isinstance(value, str):
         numbers = [int(symbol) for symbol in core.table if symbol.symbol == value]
         number = numbers[0] if numbers else None

@@ -70,20 +70,19 @@ def _compressed_level(
     level.left = np.full(level.rows, -1, np.int64)
     pieces, parents = _decompressed(columnar, level, packed, depth, reference, errors)
     level.state[parents] = 1
-    if not pieces:
-        return None
-    below = _scanned(columnar, level, depth, pieces, parents, reference, fields)
-    while isinstance(below, NoRoom):
-        for row in parents[below.range :].tolist():
-            level.state[row] = 2
-            errors.add(*too_much(columnar.program, reference, level, depth, row))
-        pieces, parents = pieces[: below.range], parents[: below.range]
-        if not pieces:
-            return None
-        below = _scanned(columnar, level, depth, pieces, parents, reference, fields)
-    sizes = np.fromiter(map(len, pieces), np.int64, len(pieces))
-    level.left[parents] = below.begins + sizes - below.arrays["good"]
-    return below
+    while pieces:
+        try:
+            below = _scanned(columnar, level, depth, pieces, parents, reference, fields)
+        except NoRoom as error:
+            for row in parents[error.range :].tolist():
+                level.state[row] = 2
+                errors.add(*too_much(columnar.program, reference, level, depth, row))
+            pieces, parents = pieces[: error.range], parents[: error.range]
+        else:
+            sizes = np.fromiter(map(len, pieces), np.int64, len(pieces))
+            level.left[parents] = below.begins + sizes - below.arrays["good"]
+            return below
+    return None
 
 
 def _scanned(
@@ -94,8 +93,8 @@ def _scanned(
     parents: NDArray[Any],
     reference: Reference,
     fields: tuple[str, ...] | None,
-) -> Level | NoRoom:
-    """The level of the decompressed pieces; ``NoRoom`` has the piece that exceeds the memory."""
+) -> Level:
+    """The level of the decompressed pieces; the range of a ``NoRoom`` is the piece that exceeds the memory."""
     limits, inner = reference.limits, columnar.inner
     assert inner is not None
     below = Level.of(pieces, parents)
@@ -105,10 +104,7 @@ def _scanned(
         below.ranges = Ranges.of([start(inner, view, begin, end, limits.frame) for begin, end in places])
     outer = np.searchsorted(level.arrays["first"], parents, side="right") - 1
     below.roots = level.roots[outer] if depth else level.arrays["offset"][parents]
-    try:
-        run(columnar, inner, below, limits, fields, reference.allowance)
-    except NoRoom as error:
-        return error
+    run(columnar, inner, below, limits, fields, reference.allowance)
     return below
 
 

@@ -106,13 +106,12 @@ def scan_lists(
     ends: NDArray[Any],
     *,
     fields: Sequence[str] | None = None,
-    limits: Limits | None = None,
 ) -> tuple[pa.RecordBatch, NDArray[Any], NDArray[Any]]:
     """Decodes all records of a list in each range of a buffer; compressed data is not decompressed.
 
     Args:
         key: the key of a schema that is a list of records without a header.
-        buffer, starts, ends, fields, limits: as for ``scan_ranges``.
+        buffer, starts, ends, fields: as for ``scan_ranges``.
 
     Returns:
         (batch, firsts, states). ``firsts[i]`` is the first row of the i-th range, ``firsts[-1]`` the number of rows.
@@ -135,7 +134,7 @@ def scan_lists(
         raise Misuse(f"{key} is not a list of records without fields before it")
     paths = checked(key, columnar, fields)
     level = _level(buffer, starts, ends, -1)
-    run(columnar, columnar.plan, level, limits or schema.limits, paths, verdicts=True)
+    run(columnar, columnar.plan, level, schema.limits, paths, verdicts=True)
     firsts = np.append(level.arrays["first"], level.rows)
     states = np.where(level.arrays["stopped"] == level.ranges.ends, CLEAN, REFUSED).astype(np.int8)
     states[np.diff(level.arrays["failed"], append=level.errors) != 0] = REFUSED

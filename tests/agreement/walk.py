@@ -214,18 +214,19 @@ def expected(key: str, data: bytes, allowance: Allowance, depth: int = 0, wrappe
     schema = wirekit.registry[key]
     scope = Scope.root(Params())
     if selected_by_header(schema.layout):
-        made, found, ahead = led_program(key, as_array(data), limits)
-        if made is None or ahead.scope is None:
+        try:
+            columnar, place, ahead = led_program(key, as_array(data), limits)
+        except wirekit.WireError:
             return Expected()
         several = schema.node.members[-1][1].settled(ahead.scope)
-        walk = Walk(made, key, several, several.element, ahead.scope, allowance)
+        walk = Walk(columnar, key, several, several.element, ahead.scope, allowance)
     else:
-        made = program(key)
-        found = start(made.plan, memoryview(data), 0, len(data), limits.frame)
+        columnar = program(key)
+        place = start(columnar.plan, memoryview(data), 0, len(data), limits.frame)
         _, several, element = list_of(key)
-        scope = scope.inner() if made.plan.path else scope
-        walk = Walk(made, key, several, element, scope, allowance, found.count, depth, wrapper)
-    return walk.records(data, found.start, found.end)
+        scope = scope.inner() if columnar.plan.path else scope
+        walk = Walk(columnar, key, several, element, scope, allowance, place.count, depth, wrapper)
+    return walk.records(data, place.start, place.end)
 
 
 def at(value: Any, path: list[str]) -> Any:

@@ -27,7 +27,7 @@ from wirekit.compiler.columns.plan import Lead, Records
 from wirekit.compiler.columns.programs import Columnar, led_program, program, program_of
 from wirekit.compiler.settling import checked
 from wirekit.encoding import built_key
-from wirekit.errors import Misuse, WirekitError
+from wirekit.errors import Misuse, WireError, WirekitError
 from wirekit.program.show import shown_writing
 from wirekit.program.write import write
 
@@ -182,10 +182,10 @@ def _header_program(key: str, batch: Any, context: Mapping[str, Any] | None) -> 
         ahead = encode(key, {**json.loads(text), layout.members[-1].name: []})
     except (ValueError, TypeError, WirekitError) as error:
         raise Misuse(f"{key}: the metadata {FRONT.decode()} does not hold its first fields: {error}") from None
-    columnar, _, _ = led_program(key, np.frombuffer(ahead, np.uint8), registry[key].limits)
-    if columnar is None:
-        raise Misuse(f"{key}: the metadata {FRONT.decode()} selects records of an unknown layout")
-    return columnar, ahead
+    try:
+        return led_program(key, np.frombuffer(ahead, np.uint8), registry[key].limits)[0], ahead
+    except WireError:
+        raise Misuse(f"{key}: the metadata {FRONT.decode()} selects records of an unknown layout") from None
 
 
 @lru_cache(CACHED)

@@ -28,21 +28,19 @@ class Header:
         path: the path of the list.
         case: the values that resolved the choices.
         begin: the offset of the first record.
-        error: the error in the header, or None.
         node: the layout of one record, as the reference engine reads it.
         scope: the header, for the expressions of a record.
         whole: the layout of a record with all choices.
     """
 
     fields: str
-    several: ir.Several | None
+    several: ir.Several
     path: str
     case: str
     begin: int
-    error: WireError | None = None
-    node: Any = None
-    scope: Scope | None = None
-    whole: ir.Node | None = None
+    node: Any
+    scope: Scope
+    whole: ir.Node
 
 
 def selected_by_header(layout: ir.Node) -> bool:
@@ -66,6 +64,9 @@ def read_header(
     Args:
         layout, node: those of a schema for which ``selected_by_header`` is true.
         data: the buffer.
+
+    Raises:
+        WireError: the bytes are no header, or select no layout.
     """
     assert isinstance(layout, ir.Structure)
     assert isinstance(node, Struct)
@@ -85,7 +86,7 @@ def read_header(
     except WireError as error:
         if error.offset is None:
             located(error, reader)
-        return Header("", None, path, "", reader.position, error)
+        raise
     values = {name: scope[name] for name, _ in node.members[:-1]}
     cases: list[str] = []
     several = _chosen(last, values, 0, cases, {})
@@ -94,7 +95,7 @@ def read_header(
     fields = json.dumps({name: to_json(value) for name, value in values.items()})
     whole = last.case(tuple(_value(tree, values) for tree in last.on))
     assert isinstance(whole, ir.Several)
-    return Header(fields, several, path, ",".join(cases), reader.position, None, records.element, scope, whole.element)
+    return Header(fields, several, path, ",".join(cases), reader.position, records.element, scope, whole.element)
 
 
 def _chosen(node: ir.Node, values: dict[str, Any], depth: int, cases: list[str], known: dict[Any, ir.Node]) -> ir.Node:

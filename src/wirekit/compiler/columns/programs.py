@@ -170,22 +170,21 @@ def _program(key: str, name: str, plan: Records, whole: ir.Node | None) -> Colum
     return columnar
 
 
-def led_program(key: str, data: NDArray[Any], limits: Limits) -> tuple[Columnar | None, Start, Header]:
-    """The program for records whose layout a header selects."""
+def led_program(key: str, data: NDArray[Any], limits: Limits) -> tuple[Columnar, Start, Header]:
+    """The program for records whose layout a header selects.
+
+    Raises:
+        WireError: the bytes are no header of the schema, or select no layout.
+    """
     from wirekit.engine import Params
     from wirekit.registry import registry
 
     schema = registry[key]
-    read = read_header(schema.layout, schema.node, schema.protocol, data.data[:FRONT], limits, Params())
-    if read.several is None:
-        error = read.error
-        assert error is not None
-        at = min(error.offset or 0, data.size)
-        wrong = (error.path, error.kind, at, data.size - at, error.reason)
-        return None, Start(0, 0, 0, wrong), read
-    several = read.several
-    plan = Records(key, several.element, read.path, False, several.stop, several.until)
-    return _program(key, f"front {read.case}", plan, read.whole), Start(read.begin, data.size, -1), read
+    header = read_header(schema.layout, schema.node, schema.protocol, data.data[:FRONT], limits, Params())
+    several = header.several
+    plan = Records(key, several.element, header.path, False, several.stop, several.until)
+    columnar = _program(key, f"front {header.case}", plan, header.whole)
+    return columnar, Start(header.begin, data.size, -1), header
 
 
 def _held(key: str, program: Program) -> tuple[Columnar | None, Records | None]:
@@ -250,11 +249,7 @@ def program_of(key: str, ahead: bytes, context: Mapping[str, Any] | None = None)
 
     if not ahead or not selected_by_header(registry[key].layout):
         return program(key, context)
-    columnar, _, read = led_program(key, np.frombuffer(ahead, np.uint8), registry[key].limits)
-    if columnar is None:
-        assert read.error is not None
-        raise read.error
-    return columnar
+    return led_program(key, np.frombuffer(ahead, np.uint8), registry[key].limits)[0]
 
 
 def described(key: str, columnar: Columnar) -> dict[str, str]:

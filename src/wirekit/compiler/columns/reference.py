@@ -92,7 +92,6 @@ def of_records(plan: Records, allowance: Allowance, context: Mapping[str, Any] |
 
 def of_header(header: Header, plan: Records, allowance: Allowance) -> Reference:
     """For the records whose layout a header selects."""
-    assert header.scope is not None
     return Reference(plan.key, header.node, header.scope, plan.stop, allowance)
 
 

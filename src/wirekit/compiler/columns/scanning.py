@@ -52,7 +52,7 @@ from wirekit.compiler.columns.reference import of_header, of_records
 from wirekit.compiler.columns.run import Level, NoRoom, as_array, byte_strings, run
 from wirekit.compiler.columns.times import TIMES, dated
 from wirekit.encoding import built_key
-from wirekit.errors import Misuse
+from wirekit.errors import Misuse, WireError
 from wirekit.wire.stream import Allowance, Limits
 
 __all__ = ["columns", "program", "scan", "scan_column", "source", "warm"]
@@ -155,10 +155,11 @@ def scan(
     allowance.room -= LIBRARIES
     header = None
     if led:
-        variant, place, header = led_program(key, data, bounds)
-        if variant is None:
-            return _unreadable(key, place)
-        columnar, reference = variant, of_header(header, variant.plan, allowance)
+        try:
+            columnar, place, header = led_program(key, data, bounds)
+        except WireError as error:
+            return _unreadable(key, error, data.size)
+        reference = of_header(header, columnar.plan, allowance)
     else:
         columnar = program(key, context)
         reference = of_records(columnar.plan, allowance, context)
@@ -283,13 +284,11 @@ def _level(data: NDArray[Any], place: Start) -> Level:
     return Level(data, Ranges.of([place]), np.zeros(1, np.int64), np.zeros(1, np.int64))
 
 
-def _unreadable(key: str, place: Start) -> tuple[pa.RecordBatch, pa.RecordBatch]:
-    """An empty batch and the error of the header, which selects no layout."""
-    assert place.wrong is not None
-    path, kind, at, length, reason = place.wrong
-    nowhere = _level(np.zeros(0, np.uint8), place)
-    _, row = failure(nowhere, (0, at, length), 0, (kind, path, at, reason))
+def _unreadable(key: str, error: WireError, size: int) -> tuple[pa.RecordBatch, pa.RecordBatch]:
+    """An empty batch and the error of the header, which selects no layout, in a number of bytes."""
+    at = min(error.offset or 0, size)
+    nowhere = _level(np.zeros(0, np.uint8), Start(0, 0, 0))
+    _, row = failure(nowhere, (0, at, size - at), 0, (error.kind, error.path, at, error.reason))
     metadata = {"wirekit.key": key, "wirekit.consumed": "0", "wirekit.errors": "1"}
-    return pa.RecordBatch.from_pylist([], schema=pa.schema([], metadata)), pa.RecordBatch.from_pylist(
-        [row], schema=ERRORS
-    )
+    nothing = pa.RecordBatch.from_pylist([], schema=pa.schema([], metadata))
+    return nothing, pa.RecordBatch.from_pylist([row], schema=ERRORS)

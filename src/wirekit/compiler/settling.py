@@ -12,13 +12,12 @@ from wirekit.compiler.generated import by_key
 from wirekit.compiler.values import Unknown, evaluate
 from wirekit.errors import Misuse
 from wirekit.program.unfit import unfit
+from wirekit.registry import registry
 
 
 @by_key
 def _asked(key: str) -> list[str]:
     """The names of the context that the layout of a schema uses, in order."""
-    from wirekit.registry import registry
-
     return sorted(contexts_of(registry[key].layout))
 
 

@@ -26,10 +26,11 @@ from wirekit.compiler.columns.header_variants import selected_by_header
 from wirekit.compiler.columns.plan import Lead, Records
 from wirekit.compiler.columns.programs import Columnar, led_program, program, program_of
 from wirekit.compiler.settling import checked
-from wirekit.encoding import built_key
+from wirekit.encoding import built_key, encode
 from wirekit.errors import Misuse, WireError, WirekitError
 from wirekit.program.show import shown_writing
 from wirekit.program.write import write
+from wirekit.registry import registry
 
 FRONT = b"wirekit.front"
 CACHED = 256  # write programs: one for each layout, and for each set of fields of its messages
@@ -73,8 +74,6 @@ def build_columns(key: str, batch: Any, *, context: Mapping[str, Any] | None = N
     >>> wirekit.build_columns("kafka.consumer_assignment", batch).hex()
     '000000000001000174000000020000000000000002ffffffff'
     """
-    from wirekit.registry import registry
-
     key = built_key(key)
     schema, protocol = registry[key], registry.protocol(key)
     said = checked(key, context)
@@ -167,9 +166,6 @@ def encode_batch(
 
 def _header_program(key: str, batch: Any, context: Mapping[str, Any] | None) -> tuple[Columnar, bytes]:
     """The program of a key, and the encoded fields before the records if they select the records' layout."""
-    from wirekit.encoding import encode
-    from wirekit.registry import registry
-
     layout = registry[key].layout
     if not selected_by_header(layout):
         return program(key, context), b""

@@ -19,13 +19,16 @@ from wirekit.compiler.columns.plan import Records, Start, records
 from wirekit.compiler.columns.times import dated_schema
 from wirekit.compiler.generated import by_key
 from wirekit.compiler.settling import said, settled
+from wirekit.engine import Params
 from wirekit.errors import Misuse
 from wirekit.program.columns import Column, Repeated, field_metadata
 from wirekit.program.messages import chosen
 from wirekit.program.passes import shortened
 from wirekit.program.read import Program, read
+from wirekit.program.show import shown
 from wirekit.program.steps import Body
 from wirekit.program.unfit import unfit
+from wirekit.registry import registry
 from wirekit.wire.stream import Limits
 
 CHOICES = 64  # choices of columns that are kept for each schema
@@ -134,8 +137,6 @@ def program(key: str, context: Mapping[str, Any] | None = None) -> Columnar:
     >>> program("kafka.offset_index").plan.path
     'entries'
     """
-    from wirekit.registry import registry
-
     known = _programs(key)
     if "" in known:
         return known[""]
@@ -153,8 +154,6 @@ def program(key: str, context: Mapping[str, Any] | None = None) -> Columnar:
 
 
 def _program(key: str, name: str, plan: Records, whole: ir.Node | None) -> Columnar:
-    from wirekit.registry import registry
-
     with _lock:
         known = _programs(key)
         columnar = known.get(name)
@@ -176,9 +175,6 @@ def led_program(key: str, data: NDArray[Any], limits: Limits) -> tuple[Columnar,
     Raises:
         WireError: the bytes are no header of the schema, or select no layout.
     """
-    from wirekit.engine import Params
-    from wirekit.registry import registry
-
     schema = registry[key]
     header = read_header(schema.layout, schema.node, schema.protocol, data.data[:FRONT], limits, Params())
     several = header.several
@@ -233,8 +229,6 @@ def source(key: str, ahead: bytes = b"", context: Mapping[str, Any] | None = Non
         Misuse: the schema gives no columns.
         WireError: ``ahead`` is not a header of the schema.
     """
-    from wirekit.program.show import shown
-
     return shown(program_of(key, ahead, context).program)
 
 
@@ -245,8 +239,6 @@ def program_of(key: str, ahead: bytes, context: Mapping[str, Any] | None = None)
         Misuse: the schema gives no columns.
         WireError: ``ahead`` is not a header of the schema.
     """
-    from wirekit.registry import registry
-
     if not ahead or not selected_by_header(registry[key].layout):
         return program(key, context)
     return led_program(key, np.frombuffer(ahead, np.uint8), registry[key].limits)[0]

@@ -53,6 +53,7 @@ from wirekit.compiler.columns.run import Level, NoRoom, as_array, byte_strings, 
 from wirekit.compiler.columns.times import TIMES, dated
 from wirekit.encoding import built_key
 from wirekit.errors import Misuse, WireError
+from wirekit.registry import registry
 from wirekit.wire.stream import Allowance, Limits
 
 __all__ = ["columns", "program", "scan", "scan_column", "source", "warm"]
@@ -143,8 +144,6 @@ def scan(
     >>> batch["position"].to_pylist(), errors.num_rows, batch.schema.metadata[b"wirekit.consumed"]
     ([16], 0, b'8')
     """
-    from wirekit.registry import registry
-
     if times not in TIMES:
         raise Misuse(f"times must be 'timestamp' or 'int', not {times!r}")
     key = built_key(key)
@@ -225,8 +224,6 @@ def scan_column(
     >>> batch["magic"].to_pylist(), errors["wrapper"].to_pylist(), errors["kind"].to_pylist()
     ([None, None], [1], ['short'])
     """
-    from wirekit.registry import registry
-
     columnar = program(key, context)
     if columnar.plan.path or columnar.program.packing is not None or columnar.program.contents is not None:
         raise Misuse(f"{key} is a list of records; a byte string of a column must be one record")
@@ -265,8 +262,6 @@ def warm(key: str, *, fields: Sequence[str] | None = None, context: Mapping[str,
     >>> warm("kafka.consumer_assignment")
     False
     """
-    from wirekit.registry import registry
-
     columnar = program(key, context)
     paths = checked(key, columnar, fields)
     ready = columnar.ready(paths, verdicts=False, wide=False)

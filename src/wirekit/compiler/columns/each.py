@@ -188,7 +188,7 @@ class _Scan:
                  for begin, end, is_there in places]
             )  # fmt: skip
         count = -1 if is_list(self.key, self.context) else 1
-        return Ranges(begins, ends, np.where(there, count, 0).astype(np.int64), {})
+        return Ranges(begins, ends, np.where(there, count, 0).astype(np.int64))
 
     def _beyond(self, column: pa.Array, allowance: Allowance) -> Values | None:
         """The error of a single value that exceeds the memory limit; None if there are several values."""

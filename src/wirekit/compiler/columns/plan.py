@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -96,7 +96,7 @@ class Ranges:
     starts: NDArray[Any]
     ends: NDArray[Any]
     counts: NDArray[Any]
-    wrong: dict[int, tuple[str, str, int, int, str]]
+    wrong: dict[int, tuple[str, str, int, int, str]] = field(default_factory=dict)
 
     @staticmethod
     def of(places: Sequence[Start]) -> Ranges:
@@ -105,11 +105,6 @@ class Ranges:
         wrong = {number: each.wrong for number, each in enumerate(places) if each.wrong is not None}
         starts, ends, counts = table.T.copy()
         return Ranges(starts, ends, counts, wrong)
-
-    @staticmethod
-    def whole(begins: NDArray[Any], ends: NDArray[Any]) -> Ranges:
-        """From ranges that contain only records."""
-        return Ranges(begins, ends, np.full(begins.size, -1, np.int64), {})
 
 
 def records(key: str, layout: ir.Node) -> Records:

@@ -152,7 +152,7 @@ def _level(buffer: Any, starts: NDArray[Any], ends: NDArray[Any], count: int) ->
         raise Misuse(f"starts and ends must be arrays of one length, not of shapes {starts.shape} and {ends.shape}")
     if starts.size and (starts.min() < 0 or ends.max() > data.size or bool((starts > ends).any())):
         raise Misuse(f"each range must lie in the buffer of {data.size} bytes and start before its end")
-    ranges = Ranges(starts, ends, np.full(starts.size, count, np.int64), {})
+    ranges = Ranges(starts, ends, np.full(starts.size, count, np.int64))
     return Level(data, ranges, np.zeros(starts.size, np.int64), np.zeros(starts.size, np.int64))
 
 

@@ -66,7 +66,8 @@ class Level:
         sizes = np.fromiter(map(len, pieces), np.int64, len(pieces))
         ends = np.cumsum(sizes)
         begins = ends - sizes
-        return cls(as_array(b"".join(pieces)), Ranges.whole(begins, ends), begins, parents)
+        ranges = Ranges(begins, ends, np.full(begins.size, -1, np.int64))
+        return cls(as_array(b"".join(pieces)), ranges, begins, parents)
 
     def ranges_of_rows(self) -> NDArray[Any]:
         """The range of each row."""

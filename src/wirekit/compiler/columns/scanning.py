@@ -229,7 +229,7 @@ def scan_column(
         raise Misuse(f"{key} is a list of records; a byte string of a column must be one record")
     data, begins, ends, there = byte_strings(column)
     rows = np.arange(begins.size)
-    level = Level(data, Ranges(begins, ends, there.astype(np.int64), {}), begins, rows)
+    level = Level(data, Ranges(begins, ends, there.astype(np.int64)), begins, rows)
     level.roots = rows
     bounds = limits or registry[key].limits
     run(columnar, columnar.plan, level, bounds)

@@ -26,9 +26,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirekit.compiler.columns.column_names import checked, leaves
+from wirekit.compiler.columns.meanings import TIMES
 from wirekit.compiler.columns.programs import Columnar, program
 from wirekit.compiler.columns.protobuf import leaf_type
-from wirekit.compiler.columns.times import TIMES
 from wirekit.errors import Misuse
 from wirekit.program.columns import Column
 from wirekit.program.messages import Tables, chosen

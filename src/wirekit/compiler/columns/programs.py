@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from wirekit.compiler import ir
 from wirekit.compiler.columns.filled import Ready
 from wirekit.compiler.columns.header_variants import Header, read_header, selected_by_header
+from wirekit.compiler.columns.meanings import dated_schema
 from wirekit.compiler.columns.plan import Records, Start, records
-from wirekit.compiler.columns.times import dated_schema
 from wirekit.compiler.generated import by_key
 from wirekit.compiler.settling import said, settled
 from wirekit.engine import Params

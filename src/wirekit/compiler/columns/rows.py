@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from wirekit.compiler.columns.times import counted
+from wirekit.compiler.columns.meanings import counted
 from wirekit.errors import Misuse
 
 CHUNK = 1024  # rows

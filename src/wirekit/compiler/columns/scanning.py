@@ -44,13 +44,12 @@ from wirekit.compiler.columns.column_names import checked, selected
 from wirekit.compiler.columns.compressed_records import compressed_levels
 from wirekit.compiler.columns.errors import ERRORS, errors_of, failure, refused
 from wirekit.compiler.columns.header_variants import selected_by_header
-from wirekit.compiler.columns.names import named
+from wirekit.compiler.columns.meanings import TIMES, dated, named
 from wirekit.compiler.columns.opening import BOTH, Opening
 from wirekit.compiler.columns.plan import Ranges, Start, start
 from wirekit.compiler.columns.programs import Columnar, described, led_program, program, source
 from wirekit.compiler.columns.reference import of_header, of_records
 from wirekit.compiler.columns.run import Level, NoRoom, as_array, byte_strings, run
-from wirekit.compiler.columns.times import TIMES, dated
 from wirekit.encoding import built_key
 from wirekit.errors import Misuse, WireError
 from wirekit.registry import registry

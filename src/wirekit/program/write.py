@@ -20,7 +20,7 @@ from wirekit.program.facts import form_of, holds_records, is_wide
 from wirekit.program.parts import parts
 from wirekit.program.passes import without_needless
 from wirekit.program.steps import EXTRA, ROW, Body, Call, Let, Refuse, Step, Test
-from wirekit.program.unfit import Unfit
+from wirekit.program.unfit import Unfit, unfit
 from wirekit.program.values import OpenStructure, Scope, Value, inside, value_of
 from wirekit.program.write_branches import LIST, UNREAD
 from wirekit.program.write_fields import Refusal
@@ -118,11 +118,11 @@ class _Writer(Messages):
         name, of = state.name(derived.at), state.name(derived.of)
         holder, covered = state.node.members[derived.at].node, state.node.members[derived.of].node
         if not isinstance(holder, ir.Protobuf):
-            raise Unfit(self.key, name, holder.WORDS, "which holds the size or count of a later field")
+            raise unfit(self.key, name, holder, "which holds the size or count of a later field")
         message = self.message(holder, name)
         place = message.tables.reads((derived.field,))
         if place is None or place.field is None:
-            raise Unfit(self.key, name, holder.WORDS, f"it has no {derived.field}")
+            raise unfit(self.key, name, holder, f"it has no {derived.field}")
         slot = message.tables.slots[place.path]
         one, zero = self.constant(1), self.constant(0)
         always = one if place.field.required else zero
@@ -143,7 +143,7 @@ class _Writer(Messages):
             self.put(step)
             known, value = one, step.length
         else:
-            raise Unfit(self.key, of, covered.WORDS, f"whose {derived.quantity} a message holds")
+            raise unfit(self.key, of, covered, f"whose {derived.quantity} a message holds")
         self.compute(message, slot, known, always, value)
 
     # Structures.
@@ -242,7 +242,7 @@ class _Writer(Messages):
         number = member.node if isinstance(member, ir.Optional) else member
         number = number.node if isinstance(number, ir.When) else number
         if not isinstance(number, ir.Number | ir.Blob):
-            raise Unfit(self.key, state.name(at), member.WORDS, "as a length or checksum to be built")
+            raise unfit(self.key, state.name(at), member, "as a length or checksum to be built")
         return number
 
     def measure(self, state: _Open, measure: ir.Measure) -> None:

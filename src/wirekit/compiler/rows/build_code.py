@@ -28,13 +28,6 @@ class Piece:
     value: str | None
     when: str = ""
 
-    @property
-    def known(self) -> int | None:
-        """The number, if the generator knows it."""
-        if self.value is None:
-            return 0
-        return int(self.value) if self.value.removeprefix("-").isdigit() else None
-
 
 class Place(NamedTuple):
     """A position in the output: a variable with a position, and a distance behind it."""
@@ -228,9 +221,11 @@ def values_of(pieces: list[Piece]) -> list[str]:
 
 def packed_numbers(layout: struct.Struct, pieces: list[Piece]) -> bytes | None:
     """The bytes of numbers that the generator knows; None if it does not know one, or one does not fit."""
-    known = [piece.known for piece in pieces if piece.value is not None]
+    values = [piece.value for piece in pieces if piece.value is not None]
+    if not all(value.removeprefix("-").isdigit() for value in values):
+        return None
     try:
-        return None if None in known else layout.pack(*known)
+        return layout.pack(*map(int, values))
     except struct.error:
         return None
 

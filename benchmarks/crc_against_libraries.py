@@ -13,6 +13,7 @@ import numpy as np
 
 from benchmarks.timing import best
 from wirekit.compiler.kernels import crc
+from wirekit.compiler.kernels.arrays import address
 
 SIZES = {"140 bytes": 140, "4 KiB": 4 << 10, "1 MiB": 1 << 20}
 TOTAL = 16 << 20
@@ -27,7 +28,7 @@ def repeated(kernel: Any) -> Callable[[np.ndarray, int, int], int]:
         mixed = np.uint32(0)
         for index in range(count):
             start = STARTS + index % STARTS  # as of all records but the first
-            mixed ^= kernel(buffer, start, start + size)
+            mixed ^= kernel(address(buffer), start, start + size)
         return mixed
 
     return over
@@ -59,7 +60,7 @@ def run() -> tuple[str, list[tuple[str, str]]]:
     buffer = np.frombuffer(data, np.uint8)
     rows = []
     for algorithm, peers in libraries().items():
-        kernels = {name: repeated(getattr(crc.VARIANTS[name], algorithm)) for name in crc.AVAILABLE}
+        kernels = {name: repeated(getattr(crc.VARIANTS[name], f"{algorithm}_at")) for name in crc.AVAILABLE}
         for label, size in SIZES.items():
             count = TOTAL // size
             part = data[:size]

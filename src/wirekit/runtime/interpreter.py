@@ -326,7 +326,7 @@ def _bound(code: Any, reg: Any, p: Any, pc: Any) -> Any:
 
 
 @inner
-def _verify(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
+def _verify(code: Any, reg: Any, t: Any, pc: Any) -> Any:
     """Verifies a checksum; returns the next place."""
     hole = np.int64(-1) if word(code, pc + FOUR) == NONE else get(reg, word(code, pc + FOUR))
     start, end = get(reg, word(code, pc + TWO)), get(reg, word(code, pc + THREE))
@@ -614,7 +614,7 @@ def read_record(code: Any, reg: Any, t: Any, p: Any) -> Any:
             put(reg, word(code, pc + ONE), p)
             pc += TWO
         elif step == op.CHECKSUM:
-            pc = _verify(code, reg, t, p, pc)
+            pc = _verify(code, reg, t, pc)
         elif step == op.SLICE:
             if word(code, pc + THREE) != NONE:
                 put(reg, word(code, pc + TWO), max(get(reg, word(code, pc + THREE)) - p, 0))

@@ -191,11 +191,6 @@ class _Renderer(Show):
                 yield f"r{step.to} = np.int64(is_utf8(b, {register(step.start)}, {register(step.length)}))"
             case _ if type(step) in PATTERNS:
                 yield from self.text(step, PATTERNS[type(step)]).split("\n")
-            case _:
-                yield from self.more(step)
-
-    def more(self, step: Step) -> Iterator[str]:
-        match step:
             case steps.Switch():
                 yield from self.switch(step)
             case steps.Prefixed():

@@ -6,7 +6,6 @@ caller keeps the arrays alive. With NUMBA_BOUNDSCHECK=1 each index is compared w
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -31,28 +30,20 @@ def _pointer(typing: Any, address: Any) -> Any:
     return types.voidptr(types.int64), lower
 
 
-def _address(of: Callable[[types.Array], bool]) -> Any:
-    """A function that returns the address of a contiguous array, for arrays that fulfil ``of``.
+@intrinsic
+def address(typing: Any, array: Any) -> Any:
+    """The address of a contiguous array.
 
     Views of the address (``uint8_on``) do not count references, which would cost more.
     """
+    if not isinstance(array, types.Array) or array.layout != "C":
+        return None
 
-    @intrinsic
-    def address_of(typing: Any, array: Any) -> Any:
-        if not isinstance(array, types.Array) or array.layout != "C" or not of(array):
-            return None
+    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        return builder.ptrtoint(data, context.get_value_type(types.int64))
 
-        def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-            return builder.ptrtoint(data, context.get_value_type(types.int64))
-
-        return types.int64(array), lower
-
-    return address_of
-
-
-address = _address(lambda array: True)
-address_of_bytes = _address(lambda array: bool(array.ndim == 1 and array.dtype == types.uint8))
+    return types.int64(array), lower
 
 
 def loader(kind: Any, bits: int, scale: int, swapped: bool) -> Any:

@@ -1,9 +1,8 @@
 """CRC-32 (IEEE) and CRC-32C (Castagnoli) for numba kernels, by the processor's instructions where it has them.
 
-``crc32(buffer, start, end)`` and ``crc32c(buffer, start, end)`` are nopython functions that release the GIL. They take
-a contiguous one-dimensional array of uint8 and a range in it, and return as uint32 the same as ``zlib.crc32`` and
-``crc32c.crc32c`` for these bytes. The range is clamped to the array, no byte outside it is read, and an empty range
-gives 0.
+``crc32_at(address, start, end)`` and ``crc32c_at(address, start, end)`` are nopython functions. They take the bytes
+from ``start`` to ``end`` behind an address, and return as uint32 the same as ``zlib.crc32`` and ``crc32c.crc32c`` for
+these bytes. They read no byte beside the range, and trust their arguments. An empty range gives 0.
 
 Each has several variants; the module selects one when it is imported (``CHOICE``):
 
@@ -37,12 +36,12 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core.registry import cpu_target
 from numba.extending import models, register_model
 
 from wirekit.compiler.kernels import arrays
-from wirekit.compiler.kernels.arrays import address, address_of_bytes, inlined, inner, intrinsic, loader
+from wirekit.compiler.kernels.arrays import address, inlined, inner, intrinsic, loader
 from wirekit.errors import Misuse
 
 VARIABLE: Final = "WIREKIT_CRC"
@@ -452,37 +451,18 @@ def _by_wide_folding(polynomial: int, least: int, short: Any, narrow: Any) -> An
     return checksum
 
 
-def _kernel(checksum: Any) -> Any:
-    """The function for a range of an array, with bounds checks."""
-
-    @njit(nogil=True)
-    def kernel(buffer: Any, start: int, end: int) -> Any:
-        limit = max(min(np.intp(end), buffer.size), 0)
-        position = max(min(np.intp(start), limit), 0)
-        return checksum(address_of_bytes(buffer), position, limit)
-
-    return kernel
-
-
 class Variant(NamedTuple):
     """One implementation of both checksums.
 
     Attributes:
         features: the processor features that it needs, by LLVM's names.
-        crc32: the function for CRC-32.
-        crc32c: the function for CRC-32C.
-        crc32_at, crc32c_at: the same for bytes at an address, (address, start, end), without bounds checks.
+        crc32_at: the function for CRC-32.
+        crc32c_at: the function for CRC-32C.
     """
 
     features: frozenset[str]
-    crc32: Any
-    crc32c: Any
     crc32_at: Any
     crc32c_at: Any
-
-
-def _variant(features: frozenset[str], one: Any, other: Any) -> Variant:
-    return Variant(features, _kernel(one), _kernel(other), one, other)
 
 
 # From how many bytes on folding pays. Below, CRC-32C has an instruction, CRC-32 only tables.
@@ -499,14 +479,14 @@ def _variants() -> dict[str, Variant]:
     clmul = frozenset({"pclmul", "ssse3", "crc32"})
     folded, folded_c = _by_folding(IEEE, _LEAST, table), _by_folding(CASTAGNOLI, _LEAST_C, instruction)
     return {
-        "clmul512": _variant(
+        "clmul512": Variant(
             clmul | {"vpclmulqdq", "avx512f", "avx512bw"},
             _by_wide_folding(IEEE, _LEAST_WIDE, table, inner(folded.py_func)),
             _by_wide_folding(CASTAGNOLI, _LEAST_WIDE_C, instruction, inner(folded_c.py_func)),
         ),
-        "clmul": _variant(clmul, folded, folded_c),
-        "arm": _variant(frozenset({"crc"}), _by_instruction(False), instruction),
-        "table": _variant(frozenset(), table, _by_table(CASTAGNOLI)),
+        "clmul": Variant(clmul, folded, folded_c),
+        "arm": Variant(frozenset({"crc"}), _by_instruction(False), instruction),
+        "table": Variant(frozenset(), table, _by_table(CASTAGNOLI)),
     }
 
 
@@ -538,8 +518,6 @@ CHOICE: Final = _chosen(os.environ.get(VARIABLE) or "auto", AVAILABLE)
 _SOURCE: Final = inspect.getsource(sys.modules[__name__]) + inspect.getsource(arrays)
 FINGERPRINT: Final = f"{CHOICE}_{hashlib.sha256(_SOURCE.encode()).hexdigest()[:12]}"
 
-# The kernels, as the header describes them.
-crc32: Final = VARIANTS[CHOICE].crc32
-crc32c: Final = VARIANTS[CHOICE].crc32c
+# The functions, as the header describes them.
 crc32_at: Final = VARIANTS[CHOICE].crc32_at
 crc32c_at: Final = VARIANTS[CHOICE].crc32c_at

@@ -148,7 +148,6 @@ class Writing(Generator):
 
     def __init__(self, key: str, layout: ir.Node, resolve: Callable[[str], Unit]) -> None:
         self._sites: dict[Site, Site] = {}
-        self._splitters: dict[int, str] = {}
         super().__init__(key, layout, resolve)
 
     def _function(self, header: str, node: ir.Node, scope: Scope | None) -> list[str]:

@@ -126,8 +126,7 @@ class Branches(Choices):
         return Value(unfit="nothing")
 
     def visit_Ahead(self, node: ir.Ahead, path: str, scope: Scope) -> Value:
-        size = node.at + ir.minimum(node.node)
-        self.put(steps.Need(size, self.limit, self.fault(path, "short", f"needs {size} bytes, more than there are")))
+        self.bound(node.at + ir.minimum(node.node), path)
         back = self.fresh()
         self.put(steps.Mark(back))
         if node.at:

@@ -9,8 +9,9 @@ from wirekit.values import SymbolTable
 NARROW = 32  # bits of a number with names, if it fits
 
 
-def named_dtype(bits: int) -> str:
-    """The column type of a number with names, which may need one more bit for the sign."""
+def named_dtype(number: ir.Number) -> str:
+    """The column type of a number with names."""
+    bits = number.bits + (not number.signed)  # one more for the sign
     return "int32" if bits <= NARROW else "int64" if bits <= 2 * NARROW else "uint64"
 
 

@@ -101,11 +101,10 @@ class _Reader(Lists):
     def visit_Named(self, node: ir.Named, path: str, scope: Scope) -> Value:
         number = self.integer(node, path)
         load = self.load(number, path)
-        dtype = named_dtype(number.bits + (not number.signed))
         if node.closed:
             text, ranges = names_of(node.table)
             self.put(steps.OneOf(load.to, self.fault(path, "wrong", text), ranges))
-        load.column = self.column(path, "number", dtype, node.table)
+        load.column = self.column(path, "number", named_dtype(number), node.table)
         return value_of(number, load.to)
 
     def visit_BitFields(self, node: ir.BitFields, path: str, scope: Scope) -> Value:

@@ -101,7 +101,8 @@ class Branches(Fields):
         outer, self.maybe = self.maybe, True
         with self.block() as body:
             value = work()
-        here = [each for each in self.read.values() if each.within is self.around and self.is_value(each)]
+        values = [each for each in self.read.values() if not each.is_verdict or each.slot in self.or_bytes]
+        here = [each for each in values if each.within is self.around]
         deciding = [each for each in here if self.decides(each.slot, constants=constants)]
         records = bool(self.contents_path) and any(each.path == self.contents_path for each in self.read.values())
         of_messages = [column for message in self.written_messages for column in message.inside[0]]
@@ -109,10 +110,6 @@ class Branches(Fields):
         presence = Presence(showing + of_messages, records)
         self.read, self.written_messages, self.maybe = read | self.read, messages + self.written_messages, outer
         return value, body, presence
-
-    def is_value(self, column: Column) -> bool:
-        """Whether a column counts as a value of the layout: a verdict does not, except that of possible plain bytes."""
-        return not column.is_verdict or column.slot in self.or_bytes
 
     def decides(self, slot: int, *, constants: bool) -> bool:
         """Whether a value shows that a node is present; in nodes without other values, any value does."""

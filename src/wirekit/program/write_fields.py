@@ -196,7 +196,7 @@ class Fields(Choices):
 
     def visit_Named(self, node: ir.Named, path: str, scope: Scope, default: Any) -> Value:
         number = self.integer(node, path)
-        column = self.column(path, "number", named_dtype(number.bits + (not number.signed)), node.table)
+        column = self.column(path, "number", named_dtype(number), node.table)
         if not node.closed:
             bounds = {} if is_wide(number) else self.bounds(column, number.low, number.high)
             return value_of(number, self.take(column, default, number=number, **bounds))

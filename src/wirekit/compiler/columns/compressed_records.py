@@ -8,6 +8,7 @@ the outermost record has no rows.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from wirekit.compiler.columns.errors import LevelErrors, before, failure, record_of, refused, too_much, unopened
-from wirekit.compiler.columns.plan import Ranges, start
+from wirekit.compiler.columns.plan import Ranges, Records, start
 from wirekit.compiler.columns.programs import Columnar
 from wirekit.compiler.columns.reference import Reference, of_records
 from wirekit.compiler.columns.run import Level, NoRoom, run
 from wirekit.errors import Limit, WireError
-from wirekit.wire.stream import Allowance
+from wirekit.program.columns import Packing
 
 ENDING = pa.array(["short", "wrong", "limit"])  # kinds of errors behind which the reference engine reads no record
 
@@ -36,132 +37,116 @@ def compressed_levels(
         fields: prefixes of the columns that are filled, or None for all.
         errors: the errors of the level; those of the other levels are added.
     """
-    levels = [level]
-    while columnar.program.packing is not None and columnar.inner is not None:
-        below = _compressed_level(columnar, levels[-1], len(levels) - 1, reference, errors[-1], fields)
+    levels, packing, inner = [level], columnar.program.packing, columnar.inner
+    while packing is not None and inner is not None:
+        outer = _Level(columnar, packing, inner, levels[-1], len(levels) - 1, reference, errors[-1], fields)
+        below = outer.unpacked()
         if below is None:
             break
-        reference = of_records(columnar.inner, reference.allowance)
+        reference = of_records(inner, reference.allowance)
         errors.append(refused(columnar.program, reference, below, len(levels)))
         levels.append(below)
     _pass_on(columnar, levels, errors)
     return levels
 
 
-def _compressed_level(
-    columnar: Columnar,
-    level: Level,
-    depth: int,
-    reference: Reference,
-    errors: LevelErrors,
-    fields: tuple[str, ...] | None,
-) -> Level | None:
-    """The records inside the records of a level, scanned; None if there are none.
+@dataclass(slots=True)
+class _Level:
+    """A level whose records may contain compressed records.
 
-    Args:
-        depth: of the level.
+    Attributes:
+        inner: the list of records in a record.
         reference: supplies the errors of records that cannot be decompressed, and the allowance.
         errors: takes these errors.
         fields: prefixes of the columns that are filled, or None for all.
     """
-    packed = np.flatnonzero(level.arrays["codec"])
-    if packed.size == 0:
+
+    columnar: Columnar
+    packing: Packing
+    inner: Records
+    level: Level
+    depth: int
+    reference: Reference
+    errors: LevelErrors
+    fields: tuple[str, ...] | None
+
+    def unpacked(self) -> Level | None:
+        """The records inside the records, scanned; None if there are none."""
+        level = self.level
+        packed = np.flatnonzero(level.arrays["codec"])
+        if packed.size == 0:
+            return None
+        level.left = np.full(level.rows, -1, np.int64)
+        pieces, parents = self._decompressed(packed)
+        level.state[parents] = 1
+        while pieces:
+            try:
+                below = self._scanned(pieces, parents)
+            except NoRoom as error:
+                for row in parents[error.range :].tolist():
+                    level.state[row] = 2
+                    self.errors.add(*too_much(self.columnar.program, self.reference, level, self.depth, row))
+                pieces, parents = pieces[: error.range], parents[: error.range]
+            else:
+                sizes = np.fromiter(map(len, pieces), np.int64, len(pieces))
+                level.left[parents] = below.begins + sizes - below.arrays["good"]
+                return below
         return None
-    level.left = np.full(level.rows, -1, np.int64)
-    pieces, parents = _decompressed(columnar, level, packed, depth, reference, errors)
-    level.state[parents] = 1
-    while pieces:
+
+    def _scanned(self, pieces: list[bytes], parents: NDArray[Any]) -> Level:
+        """The level of the decompressed pieces; the range of a ``NoRoom`` is the piece that exceeds the memory."""
+        level, inner, limits = self.level, self.inner, self.reference.limits
+        below = Level.of(pieces, parents)
+        if inner.lead:
+            places = zip(below.ranges.starts.tolist(), below.ranges.ends.tolist(), strict=True)
+            view = below.buffer.data
+            below.ranges = Ranges.of([start(inner, view, begin, end, limits.frame) for begin, end in places])
+        outer = np.searchsorted(level.arrays["first"], parents, side="right") - 1
+        below.roots = level.roots[outer] if self.depth else level.arrays["offset"][parents]
+        run(self.columnar, inner, below, limits, self.fields, self.reference.allowance)
+        return below
+
+    def _decompressed(self, packed: NDArray[Any]) -> tuple[list[bytes], NDArray[Any]]:
+        """The decompressed bytes, and the rows that held them."""
+        pieces: list[bytes] = []
+        there = np.ones(packed.size, bool)
+        for number, quick in enumerate(self._quickly(packed)):
+            piece = self._content(int(packed[number])) if quick is None else quick
+            if piece is None:
+                there[number] = False
+            else:
+                pieces.append(piece)
+        return pieces, packed[there]
+
+    def _quickly(self, packed: NDArray[Any]) -> Iterator[bytes | None]:
+        """The contents of the valid compressed rows, run by run of rows of one codec."""
+        from wirekit.compression_quick import pieces
+
+        allowance, column = self.reference.allowance, self.packing.column
+        if self.depth >= allowance.limits.depth:
+            yield from (None for _ in packed)
+            return
+        data, offsets = self.level.arrays[f"d{column}"].data, self.level.arrays[f"o{column}"]
+        codecs = self.level.arrays["codec"][packed]
+        cuts = np.flatnonzero(codecs[1:] != codecs[:-1]) + 1
+        for rows in np.split(packed, cuts):
+            codec = self.packing.codecs[int(self.level.arrays["codec"][rows[0]]) - 1]
+            yield from pieces(codec, data, offsets[rows].tolist(), offsets[rows + 1].tolist(), allowance)
+
+    def _content(self, row: int) -> bytes | None:
+        """The content of a row, bounded and verified at each step; None, and an error, if that fails."""
+        arrays, column, limits = self.level.arrays, self.packing.column, self.reference.limits
+        data, offsets = arrays[f"d{column}"].data, arrays[f"o{column}"]
         try:
-            below = _scanned(columnar, level, depth, pieces, parents, reference, fields)
-        except NoRoom as error:
-            for row in parents[error.range :].tolist():
-                level.state[row] = 2
-                errors.add(*too_much(columnar.program, reference, level, depth, row))
-            pieces, parents = pieces[: error.range], parents[: error.range]
-        else:
-            sizes = np.fromiter(map(len, pieces), np.int64, len(pieces))
-            level.left[parents] = below.begins + sizes - below.arrays["good"]
-            return below
-    return None
-
-
-def _scanned(
-    columnar: Columnar,
-    level: Level,
-    depth: int,
-    pieces: list[bytes],
-    parents: NDArray[Any],
-    reference: Reference,
-    fields: tuple[str, ...] | None,
-) -> Level:
-    """The level of the decompressed pieces; the range of a ``NoRoom`` is the piece that exceeds the memory."""
-    limits, inner = reference.limits, columnar.inner
-    assert inner is not None
-    below = Level.of(pieces, parents)
-    if inner.lead:
-        places = zip(below.ranges.starts.tolist(), below.ranges.ends.tolist(), strict=True)
-        view = below.buffer.data
-        below.ranges = Ranges.of([start(inner, view, begin, end, limits.frame) for begin, end in places])
-    outer = np.searchsorted(level.arrays["first"], parents, side="right") - 1
-    below.roots = level.roots[outer] if depth else level.arrays["offset"][parents]
-    run(columnar, inner, below, limits, fields, reference.allowance)
-    return below
-
-
-def _decompressed(
-    columnar: Columnar, level: Level, packed: NDArray[Any], depth: int, reference: Reference, errors: LevelErrors
-) -> tuple[list[bytes], NDArray[Any]]:
-    """The decompressed bytes, and the rows that held them."""
-    pieces: list[bytes] = []
-    there = np.ones(packed.size, bool)
-    for number, quick in enumerate(_quickly(columnar, level, packed, depth, reference.allowance)):
-        piece = _content(columnar, level, int(packed[number]), depth, reference, errors) if quick is None else quick
-        if piece is None:
-            there[number] = False
-        else:
-            pieces.append(piece)
-    return pieces, packed[there]
-
-
-def _quickly(
-    columnar: Columnar, level: Level, packed: NDArray[Any], depth: int, allowance: Allowance
-) -> Iterator[bytes | None]:
-    """The contents of the valid compressed rows, run by run of rows of one codec."""
-    from wirekit.compression_quick import pieces
-
-    packing = columnar.program.packing
-    assert packing is not None
-    slot = columnar.program.columns[packing.column].slot
-    data, offsets = level.arrays[f"d{slot}"].data, level.arrays[f"o{slot}"]
-    if depth >= allowance.limits.depth:
-        yield from (None for _ in packed)
-        return
-    codecs = level.arrays["codec"][packed]
-    cuts = np.flatnonzero(codecs[1:] != codecs[:-1]) + 1
-    for rows in np.split(packed, cuts):
-        codec = packing.codecs[int(level.arrays["codec"][rows[0]]) - 1]
-        yield from pieces(codec, data, offsets[rows].tolist(), offsets[rows + 1].tolist(), allowance)
-
-
-def _content(
-    columnar: Columnar, level: Level, row: int, depth: int, reference: Reference, errors: LevelErrors
-) -> bytes | None:
-    """The content of a row, bounded and verified at each step; None, and an error, if that fails."""
-    packing, arrays = columnar.program.packing, level.arrays
-    assert packing is not None
-    column = columnar.program.columns[packing.column]
-    data, offsets = arrays[f"d{column.slot}"].data, arrays[f"o{column.slot}"]
-    limits = reference.limits
-    try:
-        if depth >= limits.depth:
-            raise Limit("depth", limits.depth, depth + 1)
-        codec = packing.codecs[int(arrays["codec"][row]) - 1]
-        return reference.allowance.decompress(codec, data[int(offsets[row]) : int(offsets[row + 1])])
-    except WireError as error:
-        level.state[row] = 2 if isinstance(error, Limit) else 0
-        fallback = error.kind if isinstance(error, Limit) else "decompression", error.reason
-        errors.add(*unopened(reference, level, depth, row, column.path, fallback))
-        return None
+            if self.depth >= limits.depth:
+                raise Limit("depth", limits.depth, self.depth + 1)
+            codec = self.packing.codecs[int(arrays["codec"][row]) - 1]
+            return self.reference.allowance.decompress(codec, data[int(offsets[row]) : int(offsets[row + 1])])
+        except WireError as error:
+            self.level.state[row] = 2 if isinstance(error, Limit) else 0
+            path = self.columnar.program.columns[column].path
+            self.errors.add(*unopened(self.reference, self.level, self.depth, row, path, error))
+            return None
 
 
 def _pass_on(columnar: Columnar, levels: list[Level], errors: list[LevelErrors]) -> None:

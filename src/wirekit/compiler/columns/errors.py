@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from wirekit.compiler.columns.reference import Reference, whole
 from wirekit.compiler.columns.run import Level
-from wirekit.errors import WireError
+from wirekit.errors import Limit, WireError
 from wirekit.program.read import Program
 
 ERRORS = pa.schema(
@@ -119,13 +119,15 @@ def _times_decompressed(program: Program, path: str) -> int:
 
 
 def unopened(
-    reference: Reference, level: Level, depth: int, row: int, path: str, fallback: tuple[str, str]
+    reference: Reference, level: Level, depth: int, row: int, path: str, fallback: WireError | tuple[str, str]
 ) -> tuple[int, dict[str, Any]]:
     """The error for the content of the field ``path`` of a record that seemed good, with the number of its range.
 
     Args:
-        fallback: kind and reason, should the reference engine find nothing wrong.
+        fallback: what is wrong, or its kind and reason, should the reference engine find nothing wrong.
     """
+    if isinstance(fallback, WireError):
+        fallback = fallback.kind if isinstance(fallback, Limit) else "decompression", fallback.reason
     which, offset, _ = record = record_of(level, row)
     begin, end = int(level.begins[which]), int(level.ranges.ends[which])
     error, checks = reference.read(level.buffer.data, begin + offset, end, origin=-begin, depth=depth)

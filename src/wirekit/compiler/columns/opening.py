@@ -133,8 +133,7 @@ class Opening:
         """Adds the error of a row that cannot be unpacked; a limit refuses the whole record."""
         self.gone[row] = isinstance(error, Limit)
         self.verdict[row] = 0
-        fallback = error.kind if isinstance(error, Limit) else "decompression", error.reason
-        self.errors.add(*unopened(self.reference, self.level, 0, row, self.path, fallback))
+        self.errors.add(*unopened(self.reference, self.level, 0, row, self.path, error))
 
     def _content(self) -> pa.Array:
         """The bytes: as they stand, decompressed, or null where there are records instead."""

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from operator import is_
-from typing import Annotated, Any, ClassVar, TypeVar, cast, get_args, get_type_hints
+from typing import Annotated, Any, ClassVar, Self, cast, get_args, get_type_hints
 
 from wirekit.checksums import Form
 from wirekit.compiler import ir
@@ -45,7 +45,6 @@ Maybe = Annotated[int | None, "optional"]
 """A number that may be missing; as any other number may stand there, it has two words."""
 Name = Annotated[str, "shown"]
 """A name for the printed form; it has no word."""
-S = TypeVar("S", bound="Step")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +101,7 @@ class Step:
         names = fields_of(type(self), "steps")
         return [getattr(self, name) for name in names] if names else ()
 
-    def with_bodies(self: S, work: Callable[[Body], Body]) -> S:
+    def with_bodies(self, work: Callable[[Body], Body]) -> Self:
         """The step with its inner lists of steps replaced by the results of a function, or itself if none differs."""
         names = fields_of(type(self), "steps")
         if not names:
@@ -248,12 +247,13 @@ class Switch(Step):
         yield from (body for _, body in self.cases)
         yield self.otherwise
 
-    def with_bodies(self, work: Callable[[Body], Body]) -> Switch:
+    def with_bodies(self, work: Callable[[Body], Body]) -> Self:
         bodies = [body for _, body in self.cases]
         worked, otherwise = [work(body) for body in bodies], work(self.otherwise)
         if otherwise is self.otherwise and same(worked, bodies):
             return self
-        return Switch(self.on, [(rows, each) for (rows, _), each in zip(self.cases, worked, strict=True)], otherwise)
+        cases = [(rows, each) for (rows, _), each in zip(self.cases, worked, strict=True)]
+        return replace(self, cases=cases, otherwise=otherwise)
 
 
 @dataclass(slots=True)

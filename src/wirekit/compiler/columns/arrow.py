@@ -87,7 +87,7 @@ def _batch(columnar: Columnar, level: Level, depth: int, sizes: dict[int, int]) 
         if column.slot not in level.slots:
             continue
         if level.lacks(column):
-            kind = pa.int64() if column.slot in level.measured else columnar.types[column.slot]
+            kind = pa.int64() if column.slot in level.measured else columnar.fields[column.path].type
             if kind not in nothing:
                 nothing[kind] = pa.nulls(rows, kind)
             columns.append((column.path, nothing[kind]))

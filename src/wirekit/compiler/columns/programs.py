@@ -51,7 +51,6 @@ class Columnar:
         whole: the layout of a record with all alternatives, if the context selected some; None otherwise.
         choices: the encoded program by choice of columns.
         fields: the fields of the schema by name.
-        types: the types of the columns by slot.
         times: the places of the columns of the schema that are times.
         byte_columns: the columns of byte strings.
         verdicts: the columns of verdicts.
@@ -68,7 +67,6 @@ class Columnar:
     schema: pa.Schema = field(init=False)
     dated: pa.Schema = field(init=False)
     fields: dict[str, pa.Field] = field(init=False)
-    types: list[pa.DataType] = field(init=False)
     times: list[int] = field(init=False)
     byte_columns: list[Column] = field(init=False)
     verdicts: list[Column] = field(init=False)
@@ -78,7 +76,6 @@ class Columnar:
         self.schema = _schema(self.program)
         self.dated = dated_schema(self.schema)
         self.fields = {each.name: each for each in self.schema}
-        self.types = [self.fields[each.path].type for each in self.program.columns]
         self.byte_columns = [each for each in self.program.columns if each.is_bytes]
         self.verdicts = [each for each in self.program.columns if each.is_verdict]
         pairs = zip(self.schema, self.dated, strict=True)

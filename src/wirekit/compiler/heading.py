@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from wirekit.compiler import ir
@@ -131,10 +131,8 @@ def _least(layout: ir.Node) -> int:
     return ir.minimum(layout) + sum(Message._known[name].least for name in messages)
 
 
-@by_key
-def _headings(key: str) -> dict[int, Heading]:
-    """The headings of a schema's frames by the largest length."""
-    return {}
+_headings: Callable[[str], dict[int, Heading]] = by_key(lambda key: {})
+"""The headings of a schema's frames by the largest length."""
 
 
 @by_key

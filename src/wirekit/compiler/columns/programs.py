@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -115,10 +115,8 @@ class Columnar:
 _lock = threading.Lock()
 
 
-@by_key
-def _programs(key: str) -> dict[str, Columnar]:
-    """The programs of a schema by context or header variant."""
-    return {}
+_programs: Callable[[str], dict[str, Columnar]] = by_key(lambda key: {})
+"""The programs of a schema by context or header variant."""
 
 
 def program(key: str, context: Mapping[str, Any] | None = None) -> Columnar:

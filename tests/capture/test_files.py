@@ -609,7 +609,7 @@ class TestFragments:
         found: list[Segment | Skipped] = []
         for place, each in enumerate(frames):
             item = dissect(captured(each)._replace(offset=1000 * place, time_us=seconds * 1_000_000 * place), 2, held)
-            found += [*([] if item is None else [item]), *held.taken()]
+            found += [*([] if item is None else [item]), *held.take_lost()]
         return found + held.end()
 
     def assert_lost(self, *frames: bytes, **options: Any) -> None:

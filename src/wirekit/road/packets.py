@@ -377,7 +377,7 @@ def _segments(
         time_ns = int(times[row])
         place = (int(starts[row]) + offset, int(originals[row]), before + row + 1)
         item = dissect(Packet(time_ns // 1000, time_ns, int(kinds[row]), content, *place), 0, fragments)
-        skipped += fragments.taken()
+        skipped += fragments.take_lost()
         if isinstance(item, Skipped):
             skipped.append(item)
         if item is None or isinstance(item, Skipped):

@@ -57,7 +57,7 @@ def segments(
         if dissected is not None:
             yield dissected
         if fragments.lost:
-            yield from _counted(capture, fragments.taken())
+            yield from _counted(capture, fragments.take_lost())
     if ends:
         yield from _counted(capture, fragments.end())
 

@@ -83,12 +83,12 @@ class Fragments:
         return None
 
     def end(self) -> list[Skipped]:
-        """Gives up all datagrams; returns ``taken``."""
+        """Gives up all datagrams; returns the result of ``take_lost``."""
         while self._datagrams:
             self._give_up(next(iter(self._datagrams)))
-        return self.taken()
+        return self.take_lost()
 
-    def taken(self) -> list[Skipped]:
+    def take_lost(self) -> list[Skipped]:
         """Removes and returns ``lost``."""
         lost, self.lost = self.lost, []
         return lost

@@ -141,6 +141,7 @@ def _built(schema: Schema, value: Any, writer: Writer, scope: Scope) -> bytes:
     """The bytes that the nodes' own methods build."""
     try:
         schema.node._build(value, writer, scope, "")
+        return writer.end()
     except WireError as error:
         if not error.protocol:
             error.protocol, error.path = schema.key, join_path(writer.path)
@@ -152,7 +153,6 @@ def _built(schema: Schema, value: Any, writer: Writer, scope: Scope) -> bytes:
         raise _unfit(schema.key, join_path(writer.path), error) from None
     except UNFIT as error:
         raise _unfit(schema.key, join_path(writer.path), error) from None
-    return bytes(writer.buffer)
 
 
 def _unfit(key: str, path: str, error: Exception) -> Misfit:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -324,6 +325,91 @@ def test_a_length_that_may_bound_nothing_has_no_columns_where_a_cut_element_is_l
                 scan(key, before + cut)
     with own(RecordsToEnd(element)) as key:
         agree(key, whole, {})
+
+
+def build_refused(key: str, value: Any, path: str, batch: dict[str, list[Any]] | None = None) -> None:
+    """A value, and the columns of it, is refused by all engines."""
+    for engine in ("reference", "rows"):
+        for form in (value, wirekit.from_json(key, value)):
+            with pytest.raises(WireError) as error:
+                wirekit.encode(key, form, engine=engine)
+            assert error.value.path == path
+    if batch is not None:
+        with pytest.raises(Misuse, match="elements"):
+            wirekit.build_columns(key, pa.RecordBatch.from_pydict(batch))
+
+
+def test_a_list_of_a_computed_count_has_as_many_elements() -> None:
+    with own(Struct("n" / int8, "l" / Repeat(this.n, int8), "t" / int8)) as key:
+        build_refused(key, {"n": 2, "l": [1], "t": 1}, "l", {"n": [2], "l": [[1]], "t": [1]})
+        build_refused(key, {"n": 0, "l": [1], "t": 1}, "l", {"n": [0], "l": [[1]], "t": [1]})
+        build_refused(key, {"n": -1, "l": [], "t": 1}, "l")
+    with own(Struct("n" / int8, "of" / Struct("l" / Repeat(2, Struct("a" / int8, "b" / Bytes(this._._.n)))))) as key:
+        build_refused(key, {"n": 1, "of": {"l": [{"a": 1, "b": "00"}]}}, "of.l")
+
+
+@pytest.mark.parametrize(
+    ("node", "data"), [(Repeat(this.size // 2, uint16), "04 0001 0002"), (Bytes(this.size), "02 6162")]
+)
+def test_a_count_may_follow_from_a_length_around_the_list(node: Node, data: str) -> None:
+    with own(Struct("size" / Length(uint8, "l"), "l" / node)) as key:
+        decoded = agree(key, bytes.fromhex(data), {})
+        for engine in ("reference", "rows"):
+            assert wirekit.encode(key, {"l": decoded.value.l}, engine=engine) == bytes.fromhex(data)
+    with own(Struct("size" / Length(uint8, "l"), "l" / Repeat(this.size, uint16))) as key:
+        build_refused(key, {"l": [1]}, "l")
+
+
+MAYBE_EMPTY = Struct("n" / int8, "l" / Array(int8, Struct("x" / If(this._.n > 3, int8))), "t" / String(int8))
+
+
+@pytest.mark.parametrize(
+    ("node", "value", "path", "batch"),
+    [
+        (MAYBE_EMPTY, {"n": 1, "l": [{}, {}], "t": ""}, "l", {"n": [1], "l.x": [[None, None]], "t": [""]}),
+        (
+            Struct("m" / Sized(Varint(32), MAYBE_EMPTY), "more" / Bytes(2)),
+            {"m": {"n": 1, "l": [{}, {}], "t": ""}, "more": "0000"},
+            "m.l",
+            {"m.n": [1], "m.l.x": [[None, None]], "m.t": [""], "more": [b"12"]},
+        ),
+        (
+            Struct("size" / Length(Varint(32), "m"), "m" / MAYBE_EMPTY, "more" / Bytes(2)),
+            {"m": {"n": 1, "l": [{}, {}], "t": ""}, "more": "0000"},
+            "m.l",
+            {"m.n": [1], "m.l.x": [[None, None]], "m.t": [""], "more": [b"12"]},
+        ),
+        (
+            Struct("m" / Compressed(Bytes(int8), 1, {1: "zlib"}, MAYBE_EMPTY)),
+            {"m": {"content": {"n": 1, "l": [{}, {}], "t": ""}}},
+            "m.content.l",
+            None,
+        ),
+    ],
+)
+def test_elements_without_bytes_are_built_only_if_their_count_is_read(
+    node: Node, value: Any, path: str, batch: dict[str, list[Any]] | None
+) -> None:
+    """A count is bounded by the bytes left, before an element is read."""
+    with own(node) as key:
+        build_refused(key, value, path, batch)
+        inside = value
+        for name in path.split(".")[:-1]:
+            inside = inside[name]
+        inside["t"] = "a"
+        data = wirekit.encode(key, value, engine="reference")
+        assert wirekit.encode(key, value, engine="rows") == data
+        assert agree(key, data, {}).error is None
+        if batch is not None:
+            batch[path.removesuffix("l") + "t"] = ["a"]
+            assert wirekit.build_columns(key, pa.RecordBatch.from_pydict(batch))[:-2] == data[:-2]
+
+
+def test_records_without_bytes_are_not_built() -> None:
+    with own(Array(int8, Struct("x" / IfMore(int8)))) as key:
+        build_refused(key, [{}, {}], "")
+        with pytest.raises(Misuse, match="2 records take 0 bytes"):
+            wirekit.build_columns(key, pa.RecordBatch.from_pydict({"x": pa.array([None, None], pa.int8())}))
 
 
 @pytest.mark.parametrize("node", [Padding(this.size), Bytes(this.size)])

@@ -68,11 +68,13 @@ class _Open(OpenStructure):
     Attributes:
         places: registers with the positions of computed numbers; ``present`` with their presence, ``wrong`` with
             whether a checksum was wrong and is written as it was.
+        sparse: how many lists ``Branches.sparse`` has before each member with a position.
     """
 
     places: dict[int, int] = field(default_factory=dict)
     present: dict[int, int] = field(default_factory=dict)
     wrong: dict[int, int] = field(default_factory=dict)
+    sparse: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -160,6 +162,7 @@ class _Writer(Messages):
             name = state.name(index)
             if index in state.marked:
                 state.begins[index] = self.mark()
+                state.sparse[index] = len(self.sparse)
             for derived in node.derived:
                 if derived.at == index:
                     self.derive(state, derived)
@@ -249,6 +252,8 @@ class _Writer(Messages):
         """Writes a length."""
         name, number = state.name(measure.at), self.derived(state, measure.at)
         assert isinstance(number, ir.Number)
+        if measure.is_limit:
+            self.end_limit(state.sparse[measure.first], state.ends[measure.last])
         size, add = self.register(), self.constant(measure.add)
         self.put(Let(size, "-", state.ends[measure.last], state.begins[measure.first]))
         if measure.add:
@@ -402,8 +407,10 @@ def write(
             writer.written()
     except Unfit as error:
         raise _unfit(key, error) from None
-    writer.clear([(flag, 0) for flag in writer.flags])
+    writer.clear([(flag, 0) for flag in (*writer.flags, *(register for _, register in writer.sparse))])
     writer.body += body
+    if writer.sparse:
+        writer.end_limit(0, writer.mark())
     if gaps:
         writer.gap()
     writer.watch()

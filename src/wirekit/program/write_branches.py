@@ -19,7 +19,7 @@ from wirekit.program.columns import Column, Repeated
 from wirekit.program.facts import is_wide
 from wirekit.program.messages import Tables
 from wirekit.program.parts import Part
-from wirekit.program.steps import Body, Fault, Let, Mark, Seek, Test
+from wirekit.program.steps import Body, Fault, Let, Mark, Refuse, Seek, Test
 from wirekit.program.unfit import unfit
 from wirekit.program.values import LONGEST, Scope, Value, inside
 from wirekit.program.write_fields import ABSENT, NULL, Fields
@@ -73,6 +73,8 @@ class Branches(Fields):
         or_bytes: slots of the verdicts on fields that may be plain bytes.
         groups: the lists of the read program; ``own`` has a column for each list, with the ranges of its elements.
         slots: the number of columns so far.
+        sparse: lists whose elements may take no bytes: path, register with the position up to which decoding expects
+            a byte for each element.
     """
 
     met_parts: dict[int, tuple[Part, int]] = field(default_factory=dict)
@@ -89,6 +91,7 @@ class Branches(Fields):
     entered_groups: list[Repeated] = field(default_factory=list)
     unread: dict[int, Unread] = field(default_factory=dict)
     or_bytes: set[int] = field(default_factory=set)
+    sparse: list[tuple[str, int]] = field(default_factory=list)
 
     def apart(self, work: Callable[[], Value], *, constants: bool = False) -> tuple[Value, Body, Presence]:
         """Runs ``work`` with a body of its own; returns its value, the body, and the presence of the nodes it read.
@@ -208,7 +211,7 @@ class Branches(Fields):
 
     def visit_Bounded(self, node: ir.Bounded, path: str, scope: Scope) -> Value:
         """Writes a node after its own length; as null, if that is allowed, when the node has no value."""
-        number = node.length
+        number, sparse = node.length, len(self.sparse)
         value, body, presence = self.apart(lambda: self.node(node.node, path, scope))
         place = self.mark()
         self.put(Reserve(self.constant(number.least)))
@@ -217,7 +220,9 @@ class Branches(Fields):
         size = self.register()
         with self.block() as inside:
             self.body += body
-            self.put(Let(size, "-", self.mark(), begin))
+            end = self.mark()
+            self.end_limit(sparse, end)
+            self.put(Let(size, "-", end, begin))
             if not is_wide(number):
                 self.fail(">", size, number.high, path, f"it takes more than {number.high} bytes")
         self.if_true(present, inside, [Let(size, "=", self.constant(node.null or 0))])
@@ -300,8 +305,19 @@ class Branches(Fields):
         end, there = self.range_of(group, at, absent, null)
         count = self.let("-", end, at)
         self.counted(node, path, count, there if nullable else None, scope)
+        if node.count is not None and not node.least:
+            expected = self.let("+", self.mark(), count)
+            self.sparse.append((path, self.register()))
+            self.marks.append(self.sparse[-1][1])
+            self.put(Test(">", expected, self.marks[-1], [Let(self.marks[-1], "=", expected)]))
         self.put(Each(at, end, self.element_of(node, group, path, scope)))
         return Value(unfit="a list", length=count, high=LONGEST, present=(there,) if nullable else ())
+
+    def end_limit(self, first: int, end: int) -> None:
+        """Refuses rows with lists, from the ``first`` of ``sparse`` on, with more elements than bytes up to ``end``."""
+        for path, register in self.sparse[first:]:
+            text = "it has more elements than bytes up to the limit of the list"
+            self.put(Refuse(">", register, end, self.refusal(path, text)))
 
     def slot(self) -> int:
         """The slot of one more column."""

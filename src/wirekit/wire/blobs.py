@@ -15,7 +15,7 @@ from wirekit.errors import Misuse, Wrong
 from wirekit.values import shown, to_json
 from wirekit.wire.arguments import Expression, at_least, one_of
 from wirekit.wire.dollar_entries import load_bytes
-from wirekit.wire.node import NOTHING, Node, evaluate_size, is_null
+from wirekit.wire.node import NOTHING, Node, evaluate_size, expect_size, is_null
 from wirekit.wire.numbers import UNPACKED, Integer
 from wirekit.wire.stream import Reader, Scope, Writer
 
@@ -142,9 +142,7 @@ class Bytes(Node):
                 raise stream.wrong(f"at most {prefix.high} bytes", f"{len(data)} bytes")
             prefix._build(len(data), stream, context, path)
         elif self.length is not None:
-            size = evaluate_size(self.length, context)
-            if len(data or b"") != size:
-                raise stream.wrong(f"{size} bytes", f"{len(data or b'')} bytes")
+            expect_size(self.length, "bytes", len(data or b""), stream, context)
         stream.write(data or b"")
         return obj
 

@@ -163,7 +163,9 @@ class Compressed(Wrapping):
         stream.path.append("content")
         self.content._build(obj["content"], inner, context, "")
         stream.path.pop()
-        return bytes(inner.buffer) + extra.get("trailing", {}).get("content", b"")
+        plain = bytes(inner.buffer) + extra.get("trailing", {}).get("content", b"")
+        inner.end_limit(0, len(plain))
+        return plain
 
     def plain_size(self, obj: Any, stream: Writer, context: Scope) -> int | None:
         if self._name(context) is None or not isinstance(obj, (Record, Mapping)) or obj.get("content") is None:

@@ -17,7 +17,7 @@ from construct.expr import Path
 from wirekit.errors import Misfit, Misuse, Wrong
 from wirekit.values import shown
 from wirekit.wire.arguments import checked
-from wirekit.wire.stream import Reader, Scope, Writer
+from wirekit.wire.stream import Reader, Scope, Writer, join_path
 
 NOTHING = object()
 
@@ -164,6 +164,23 @@ def evaluate_size(expression: Any, context: Scope) -> int:
     if not isinstance(number, int) or number < 0:
         raise Wrong("a length or count of at least 0", number)
     return number
+
+
+def expect_size(expression: Any, unit: str, actual: int, stream: Writer, context: Scope) -> None:
+    """Compares the size or count of a value with an expression.
+
+    If they differ, they are compared again when the whole value is written: the expression may read a length that is
+    not computed yet.
+    """
+    path = join_path(stream.path)
+
+    def compare() -> None:
+        expected = evaluate_size(expression, context)
+        if expected != actual:
+            raise Wrong(f"{expected} {unit}", f"{actual} {unit}", protocol=stream.protocol, path=path)
+
+    if evaluate_size(expression, context) != actual:
+        stream.later.append(compare)
 
 
 def is_null(number: int, null: int | None) -> bool:

@@ -469,9 +469,13 @@ class Writer:
         messages: number of protobuf messages around the current one.
         parsed: whether the value is unchanged since parsing, so that the bytes kept beside a message are valid.
         zeros: number of zeros written for computed sizes.
+        sparse: lists with more elements than bytes, inside limits that have not ended: position, count, path.
+        later: comparisons with sizes that may depend on lengths which are not computed yet.
     """
 
-    __slots__ = ("buffer", "frames", "limits", "messages", "parsed", "path", "protocol", "wrapped", "zeros")
+    __slots__ = (
+        "buffer", "frames", "later", "limits", "messages", "parsed", "path", "protocol", "sparse", "wrapped", "zeros"
+    )  # fmt: skip
 
     def __init__(self, protocol: str, limits: Limits) -> None:
         self.buffer = bytearray()
@@ -483,6 +487,8 @@ class Writer:
         self.parsed = False
         self.wrapped: list[int] = []
         self.zeros = 0
+        self.sparse: list[tuple[int, int, str]] = []
+        self.later: list[Callable[[], None]] = []
 
     def write(self, data: bytes) -> None:
         """Appends bytes."""
@@ -493,7 +499,26 @@ class Writer:
         inner = Writer(self.protocol, self.limits)
         inner.path = self.path
         inner.frames = self.frames
+        inner.later = self.later
         return inner
+
+    def end_limit(self, first: int, end: int) -> None:
+        """Refuses lists, from the ``first`` of ``sparse`` on, with more elements than bytes up to their limit.
+
+        Decoding bounds a count by these bytes.
+        """
+        for start, count, path in self.sparse[first:]:
+            if count > end - start:
+                expected = f"at most {end - start} elements, one for each byte up to the limit of the list"
+                raise Wrong(expected, count, protocol=self.protocol, path=path)
+        del self.sparse[first:]
+
+    def end(self) -> bytes:
+        """The bytes of the whole value, after the checks that need all of them."""
+        self.end_limit(0, len(self.buffer))
+        for compare in self.later:
+            compare()
+        return bytes(self.buffer)
 
     def wrong(self, expected: Any, actual: Any) -> Wrong:
         """The error for a value that does not fit the field at the path."""

@@ -156,6 +156,8 @@ def encode_batch(
     numbers = [lead.number for lead in columnar.plan.lead if lead.number is not None]
     front = len(ahead) + sum(number.groups or number.size for number in numbers)
     output, end = run(key, builder, batch, rows, front=front, known=facts, ends=ends)
+    if columnar.plan.counted and not columnar.plan.least and batch.num_rows > end - front:
+        raise Misuse(f"{key}: {batch.num_rows} records take {end - front} bytes; decoding needs a byte for each record")
     lead = ahead + _lead(key, columnar.plan, end - front, batch.num_rows)
     spare = front - len(lead)
     output.array[spare:front] = np.frombuffer(lead, np.uint8)

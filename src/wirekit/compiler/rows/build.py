@@ -36,7 +36,7 @@ class Builder(Structures):
     """
 
     NAMES = named(integer, real, flag, octets, sequence, elements, Symbol, Opened)
-    ROLES = ("condition", "default", "length", "value")
+    ROLES = ("condition", "default", "length", "count", "value")
     purpose = "build"
     arguments = "S, o, x"
 
@@ -143,8 +143,13 @@ class Builder(Structures):
         count = node.count
         if isinstance(count, ir.Number):
             self._unless_null(code, node.null, count, x, lambda: self._elements(code, node, x, scope, count))
-        else:
-            self._elements(code, node, x, scope)
+            return
+        if count is not None:
+            number = code.fresh("n")
+            code.put(f"{number} = {self._expression(count, scope)}")
+            whole_number(code, number)
+            code.put(f"if len({x}) != {number}: raise Unusual")
+        self._elements(code, node, x, scope)
 
     def _elements(
         self, code: Building, node: ir.Several, x: str, scope: Scope | None, count: ir.Number | None = None
@@ -161,7 +166,8 @@ class Builder(Structures):
             return
         item = code.fresh("x")
         code.settle()
-        begin = code.here() if node.until else None
+        sparse = node.count is not None and not node.least
+        begin = code.here() if node.until or sparse else None
         with code.block(f"for {item} in {x}:"):
             code.end = None
             code.loops += 1
@@ -177,6 +183,8 @@ class Builder(Structures):
                 code.put(f"if {quick}{start} > {begin} and o.startswith({node.until!r}, {start}): raise Unusual")
             code.loops -= 1
         code.end = None
+        if sparse:
+            code.put(f"if len({x}) > len(o) - ({begin}): raise Unusual")
 
     def _bounded(self, code: Building, node: ir.Bounded, x: str, scope: Scope | None) -> None:
         if node.length.groups:

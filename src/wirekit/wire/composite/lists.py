@@ -8,10 +8,10 @@ from typing import Any
 from wirekit.errors import Short, WireError
 from wirekit.values import shown
 from wirekit.wire.arguments import Expression, at_least, one_of
-from wirekit.wire.node import NOTHING, Node, evaluate, evaluate_size, is_null, load_part
+from wirekit.wire.node import NOTHING, Node, evaluate, evaluate_size, expect_size, is_null, load_part
 from wirekit.wire.numbers import Integer
 from wirekit.wire.references import cost_of
-from wirekit.wire.stream import Reader, Scope, Writer
+from wirekit.wire.stream import Reader, Scope, Writer, join_path
 
 
 class _Elements(Node):
@@ -65,10 +65,13 @@ class _Elements(Node):
         return obj
 
     def _write(self, items: list[Any] | tuple[Any, ...], stream: Writer, context: Scope) -> None:
+        start = len(stream.buffer)
         for index, item in enumerate(items):
             stream.path.append(index)
             self.element._build(item, stream, context, "")
             stream.path.pop()
+        if len(items) > len(stream.buffer) - start:
+            stream.sparse.append((start, len(items), join_path(stream.path)))
 
 
 class Array(_Elements):
@@ -133,6 +136,12 @@ class Repeat(_Elements):
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> list[Any]:
         return self._read(evaluate_size(self.count, context), stream, context)
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        items = self._listed(obj, stream)
+        expect_size(self.count, "elements", len(items), stream, context)
+        self._write(items, stream, context)
+        return obj
 
 
 class RecordsToEnd(_Elements):

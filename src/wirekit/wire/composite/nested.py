@@ -84,12 +84,13 @@ class Sized(Wrapping):
             return obj
         start = len(stream.buffer)
         self.length._build(0, stream, context, path)
-        begin = len(stream.buffer)
+        begin, sparse = len(stream.buffer), len(stream.sparse)
         with wrapping(stream, stream.path):
             self.inner._build(obj, stream, context, path)
         trailing = stream.noted("trailing", wrapped=True)
         if trailing:
             stream.write(trailing)
+        stream.end_limit(sparse, len(stream.buffer))
         size = self.length.check(len(stream.buffer) - begin, stream)
         stream.buffer[start:begin] = self.length.write(size, stream)
         return obj

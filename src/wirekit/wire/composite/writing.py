@@ -27,10 +27,11 @@ class Writing:
         values: the given members.
         extra: the ``$`` entries of the record.
         starts, ends: the range of each member.
+        sparse: how many lists ``Writer.sparse`` has before each member.
         numbers: the lengths of ranges that are completely written, by index.
     """
 
-    __slots__ = ("ends", "extra", "keep", "numbers", "scope", "starts", "stream", "struct", "values")
+    __slots__ = ("ends", "extra", "keep", "numbers", "scope", "sparse", "starts", "stream", "struct", "values")
 
     def __init__(self, struct: Struct, obj: Any, stream: Writer, context: Scope) -> None:
         self.struct = struct
@@ -41,6 +42,7 @@ class Writing:
         self.scope.update(self.values)
         self.starts: list[int] = []
         self.ends: list[int] = []
+        self.sparse: list[int] = []
         self.numbers: dict[int, int] = {}
 
     def write(self) -> None:
@@ -86,6 +88,7 @@ class Writing:
             value = core.unpack(value)
         self.scope[name] = value
         self.starts.append(len(self.stream.buffer))
+        self.sparse.append(len(self.stream.sparse))
         node._build(value, self.stream, self.scope, "")
         self.ends.append(len(self.stream.buffer))
 
@@ -111,6 +114,8 @@ class Writing:
             if length.bounds:
                 self.stream.write(left.get(name, b""))
                 end = len(self.stream.buffer)
+                if name not in self.keep and self.scope[name] is not None:
+                    self.stream.end_limit(self.sparse[first], end)
             self.numbers[place] = end - self.starts[first] + length.add
             if name not in self.keep and self.scope[name] is not None:
                 self.scope[name] = self.numbers[place]
@@ -156,6 +161,8 @@ class Writing:
             _, first, last = self.struct.lengths[place]
             if first <= index <= last:
                 self.numbers[place] += by
+        lists = self.stream.sparse
+        lists[self.sparse[index] :] = [(start + by, *rest) for start, *rest in lists[self.sparse[index] :]]
 
 
 def _members_of(struct: Struct, obj: Any, stream: Writer) -> tuple[dict[str, Any], dict[str, Any]]:

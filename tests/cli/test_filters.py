@@ -191,8 +191,12 @@ def test_a_frame_by_its_file_and_number(fixtures: Path) -> None:
 
 
 def test_a_segment_has_no_frames_to_select(fixtures: Path) -> None:
-    done = run("messages", str(fixtures / "kafka" / "disk" / "0.8.2.2-t-lz4-0.log"), "--topic", "t")
-    assert "is not a capture" in str(done.exception)
+    """It is refused before a capture beside it is shown."""
+    segment = str(fixtures / "kafka" / "disk" / "0.8.2.2-t-lz4-0.log")
+    for files in ([segment], [str(fixtures / "pcap" / KAFKA), segment]):
+        done = run("messages", *files, "--topic", "*")
+        assert "is not a capture" in str(done.exception)
+        assert not done.stdout
 
 
 def test_a_selection_applies_to_the_captures_of_a_directory(fixtures: Path, tmp_path: Path) -> None:

@@ -55,13 +55,20 @@ def choice_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def parse_choice(protocol: str, ports: tuple[str, ...]) -> Choice:
-    """The choice that the options make."""
+    """The choice that the options make.
+
+    Raises:
+        UsageError: an option is invalid, or two choose the protocol of one connection.
+    """
+    if protocol and ports:
+        raise click.UsageError("--protocol is for all connections: leave it out, or leave out --port")
     chosen: dict[int, str] = {}
     for pair in ports:
         port, equals, name = pair.partition("=")
         if not equals or not port.isdecimal() or not 0 < int(port) < LARGEST_PORT:
             raise click.BadParameter(f"{pair!r} is not PORT=PROTOCOL, as in --port 9092=kafka")
-        chosen[int(port)] = _of_connections(name)
+        if chosen.setdefault(int(port), _of_connections(name)) != name:
+            raise click.BadParameter(f"--port names {int(port)} twice, for {chosen[int(port)]} and for {name}")
     return Choice(protocol and _of_connections(protocol), chosen)
 
 

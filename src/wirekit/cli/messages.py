@@ -104,14 +104,16 @@ def command(
     much = _size(files)
     show: Show = _Table() if output == "table" else _Json()
     status = 0
-    for parts in captures_of(files, separate=separate, stored=not selection.active):
+    parted = captures_of(files, separate=separate, stored=not selection.active)
+    for path in (parts[0] for parts in parted if selection.active and len(parts) == 1):
+        if not _is_capture(path):
+            raise Misuse(f"{path} is not a capture: options for selection need frames; use `wirekit sql`")
+    for parts in parted:
         path = parts[0]
         before = show.bad
         if len(parts) > 1 or _is_capture(path):
             status |= _captured(parts, choice, selection, show, road, allow_cut=allow_cut)
         else:
-            if selection.active:
-                raise Misuse(f"{path} is not a capture: options for selection need frames; use `wirekit sql`")
             with reopenable(path) as copy:
                 chosen = engine or _engine(max(much, _size((copy,))), output)
                 status |= _stored(path, copy, protocol, chosen, show)

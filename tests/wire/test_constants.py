@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+import wirekit
 from tests.engines import decode_by_all
 from tests.own import own
+from wirekit.errors import Misuse
 from wirekit.values import SymbolTable
-from wirekit.wire import Const, RecordsToEnd, String, Struct, Symbols, int16
+from wirekit.wire import Bytes, Const, If, RecordsToEnd, String, Struct, Symbols, int8, int16, len_, this
 
 AB = Const(String(int16), "ab")
 
@@ -37,3 +39,21 @@ def test_columns_report_such_a_constant() -> None:
     with own(Struct("a" / RecordsToEnd(Struct("b" / AB)))) as key:
         _, errors = columns.scan(key, bytes.fromhex("00046162ffff"))
     assert "found 'ab\\udcff\\udcff'" in errors["reason"][0].as_py()
+
+
+@pytest.mark.parametrize("engine", ["reference", "rows"])
+def test_another_value_is_read_by_no_expression(engine: str) -> None:
+    """The constant is written in its place, so expressions read the constant."""
+    with own(Struct("mark" / Const(Bytes(int8), b"ab"), "of" / Bytes(len_(this.mark)))) as key:
+        for mark in ("6162", "616200", b"abc"):
+            assert wirekit.encode(key, {"mark": mark, "of": b"xy"}, engine=engine) == b"\2abxy"
+    with own(Struct("k" / int8, "two" / If(this.k, Const(int8, 2)), "of" / If(this.two == 2, int8))) as key:
+        assert wirekit.encode(key, {"k": 1, "two": 3, "of": 1}, engine=engine) == b"\1\2\1"
+
+
+@pytest.mark.parametrize("engine", ["reference", "rows"])
+def test_the_json_form_of_a_constant_is_checked(engine: str) -> None:
+    with own(Const(Symbols(int16, SymbolTable("codec", {0: "NONE", 1: "GZIP"})), 1)) as key:
+        with pytest.raises(Misuse, match="1 is GZIP, not 'NONE'"):
+            wirekit.encode(key, {"value": 1, "symbol": "NONE"}, engine=engine)
+        assert wirekit.encode(key, {"value": 1, "symbol": "GZIP"}, engine=engine) == b"\0\1"

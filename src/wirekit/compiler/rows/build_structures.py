@@ -173,6 +173,10 @@ class Structures(Generator):
             return ""
         value = code.fresh("v")
         self._take(code, member, x, value, self._default(member.node, scope))
+        constant = bare(member.node)
+        if isinstance(constant, ir.Constant):
+            other = f"{value} is not None and {value} != {self._expression(constant.value, scope)}"
+            code.put(f"if {other}: raise Unusual")
         scope.variables[member.name] = value
         return value
 

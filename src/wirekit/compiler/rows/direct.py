@@ -78,6 +78,8 @@ class DirectBuilder(Builder):
     def _node(self, code: Building, node: ir.Node, x: str, scope: Scope | None) -> None:
         if isinstance(node, ir.Named) and not node.closed:
             node = node.number
+        elif isinstance(node, ir.Constant) and x:
+            code.put(f"ignored({x})")
         super()._node(code, node, x, scope)
 
     def _bits(self, code: Building, node: ir.BitFields, x: str) -> None:

@@ -9,7 +9,7 @@ from wirekit.errors import Wrong
 from wirekit.values import Record, shown
 from wirekit.wire.blobs import count_zeros
 from wirekit.wire.composite.choices import bare, present
-from wirekit.wire.derived import Checked, Length
+from wirekit.wire.derived import Checked, Const, Length
 from wirekit.wire.dollar_entries import load_extras
 from wirekit.wire.message_fields import derive
 from wirekit.wire.node import NOTHING, Node
@@ -84,6 +84,8 @@ class Writing:
         if isinstance(core, (Length, Checked)) and (name not in self.keep or value is None):
             blank = core.blank if isinstance(core, Checked) else 0
             value = blank if present(node, self.scope, value) else None
+        elif isinstance(core, Const) and value is not None and name not in self.keep:
+            value = core.default(self.scope)
         elif isinstance(core, Bits) and isinstance(value, int):
             value = core.unpack(value)
         self.scope[name] = value

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from tests.engines import decode_by_all, encode_by_all, forget_compared
 
@@ -31,6 +32,10 @@ settings.register_profile(
     "exhaustive", max_examples=20_000, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+if settings().derandomize:
+    # Hypothesis also draws the constants in the modules that are loaded: examples would depend on the tests before.
+    CONSTANTS = providers.Constants()
+    providers._get_local_constants = lambda: CONSTANTS
 
 
 @pytest.fixture(scope="session")

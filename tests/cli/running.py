@@ -42,11 +42,15 @@ while True:
 """Starts a copy of itself for each command: it begins as a fresh process does, behind the imports."""
 
 
+_servers: list[subprocess.Popen[bytes]] = []
+
+
 @cache
 def _server() -> socket.socket:
     """The connection to a server, which ends when this process does."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    subprocess.Popen([sys.executable, "-c", SERVER, str(theirs.fileno())], pass_fds=[theirs.fileno()])
+    command = [sys.executable, "-c", SERVER, str(theirs.fileno())]
+    _servers.append(subprocess.Popen(command, pass_fds=[theirs.fileno()]))
     theirs.close()
     return ours
 

@@ -405,6 +405,13 @@ def test_elements_without_bytes_are_built_only_if_their_count_is_read(
             assert wirekit.build_columns(key, pa.RecordBatch.from_pydict(batch))[:-2] == data[:-2]
 
 
+def test_a_mapping_inside_a_record_is_no_json_form() -> None:
+    with own(Struct("m" / Compressed(Bytes(int8), 1, {1: "zlib"}, Struct("b" / Bytes(2))))) as key:
+        opened = wirekit.from_json(key, {"m": {"content": {"b": "0000"}}}).m
+        opened.content = {"b": "0000"}
+        build_refused(key, {"m": opened}, "m.content.b")
+
+
 def test_records_without_bytes_are_not_built() -> None:
     with own(Array(int8, Struct("x" / IfMore(int8)))) as key:
         build_refused(key, [{}, {}], "")

@@ -90,6 +90,10 @@ class DirectBuilder(Builder):
         code.put(f"if {x}.__class__ is not int or not 0 <= {x} < {1 << 8 * base.size}: raise Unusual")
         code.add(base.code.upper(), base.size, x, little=base.little)
 
+    def _packed(self, code: Building, node: ir.Packed, x: str, scope: Scope | None) -> None:
+        code.put(f"if {x}.__class__ is Opened: raise Unusual")  # mappings inside a record are not loaded
+        super()._packed(code, node, x, scope)
+
     def _protobuf(self, code: Building, node: ir.Protobuf, x: str) -> None:
         from wirekit.wire.protobuf import load_message
 

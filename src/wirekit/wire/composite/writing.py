@@ -164,7 +164,8 @@ class Writing:
             if first <= index <= last:
                 self.numbers[place] += by
         lists = self.stream.sparse
-        lists[self.sparse[index] :] = [(start + by, *rest) for start, *rest in lists[self.sparse[index] :]]
+        moved = [(start + by, count, path) for start, count, path in lists[self.sparse[index] :]]
+        lists[self.sparse[index] :] = moved
 
 
 def _members_of(struct: Struct, obj: Any, stream: Writer) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import struct
 
+import pyarrow as pa
 import pytest
 
 import wirekit
@@ -23,6 +24,8 @@ from wirekit.wire import (
     Flag,
     If,
     IfMore,
+    IfNext,
+    IfThenElse,
     Length,
     Limits,
     Node,
@@ -72,6 +75,33 @@ def test_a_record_of_no_bytes_is_refused() -> None:
         batch = wirekit.columns(key, b"\xff")
         with pytest.raises(wirekit.Misuse, match="it takes no bytes, so no reader would find it"):
             wirekit.build_columns(key, batch)
+
+
+@pytest.mark.parametrize(
+    ("constant", "data"),
+    [
+        (Const(uint8, 0, fatal=False), "01026162 07  00 03 05  00 00 05"),
+        (Const(Flag(uint8), True, fatal=False), "01026162 07  00 00 05  00 01 05"),
+        (IfNext(b"\0", Const(uint8, 0)), "01026162 07  00 00 05  00 05"),
+    ],
+)
+def test_a_constant_has_its_own_column_beside_that_of_an_alternative(constant: Node, data: str) -> None:
+    layout = Struct("a" / uint8, "b" / IfThenElse(this.a == 1, Bytes(int8), constant), "c" / uint8)
+    with own(layout) as key:
+        batch = wirekit.columns(key, bytes.fromhex(data))
+        assert wirekit.build_columns(key, batch) == bytes.fromhex(data)
+        stale = batch.set_column(batch.schema.get_field_index("b"), "b", pa.array([b"ab", b"ab", None]))
+        with pytest.raises(wirekit.Misuse, match="row 1: b: has a value, but the layout has none here"):
+            wirekit.build_columns(key, stale)
+
+
+def test_a_record_that_begins_with_the_bytes_that_end_the_list_is_refused() -> None:
+    with own(RecordsToEnd(Struct("a" / uint8, "b" / uint8), until=b"\0\0")) as key:
+        first = pa.RecordBatch.from_pydict({"a": [0, 0], "b": [0, 1]})
+        assert wirekit.build_columns(key, first) == b"\0\0\0\1"
+        assert wirekit.columns(key, b"\0\0\0\1").num_rows == 2
+        with pytest.raises(wirekit.Misuse, match="row 1: it begins with the bytes that end the list"):
+            wirekit.build_columns(key, pa.RecordBatch.from_pydict({"a": [1, 0], "b": [0, 0]}))
 
 
 def test_a_length_is_known_behind_the_fields_that_it_covers() -> None:

@@ -360,6 +360,7 @@ def write(
     within: str = "",
     whole: ir.Node | None = None,
     some: bool = False,
+    until: bytes = b"",
     message_fields: frozenset[str] | None = None,
 ) -> WriteProgram:
     """Generates the program that writes records of one layout.
@@ -369,6 +370,7 @@ def write(
         gaps: whether the read program counts bytes that no field explains.
         within: the path of the records inside others, or "".
         some: whether a record must have bytes, because no field counts the records.
+        until: bytes that end the list of records, with which none but the first may begin.
         whole: the layout with all choices, some of which are decided in ``element``; it shows the parts to write once.
         message_fields: the fields of protobuf messages that the batch has; None for all of them.
 
@@ -402,7 +404,7 @@ def write(
     writer.record_count = writer.hidden["rows"]
     try:
         with writer.block() as body:
-            start = writer.mark() if some else 0
+            start = writer.mark() if some or until else 0
             writer.node(element, within, Scope({}, None))
             writer.written()
     except Unfit as error:
@@ -417,6 +419,11 @@ def write(
     if some:
         size = writer.let("-", writer.mark(), start)
         writer.fail("==", size, 0, within, "it takes no bytes, so no reader would find it")
+    if until:
+        begins = writer.register()
+        writer.put(steps.Begins(begins, start, until))
+        later = writer.let("and", begins, writer.let("!=", ROW, writer.constant(0)))
+        writer.fail("!=", later, 0, within, "it begins with the bytes that end the list")
     return WriteProgram(
         without_needless(writer.body, writer.constants.get(0)),
         [column for column in writer.read.values() if column.kind != LIST] + writer.columns_of_messages(),

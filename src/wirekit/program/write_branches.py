@@ -154,8 +154,9 @@ class Branches(Fields):
 
     def alone(self, node: ir.Constant, path: str, scope: Scope, default: Any) -> Value:
         """Writes an optional constant if its column is set; without a column, if it has a default."""
-        column = self.column(path)
-        present = self.there(column)
+        column = self.constant_column(node, path)
+        assert column is not None, path
+        present = self.there(self.reading(column))
         if default is not None:
             in_batch = self.there(column, in_batch=True)
             present = self.let("or", present, self.let("==", in_batch, self.constant(0)))

@@ -233,7 +233,7 @@ class Fields(Choices):
         number = node.node
         while isinstance(number, (ir.Named, ir.Boolean, ir.Optional)):
             number = number.node if isinstance(number, ir.Optional) else number.number
-        if (column := self.known(path)) is not None:
+        if (column := self.constant_column(node, path)) is not None:
             self.constant_slots.add(self.reading(column).slot)
         if isinstance(number, ir.Blob):
             return self.constant_bytes(node, number, path, scope)
@@ -241,9 +241,23 @@ class Fields(Choices):
             raise unfit(self.key, path, node, "of a field that is not a plain number")
         value = self.let("=", self.expression(node.value, scope, path)[0])
         if not node.fatal:
-            self.was(path, value)
+            self.was(path, value, number, column)
         self.put(steps.Store(number, value))
         return value_of(number, value)
+
+    def constant_column(self, node: ir.Constant, path: str) -> Column | None:
+        """The column of a constant; alternatives may have others at its path."""
+        match node.node.node if isinstance(node.node, ir.Optional) else node.node:
+            case ir.Boolean():
+                return self.known(path, "flag", "uint8", None, None, None)
+            case ir.Named(table=table, number=ir.Number() as number):
+                dtype = named_dtype(number.bits + (not number.signed))
+                return self.known(path, "number", dtype, table, None, None)
+            case ir.Number(unit=unit) as number:
+                return self.known(path, "number", dtype_of(number), None, unit, None)
+            case ir.Blob(text=text):
+                return self.known(path, "text" if text else "bytes", "", None, None, None)
+        return self.known(path)
 
     def constant_bytes(self, node: ir.Constant, blob: ir.Blob, path: str, scope: Scope) -> Value:
         expected = self.bytes_of(node, path)
@@ -265,18 +279,14 @@ class Fields(Choices):
         length = self.constant(len(expected))
         return Value(length, 0, LONGEST, length=length, unfit="a byte string")
 
-    def was(self, path: str, value: int, number: ir.Number | None = None) -> None:
-        """Keeps a number that was found wrong on reading.
-
-        Args:
-            number: of a length or checksum, as alternatives may have several of one path.
-        """
+    def was(self, path: str, value: int, number: ir.Number, stored: Column | None = None) -> None:
+        """Keeps a number that was found wrong on reading; ``stored`` is its column if it has a meaning."""
         verdict = self.known(inside(path, "ok"))
         if verdict is None:
             return
         self.reading(verdict)
-        stored = self.column(path) if number is None else self.number_column(number, path)
-        bounds = {} if number is None else self.narrower(stored, number)
+        stored = stored or self.number_column(number, path)
+        bounds = self.narrower(stored, number)
         self.put(steps.Was(value, verdict, stored, self.index(stored), **bounds))
 
     # Byte strings.

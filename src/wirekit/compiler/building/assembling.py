@@ -197,7 +197,14 @@ def _builder(key: str, columnar: Columnar, message_fields: frozenset[str] | None
     read, plan = columnar.program, columnar.plan
     some = not (apart or plan.counted or ir.minimum(plan.element))  # no count precedes the records
     program = write(
-        key, plan.element, read.columns, gaps=read.gaps, whole=columnar.whole, some=some, message_fields=message_fields
+        key,
+        plan.element,
+        read.columns,
+        gaps=read.gaps,
+        whole=columnar.whole,
+        some=some,
+        until=b"" if apart else plan.until,
+        message_fields=message_fields,
     )
     return Builder(program)
 

@@ -39,7 +39,8 @@ def place(rows: Rows, at: int, path: str) -> str:
     >>> place(5, 2, "name"), place(Elements(5, np.array([0, 2, 2, 4])), 3, "name")
     ('row 7: name', 'row 7: name[1]')
     """
-    return f"row {row_of(rows, at)}: {path}{_indexes(rows, at)}"
+    inside = f"{path}{_indexes(rows, at)}"
+    return f"row {row_of(rows, at)}{': ' if inside else ''}{inside}"
 
 
 def _indexes(rows: Rows, at: int) -> str:

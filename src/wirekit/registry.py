@@ -500,9 +500,9 @@ class Registry:
         return beginnings
 
     def protocols(self) -> list[str]:
-        """The names of all protocols."""
+        """The names of all protocols: the built-in protocols in the order of ``BUILT_IN``, then the others."""
         self._load_all()
-        return list(self._protocols)
+        return list(dict.fromkeys([*BUILT_IN, *self._protocols]))
 
     def with_stream(self) -> tuple[Protocol, ...]:
         """The protocols that can be recognised: the built-in protocols in the order of ``BUILT_IN``, then the others.

@@ -66,6 +66,14 @@ def test_a_protocol_name_is_registered_once() -> None:
         registry.register(Protocol("kafka", "mine", {"x": Layout(int8)}))
 
 
+def test_the_order_of_protocols_is_the_same_whichever_was_used_first() -> None:
+    registry = Registry()
+    registry.register(Protocol("one", "first", {"x": Layout(int8)}))
+    assert registry.protocol("pulsar").name == "pulsar"
+    assert registry.protocols()[: len(BUILT_IN)] == list(BUILT_IN)
+    assert "one" in registry.protocols()
+
+
 def test_unknown_key_suggests_a_near_one() -> None:
     with pytest.raises(wirekit.Misuse, match=r"did you mean .*pulsar\.frame"):
         wirekit.decode(b"", "pulsar.frames")

@@ -251,8 +251,7 @@ class Fields(Choices):
             case ir.Boolean():
                 return self.known(path, "flag", "uint8", None, None, None)
             case ir.Named(table=table, number=ir.Number() as number):
-                dtype = named_dtype(number.bits + (not number.signed))
-                return self.known(path, "number", dtype, table, None, None)
+                return self.known(path, "number", named_dtype(number), table, None, None)
             case ir.Number(unit=unit) as number:
                 return self.known(path, "number", dtype_of(number), None, unit, None)
             case ir.Blob(text=text):

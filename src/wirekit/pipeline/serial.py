@@ -11,9 +11,9 @@ from itertools import accumulate
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirekit.capture.tcp import CLOCK_STEP_US
 from wirekit.pipeline.bundles import BUNDLE_BYTES
 from wirekit.pipeline.carried import IDLE_US, Carried
+from wirekit.pipeline.clock_steps import STRETCH, stretches
 from wirekit.pipeline.flows import Batch, flow_batches
 from wirekit.pipeline.inputs import CAPTURE, Input, Job, captures
 from wirekit.pipeline.packets import packet_batches
@@ -25,10 +25,7 @@ from wirekit.pipeline.summary import Summary
 from wirekit.tables.columns import FROM_INPUTS, PACKETS, Table
 
 SLICE_ROWS = 4096
-STRETCH = "stretch"
-"""A column that packets may have besides those of their table: the result of ``stretches``."""
 _KEYS = pa.schema([PACKETS.schema.field(key) for key in (*PACKETS.sort, "note")])
-_LATEST = (1 << 63) - 1
 
 
 def run(
@@ -185,17 +182,6 @@ def in_order(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     starts = [0, *accumulate(batch.num_rows for batch in batches)]
     for start in range(0, len(order), SLICE_ROWS):
         yield from _gather(batches, starts, order.slice(start, SLICE_ROWS)).to_batches()
-
-
-def stretches(rows: pa.Table) -> pa.Array:
-    """For each row of the table ``packets``, how often the clock was set back between the segments up to it."""
-    times = pc.if_else(rows["note"].is_null(), rows["ts_us"], pa.scalar(None, pa.int64()))
-    times = pc.fill_null_forward(times.combine_chunks() if isinstance(times, pa.ChunkedArray) else times)
-    if not len(times):
-        return times
-    after = pc.add(pc.min_element_wise(times.slice(1), _LATEST - CLOCK_STEP_US), CLOCK_STEP_US)
-    steps = pc.fill_null(pc.less(after, times.slice(0, len(times) - 1)), False).cast(pa.int64())
-    return pc.cumulative_sum(pa.concat_arrays([pa.array([0], pa.int64()), steps]))
 
 
 def _gather(batches: list[pa.RecordBatch], starts: list[int], numbers: pa.Array) -> pa.Table:

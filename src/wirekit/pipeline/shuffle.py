@@ -19,9 +19,9 @@ import pyarrow.compute as pc
 
 from wirekit.capture.files.fragments import Fragments
 from wirekit.capture.tcp import CLOCK_STEP_US
+from wirekit.pipeline.clock_steps import EVER, STRETCH, Times, clocks, stretches
 from wirekit.pipeline.folders import Folder, folder
 from wirekit.pipeline.inputs import Input
-from wirekit.pipeline.serial import STRETCH, stretches
 from wirekit.tables.columns import PACKETS
 
 HEADER = 64
@@ -30,40 +30,12 @@ LARGE = 8
 """A flow with at least one part in ``LARGE`` of a file's bytes has a batch of its own there."""
 FULL = 0.75
 """The part of a window's bytes from which on the window may end."""
-_EVER = (1 << 63) - 1
 DENSE = 0.5
 """A flow's payloads are not copied if they fill at least this part of the file between the first and the last one."""
 SHUFFLED = PACKETS.schema.append(pa.field("captured", pa.int64())).append(pa.field(STRETCH, pa.int64()))
 """Rows of the table ``packets``. If ``captured`` is not null, it is the number of bytes in the file at ``position``,
-and ``payload`` is null. ``stretch`` is counted by ``stretches`` from the begin of the capture; in a stored file, from
-that of the file."""
-
-
-class Times(NamedTuple):
-    """Times of segments that stay together, in microseconds since the epoch.
-
-    ``first`` is the earliest time before the clock was set back between them, ``last`` the latest time after that;
-    without a segment, the latest and the earliest possible. ``before`` and ``inside`` tell whether the clock was set
-    back in front of the first of them, and between them.
-    """
-
-    first: int = _EVER
-    last: int = -_EVER
-    before: bool = False
-    inside: bool = False
-
-
-def clocks(parts: Sequence[Times]) -> list[tuple[int, bool]]:
-    """For each part of a capture: the latest time since the clock was set back, and whether a window may end there."""
-    latest, clock = list[int](), -_EVER
-    for part in parts:
-        clock = part.last if part.before or part.inside else max(clock, part.last)
-        latest.append(clock)
-    ends, earliest = list[bool](), _EVER
-    for part, clock in zip(reversed(parts), reversed(latest), strict=True):
-        ends.append(clock <= earliest)
-        earliest = _EVER if part.before else part.first if part.inside else min(part.first, earliest)
-    return list(zip(latest, reversed(ends), strict=True))
+and ``payload`` is null. ``stretch`` is the result of ``stretches`` for the whole capture; in a stored file, for that
+file alone."""
 
 
 class ShuffleFile(NamedTuple):
@@ -252,7 +224,7 @@ def windows(
         sorted(files, key=attrgetter("capture", "number", "position")), attrgetter("capture")
     ):
         mine = list(group)
-        stretch, before, firsts, times = 0, -_EVER, list[int](), list[Times]()
+        stretch, before, firsts, times = 0, -EVER, list[int](), list[Times]()
         for file in mine:
             back = bool(file.ends) and before - file.ends[0] > CLOCK_STEP_US
             firsts.append(stretch + back)

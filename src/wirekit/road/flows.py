@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from wirekit.pipeline.clock_steps import STRETCH
 from wirekit.pipeline.flows import Batch, Writer, packet_tuples
 from wirekit.pipeline.inputs import Job
-from wirekit.pipeline.serial import STRETCH
 from wirekit.pipeline.shuffle import PacketWindow
 from wirekit.pipeline.summary import Summary
 from wirekit.road.deferred import LongFlow

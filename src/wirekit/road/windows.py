@@ -22,7 +22,7 @@ from wirekit.capture.files import Capture, Damaged
 from wirekit.capture.files.fragments import Fragments
 from wirekit.capture.tcp import CLOCK_STEP_US
 from wirekit.compiler.columns.errors import NO_ERRORS
-from wirekit.pipeline.shuffle import Times, clocks
+from wirekit.pipeline.clock_steps import Times, clocks
 from wirekit.road.packets import ALL, Endpoints, PacketReader, Packets, joined, set_back
 
 if TYPE_CHECKING:

@@ -394,6 +394,17 @@ def test_windows_end_behind_a_step_of_the_clock(tmp_path: Path) -> None:
         assert clock == sorted(clock)
 
 
+def test_late_copies_behind_a_leap_and_a_step_of_the_clock(tmp_path: Path) -> None:
+    """A connection takes late segments for ten seconds of its own time, wherever the clock was in between."""
+    whole = packets(FIXTURES / "pcap" / "kafka-0.9.0.1-2-produce.pcapng")
+    leap, step, again = 11_000_000, -10_500_000, 3_000_000
+    for begin in (450, 470, 494):
+        shifts = [leap * (place > begin) + step * (place > begin + 25) for place in range(len(whole))]
+        copy = [each._replace(time_us=each.time_us + shift) for each, shift in zip(whole, shifts, strict=True)]
+        copy += [each._replace(time_us=each.time_us + shifts[-1] + again) for each in whole[begin - 60 :]]
+        assert_same(write(tmp_path / f"{begin}.pcap", copy), windows=(300, 2000, 5000))
+
+
 def test_a_protocol_that_is_given(tmp_path: Path) -> None:
     assert_same(KAFKA, protocol="kafka")
     assert_same(KAFKA, protocol="pulsar")

@@ -30,25 +30,39 @@ def stretches(rows: pa.Table) -> pa.Array:
 class Times(NamedTuple):
     """Times of segments that stay together, in microseconds since the epoch.
 
-    ``first`` is the earliest time before the clock was set back between them, ``last`` the latest time after that;
-    without a segment, the latest and the earliest possible. ``before`` and ``inside`` tell whether the clock was set
-    back in front of the first of them, and between them.
+    ``first`` is the earliest time before the clock was set back between them, ``last`` the latest time after that,
+    ``earliest`` the earliest time of all; without a segment, the latest and the earliest possible. ``before`` and
+    ``inside`` tell whether the clock was set back in front of the first of them, and between them.
     """
 
     first: int = EVER
     last: int = -EVER
+    earliest: int = EVER
     before: bool = False
     inside: bool = False
 
 
-def clocks(parts: Sequence[Times]) -> list[tuple[int, bool]]:
-    """For each part of a capture: the latest time since the clock was set back, and whether a window may end there."""
+class Clock(NamedTuple):
+    """The clock at the end of a part of a capture, in microseconds since the epoch.
+
+    ``latest`` is the latest time since the clock was set back, ``later`` the earliest time of the parts behind, and
+    ``may_end`` tells whether a window may end there.
+    """
+
+    latest: int
+    later: int
+    may_end: bool
+
+
+def clocks(parts: Sequence[Times]) -> list[Clock]:
+    """The clock at the end of each part of a capture."""
     latest, clock = list[int](), -EVER
     for part in parts:
         clock = part.last if part.before or part.inside else max(clock, part.last)
         latest.append(clock)
-    ends, earliest = list[bool](), EVER
+    found, following, later = list[Clock](), EVER, EVER  # following: before the clock is set back again
     for part, clock in zip(reversed(parts), reversed(latest), strict=True):
-        ends.append(clock <= earliest)
-        earliest = EVER if part.before else part.first if part.inside else min(part.first, earliest)
-    return list(zip(latest, reversed(ends), strict=True))
+        found.append(Clock(clock, later, clock <= following))
+        following = EVER if part.before else part.first if part.inside else min(part.first, following)
+        later = min(part.earliest, later)
+    return found[::-1]

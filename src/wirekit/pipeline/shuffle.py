@@ -80,7 +80,7 @@ class Share(NamedTuple):
 
 
 class PacketWindow(NamedTuple):
-    """Rows of ``SHUFFLED`` of one capture, with the clock and end of ``wirekit.road.windows.Window``.
+    """Rows of ``SHUFFLED`` of one capture, with the clock, later times and end of ``wirekit.road.windows.Window``.
 
     ``size`` is counted as in ``ShuffleFile``.
     """
@@ -88,6 +88,7 @@ class PacketWindow(NamedTuple):
     capture: int
     rows: pa.Table
     clock: int
+    later: int
     last: bool
     size: int
 
@@ -158,7 +159,8 @@ def _write(
         time, stretch = segments["ts_us"], segments[STRETCH]
         ends, steps = [time[0].as_py(), time[-1].as_py()], stretch[-1].as_py()
         earliest = pc.min(time.filter(pc.equal(stretch, 0))).as_py()
-        times = Times(earliest, pc.max(time.filter(pc.equal(stretch, steps))).as_py(), inside=steps > 0)
+        latest = pc.max(time.filter(pc.equal(stretch, steps))).as_py()
+        times = Times(earliest, latest, pc.min(time).as_py(), inside=steps > 0)
     own = [(int(flows[each]), int(sizes[each])) for each in large]
     shared = np.unique(place[place < places]).tolist()
     return ShuffleFile(
@@ -228,20 +230,20 @@ def windows(
         for file in mine:
             back = bool(file.ends) and before - file.ends[0] > CLOCK_STEP_US
             firsts.append(stretch + back)
-            first, last, _, inside = file.times
-            times.append(Times(first, last, back, bool(inside)))
+            first, last, earliest, _, inside = file.times
+            times.append(Times(first, last, earliest, back, bool(inside)))
             stretch += back + file.steps
             before = file.ends[1] if file.ends else before
         ends = clocks(times)
         held, total = list[pa.RecordBatch](), 0
-        for number, (file, first, (clock, may_end)) in enumerate(zip(mine, firsts, ends, strict=True), 1):
+        for number, (file, first, clock) in enumerate(zip(mine, firsts, ends, strict=True), 1):
             batches = [_later(each, first) for each in _read(store, file, share, places)]
             held += batches
             total += sum(int(_sizes(each).sum()) for each in batches)
             last = number == len(mine)
-            if last or (total >= FULL * size and may_end):
+            if last or (total >= FULL * size and clock.may_end):
                 rows = pa.Table.from_batches(held, SHUFFLED)
-                yield PacketWindow(capture, rows, clock, last, total)
+                yield PacketWindow(capture, rows, clock.latest, clock.later, last, total)
                 held, total = [], 0
 
 

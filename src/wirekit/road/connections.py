@@ -572,17 +572,13 @@ class Connections:
                 self._give_to_columns(tracked)
         self._conversations.pack()
 
-    def set_back(self, clock: int) -> None:
-        """Counts the time since connections ended from a time to which the clock was set back."""
-        self._ending = {row: min(time_us, clock) for row, time_us in self._ending.items()}
-
     def ended(self, clock: int) -> Iterator[Followed]:
         """Ends the connections that no later packet can change.
 
         The state of connections that take no more late segments is forgotten.
 
         Args:
-            clock: the time that the capture has reached, microseconds since the epoch.
+            clock: a time that no later packet is before, microseconds since the epoch.
         """
         for row, time_us in list(self._ending.items()):
             if clock > time_us + self._settings.patience_us:

@@ -49,7 +49,7 @@ def flow_batches(
     """
     writer = Writer(job, summary, tables)
     capture_tables: CaptureTables | None = None
-    for number, (capture, rows, clock, last, _) in enumerate(windows, 1):
+    for number, (capture, rows, clock, later, last, _) in enumerate(windows, 1):
         notes = rows["note"].is_valid()
         with_notes = rows.select(PACKETS.names).filter(notes).to_batches()
         for _, group in groupby(packet_tuples(with_notes), key=itemgetter(0)):
@@ -61,7 +61,7 @@ def flow_batches(
         segments = rows.filter(pc.invert(notes)) if pc.any(notes).as_py() else rows
         packets = _packets(segments, capture, endpoints, job)
         stretch = _array(segments[STRETCH])
-        yield from capture_tables.window(Window(packets, clock, last, 0, stretch=stretch))
+        yield from capture_tables.window(Window(packets, clock, later, last, 0, stretch=stretch))
         if last:
             capture_tables = None
         if number % RELEASING == 0:

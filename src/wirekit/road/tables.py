@@ -162,7 +162,6 @@ class CaptureTables:
         earlier = None if carried is None else partial(writer.left, carried)
         self._connections = Connections(name, endpoints, job.choice, self._settings, files, writer, earlier)
         self._ends = _Ends(self._connections, writer.summary.file(name))
-        self._clock = 0
 
     def window(self, window: Window) -> Iterator[Batch]:
         """The tables of the next window."""
@@ -170,22 +169,20 @@ class CaptureTables:
         if packets.time.size:
             count = self.writer.summary.file(name)
             count.seen_all(packets.time.size, int(packets.time.min()), int(packets.time.max()))
-        if clock < self._clock:
-            self._ends.set_back(clock)
-            connections.set_back(clock)
-        self._clock = clock
         streams = put_together(
             packets, self._settings, clock=clock, last=window.last, earlier=connections, stretch=window.stretch
         )
+        ended = max(clock, int(streams.closed.max(initial=0)) + self._settings.hold_us)
         for table, batch in self._read(window, streams):
             if table == CONNECTIONS.name and not window.last and batch.num_rows:
-                self._ends.wait(clock, batch)
+                self._ends.wait(ended, batch)
             else:
                 yield table, batch
         if not window.last:
             connections.keep(streams)
-        yield from self._items(connections.ended(clock))
-        yield from self._ends.ready(None if window.last else clock)
+        passed = min(clock, window.later)
+        yield from self._items(connections.ended(passed))
+        yield from self._ends.ready(None if window.last else passed)
         if window.last:
             yield from self._read(window, connections.silent())
             yield from self._items(connections.end_unseen())
@@ -290,10 +287,6 @@ class _Ends:
     def wait(self, clock: int, batch: pa.RecordBatch) -> None:
         """Adds the rows of connections that ended before a time."""
         self._waiting.append((clock, batch))
-
-    def set_back(self, clock: int) -> None:
-        """Counts from a time to which the clock was set back."""
-        self._waiting = deque((min(time_us, clock), batch) for time_us, batch in self._waiting)
 
     def left(self) -> Iterator[pa.RecordBatch]:
         """Removes the waiting rows; returns them, corrected by the late packets so far."""

@@ -22,7 +22,7 @@ from wirekit.capture.files import Capture, Damaged
 from wirekit.capture.files.fragments import Fragments
 from wirekit.capture.tcp import CLOCK_STEP_US
 from wirekit.compiler.columns.errors import NO_ERRORS
-from wirekit.pipeline.clock_steps import Times, clocks
+from wirekit.pipeline.clock_steps import EVER, Times, clocks
 from wirekit.road.packets import ALL, Endpoints, PacketReader, Packets, joined, set_back
 
 if TYPE_CHECKING:
@@ -50,10 +50,11 @@ class _Part(NamedTuple):
 
 
 class _Planned(NamedTuple):
-    """The parts of a window, and its clock."""
+    """The parts of a window, and its clock, as in ``Window``."""
 
     parts: list[_Part]
     clock: int
+    later: int
     stepped: bool
 
 
@@ -65,6 +66,7 @@ class Window:
         packets: the segments in them.
         clock: the latest time since the clock was set back, or of all so far, microseconds since the epoch; no later
             window has a packet before it, unless the clock is set back again.
+        later: the earliest time in later windows, or the latest possible one.
         last: whether this is the last window.
         done: bytes of the capture up to here.
         set_back: whether the clock was set back so far.
@@ -74,6 +76,7 @@ class Window:
 
     packets: Packets
     clock: int
+    later: int
     last: bool
     done: int
     set_back: bool = False
@@ -123,7 +126,7 @@ def _parts(capture: Capture, place: int, size: int) -> list[_Part] | None:
                 mine = times[rows]
                 size_of_all, late = int(lengths[rows].sum()), int((np.maximum.accumulate(mine) - mine).max())
                 read = int(rows[-1]) + 1 == batch.num_rows
-                span = Times(int(mine.min()), int(mine.max()))
+                span = Times(int(mine.min()), int(mine.max()), int(mine.min()))
                 parts.append(_Part(place, rows.size, size_of_all, span, late, read))
     damaged = capture.incomplete or any(each.num_rows for each in errors)
     return None if damaged and not damaged_only_at_end(capture, last, errors) else parts
@@ -149,7 +152,8 @@ def _with_steps(captures: Sequence[Capture], parts: list[_Part], endpoints: Endp
         if times.size:
             inside = steps[steps > 0]
             first, last = (int(inside[0]), int(inside[-1])) if inside.size else (times.size, 0)
-            span = Times(int(times[:first].min()), int(times[last:].max()), 0 in steps, inside.size > 0)
+            earliest = int(times[:first].min()), int(times[last:].max()), int(times.min())
+            span = Times(*earliest, 0 in steps, inside.size > 0)
             before = times[-1:]
         found.append(part._replace(times=span))
     return found
@@ -184,21 +188,21 @@ def _planned(parts: list[_Part], size: int) -> list[_Planned]:
     """The windows; if possible, one ends with a read of the file, so that no bytes are copied."""
     windows: list[_Planned] = []
     held, stepped, mine = 0, False, list[_Part]()
-    for number, (part, (clock, may_end)) in enumerate(zip(parts, clocks([each.times for each in parts]), strict=True)):
+    for number, (part, clock) in enumerate(zip(parts, clocks([each.times for each in parts]), strict=True)):
         mine.append(part)
         held += part.size
         stepped |= part.times.before or part.times.inside
         full = held >= size or (part.read and 2 * held >= size)
-        if number + 1 == len(parts) or (full and may_end):
-            windows.append(_Planned(mine, max(clock, 0), stepped))
+        if number + 1 == len(parts) or (full and clock.may_end):
+            windows.append(_Planned(mine, max(clock.latest, 0), clock.later, stepped))
             held, mine = 0, []
-    return windows or [_Planned([], 0, False)]
+    return windows or [_Planned([], 0, EVER, False)]
 
 
 def _windows(captures: Sequence[Capture], planned: list[_Planned], endpoints: Endpoints, size: int) -> Iterator[Window]:
     fragments = Fragments()
     streams = [_Stream(capture, place, endpoints, size, fragments) for place, capture in enumerate(captures)]
-    for number, (parts, clock, stepped) in enumerate(planned):
+    for number, (parts, clock, later, stepped) in enumerate(planned):
         rows_by_file: dict[int, int] = {}
         for part in parts:
             rows_by_file[part.file] = rows_by_file.get(part.file, 0) + part.rows
@@ -208,6 +212,7 @@ def _windows(captures: Sequence[Capture], planned: list[_Planned], endpoints: En
         yield Window(
             packets,
             clock,
+            later,
             number + 1 == len(planned),
             sum(stream.reached for stream in streams),
             stepped,

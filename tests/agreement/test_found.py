@@ -405,6 +405,24 @@ def test_elements_without_bytes_are_built_only_if_their_count_is_read(
             assert wirekit.build_columns(key, pa.RecordBatch.from_pydict(batch))[:-2] == data[:-2]
 
 
+@pytest.mark.parametrize(
+    ("node", "value", "column"),
+    [
+        (Sized(Varint(32), Bytes(129)), "00" * 129, "m"),
+        (Struct("size" / Length(Varint(32), "b"), "b" / Bytes(129)), {"b": "00" * 129}, "m.b"),
+    ],
+)
+def test_a_length_that_grows_moves_no_list_before_it(node: Node, value: Any, column: str) -> None:
+    """The list may have 131 elements: the bytes after its count are a length of two bytes, and 129 others."""
+    with own(Struct("n" / int8, "l" / Array(int16, Struct("x" / If(this._.n > 3, int8))), "m" / node)) as key:
+        data = wirekit.encode(key, {"n": 1, "l": [{}] * 131, "m": value})
+        batch = {"n": [1], "l.x": pa.array([[None] * 131], pa.list_(pa.int8())), column: [bytes(129)]}
+        assert wirekit.build_columns(key, pa.RecordBatch.from_pydict(batch)) == data
+        batch["l.x"] = pa.array([[None] * 132], pa.list_(pa.int8()))
+        with pytest.raises(Misuse, match="more elements"):
+            wirekit.build_columns(key, pa.RecordBatch.from_pydict(batch))
+
+
 def test_a_mapping_inside_a_record_is_no_json_form() -> None:
     with own(Struct("m" / Compressed(Bytes(int8), 1, {1: "zlib"}, Struct("b" / Bytes(2))))) as key:
         opened = wirekit.from_json(key, {"m": {"content": {"b": "0000"}}}).m

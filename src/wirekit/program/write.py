@@ -68,7 +68,7 @@ class _Open(OpenStructure):
     Attributes:
         places: registers with the positions of computed numbers; ``present`` with their presence, ``wrong`` with
             whether a checksum was wrong and is written as it was.
-        sparse: how many lists ``Branches.sparse`` has before each member with a position.
+        sparse: how many lists ``Branches.sparse`` has before each member.
     """
 
     places: dict[int, int] = field(default_factory=dict)
@@ -160,9 +160,9 @@ class _Writer(Messages):
         node, inner = state.node, state.scope
         for index, member in enumerate(node.members[first:], first):
             name = state.name(index)
+            state.sparse[index] = len(self.sparse)
             if index in state.marked:
                 state.begins[index] = self.mark()
-                state.sparse[index] = len(self.sparse)
             for derived in node.derived:
                 if derived.at == index:
                     self.derive(state, derived)
@@ -275,7 +275,7 @@ class _Writer(Messages):
             with self.block() as body:
                 self.fail("<", size, measure.least, name, f"it would be less than {measure.least}")
             self.body += [Test("!=", size, self.constant(0), body)] if measure.zero_is_rest else body
-        self.patch(number, size, state.places[measure.at])
+        self.patch(number, size, state.places[measure.at], state.sparse[measure.at])
         if measure.at not in state.present:
             state.scope.fields[state.node.members[measure.at].name] = value_of(number, size)
 

@@ -206,9 +206,14 @@ class Branches(Fields):
         self.put(Mark(to))
         return to
 
-    def patch(self, number: ir.Number, source: int, place: int) -> None:
-        """Writes a number into reserved space of its minimal size."""
-        self.put(Insert(number, source, place, self.marks) if number.groups else Store(number, source, place))
+    def patch(self, number: ir.Number, source: int, place: int, first: int) -> None:
+        """Writes a number into reserved space of its minimal size; after it are the lists from ``first`` on."""
+        if not number.groups:
+            self.put(Store(number, source, place))
+            return
+        # A list before the number stays where it is, even if decoding expects bytes for it up to after the number.
+        lists = [register for _, register in self.sparse[first:]]
+        self.put(Insert(number, source, place, [*self.marks, *lists]))
 
     def visit_Bounded(self, node: ir.Bounded, path: str, scope: Scope) -> Value:
         """Writes a node after its own length; as null, if that is allowed, when the node has no value."""
@@ -227,7 +232,7 @@ class Branches(Fields):
             if not is_wide(number):
                 self.fail(">", size, number.high, path, f"it takes more than {number.high} bytes")
         self.if_true(present, inside, [Let(size, "=", self.constant(node.null or 0))])
-        self.patch(number, size, place)
+        self.patch(number, size, place, sparse)
         return maybe(value, present)
 
     def visit_Fallback(self, node: ir.Fallback, path: str, scope: Scope) -> Value:
@@ -307,10 +312,9 @@ class Branches(Fields):
         count = self.let("-", end, at)
         self.counted(node, path, count, there if nullable else None, scope)
         if node.count is not None and not node.least:
-            expected = self.let("+", self.mark(), count)
-            self.sparse.append((path, self.register()))
-            self.marks.append(self.sparse[-1][1])
-            self.put(Test(">", expected, self.marks[-1], [Let(self.marks[-1], "=", expected)]))
+            expected, furthest = self.let("+", self.mark(), count), self.register()
+            self.sparse.append((path, furthest))
+            self.put(Test(">", expected, furthest, [Let(furthest, "=", expected)]))
         self.put(Each(at, end, self.element_of(node, group, path, scope)))
         return Value(unfit="a list", length=count, high=LONGEST, present=(there,) if nullable else ())
 

@@ -692,6 +692,13 @@ class TestClock:
             "client", 0, 3, "never acknowledged, never captured"
         )  # fmt: skip
 
+    def test_segments_that_are_late_long_after_it_end_no_patience(self) -> None:
+        connection = self.established()
+        feed(connection, client(0, 0, b"a"), server(MINUTE, 0, acked=1), client(MINUTE + 2 * MS, 3, b"def"))
+        feed(connection, server(MINUTE + MS, 0, b"x", acked=1), client(MINUTE + MS, 6, b"g"))
+        events = feed(connection, client(MINUTE + MS, 1, b"bc"))
+        assert brief(events) == [("client", 1, b"bc"), ("client", 3, b"def"), ("client", 6, b"g")]
+
     def test_uncertain_first_bytes_are_certain(self) -> None:
         connection = Connection()
         feed(connection, client(self.DAY, 5, b"a"))

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from wirekit.capture.tcp.ascending import Ascending
 from wirekit.capture.tcp.events import (
+    CLOCK_STEP_US,
     Closed,
     ClosedReason,
     Data,
@@ -87,7 +88,7 @@ class Direction:
         self.fin = -1  # stream offset of the end
         self.fin_us = 0
         self.closed = False
-        self.back_us = NEVER  # where the clock was last set back: what has a later time than now is from before that
+        self.back_us = NEVER  # the time to which the clock was last set back
         self.stray = (-1, 0)  # where the last segment out of the window ended, and next at that time
         self.slow = True  # whether in-order data needs more than to be passed on
         self.deadline = NEVER
@@ -380,8 +381,8 @@ class Direction:
             self.watch(now_us, settings)
 
     def _since(self, time_us: int, now_us: int) -> int:
-        """The time from which on something waits that has a capture time."""
-        return time_us if time_us <= now_us else min(self.back_us, time_us)
+        """The time from which on something waits: its own, or if that is from before a step of the clock, the step."""
+        return time_us if time_us <= now_us + CLOCK_STEP_US else min(self.back_us, time_us)
 
     def watch(self, now_us: int, settings: Settings) -> None:
         """Sets the deadline, and whether in-order data may take the fast path."""

@@ -640,6 +640,7 @@ class TestFragments:
         both = [part for number, each in enumerate(self.IN_PARTS)
                 for part in fragments(TUNNELS[name](each), [3], number)]  # fmt: skip
         assert [segment.payload for segment in self.read(*both) if isinstance(segment, Segment)] == [bytes(range(200))]
+        self.assert_lost(*both[:-2])
 
     def test_datagrams_of_other_protocols(self) -> None:
         assert [each.reason for each in self.read(*fragments(in_udp(53, "", self.FRAME), [5]))

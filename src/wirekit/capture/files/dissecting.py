@@ -119,12 +119,12 @@ def dissect(packet: Packet, file: int = 0, fragments: Fragments | None = None) -
             protocol = int(layer.protocol if layer is network else layer.next_header)
             identity = Identity(network.source, network.destination, protocol, layer.identification)
             begin, more = fragment.fragment_offset * UNIT, bool(fragment.more_fragments)
-            whole = fragments.add(identity, begin, inner, skipped, more=more)
+            whole = fragments.add(identity, begin, inner, [*held, skipped], more=more)
             if whole is None:
                 return None
             place = end - len(inner) if place is None else place
             data, key, offset = whole[0], following, place
-            held += whole[1]
+            held = whole[1]
             continue
         if following is None:
             break

@@ -47,7 +47,7 @@ class Fragments:
         self._cost = 0
 
     def add(
-        self, identity: Identity, begin: int, content: bytes, packet: Skipped, *, more: bool
+        self, identity: Identity, begin: int, content: bytes, packets: list[Skipped], *, more: bool
     ) -> tuple[bytes, list[Skipped]] | None:
         """Takes a fragment; returns the content of its datagram, and the other packets of it, if it is whole now.
 
@@ -55,23 +55,24 @@ class Fragments:
             identity: of the datagram.
             begin: the place of the fragment in the datagram, in bytes.
             content: the fragment.
-            packet: the packet as one that has no segment.
+            packets: the packet as one that has no segment; before it those with fragments of a tunnel around it.
             more: whether other fragments follow behind it.
         """
         if not content or begin + len(content) > _LARGEST or (more and len(content) % UNIT):
-            self.lost.append(packet)
+            self.lost += packets
             return None
         datagram = self._datagrams.get(identity)
-        if datagram is not None and abs(packet.time_us - datagram.packets[0].time_us) > LONGEST_US:
+        if datagram is not None and abs(packets[-1].time_us - datagram.first_us) > LONGEST_US:
             self._give_up(identity)
             datagram = None
         if datagram is None:
             if len(self._datagrams) == MOST_DATAGRAMS:
                 self._give_up(next(iter(self._datagrams)))
-            datagram = self._datagrams[identity] = _Datagram()
-        datagram.packets.append(packet)
-        datagram.cost += len(content) + COST
-        self._cost += len(content) + COST
+            datagram = self._datagrams[identity] = _Datagram(packets[-1].time_us)
+        cost = len(content) + COST * len(packets)
+        datagram.packets += packets
+        datagram.cost += cost
+        self._cost += cost
         if not datagram.place(begin, content, more=more):
             self._give_up(identity)
         elif datagram.size == datagram.end:
@@ -103,6 +104,7 @@ class _Datagram:
     """The fragments of a datagram.
 
     Attributes:
+        first_us: capture time of the first one.
         packets: their packets.
         pieces: (place, bytes) of each part, in order and disjoint.
         size: bytes of the pieces.
@@ -110,9 +112,10 @@ class _Datagram:
         cost: what the fragments count.
     """
 
-    __slots__ = ("cost", "end", "packets", "pieces", "size")
+    __slots__ = ("cost", "end", "first_us", "packets", "pieces", "size")
 
-    def __init__(self) -> None:
+    def __init__(self, first_us: int) -> None:
+        self.first_us = first_us
         self.packets: list[Skipped] = []
         self.pieces: list[tuple[int, bytes]] = []
         self.size, self.end, self.cost = 0, -1, 0

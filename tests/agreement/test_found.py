@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -358,6 +359,17 @@ def test_a_count_may_follow_from_a_length_around_the_list(node: Node, data: str)
             assert wirekit.encode(key, {"l": decoded.value.l}, engine=engine) == bytes.fromhex(data)
     with own(Struct("size" / Length(uint8, "l"), "l" / Repeat(this.size, uint16))) as key:
         build_refused(key, {"l": [1]}, "l")
+
+
+@pytest.mark.parametrize("kind", [Bytes, lambda size: Repeat(size, int8)])
+def test_a_size_is_compared_with_a_length_that_is_computed(kind: Callable[[Any], Node]) -> None:
+    """While the field is written, the length is 0: an empty field would fit, and a length less 2 would be negative."""
+    with own(Struct("size" / Length(uint8, ("l", "m")), "l" / kind(this.size), "m" / Bytes(1))) as key:
+        build_refused(key, {"l": [], "m": "05"} if kind is not Bytes else {"l": "", "m": "05"}, "l")
+    with own(Struct("size" / Length(uint8, "l", add=2), "l" / kind(this.size - 2))) as key:
+        decoded = agree(key, bytes.fromhex("04 6162"), {})
+        for engine in ("reference", "rows"):
+            assert wirekit.encode(key, {"l": decoded.value.l}, engine=engine) == bytes.fromhex("04 6162")
 
 
 MAYBE_EMPTY = Struct("n" / int8, "l" / Array(int8, Struct("x" / If(this._.n > 3, int8))), "t" / String(int8))

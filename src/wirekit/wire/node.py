@@ -17,7 +17,7 @@ from construct.expr import Path
 from wirekit.errors import Misfit, Misuse, Wrong
 from wirekit.values import shown
 from wirekit.wire.arguments import checked
-from wirekit.wire.stream import Reader, Scope, Writer, join_path
+from wirekit.wire.stream import Reader, Scope, Writer
 
 NOTHING = object()
 
@@ -167,20 +167,19 @@ def evaluate_size(expression: Any, context: Scope) -> int:
 
 
 def expect_size(expression: Any, unit: str, actual: int, stream: Writer, context: Scope) -> None:
-    """Compares the size or count of a value with an expression.
+    """Compares the size or count of a value with an expression, when the whole value is written.
 
-    If they differ, they are compared again when the whole value is written: the expression may read a length that is
-    not computed yet.
+    Earlier, the expression may read a length that is not computed yet.
     """
-    path = join_path(stream.path)
+    path = tuple(stream.path)
 
     def compare() -> None:
+        stream.path[:] = path
         expected = evaluate_size(expression, context)
         if expected != actual:
-            raise Wrong(f"{expected} {unit}", f"{actual} {unit}", protocol=stream.protocol, path=path)
+            raise stream.wrong(f"{expected} {unit}", f"{actual} {unit}")
 
-    if evaluate_size(expression, context) != actual:
-        stream.later.append(compare)
+    stream.later.append(compare)
 
 
 def is_null(number: int, null: int | None) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from wirekit.checksums import checksum
 from wirekit.compiler import ir
-from wirekit.compiler.expressions import Literal
+from wirekit.compiler.expressions import Expression, Literal
 from wirekit.compiler.ir import bare
 from wirekit.compiler.references import is_padded
 from wirekit.compiler.rows.build_code import Building, Piece, Place, distance
@@ -26,7 +28,8 @@ class Structures(Generator):
         used = self._used(node)
         rules: list[ir.Measure | ir.Sum] = [*node.measures, *node.sums]
         apart = {measure.at: measure for measure in node.measures if ir.varying(bare(node.members[measure.at].node))}
-        if not all(_stands_alone(node, measure, rules) for measure in apart.values()):
+        alone = all(_stands_alone(node, measure, rules) for measure in apart.values())
+        if not alone or any(_sizes_inside(node, measure) for measure in node.measures):
             code.put("raise Unusual")
             return
         buffers: list[tuple[ir.Measure, str]] = []
@@ -215,6 +218,16 @@ class Structures(Generator):
             ):
                 return f"S.zeros({self._expression(length, scope)})"
         return super()._default(node, scope)
+
+
+def _sizes_inside(node: ir.Structure, measure: ir.Measure) -> bool:
+    """Whether a size or count is computed from a length before the length is known."""
+
+    def sizes(inside: ir.Node) -> Iterator[Expression]:
+        return (tree for role, tree in ir.expressions(inside) if role in ("length", "count"))
+
+    covered, length = node.members[measure.at : measure.last + 1], (0, node.members[measure.at].name)
+    return any(length in ir.read_outside(member.node, sizes) for member in covered)
 
 
 def _stands_alone(node: ir.Structure, measure: ir.Measure, rules: list[ir.Measure | ir.Sum]) -> bool:

@@ -157,8 +157,8 @@ class _Asking:
                 return Outcome("answer", f"bytes that do not decode: {item.reason}", item.reason)
             if item.decoded.error is not None:
                 return Outcome("answer", str(item.decoded.error), f"{item.schema} {item.decoded.error.path}")
-        found = check(self._exchange.protocol.name, self._exchange.items)
-        violations = [each for each in found if each.side == "server" and each.rule.severity == "error"]
+        broken = check(self._exchange.protocol.name, self._exchange.items)
+        violations = [each for each in broken if each.side == "server" and each.rule.severity == "error"]
         if not violations:
             return None
         rule = violations[0].rule

@@ -173,8 +173,8 @@ def in_order(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     Where the clock was set back, the order is that of the files. The rows may have the column ``STRETCH``.
     """
     keys = pa.Table.from_batches([batch.select(_KEYS.names) for batch in batches], _KEYS)
-    given = bool(batches) and STRETCH in batches[0].schema.names
-    stretch = pa.chunked_array([batch[STRETCH] for batch in batches]) if given else stretches(keys)
+    numbered = bool(batches) and STRETCH in batches[0].schema.names
+    stretch = pa.chunked_array([batch[STRETCH] for batch in batches]) if numbered else stretches(keys)
     flow, *others = PACKETS.sort
     if pc.max(stretch).as_py():
         keys, others = keys.append_column(STRETCH, stretch), [STRETCH, *others]

@@ -51,7 +51,7 @@ def packet_batches(
         table: the table, with the requested columns; header fields that these do not need are not read.
         split: the requested part of the file, None for all of it.
         size: bytes of a batch at most, about; no batch has packets of two windows.
-        fragments: those of earlier files; receives those at the end. By default, they are left out.
+        fragments: those of earlier files; receives those at the end. By default, no row counts the latter.
     """
     try:
         capture = open_capture(file.path)

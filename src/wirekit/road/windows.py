@@ -143,7 +143,7 @@ def _with_steps(captures: Sequence[Capture], parts: list[_Part], endpoints: Endp
     """The parts with the times of their segments, and where the clock was set back."""
     fragments = Fragments()
     streams = [_Stream(capture, place, endpoints, size, fragments, ()) for place, capture in enumerate(captures)]
-    found: list[_Part] = []
+    timed: list[_Part] = []
     before: NDArray[Any] = np.zeros(0, np.int64)
     for part in parts:
         times = streams[part.file].take(part.rows).time
@@ -152,11 +152,11 @@ def _with_steps(captures: Sequence[Capture], parts: list[_Part], endpoints: Endp
         if times.size:
             inside = steps[steps > 0]
             first, last = (int(inside[0]), int(inside[-1])) if inside.size else (times.size, 0)
-            earliest = int(times[:first].min()), int(times[last:].max()), int(times.min())
-            span = Times(*earliest, 0 in steps, inside.size > 0)
+            first_us, last_us, earliest = int(times[:first].min()), int(times[last:].max()), int(times.min())
+            span = Times(first_us, last_us, earliest, 0 in steps, inside.size > 0)
             before = times[-1:]
-        found.append(part._replace(times=span))
-    return found
+        timed.append(part._replace(times=span))
+    return timed
 
 
 def damaged_only_at_end(capture: Capture, last: Records, errors: list[pa.RecordBatch]) -> bool:
@@ -187,15 +187,15 @@ def damaged_only_at_end(capture: Capture, last: Records, errors: list[pa.RecordB
 def _planned(parts: list[_Part], size: int) -> list[_Planned]:
     """The windows; if possible, one ends with a read of the file, so that no bytes are copied."""
     windows: list[_Planned] = []
-    held, stepped, mine = 0, False, list[_Part]()
+    total, stepped, mine = 0, False, list[_Part]()
     for number, (part, clock) in enumerate(zip(parts, clocks([each.times for each in parts]), strict=True)):
         mine.append(part)
-        held += part.size
+        total += part.size
         stepped |= part.times.before or part.times.inside
-        full = held >= size or (part.read and 2 * held >= size)
+        full = total >= size or (part.read and 2 * total >= size)
         if number + 1 == len(parts) or (full and clock.may_end):
             windows.append(_Planned(mine, max(clock.latest, 0), clock.later, stepped))
-            held, mine = 0, []
+            total, mine = 0, []
     return windows or [_Planned([], 0, EVER, False)]
 
 

@@ -57,12 +57,13 @@ def segments(
         if dissected is not None:
             yield dissected
         if fragments.lost:
-            yield from _counted(capture, fragments.take_lost())
+            yield from counted(capture, fragments.take_lost())
     if ends:
-        yield from _counted(capture, fragments.end())
+        yield from counted(capture, fragments.end())
 
 
-def _counted(capture: Capture, lost: list[Skipped]) -> list[Skipped]:
+def counted(capture: Capture, lost: list[Skipped]) -> list[Skipped]:
+    """The packets with fragments of datagrams that were given up, after counting them in ``capture.skipped``."""
     capture.skipped.update(each.reason for each in lost)
     return lost
 

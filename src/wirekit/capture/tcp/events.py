@@ -9,8 +9,8 @@ from wirekit.errors import Misuse
 
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 CLOCK_STEP_US = 128_000
-"""A segment that is older by more than the one in front of it was captured after the clock was set back; one that is
-older by less was written late. NTP sets a clock from 128 ms on, and slews it below."""
+"""If a segment is older by more than this than the one in front of it, the clock was set back between them; if it is
+older by less, it was written late. NTP sets a clock from 128 ms on, and slews it below."""
 
 Side = Literal["client", "server"]
 ClosedReason = Literal["fin", "rst", "end of capture", "new connection", "idle"]

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from tests.conftest import FIXTURES
+from tests.net.building import ethernet, fragments, ipv4, packet, pcap, tcp
 from tests.pipeline.helpers import keep_packets
 from wirekit.capture.files import open_capture, segments
 from wirekit.capture.tcp import Segment
@@ -114,6 +115,20 @@ def test_a_file_that_is_no_capture_is_a_note_that_names_the_byte(tmp_path: Path,
     ((note, offset, length, raw),) = notes(table(path))
     assert (note.kind, offset, length, raw) == ("unreadable", 0, len(content), content)
     assert f"at byte {byte} " in note.text
+
+
+def test_fragments_in_two_captures_are_not_put_together(tmp_path: Path) -> None:
+    parts = fragments(packet("net.ethernet", ethernet(ipv4(tcp(bytes(100))))), [4])
+    paths = [tmp_path / "one.pcap", tmp_path / "other.pcap"]
+    for path, part in zip(paths, parts, strict=True):
+        path.write_bytes(pcap(part))
+    together = tmp_path / "both.pcap"
+    together.write_bytes(pcap(*parts))
+    assert [len(row["payload"]) for row in table(together).to_pylist()] == [100]
+    found = table(*paths)
+    assert found["note"].null_count == 0
+    assert found["file_no"].to_pylist() == [0, 1]
+    assert [note.packets for note, *_ in notes(found)] == [{"fragment": 1}, {"fragment": 1}]
 
 
 def test_a_file_that_is_gone_is_a_note(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from wirekit.capture.files.fragments import Fragments
 from wirekit.pipeline.inputs import Input, Split
+from wirekit.pipeline.inputs import captures as grouped
 from wirekit.pipeline.packet_rows import capture_rows, counted
 from wirekit.pipeline.roads import LEAST_FOR_COLUMNS, by_columns
 from wirekit.pipeline.rows import BATCH_BYTES, Rows
@@ -16,7 +17,7 @@ from wirekit.tables.columns import PACKETS, Table
 
 
 def packet_batches(
-    captures: Iterable[Input],
+    files: Iterable[Input],
     *,
     ports: frozenset[int] = frozenset(),
     road: str = "auto",
@@ -28,32 +29,36 @@ def packet_batches(
     """The packets of captures, in the order of each file.
 
     Args:
-        captures: the files of one capture.
+        files: the files of the captures, in order.
         ports: if not empty, only segments from or to one of these ports; a note counts the others.
         road: as in ``Job``. The rows are the same; if columns read a file, its notes come after its segments. Columns
             also read large files on the other road.
         table: the columns to return.
         split: the part of the only file to read, by columns; None for the whole file.
         size: approximate size in bytes of a batch that columns read; other batches have 16 MiB.
-        fragments: puts the fragments of datagrams together.
+        fragments: puts the fragments of datagrams together, in each capture.
     """
     names = table.names
     rows, fragments = Rows(PACKETS.schema), Fragments() if fragments is None else fragments
-    for capture in captures:
-        large = capture.size >= LEAST_FOR_COLUMNS and by_columns(capture.size, compiles=False)
-        if split is not None or large or by_columns(capture.size, road):
-            from wirekit.road import rows as columns
+    for capture in grouped(files):
+        for file in capture:
+            large = file.size >= LEAST_FOR_COLUMNS and by_columns(file.size, compiles=False)
+            if split is not None or large or by_columns(file.size, road):
+                from wirekit.road import rows as columns
 
-            batches = columns.packet_batches(capture, ports, table=table, split=split, size=size, fragments=fragments)
-            if batches is not None:
-                yield from batches
-                continue
-        for row, bytes_of_row in capture_rows(capture, ports, fragments):
+                batches = columns.packet_batches(file, ports, table=table, split=split, size=size, fragments=fragments)
+                if batches is not None:
+                    yield from batches
+                    continue
+            for row, bytes_of_row in capture_rows(file, ports, fragments):
+                batch = rows.add(row, bytes_of_row)
+                if batch is not None:
+                    yield batch.select(names)
+        lost = Counter(each.reason for each in fragments.end())
+        for row, bytes_of_row in counted(capture[-1], lost):
             batch = rows.add(row, bytes_of_row)
             if batch is not None:
                 yield batch.select(names)
-    lost = Counter(each.reason for each in fragments.end())
-    last = [rows.add(*each) for each in counted(capture, lost)] if lost else []
-    for batch in (*last, rows.flush()):
-        if batch is not None:
-            yield batch.select(names)
+    batch = rows.flush()
+    if batch is not None:
+        yield batch.select(names)

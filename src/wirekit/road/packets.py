@@ -20,7 +20,7 @@ import pyarrow as pa
 from wirekit.capture.columns import WINDOW, Records, records
 from wirekit.capture.files import Capture, Damaged, Packet, Skipped, dissect
 from wirekit.capture.files import segments as segments_by_objects
-from wirekit.capture.files.dissecting import MOST_LAYERS, counted, endpoint_text
+from wirekit.capture.files.dissecting import MOST_LAYERS, count_lost, endpoint_text
 from wirekit.capture.files.fragments import Fragments
 from wirekit.capture.tcp import ACK, CLOCK_STEP_US, FIN, PSH, RST, SYN, Segment
 from wirekit.compiler.columns.errors import NO_ERRORS
@@ -191,7 +191,7 @@ def segments(
     if following >= 0:
         yield from segments_by_objects(capture, place, start=following, fragments=held)
     if fragments is None:
-        yield from counted(capture, held.end())
+        yield from count_lost(capture, held.end())
 
 
 def _offset(item: Segment | Skipped) -> int:

@@ -57,12 +57,12 @@ def segments(
         if dissected is not None:
             yield dissected
         if fragments.lost:
-            yield from counted(capture, fragments.take_lost())
+            yield from count_lost(capture, fragments.take_lost())
     if ends:
-        yield from counted(capture, fragments.end())
+        yield from count_lost(capture, fragments.end())
 
 
-def counted(capture: Capture, lost: list[Skipped]) -> list[Skipped]:
+def count_lost(capture: Capture, lost: list[Skipped]) -> list[Skipped]:
     """The packets with fragments of datagrams that were given up, after counting them in ``capture.skipped``."""
     capture.skipped.update(each.reason for each in lost)
     return lost

@@ -25,6 +25,7 @@ from wirekit.capture.files.fragments import Fragments
 from wirekit.capture.tcp import ACK, CLOCK_STEP_US, FIN, PSH, RST, SYN, Segment
 from wirekit.compiler.columns.errors import NO_ERRORS
 from wirekit.compiler.columns.ranges import REFUSED, scan_ranges
+from wirekit.pipeline.clock_steps import EVER
 from wirekit.road.compiled import loop
 from wirekit.schemas.net import ip, link, tunnels
 from wirekit.storage import FileRange
@@ -63,7 +64,6 @@ Tunnels of other layouts are left to objects.
 """
 _FRAGMENT = ("ipv4.fragment.more_fragments", "ipv4.fragment.fragment_offset")
 _LINK_TYPES = {"ethernet": 1, "ip": 101}
-_LATEST = (1 << 63) - 1
 _REMEMBERED = 1 << 15  # texts of endpoints
 
 
@@ -304,7 +304,7 @@ def joined(parts: list[Packets]) -> Packets:
 
 def set_back(times: NDArray[Any]) -> NDArray[Any]:
     """For each segment of a capture, in the order of the file, whether the clock was set back in front of it."""
-    after = np.minimum(times, _LATEST - CLOCK_STEP_US) + CLOCK_STEP_US
+    after = np.minimum(times, EVER - CLOCK_STEP_US) + CLOCK_STEP_US
     return np.append(np.zeros(min(times.size, 1), bool), after[1:] < times[:-1])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -165,6 +166,18 @@ def test_the_report_on_many_files_fits_a_screen(tmp_path: Path, capsys: pytest.C
     status, out, err = run(capsys, tmp_path / "captures", "-o", tmp_path / "out")
     assert (status, err) == (0, "")
     assert out.startswith(f"{tmp_path / 'out'} has 2,001 files already\n")
+
+
+def test_without_a_terminal_lines_tell_the_progress(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    captures = [FIXTURES / "pcap" / f"jmq4-{name}.pcap" for name in ("consume", "produce")]
+    assert run(capsys, *captures, "--output", tmp_path / "short")[2] == ""
+    monkeypatch.setattr("wirekit.cli.pipeline.LINE_SECONDS", 0.0)
+    lines = run(capsys, *captures, "--output", tmp_path / "lines", "--bundle", 1)[2].splitlines()
+    assert len(lines) >= len(captures)
+    form = re.compile(r"wirekit: bundle \d of 2, .+: .+B of [\d.]+ kB after 0 min(, 0 min left)?")
+    assert all(map(form.fullmatch, lines))
 
 
 @pytest.mark.parametrize(

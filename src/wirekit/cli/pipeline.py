@@ -35,6 +35,8 @@ IDLE_SECONDS = Settings().idle_us / 1_000_000
 POLL_SECONDS = 1.0
 ESTIMATE_SECONDS = 600.0
 """How far back the time left is estimated from; on Spark a task may take minutes."""
+LINE_SECONDS = 60.0
+"""Without a terminal: seconds between two lines about the progress at least."""
 PAUSE = 4.0
 """With --watch: seconds between two looks at least, and how many times as long as a look took."""
 
@@ -379,10 +381,10 @@ def _without_logging() -> Iterator[None]:
 
 
 @contextmanager
-def _progress(begin: str) -> Iterator[Progress | None]:
-    """A bar on standard error, if that is a terminal."""
+def _progress(begin: str) -> Iterator[Progress]:
+    """Shows the progress on standard error: a bar on a terminal, otherwise a line from time to time."""
     if not sys.stderr.isatty():
-        yield None
+        yield _progress_lines()
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -392,11 +394,30 @@ def _progress(begin: str) -> Iterator[Progress | None]:
         task = bar.add_task(begin, total=None)
 
         def show_step(step: Step) -> None:
-            bundle = f"bundle {step.bundle} of {step.bundles}, " if step.bundles > 1 else ""
-            amount = f"{size_text(step.done)} of {size_text(step.total)}"
-            bar.update(task, completed=step.done, total=step.total, description=f"{bundle}{step.stage}: {amount}")
+            bar.update(task, completed=step.done, total=step.total, description=_step_text(step))
 
         yield show_step
+
+
+def _progress_lines() -> Progress:
+    """Prints a line about the progress, at most one in ``LINE_SECONDS``; a shorter run has none."""
+    start = latest = time.monotonic()
+
+    def say_step(step: Step) -> None:
+        nonlocal latest
+        now = time.monotonic()
+        if now - latest < LINE_SECONDS:
+            return
+        latest = now
+        left = f", {(now - start) * (step.total / step.done - 1) / 60:.0f} min left" if step.done else ""
+        say(f"{_step_text(step)} after {(now - start) / 60:.0f} min{left}")
+
+    return say_step
+
+
+def _step_text(step: Step) -> str:
+    bundle = f"bundle {step.bundle} of {step.bundles}, " if step.bundles > 1 else ""
+    return f"{bundle}{step.stage}: {size_text(step.done)} of {size_text(step.total)}"
 
 
 def _say_some(lines: Sequence[str], kind: str) -> None:

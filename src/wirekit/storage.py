@@ -33,7 +33,7 @@ HELD = AHEAD + 4
 """Chunks in memory, of a file."""
 REQUESTS = 16
 """Files that are looked at at once."""
-CONNECT_SECONDS, REQUEST_SECONDS, ATTEMPTS = 10, 60, 5
+CONNECT_SECONDS, REQUEST_SECONDS, ATTEMPTS = 10, 60, 8
 _WITHOUT_BUCKETS = ("hdfs", "viewfs")
 _MAGIC = re.compile(r"[*?\[]")
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://", re.ASCII)
@@ -182,12 +182,13 @@ def _s3(fs: Any, bucket: str, settings: Mapping[str, str]) -> Any:
     region = settings.get("AWS_REGION") or settings.get("AWS_DEFAULT_REGION")
     if region is None:
         region = "us-east-1" if endpoint else fs.resolve_s3_region(bucket)
+    retries = fs.AwsDefaultS3RetryStrategy(max_attempts=ATTEMPTS)  # the standard strategy retries 100 requests in all
     return fs.S3FileSystem(
         region=region,
         endpoint_override=endpoint,
         connect_timeout=CONNECT_SECONDS,
         request_timeout=REQUEST_SECONDS,
-        retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=ATTEMPTS),
+        retry_strategy=retries,
     )
 
 

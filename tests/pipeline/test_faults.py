@@ -50,6 +50,20 @@ def test_a_store_that_fails_now_and_then(
     assert ("GET", f"/{BUCKET}/faults/a.pcap") in asked
 
 
+def test_many_requests_may_fail_once(store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    uri, asked = store.put("faults/a.pcap", PULSAR), Counter[str]()
+
+    def fault(method: str, path: str) -> int | None:
+        asked[path] += 1
+        return 503 if asked[path] % 2 else None
+
+    with store.faulty(fault) as endpoint:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+        sizes = {storage.status(uri).size for _ in range(120)}
+    assert sizes == {PULSAR.stat().st_size}
+    assert max(asked.values()) >= 240
+
+
 def test_a_store_that_keeps_failing_is_a_line(store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(storage, "ATTEMPTS", 2)
     with store.faulty(lambda *_: 503) as endpoint:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirekit.capture.tcp import CLOCK_STEP_US
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 STRETCH = "stretch"
 """A column that packets may have besides those of their table: the result of ``stretches``."""
@@ -18,13 +22,23 @@ EVER = (1 << 63) - 1
 
 def stretches(rows: pa.Table) -> pa.Array:
     """For each row of the table ``packets``, how often the clock was set back between the segments up to it."""
-    times = pc.if_else(rows["note"].is_null(), rows["ts_us"], pa.scalar(None, pa.int64()))
-    times = pc.fill_null_forward(times.combine_chunks() if isinstance(times, pa.ChunkedArray) else times)
-    if not len(times):
-        return times
-    after = pc.add(pc.min_element_wise(times.slice(1), EVER - CLOCK_STEP_US), CLOCK_STEP_US)
-    steps = pc.fill_null(pc.less(after, times.slice(0, len(times) - 1)), False).cast(pa.int64())
-    return pc.cumulative_sum(pa.concat_arrays([pa.array([0], pa.int64()), steps]))
+    segments = np.asarray(pc.and_(rows["note"].is_null(), rows["ts_us"].is_valid()))
+    steps = np.zeros(rows.num_rows, np.int64)
+    steps[segments] = set_back(np.asarray(rows["ts_us"].fill_null(0))[segments])
+    return pa.array(np.cumsum(steps))
+
+
+def set_back(times: NDArray[Any]) -> NDArray[Any]:
+    """For each segment of a capture, in the order of the file, whether the clock was set back in front of it.
+
+    Args:
+        times: of the segments, microseconds since the epoch.
+
+    >>> set_back(np.array([0, 500_000, 400_000, 100_000])).tolist()
+    [False, False, False, True]
+    """
+    after = np.minimum(times, EVER - CLOCK_STEP_US) + CLOCK_STEP_US
+    return np.append(np.zeros(min(times.size, 1), bool), after[1:] < times[:-1])
 
 
 class Times(NamedTuple):

@@ -22,10 +22,9 @@ from wirekit.capture.files import Capture, Damaged, Packet, Skipped, dissect
 from wirekit.capture.files import segments as segments_by_objects
 from wirekit.capture.files.dissecting import MOST_LAYERS, count_lost, endpoint_text
 from wirekit.capture.files.fragments import Fragments
-from wirekit.capture.tcp import ACK, CLOCK_STEP_US, FIN, PSH, RST, SYN, Segment
+from wirekit.capture.tcp import ACK, FIN, PSH, RST, SYN, Segment
 from wirekit.compiler.columns.errors import NO_ERRORS
 from wirekit.compiler.columns.ranges import REFUSED, scan_ranges
-from wirekit.pipeline.clock_steps import EVER
 from wirekit.road.compiled import loop
 from wirekit.schemas.net import ip, link, tunnels
 from wirekit.storage import FileRange
@@ -300,12 +299,6 @@ def joined(parts: list[Packets]) -> Packets:
         origin=None,
         skipped=skipped,
     )
-
-
-def set_back(times: NDArray[Any]) -> NDArray[Any]:
-    """For each segment of a capture, in the order of the file, whether the clock was set back in front of it."""
-    after = np.minimum(times, EVER - CLOCK_STEP_US) + CLOCK_STEP_US
-    return np.append(np.zeros(min(times.size, 1), bool), after[1:] < times[:-1])
 
 
 def _span(packets: Packets) -> tuple[int, int]:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from wirekit.capture.tcp import ClosedReason, Settings
+from wirekit.pipeline.clock_steps import set_back
 from wirekit.road.compiled import loop
-from wirekit.road.packets import PORT_BITS, Packets, numbered_flows, set_back
+from wirekit.road.packets import PORT_BITS, Packets, numbered_flows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -22,8 +22,8 @@ from wirekit.capture.files import Capture, Damaged
 from wirekit.capture.files.fragments import Fragments
 from wirekit.capture.tcp import CLOCK_STEP_US
 from wirekit.compiler.columns.errors import NO_ERRORS
-from wirekit.pipeline.clock_steps import EVER, Times, clocks
-from wirekit.road.packets import ALL, Endpoints, PacketReader, Packets, joined, set_back
+from wirekit.pipeline.clock_steps import EVER, Times, clocks, set_back
+from wirekit.road.packets import ALL, Endpoints, PacketReader, Packets, joined
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from wirekit.pipeline import reports, serial
 from wirekit.pipeline.deferred import Outstanding, completed
 from wirekit.pipeline.inputs import Input, Job, find_inputs
 from wirekit.pipeline.run import COMMITTING, READING, Result, Step
+from wirekit.pipeline.shuffle import Share, ShuffleFile, shares
 from wirekit.pipeline.sink import Manifest
 
 if TYPE_CHECKING:
@@ -187,6 +188,35 @@ def test_spark_makes_the_same_tables(
     messages = spark.read.parquet(str(tmp_path / "out" / "messages"))
     assert messages.count() == mine["tables"]["messages"]["rows"]
     assert messages.where("timestamp is not null and timestamp_ms is null").count() == 0
+
+
+@pytest.mark.spark
+def test_tasks_that_read_parts_exchange_only_flows_of_several_parts(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from wirekit.spark import pipeline
+
+    capture = FIXTURES / "pcap" / "kafka-0.10.2.2-2-produce.pcapng"
+    job = Job(find_inputs([capture]), road="columns")
+    expected = serial.run(job, tmp_path / "serial")
+    exchanged: dict[str, int] = {}
+
+    def run(name: str) -> None:
+        def shares_of(files: Sequence[ShuffleFile], *arguments: Any) -> list[Share]:
+            exchanged[name] = sum(each.size for each in files)
+            return shares(files, *arguments)
+
+        monkeypatch.setattr(pipeline, "shares", shares_of)
+        result = pipeline.run(job, tmp_path / name, spark, shuffled=True)
+        assert tables(tmp_path / name) == tables(tmp_path / "serial")
+        assert result.summary == expected.summary
+        assert not (tmp_path / name / ".wirekit").exists()
+
+    monkeypatch.setattr(pipeline, "PARTITION_BYTES", 40_000)
+    run("crossing")
+    monkeypatch.setattr(pipeline, "_crossing", lambda *_: None)
+    run("all")
+    assert 0 < exchanged["crossing"] < 0.8 * exchanged["all"]
 
 
 @pytest.mark.spark

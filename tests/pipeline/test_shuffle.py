@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import resource
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
+from wirekit.pipeline.crossing import Crossing, flows_of
+from wirekit.pipeline.folders import folder
 from wirekit.pipeline.inputs import Input
-from wirekit.pipeline.shuffle import HEADER, Share, ShuffleFile, shares, windows, write_files
+from wirekit.pipeline.shuffle import HEADER, Kept, Share, ShuffleFile, kept_windows, shares, windows, write_files
 from wirekit.tables.columns import PACKETS
 
 PLACES = 3
@@ -111,6 +115,54 @@ def test_files_have_so_many_bytes_at_most(tmp_path: Path) -> None:
     (share,) = shares(files, PLACES, 1)[:1]
     read = list(windows(files, share, tmp_path, PLACES, size))
     assert [len(each.rows["payload"].chunks) for each in read] == [1] * 4
+
+
+@pytest.mark.parametrize("size", [1000, 1 << 20])
+def test_only_flows_of_several_parts_and_notes_are_exchanged(size: int, tmp_path: Path) -> None:
+    """Two parts of one capture: flows 0 and 1 lie in both, 2 and 3 in one each."""
+    parts = [(0, 1, 2), (0, 1, 3)]
+    crossing = Crossing.of([np.array(flows) for flows in parts])
+    exchanged, kept_of = list[ShuffleFile](), list[dict[str, Any]]()
+    for part, flows in enumerate(parts):
+        rows = [packet(flows[at % 3], at, at, part, b"x" * 30) for at in range(part * 60, part * 60 + 60)]
+        rows.append(packet(3 - part, 0, 0, part, b"", "{}"))
+        kept, file = Kept(), Input(part, f"{part}.pcap", "", 0, 0, first=0)
+        batches = pa.Table.from_pylist(rows, PACKETS.schema).to_batches(max_chunksize=5)
+        files = [*write_files(file, batches, tmp_path, f"packets-{part}", PLACES, size, crossing=crossing, kept=kept)]
+        found = [window.rows.to_pylist() for window in kept_windows(files, kept, size)]
+        assert not kept
+        assert [row["position"] for each in found for row in each] == [*range(part * 60 + 2, part * 60 + 60, 3)]
+        kept_of += [row for each in found for row in each]
+        exchanged += files
+    assert {(row["file_no"], row["flow"]) for row in kept_of} == {(0, 2), (1, 3)}
+    followed = [
+        row
+        for share in shares(exchanged, PLACES, None)
+        for window in windows(exchanged, share, tmp_path, PLACES, size)
+        for row in window.rows.to_pylist()
+    ]
+    assert {row["flow"] for row in followed if row["note"] is None} == {0, 1}
+    assert len(followed) == 82
+    assert sum(each.size for each in exchanged) == 80 * (HEADER + 30) + 2 * HEADER
+
+
+def test_a_part_of_long_flows_has_no_flows_of_its_own() -> None:
+    def batches(*flows: range) -> Iterator[pa.RecordBatch]:
+        return (pa.RecordBatch.from_pydict({"flow": each}) for each in flows)
+
+    assert flows_of(batches(range(8), range(8), range(8, 16))) is None
+    assert flows_of(batches(range(8), range(1, 9), range(4))).tolist() == [*range(9)]
+    assert flows_of(batches()).tolist() == []
+
+
+def test_flows_of_several_parts_survive_a_file(tmp_path: Path) -> None:
+    random = np.random.default_rng(1)
+    flows = random.integers(-(1 << 63), (1 << 63) - 1, 3000)
+    folder(tmp_path).make("flows")
+    Crossing.of([flows[:2000], flows[1500:]]).write(folder(tmp_path), "flows/crossing")
+    has = Crossing.read(folder(tmp_path), "flows/crossing").has(flows)
+    assert has[1500:2000].all()
+    assert has.sum() < 500 + 2500 / 8
 
 
 def test_a_full_disk_is_said_with_the_file(tmp_path: Path) -> None:

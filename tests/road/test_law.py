@@ -14,7 +14,7 @@ from itertools import chain, pairwise
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import ref
 
 import numpy as np
@@ -43,10 +43,11 @@ from wirekit.cli import captures, group
 from wirekit.conversation import Frame
 from wirekit.pipeline import packet_rows, roads
 from wirekit.pipeline import packets as pipeline_packets
+from wirekit.pipeline.crossing import Crossing
 from wirekit.pipeline.inputs import Job, find_inputs
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.serial import captured_batches, sorted_packets
-from wirekit.pipeline.shuffle import HEADER, Share, ShuffleFile, shares, windows, write_files
+from wirekit.pipeline.shuffle import HEADER, Kept, Share, ShuffleFile, kept_windows, shares, windows, write_files
 from wirekit.pipeline.summary import FileSummary, Summary, failure
 from wirekit.registry import registry
 from wirekit.road import packets as road_packets
@@ -94,37 +95,66 @@ def by_columns(*paths: Path, window: int, **options: Any) -> Rows:
 
 
 def shuffled(*paths: Path, window: int, **options: Any) -> Rows:
-    """As tasks of Spark do it one after the other: some write packets in files, the others follow their flows."""
+    """As tasks of Spark do it one after the other: some read parts of the packets, the others follow flows of all."""
     job = Job(find_inputs(paths), **options)
     summary = Summary({job.inputs[0].name: FileSummary()})
     with TemporaryDirectory() as folder:
-        files = written(job, folder, window)
-        found = [
-            each
-            for share in shares(files, PLACES, window)
-            for each in flow_batches(windows(files, share, folder, PLACES, window), job, summary)
+        parts = parts_of(job)
+        files_of = [written(job, folder, window, part=part) for part in parts]
+        files = [*chain.from_iterable(files_of)]
+        sources = [
+            *(kept_windows(mine, part.kept, window) for mine, part in zip(files_of, parts, strict=True) if part.kept),
+            *(windows(files, share, folder, PLACES, window) for share in shares(files, PLACES, window)),
         ]
+        found = [each for source in sources for each in flow_batches(source, job, summary)]
     return rows(found), summary
 
 
+class Part(NamedTuple):
+    """A part of the packets of a capture: their numbers, the flows that other parts have as well, the others' rows."""
+
+    numbers: range
+    crossing: Crossing | None
+    kept: Kept
+
+
+def parts_of(job: Job) -> list[Part]:
+    """Up to three parts of a capture; how many depends on its packets."""
+    batches = packet_batches(job.inputs, road="objects")
+    flows = np.concatenate([np.zeros(0, np.int64), *(each["flow"].to_numpy() for each in batches)])
+    begins = np.linspace(0, flows.size, 2 + flows.size % 3).astype(int).tolist()
+    crossing = Crossing.of([np.unique(flows[begin:end]) for begin, end in pairwise(begins)])
+    return [Part(range(*each), crossing if len(begins) > 2 else None, {}) for each in pairwise(begins)]
+
+
 def written(
-    job: Job, folder: str | Path, size: int, *, lost: Container[int] = (), again: bool = True
+    job: Job, folder: str | Path, size: int, *, lost: Container[int] = (), again: bool = True, part: Part | None = None
 ) -> list[ShuffleFile]:
     """The packets of a capture in files of some bytes, without those of some numbers in their order.
 
-    ``again``: whether tasks read payloads from the capture again where they can.
+    ``again``: whether tasks read payloads from the capture again where they can. ``part``: if given, only these.
     """
     files: list[ShuffleFile] = []
     before = 0
     for each in job.inputs:
         fragments = Fragments()
         packets = pa.Table.from_batches(packet_batches([each], road="objects", fragments=fragments), PACKETS.schema)
-        kept = [row for row in range(packets.num_rows) if before + row not in lost]
+        here = range(before, before + packets.num_rows)
+        chosen = [at - before for at in here if at not in lost and (part is None or at in part.numbers)]
         before += packets.num_rows
-        batches = packets.take(pa.array(kept, pa.int64())).to_batches(max_chunksize=7)
-        readable = again and not is_packed(each.path)
-        name = f"packets-{each.number}"
-        files += write_files(each, batches, folder, name, PLACES, size, again=readable, fragments=fragments)
+        batches = packets.take(pa.array(chosen, pa.int64())).to_batches(max_chunksize=7)
+        files += write_files(
+            each,
+            batches,
+            folder,
+            f"packets-{each.number}-{0 if part is None else part.numbers.start}",
+            PLACES,
+            size,
+            again=again and not is_packed(each.path),
+            fragments=fragments,
+            crossing=None if part is None else part.crossing,
+            kept=None if part is None else part.kept,
+        )
     return files
 
 

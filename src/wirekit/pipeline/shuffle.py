@@ -2,13 +2,14 @@
 
 Spark's own shuffle would pass packets as rows through its JVM, and sort them. The files keep the order of the capture,
 so that a task follows its connections window by window, as the serial driver does. Payloads of a flow that dominates
-a part of a local file are not copied: the tasks read that part again.
+a part of a local file are not copied: the tasks read that part again. Packets of flows that lie in one part are not
+passed on: the task that read them follows these flows.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 from operator import attrgetter
 from typing import NamedTuple
@@ -20,6 +21,7 @@ import pyarrow.compute as pc
 from wirekit.capture.files.fragments import Fragments
 from wirekit.capture.tcp import CLOCK_STEP_US
 from wirekit.pipeline.clock_steps import EVER, STRETCH, Times, clocks, stretches
+from wirekit.pipeline.crossing import Crossing
 from wirekit.pipeline.folders import Folder, folder
 from wirekit.pipeline.inputs import Input
 from wirekit.tables.columns import PACKETS
@@ -48,7 +50,7 @@ class ShuffleFile(NamedTuple):
         times: of its segments.
         ends: the times of its first and its last segment; empty without a segment.
         steps: how often the clock was set back between its segments.
-        size: bytes of its packets, with ``HEADER`` for each.
+        size: bytes of its packets, with ``HEADER`` for each; without those that are kept.
         large: (flow, bytes) of each flow with a batch of its own; other flows share batches by their number.
         places: the places with packets of other flows.
     """
@@ -63,6 +65,10 @@ class ShuffleFile(NamedTuple):
     size: int
     large: Sequence[Sequence[int]]
     places: Sequence[int]
+
+
+Kept = dict[str, pa.Table]
+"""Rows of ``SHUFFLED`` that the task which read them follows, by the name of their file."""
 
 
 class Share(NamedTuple):
@@ -103,6 +109,8 @@ def write_files(
     *,
     again: bool = False,
     fragments: Fragments | None = None,
+    crossing: Crossing | None = None,
+    kept: Kept | None = None,
 ) -> Iterator[ShuffleFile]:
     """Writes the packets of a file.
 
@@ -116,13 +124,15 @@ def write_files(
         again: whether tasks may read payloads from the file again.
         fragments: those of ``batches``. Payloads of datagrams that came in fragments are in no file as a whole, so
             tasks read no payloads again from the first such datagram on.
+        crossing: the flows whose packets are written; by default all.
+        kept: receives the packets of other flows.
     """
     store, held, count = folder(attempts), list[pa.RecordBatch](), 0
     store.make(attempt)
 
     def written(name: str) -> ShuffleFile:
         readable = again and not (fragments and fragments.completed)
-        return _write(file, held, name, store, places, size, again=readable)
+        return _write(file, held, name, store, places, size, again=readable, crossing=crossing, kept=kept)
 
     total = 0
     for batch in batches:
@@ -136,10 +146,34 @@ def write_files(
 
 
 def _write(
-    file: Input, batches: list[pa.RecordBatch], name: str, store: Folder, places: int, size: int, *, again: bool
+    file: Input,
+    batches: list[pa.RecordBatch],
+    name: str,
+    store: Folder,
+    places: int,
+    size: int,
+    *,
+    again: bool,
+    crossing: Crossing | None,
+    kept: Kept | None,
 ) -> ShuffleFile:
     rows = pa.Table.from_batches(batches).combine_chunks()
     rows = rows.append_column(STRETCH, stretches(rows))
+    position, about = rows["position"][0].as_py(), _times(rows)
+    if crossing is not None and kept is not None:
+        written = pa.array(crossing.has(rows["flow"].to_numpy()) | np.asarray(rows["note"].is_valid()))
+        mine = rows.filter(pc.invert(written)).combine_chunks()
+        kept[name] = pa.Table.from_batches([_shuffled(each, again=False) for each in mine.to_batches()], SHUFFLED)
+        rows = rows.filter(written).combine_chunks()
+    own, shared = _write_rows(rows, name, store, places, size, again=again) if rows.num_rows else ([], [])
+    written_size = int(_sizes(rows).sum())
+    return ShuffleFile(name, file.capture, file.number, position, *about, written_size, own, shared)
+
+
+def _write_rows(
+    rows: pa.Table, name: str, store: Folder, places: int, size: int, *, again: bool
+) -> tuple[list[tuple[int, int]], list[int]]:
+    """Writes rows; returns ``large`` and ``places`` of ``ShuffleFile``."""
     flows, which = np.unique(rows["flow"].to_numpy(), return_inverse=True)
     sizes = np.bincount(which, _sizes(rows), flows.size).astype(np.int64)
     large = np.flatnonzero(sizes >= size // LARGE)
@@ -153,19 +187,21 @@ def _write(
         for number, (begin, end) in enumerate(pairwise(bounds.tolist())):
             mine = batch.slice(begin, end - begin)
             writer.write_batch(_shuffled(mine, again=again and number >= places))
-    segments = rows.select(["ts_us", STRETCH]).filter(rows["note"].is_null()).combine_chunks()
-    times, ends, steps = Times(), list[int](), 0
-    if len(segments):
-        time, stretch = segments["ts_us"], segments[STRETCH]
-        ends, steps = [time[0].as_py(), time[-1].as_py()], stretch[-1].as_py()
-        earliest = pc.min(time.filter(pc.equal(stretch, 0))).as_py()
-        latest = pc.max(time.filter(pc.equal(stretch, steps))).as_py()
-        times = Times(earliest, latest, pc.min(time).as_py(), inside=steps > 0)
     own = [(int(flows[each]), int(sizes[each])) for each in large]
-    shared = np.unique(place[place < places]).tolist()
-    return ShuffleFile(
-        name, file.capture, file.number, rows["position"][0].as_py(), times, ends, steps, int(sizes.sum()), own, shared
-    )  # fmt: skip
+    return own, np.unique(place[place < places]).tolist()
+
+
+def _times(rows: pa.Table) -> tuple[Times, list[int], int]:
+    """``times``, ``ends`` and ``steps`` of ``ShuffleFile``."""
+    segments = rows.select(["ts_us", STRETCH]).filter(rows["note"].is_null()).combine_chunks()
+    if not len(segments):
+        return Times(), [], 0
+    time, stretch = segments["ts_us"], segments[STRETCH]
+    steps = stretch[-1].as_py()
+    earliest = pc.min(time.filter(pc.equal(stretch, 0))).as_py()
+    latest = pc.max(time.filter(pc.equal(stretch, steps))).as_py()
+    times = Times(earliest, latest, pc.min(time).as_py(), inside=steps > 0)
+    return times, [time[0].as_py(), time[-1].as_py()], steps
 
 
 def _shuffled(batch: pa.RecordBatch, *, again: bool) -> pa.RecordBatch:
@@ -222,6 +258,23 @@ def windows(
         size: approximate size of a window in bytes. A window ends with a file, so that packets are not copied.
     """
     store = folder(attempts)
+    return _windows(files, lambda file: _read(store, file, share, places), size)
+
+
+def kept_windows(files: Iterable[ShuffleFile], kept: Kept, size: int) -> Iterator[PacketWindow]:
+    """The packets that a task kept, capture by capture, in windows.
+
+    Args:
+        files: the files that the task has written.
+        kept: of ``write_files``; their rows are removed when they are returned.
+        size: as of ``windows``.
+    """
+    return _windows(files, lambda file: kept.pop(file.name).to_batches(), size)
+
+
+def _windows(
+    files: Iterable[ShuffleFile], read: Callable[[ShuffleFile], list[pa.RecordBatch]], size: int
+) -> Iterator[PacketWindow]:
     for capture, group in groupby(
         sorted(files, key=attrgetter("capture", "number", "position")), attrgetter("capture")
     ):
@@ -237,7 +290,7 @@ def windows(
         ends = clocks(times)
         held, total = list[pa.RecordBatch](), 0
         for number, (file, first, clock) in enumerate(zip(mine, firsts, ends, strict=True), 1):
-            batches = [_later(each, first) for each in _read(store, file, share, places)]
+            batches = [_later(each, first) for each in read(file)]
             held += batches
             total += sum(int(_sizes(each).sum()) for each in batches)
             last = number == len(mine)

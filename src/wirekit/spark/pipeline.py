@@ -24,9 +24,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pyspark import TaskContext
 
+from wirekit.capture.files import is_packed
 from wirekit.capture.files.fragments import Fragments
 from wirekit.pipeline.bundles import BUNDLE_BYTES
 from wirekit.pipeline.carried import IDLE_US
+from wirekit.pipeline.crossing import Crossing, flows_of, read_numbers, write_numbers
 from wirekit.pipeline.deferred import DecodedUnits, Outstanding, Unit, completed
 from wirekit.pipeline.flows import flow_batches
 from wirekit.pipeline.folders import folder
@@ -36,14 +38,16 @@ from wirekit.pipeline.reports import report, reported
 from wirekit.pipeline.roads import by_columns
 from wirekit.pipeline.run import READING, Progress, Reached, Result, publish
 from wirekit.pipeline.serial import in_order, write
-from wirekit.pipeline.shuffle import Share, ShuffleFile, shares, windows, write_files
+from wirekit.pipeline.shuffle import Kept, Share, ShuffleFile, kept_windows, shares, windows, write_files
 from wirekit.pipeline.sink import Manifest, Sink
 from wirekit.pipeline.summary import Summary
 from wirekit.spark.source import bundles, freeze_objects
 from wirekit.storage import is_remote
+from wirekit.tables.columns import PACKETS
 from wirekit.values import json_text
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from wirekit.road.splits import Range, Walked
@@ -61,6 +65,8 @@ DECODING = "decoding long connections"
 """Stages of captures that are shuffled. The first counts as half of their bytes, the others as the other half."""
 WINDOW = 32 << 20
 """Bytes of shuffled packets in a file, and in a window of the task that follows them."""
+SURVEYED = 4 << 20
+"""Bytes of packets whose flows are compared to find out whether flows are long."""
 AT_ONCE = 64 << 20
 """Bytes of a long connection that the task that follows it decodes; each further task decodes at least as many."""
 
@@ -151,12 +157,15 @@ def run(
             alone = dataclasses.replace(part, inputs=renumbered(split), continuations={})
             on_spark = functools.partial(_task, job=alone, attempts=attempts, around=around)
             parts = _parts(spark, alone, on_spark)
-            read = functools.partial(read_parts, parts, count, WINDOW)
+            columns = by_columns(max(map(_size, split)), part.road)
             half = part.size - size // 2
             with watched(SHUFFLING, size, part.size - size, half):
+                crossing = _crossing(spark, parts, attempts, on_spark) if columns and len(parts) > 1 else None
+                read = functools.partial(read_parts, parts, count, WINDOW, crossing)
                 rows = _by_number(spark, len(parts), on_spark(read))
-            files = [ShuffleFile(*each) for row in rows for each in json.loads(row)]
-            columns = by_columns(max(map(_size, split)), part.road)
+            read_of_parts = [json.loads(row) for row in rows]
+            files = [ShuffleFile(*each) for written, _ in read_of_parts for each in written]
+            manifests += [Manifest.loads(text) for _, text in read_of_parts if text is not None]
             flow_shares = shares(files, count, 2 * AT_ONCE if columns else None)
             follow = functools.partial(follow_share, files, count, columns, WINDOW)
             shuffled_size = sum(each.size for each in files)
@@ -179,7 +188,7 @@ def run(
                     flow_shares = [each for each in flow_shares if each.flow in again]
                     rows = _by_number(spark, len(flow_shares), on_spark(functools.partial(follow, None, flow_shares)))
                     manifests += map(Manifest.loads, rows)
-            for name in {os.path.dirname(each.name) for each in files}:
+            for name in {os.path.dirname(name) for name in (crossing, *(each.name for each in files)) if name}:
                 folder(attempts).remove(name)
         return [dataclasses.replace(each, task=task) for task, each in enumerate(manifests)]
 
@@ -208,6 +217,23 @@ def _parts(spark: SparkSession, job: Job, on_spark: Callable[[Task], OnSpark]) -
         parts += (((file,), each) for each in splits)
         others += [] if splits else [(file,)]
     return [*parts, *((files, None) for files in bundles(others))]
+
+
+def _crossing(
+    spark: SparkSession, parts: Sequence[Part], attempts: str, on_spark: Callable[[Task], OnSpark]
+) -> str | None:
+    """The file of the flows that several parts have; None if all packets are exchanged."""
+    store = folder(attempts)
+    names = _by_number(spark, len(parts), on_spark(functools.partial(survey_parts, parts)))
+    flows = [read_numbers(store, name) for name in names if name]
+    for name in filter(None, names):
+        store.remove(os.path.dirname(name))
+    if not all(names):
+        return None
+    crossing = f"crossing-{uuid.uuid4().hex}/flows"
+    store.make(os.path.dirname(crossing))
+    Crossing.of(flows).write(store, crossing)
+    return crossing
 
 
 def _splits(spark: SparkSession, file: Input, on_spark: Callable[[Task], OnSpark]) -> list[Split]:
@@ -320,30 +346,94 @@ def walk_ranges(file: Input, ranges: Sequence[Range], job: Job, attempts: str, n
         yield json.dumps(None if walked is None else walked.dumps())
 
 
-def read_parts(
-    parts: Sequence[Part], places: int, size: int, job: Job, attempts: str, numbers: Iterable[int]
-) -> Iterator[str]:
-    """Reads the packets of some parts, and writes them for the tasks that follow flows.
+def survey_parts(parts: Sequence[Part], job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:
+    """Finds the flows of some parts; returns the name of a file of them.
+
+    The name is empty if all packets should be exchanged: most flows of the part are long, or it is too large to hold
+    the packets of the others in memory.
 
     Args:
         parts: the parts of all tasks.
-        places, size: see ``write_files``.
         job: a job of the shuffled captures alone.
         attempts: the folder of attempts.
         numbers: the numbers of the parts.
     """
     for number in numbers:
         files, split = parts[number]
-        attempt = _attempt("packets", number)
-        done, written = report(attempts, SHUFFLING, number), list[ShuffleFile]()
+        flows = None
+        if split is not None or (_size(files) <= 2 * PARTITION_BYTES and not any(map(_packed, files))):
+            batches = packet_batches(files, road=job.road, table=PACKETS.only(["flow"]), split=split, size=SURVEYED)
+            flows = flows_of(batches)
+        name = "" if flows is None else f"{_attempt('flows', number)}/flows"
+        if flows is not None:
+            folder(attempts).make(os.path.dirname(name))
+            write_numbers(folder(attempts), name, flows)
+        yield name
+
+
+def _packed(file: Input) -> bool:
+    try:
+        return is_packed(file.path)
+    except OSError:  # the task that reads the file says so
+        return False
+
+
+def read_parts(
+    parts: Sequence[Part],
+    places: int,
+    size: int,
+    crossing: str | None,
+    job: Job,
+    attempts: str,
+    numbers: Iterable[int],
+) -> Iterator[str]:
+    """Reads the packets of some parts; writes those of crossing flows, and follows the other flows.
+
+    Args:
+        parts: the parts of all tasks.
+        places, size: see ``write_files``.
+        crossing: the file of the flows that several parts have; None if all packets are written.
+        job: a job of the shuffled captures alone.
+        attempts: the folder of attempts.
+        numbers: the numbers of the parts.
+
+    Returns:
+        For each part its files of packets, and the manifest of the tables of the other flows, if there are any.
+    """
+    flows = None if crossing is None else Crossing.read(folder(attempts), crossing)
+    for number in numbers:
+        files, split = parts[number]
+        attempt, kept = _attempt("packets", number), None if flows is None else Kept()
+        done, written, read = report(attempts, SHUFFLING, number), list[ShuffleFile](), 0
         for file in files:
             fragments = Fragments()
-            batches = packet_batches((file,), road=job.road, split=split, size=2 * size, fragments=fragments)
+            batches = packet_batches(
+                (file,), road=job.road, split=split, size=2 * size if kept is None else size, fragments=fragments
+            )
             again = split is not None and not is_remote(file.path)
-            for each in write_files(file, batches, attempts, attempt, places, size, again=again, fragments=fragments):
+            for each in write_files(
+                file,
+                batches,
+                attempts,
+                attempt,
+                places,
+                size,
+                again=again,
+                fragments=fragments,
+                crossing=flows,
+                kept=kept,
+            ):
                 written.append(each)
-                done(sum(each.size for each in written))
-        yield json_text(written)
+                read += each.size + (kept[each.name].nbytes if kept else 0)
+                done(read)
+        manifest = None
+        if kept and any(rows.num_rows for rows in kept.values()):
+            from wirekit.road.flows import flow_batches as followed
+
+            summary = Summary()
+            tables = followed(kept_windows(written, kept, size), job, summary)
+            manifest = _written(tables, attempts, number, _attempt("kept", number), summary).dumps()
+        yield json_text([written, manifest])
 
 
 def _attempt(stage: str, number: int) -> str:
@@ -396,10 +486,17 @@ def follow_share(
                     yield long.dumps()
                 continue
             tables = flows.flow_batches(packets, job, summary)
-        with Sink(attempts, number, attempt) as sink:
-            for table, rows in tables:
-                sink.write(table, rows)
-            yield sink.finish(summary).dumps()
+        yield _written(tables, attempts, number, attempt, summary).dumps()
+
+
+def _written(
+    tables: Iterable[tuple[str, pa.RecordBatch]], attempts: str, number: int, attempt: str, summary: Summary
+) -> Manifest:
+    """Writes rows of tables in an attempt; the summary is complete after the last rows."""
+    with Sink(attempts, number, attempt) as sink:
+        for table, rows in tables:
+            sink.write(table, rows)
+        return sink.finish(summary)
 
 
 def decode_units(runs: Sequence[Run], job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:

@@ -119,6 +119,13 @@ def _compared_anew() -> None:
     forget_compared()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _frozen() -> None:
+    """What earlier files left in caches stays until the end: tests that collect garbage do not go through it again."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def every_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the tests of behaviour, what is decoded or encoded is so on every engine, and each is shown to agree."""

@@ -203,3 +203,39 @@ def test_a_cluster_that_does_not_answer_is_one_line(fixtures: Path, tmp_path: Pa
 def test_settings_that_contradict_a_session_are_refused(name: str, value: str, reason: str) -> None:
     with pytest.raises(Misuse, match=f"^the setting {name} cannot be {re.escape(value)}: {reason}"):
         session(extra_conf={name: value})
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("spark.executor.memroy", "spark.executor.memory"),
+        ("spark.sql.shuffle.partition", "spark.sql.shuffle.partitions"),
+        ("spark.dynamicallocation.enabled", "spark.dynamicAllocation.enabled"),
+    ],
+)
+def test_a_misspelt_setting_is_refused(spark: SparkSession, name: str, meant: str) -> None:
+    """Spark accepts it, and it has no effect."""
+    with pytest.raises(Misuse, match=f"^Spark has no setting {re.escape(name)}; did you mean {re.escape(meant)}\\?$"):
+        session(extra_conf={"spark.executor.cores": "1", name: "1"})
+    assert spark.range(3).count() == 3
+
+
+@pytest.mark.spark
+def test_settings_that_spark_does_not_define_are_passed_on(spark: SparkSession) -> None:
+    names = (
+        *("spark.hadoop.fs.s3a.endpoint", "spark.sql.catalog.lake", "spark.kubernetes.container.image"),
+        *("spark.plugin.of.mine", "spark.io.compression.lz4.block.size", "spark.executorEnv.HOME"),
+    )
+    assert session(extra_conf=dict.fromkeys(names, "1")) is spark
+
+
+@pytest.mark.spark
+def test_a_run_with_a_misspelt_setting_ends_before_it_reads(fixtures: Path, tmp_path: Path) -> None:
+    capture = str(fixtures / "pcap" / "pulsar-batch.pcap")
+    command = [sys.executable, "-m", "wirekit", "pipeline", capture, "-o", str(tmp_path / "lake"), "--engine", "spark"]
+    command += ["--conf", "spark.executor.core=1"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    expected = "wirekit: Spark has no setting spark.executor.core; did you mean spark.executor.cores?\n"
+    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", expected)
+    assert not (tmp_path / "lake").exists()

@@ -41,6 +41,7 @@ from wirekit.pipeline.serial import in_order, write
 from wirekit.pipeline.shuffle import Kept, Share, ShuffleFile, kept_windows, shares, windows, write_files
 from wirekit.pipeline.sink import Manifest, Sink
 from wirekit.pipeline.summary import Summary
+from wirekit.spark.session import require_classic
 from wirekit.spark.source import bundles, freeze_objects
 from wirekit.storage import is_remote
 from wirekit.tables.columns import PACKETS
@@ -121,8 +122,10 @@ def run(
         form, rotating, idle_us: see ``publish``.
 
     Raises:
-        Misuse: ``output`` contains files that wirekit did not write, or was written with other options.
+        Misuse: ``output`` contains files that wirekit did not write, or was written with other options, or the session
+            is one of Spark Connect.
     """
+    require_classic(spark)
     cores = spark.sparkContext.defaultParallelism
 
     def work(part: Job, attempts: str, reached: Reached) -> list[Manifest]:

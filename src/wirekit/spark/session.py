@@ -13,7 +13,7 @@ import shutil
 import sys
 import tempfile
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
@@ -95,8 +95,9 @@ def session(
 
     Raises:
         JavaMissing: no Java of version 17 or later.
-        Misuse: pyspark is not installed, ``master`` is not a Spark master, or not that of the active session or of
-            ``spark-submit``, Spark does not start on it, or ``extra_conf`` names a master or another API.
+        Misuse: pyspark is not installed, the active session is one of Spark Connect, ``master`` is not a Spark master,
+            or not that of the active session or of ``spark-submit``, Spark does not start on it, or ``extra_conf``
+            names a master, another API, or a setting that is spelt almost like one of Spark.
     """
     try:
         from py4j.protocol import Py4JError
@@ -111,11 +112,14 @@ def session(
         if (extra_conf or {}).get(name, only) != only:
             raise Misuse(f"the setting {name} cannot be {(extra_conf or {})[name]}: {why}")
     spark = SparkSession.getActiveSession()
+    if spark is not None:
+        require_classic(spark)
     running = spark.sparkContext.master if spark is not None else _submitted()
     if running and master and running != master:
         raise Misuse(f"Spark runs on {running} already, and cannot change to {master}: omit the master")
     master = master or running or f"local[{cores()},{_ATTEMPTS}]"
     conf = settings(master, extra_conf)
+    begins = spark is None
     if spark is None:
         with _environment(master, conf):
             builder = SparkSession.builder.master(master).appName(app_name)
@@ -125,7 +129,12 @@ def session(
                 spark = builder.getOrCreate()
             except (Py4JError, PySparkException) as error:
                 raise Misuse(f"Spark does not start on {master}: {_message_at_start(error)}") from error
-    else:
+    misspelt = _misspelt(spark, extra_conf or ())
+    if misspelt:
+        if begins:
+            spark.stop()
+        raise Misuse("Spark has no setting {}; did you mean {}?".format(*misspelt))
+    if not begins:
         for name in (*_MEANING, *(extra_conf or ())):
             if spark.conf.isModifiable(name):
                 spark.conf.set(name, conf[name])
@@ -133,6 +142,48 @@ def session(
         # By pyspark's own function: a plain logger of this name would not take the arguments that pyspark passes.
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
     return spark
+
+
+def require_classic(spark: object) -> None:
+    """Refuses a session of Spark Connect, which has no driver in this process.
+
+    Raises:
+        Misuse: it is one.
+    """
+    from pyspark.sql import SparkSession
+
+    if not isinstance(spark, SparkSession):
+        raise Misuse(
+            "the pipeline needs Spark's classic API, and this session is one of Spark Connect: use one of"
+            ' wirekit.spark.session.session(), or read captures by spark.read.format("wirekit")'
+        )
+
+
+def _misspelt(spark: SparkSession, names: Iterable[str]) -> tuple[str, str] | None:
+    """The first name that Spark does not define but for a slip, and the name that it does define.
+
+    Spark accepts every name, as plugins, file systems and catalogs read settings that it does not define.
+    """
+    defined = spark._jvm.org.apache.spark.internal.config.ConfigEntry  # type: ignore[union-attr]
+    unknown = [name for name in names if defined.findEntry(name) is None]
+    known = [each.key() for each in defined.listAllEntries().toArray()] if unknown else []
+    return next(((name, each) for name in unknown for each in known if _differ_by_slip(name, each)), None)
+
+
+def _differ_by_slip(one: str, other: str) -> bool:
+    """Whether two names differ only in case, in one character, or in the order of two neighbours.
+
+    >>> _differ_by_slip("spark.executor.memroy", "spark.executor.memory"), _differ_by_slip("spark.cores", "spark.core")
+    (True, True)
+    >>> _differ_by_slip("spark.executor.uri", "spark.executor.id")
+    False
+    """
+    if one.lower() == other.lower():
+        return True
+    shorter = min(len(one), len(other))
+    at = next((number for number in range(shorter) if one[number] != other[number]), shorter)
+    exchanged = one[at : at + 2] == other[at : at + 2][::-1] and one[at + 2 :] == other[at + 2 :]
+    return exchanged or one[at + 1 :] in (other[at:], other[at + 1 :]) or one[at:] == other[at + 1 :]
 
 
 def _submitted() -> str:

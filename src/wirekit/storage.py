@@ -34,6 +34,8 @@ HELD = AHEAD + 4
 REQUESTS = 16
 """Files that are looked at at once."""
 CONNECT_SECONDS, REQUEST_SECONDS, ATTEMPTS = 10, 60, 8
+LOGIN_SECONDS = 5
+"""How long the first request to Google waits for credentials."""
 _WITHOUT_BUCKETS = ("hdfs", "viewfs")
 _MAGIC = re.compile(r"[*?\[]")
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://", re.ASCII)
@@ -45,8 +47,9 @@ _DENIED_STATUS = ("401", "403")
 _UNREACHABLE = ("NETWORK_CONNECTION", "REQUEST_TIMEOUT")
 _GOOGLE = re.compile(r"google::cloud::Status\((\w+): (.*?)(?: error_info=.*)?$", re.DOTALL)
 _HADOOP = re.compile(r"Unable to load (libjvm|libhdfs)\b")
+_NO_TOKEN = "OAuth2 access token"
 _LOGINS = {
-    "OAuth2 access token": "GOOGLE_APPLICATION_CREDENTIALS, or log in by `gcloud auth application-default login`",
+    _NO_TOKEN: "GOOGLE_APPLICATION_CREDENTIALS, or log in by `gcloud auth application-default login`",
     "DefaultAzureCredential": "AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or log in by `az login`",
 }
 """The name of the missing credentials by store, and the places where its client looks for them."""
@@ -168,7 +171,7 @@ def _file_system(scheme: str, place: str, settings: tuple[tuple[str, str], ...])
     if scheme == "s3":
         return _s3(fs, place, dict(settings))
     if scheme in ("gs", "gcs"):
-        return fs.GcsFileSystem(retry_time_limit=timedelta(seconds=REQUEST_SECONDS))
+        return _gcs(fs, place)
     return fs.FileSystem.from_uri(f"{scheme}://{place}/")[0]
 
 
@@ -190,6 +193,16 @@ def _s3(fs: Any, bucket: str, settings: Mapping[str, str]) -> Any:
         request_timeout=REQUEST_SECONDS,
         retry_strategy=retries,
     )
+
+
+def _gcs(fs: Any, bucket: str) -> Any:
+    """The file system of Google, whose client takes missing credentials for a fault that passes, and tries again."""
+    try:
+        fs.GcsFileSystem(retry_time_limit=timedelta(seconds=LOGIN_SECONDS)).get_file_info(bucket)
+    except OSError as error:
+        if _NO_TOKEN in str(error):
+            raise
+    return fs.GcsFileSystem(retry_time_limit=timedelta(seconds=REQUEST_SECONDS))
 
 
 @contextmanager

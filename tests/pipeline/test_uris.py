@@ -9,6 +9,7 @@ import re
 import socket
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -265,6 +266,36 @@ def test_failures_of_other_stores_are_short_lines(raised: Exception, reason: str
     text = str(caught.value)
     assert "\n" not in text
     assert len(text) < 400
+
+
+@pytest.mark.parametrize(
+    ("raised", "seconds"),
+    [("Could not create a OAuth2 access token to", [5]), ("Permission denied", [5, 60]), ("", [5, 60])],
+)
+def test_a_run_without_credentials_of_google_ends_at_once(
+    raised: str, seconds: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client tries for a minute and a half; the first request has less time, and the others keep theirs."""
+    limits: list[int] = []
+
+    class Google:
+        def __init__(self, retry_time_limit: timedelta) -> None:
+            limits.append(retry_time_limit.seconds)
+
+        def get_file_info(self, path: str) -> None:
+            assert path == "b"
+            if raised:
+                raise OSError(raised)
+
+    storage._file_system.cache_clear()
+    monkeypatch.setattr("pyarrow.fs.GcsFileSystem", Google)
+    if len(seconds) == 1:
+        with pytest.raises(PermissionError, match="no credentials; see GOOGLE_APPLICATION_CREDENTIALS"):
+            storage.place_of("gs://b/a.pcap")
+    else:
+        assert storage.place_of("gs://b/a.pcap").path == "b/a.pcap"
+    assert limits == seconds
+    storage._file_system.cache_clear()
 
 
 @pytest.mark.parametrize("kind", [pa.ArrowMemoryError, pa.ArrowInvalid, KeyError])

@@ -138,7 +138,9 @@ def test_a_planned_file_that_is_gone(folder: Path) -> None:
         ({"maxFilesPerTrigger": "1", "maxBytesPerTrigger": "1"}, "not both"),
         ({"settle": "soon"}, "settle is a number of seconds, not 'soon'"),
         ({"separate": "false"}, "only with the option state"),
-        ({"maxFiles": "1"}, "no option 'maxFiles'"),
+        ({"maxFiles": "1"}, r"no option 'maxFiles'; did you mean maxFilesPerTrigger\?"),
+        ({"ignoremising": "true"}, r"no option 'ignoremising'; did you mean ignoreMissing\?"),
+        ({"header": "true"}, "no option 'header'; choose from table, .*, separate, maxFilesPerTrigger, "),
     ],
 )
 def test_options_that_make_no_sense(folder: Path, options: dict[str, str], text: str) -> None:
@@ -173,6 +175,15 @@ def test_an_offset_without_options_is_continued(folder: Path) -> None:
     end = source.latestOffset(source.initialOffset(), source.getDefaultReadLimit())
     earlier = {name: value for name, value in end.items() if name != "options"}
     assert steps(stream(folder), earlier) == [["b.pcap"]]
+
+
+def test_a_stream_with_a_given_schema_hints_at_its_own_options(folder: Path) -> None:
+    from wirekit.spark.source import source_schema
+    from wirekit.spark.stream import CaptureStream
+
+    path = {"path": str(folder)}
+    with pytest.raises(Misuse, match=r"no option 'closeAfer'; did you mean closeAfter\?"):
+        CaptureStream(source_schema(path), {**path, "closeAfer": "1"})
 
 
 def test_options_of_streams_are_refused_elsewhere(folder: Path) -> None:

@@ -57,8 +57,8 @@ if TYPE_CHECKING:
 LOG = logging.getLogger(__name__)
 BUNDLE_BYTES = 64 << 20
 OPTIONS = ("table", "path", "paths", "columns", "where", "protocol", "ports", "separate")
-STREAM_OPTIONS = ("maxfilespertrigger", "maxbytespertrigger", "settle", "ignoremissing", "state", "closeafter")
-"""Options of streams alone, in lower case."""
+STREAM_OPTIONS = ("maxFilesPerTrigger", "maxBytesPerTrigger", "settle", "ignoreMissing", "state", "closeAfter")
+"""Options of streams alone."""
 OF_STORED_FILES = ("messages", "offsets", "group_events", "quarantine")
 """Tables with rows of files that brokers store."""
 
@@ -81,7 +81,7 @@ class CapturePartition(InputPartition):
 
 def source_schema(options: Mapping[str, str]) -> StructType:
     """The Spark schema of the table that the options name."""
-    _check_names(options, (*OPTIONS, *STREAM_OPTIONS))
+    check_names(options, (*OPTIONS, *STREAM_OPTIONS))
     table = _table(options)
     schema = READABLE[table].schema
     columns = [name for name in (each.strip() for each in options.get("columns", "").split(",")) if name]
@@ -112,7 +112,7 @@ class CaptureReader(DataSourceReader):
     """
 
     def __init__(self, schema: StructType, options: Mapping[str, str]) -> None:
-        _check_names(options, OPTIONS)
+        check_names(options, OPTIONS)
         self._table = _table(options)
         self._schema = schema
         _check_columns(self._table, schema.names)
@@ -302,13 +302,15 @@ def bundles(captures: Sequence[tuple[Input, ...]]) -> list[tuple[Input, ...]]:
     return [tuple(each) for each in bundled]
 
 
-def _check_names(options: Mapping[str, str], allowed: Sequence[str]) -> None:
+def check_names(options: Mapping[str, str], allowed: Sequence[str]) -> None:
     """Refuses unknown options; Spark would pass on a misspelt option, and it would have no effect."""
+    spelt = {name.lower(): name for name in allowed}
+    of_streams = [name.lower() for name in STREAM_OPTIONS]
     for name in options:
-        if name.lower() not in allowed:
-            near = difflib.get_close_matches(name.lower(), allowed, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"choose from {', '.join(allowed)}"
-            if name.lower() in STREAM_OPTIONS:
+        if name.lower() not in spelt:
+            near = difflib.get_close_matches(name.lower(), spelt, n=1)
+            hint = f"did you mean {spelt[near[0]]}?" if near else f"choose from {', '.join(allowed)}"
+            if name.lower() in of_streams:
                 hint = "it is for readStream"
             raise Misuse(f"no option {name!r}; {hint}")
 

@@ -42,7 +42,16 @@ from wirekit.capture.rotation import OVERLAP_US, Span, Spans, rotations, span_of
 from wirekit.errors import Misuse
 from wirekit.pipeline.inputs import CAPTURE, Input, NothingToReadError, captures, renumbered
 from wirekit.pipeline.watch import SETTLE_SECONDS, Settling
-from wirekit.spark.source import BUNDLE_BYTES, STREAM_OPTIONS, CapturePartition, CaptureReader, bundles, flag
+from wirekit.spark.source import (
+    BUNDLE_BYTES,
+    OPTIONS,
+    STREAM_OPTIONS,
+    CapturePartition,
+    CaptureReader,
+    bundles,
+    check_names,
+    flag,
+)
 from wirekit.spark.stream_state import (
     File,
     Open,
@@ -103,7 +112,9 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """
 
     def __init__(self, schema: StructType, options: Mapping[str, str]) -> None:
-        batch = {name: value for name, value in options.items() if name.lower() not in STREAM_OPTIONS}
+        check_names(options, (*OPTIONS, *STREAM_OPTIONS))
+        of_streams = [name.lower() for name in STREAM_OPTIONS]
+        batch = {name: value for name, value in options.items() if name.lower() not in of_streams}
         lowercase_options = {name.lower(): value for name, value in options.items()}
         self._place = local(lowercase_options.get("state", ""))
         if not self._place and not flag({"separate": "true", **batch}, "separate"):

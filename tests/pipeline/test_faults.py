@@ -20,6 +20,7 @@ from tests.pipeline.object_store import BUCKET, ObjectStore
 from tests.pipeline.test_bundles import JOYQUEUE, PULSAR, content, pipeline
 from wirekit import storage
 from wirekit.capture.files import open_capture
+from wirekit.cli import main
 from wirekit.pipeline import serial
 from wirekit.pipeline.folders import LocalFolder
 from wirekit.pipeline.inputs import Job, find_inputs
@@ -131,6 +132,7 @@ def test_a_capture_that_is_changed_while_it_is_read(
     monkeypatch.setattr(serial, "sorted_packets", changing)
     first = pipeline(tmp_path / "lake", path, options={"road": "objects"})
     assert first.changed == (str(path),)
+    assert first.gone == ({str(path)} if change is Path.unlink else set())
     monkeypatch.undo()
     if change is not Path.unlink:
         assert pipeline(tmp_path / "lake", path, options={"road": "objects"}).changed == ()
@@ -198,3 +200,23 @@ def test_an_output_that_takes_no_more_bytes(most: int, tmp_path: Path) -> None:
     pipeline(tmp_path / "whole", JOYQUEUE, PULSAR)
     assert content(tmp_path / "lake") == content(tmp_path / "whole")
     assert not (tmp_path / "lake" / ".wirekit").exists()
+
+
+def test_a_deleted_capture_is_said_to_be_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.pcap"
+    shutil.copy2(PULSAR, path)
+    read = serial.write
+
+    def deleting(*arguments: Any, **how: Any) -> Any:
+        summary = read(*arguments, **how)
+        path.unlink()
+        return summary
+
+    monkeypatch.setattr(serial, "write", deleting)
+    with pytest.raises(SystemExit) as ended:
+        main(["pipeline", str(path), "--output", str(tmp_path / "lake")])
+    assert ended.value.code == 1
+    expected = f"wirekit: {path}: gone; it was deleted during the run, and the tables may hold a part of it\n"
+    assert capsys.readouterr().err == expected

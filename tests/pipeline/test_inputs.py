@@ -77,6 +77,6 @@ def test_captures_are_hashed_and_changes_noticed(tmp_path: Path) -> None:
         said = identification.rows()
         (tmp_path / "b.pcap").write_bytes(b"longer than before")
         (tmp_path / "c.pcap").unlink()
-        assert identification.changed() == [str(tmp_path / "b.pcap"), str(tmp_path / "c.pcap")]
+        assert identification.changed() == {str(tmp_path / "b.pcap"): False, str(tmp_path / "c.pcap"): True}
     assert said[0]["sha256"] == hashlib.sha256(b"a.pcap").hexdigest()
     assert (said[0]["size"], said[0]["mtime"][-6:]) == (6, "+00:00")

@@ -456,8 +456,13 @@ def _complain(result: Result, strict: bool) -> int:
     _say_some(
         [f"{name}: {line}" for name, reason in unreadable.items() for line in reason.splitlines()], "files not read"
     )
-    changed = [f"{name}: changed while it was read; the tables hold a part of it" for name in result.changed]
-    _say_some(changed, "files changed while they were read")
+    changed = [
+        f"{name}: gone; it was deleted during the run, and the tables may hold a part of it"
+        if name in result.gone
+        else f"{name}: changed while it was read; the tables hold a part of it"
+        for name in result.changed
+    ]
+    _say_some(changed, "files changed or deleted during the run")
     status = 1 if unreadable or changed else 0
     total = result.summary.total()
     if total.quarantine:

@@ -301,6 +301,7 @@ def _raise(error: OSError) -> None:
     raise error
 
 
+SAME, CHANGED, GONE = "same", "changed", "gone"
 UNREAD = -1
 """The modification time in a commit of a file that the system refused to read."""
 
@@ -343,11 +344,11 @@ class Identification:
             for each, digest in zip(self._inputs, self._digests, strict=True)
         ]
 
-    def changed(self) -> list[str]:
-        """The names of the captures that changed since the run began."""
+    def changed(self) -> dict[str, bool]:
+        """The captures that changed since the run began: their names, and whether they no longer exist."""
         paths = {each.path: each for each in self._inputs}
-        unchanged = in_parallel(lambda path: _unchanged(paths[path]), paths)
-        return [each.name for each, same in zip(paths.values(), unchanged, strict=True) if not same]
+        fates = in_parallel(lambda path: _fate(paths[path]), paths)
+        return {each.name: fate == GONE for each, fate in zip(paths.values(), fates, strict=True) if fate != SAME}
 
 
 def _digest(path: str, stop: threading.Event) -> str | None:
@@ -363,9 +364,11 @@ def _digest(path: str, stop: threading.Event) -> str | None:
     return digest.hexdigest()
 
 
-def _unchanged(each: Input) -> bool:
+def _fate(each: Input) -> str:
     try:
         now = status(each.path)
+    except FileNotFoundError:
+        return GONE
     except OSError:
-        return False
-    return (now.size, now.mtime_ns) == (each.size, each.mtime_ns)
+        return CHANGED
+    return SAME if (now.size, now.mtime_ns) == (each.size, each.mtime_ns) else CHANGED

@@ -56,9 +56,10 @@ class Result:
     Attributes:
         summary: the summaries of the captures that it read, in the order of the arguments.
         manifest: the content of ``manifest.json``, which covers the whole lake.
-        changed: captures that changed while they were read.
+        changed: captures that changed while they were read, or were deleted.
         committed: files that were not read, because the lake already has them.
         notes: messages about captures that are read again or continue.
+        gone: those of ``changed`` that no longer exist.
     """
 
     summary: Summary
@@ -66,6 +67,7 @@ class Result:
     changed: tuple[str, ...]
     committed: int = 0
     notes: tuple[str, ...] = ()
+    gone: frozenset[str] = frozenset()
 
 
 Work = Callable[[Job, str, Reached], list[Manifest]]
@@ -118,7 +120,7 @@ def publish(
                 f"an earlier version of wirekit wrote {claimed.folder.name}; pass another directory, or --replace"
             )
         plan = plan_bundles(job, claimed.commits, bundle, replace=replace, rotating=rotating, cut=cut)
-        summary, changed, done = Summary(), list[str](), 0
+        summary, changed, done = Summary(), dict[str, bool](), 0
         for number, each in enumerate(plan.bundles, 1):
 
             def reached(stage: str, size: int, number: int = number, before: int = done) -> None:
@@ -144,7 +146,7 @@ def publish(
                     "engine": engine,
                     "configuration": job.configuration(),
                     "inputs": identification.rows(counted.unopened),
-                    "changed_while_read": now_changed,
+                    "changed_while_read": [*now_changed],
                     "summary": counted.to_json(),
                 }
                 continues = sorted(piece.capture for piece in each.parts.values() if piece.continues)
@@ -155,13 +157,14 @@ def publish(
             manifests.append(_described(claimed.attempts, task, part, about))
             claimed.commit(manifests, about, each.replaces)
             summary.merge(counted)
-            changed += now_changed
+            changed |= now_changed
             done += each.size
         for captures in _without_open_rows(claimed.commits, summary.files):
             counted = _add_open_rows(claimed, job, engine, captures)
             if captures[0] in summary.files:
                 summary.merge(counted)
-        return Result(summary, claimed.finish(), tuple(changed), plan.committed, tuple(plan.notes))
+        gone = frozenset(name for name, is_gone in changed.items() if is_gone)
+        return Result(summary, claimed.finish(), tuple(changed), plan.committed, tuple(plan.notes), gone)
 
 
 def _without_open_rows(commits: Mapping[int, Mapping[str, Any]], read: Container[str]) -> list[list[str]]:

@@ -168,6 +168,23 @@ def test_the_report_on_many_files_fits_a_screen(tmp_path: Path, capsys: pytest.C
     assert out.startswith(f"{tmp_path / 'out'} has 2,001 files already\n")
 
 
+def test_the_report_on_ten_files_fits_a_screen(
+    fixtures: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd = fixtures / "pcap" / "jmq4-odd.pcap"
+    files = [*sorted(each for each in (fixtures / "pcap").glob("*.pcap*") if each != odd)[:8], odd]
+    cut = tmp_path / "cut.pcap"
+    cut.write_bytes(b"no capture" * 9)
+    _, out, _ = run(capsys, *files, cut, "-o", tmp_path / "tables")
+    lines = out.splitlines()
+    assert len(lines) <= 30
+    assert lines[8:11] == [
+        f"{odd}: 1 connection, 8 requests, 4 messages; failed checks",
+        f"{cut}: not read",
+        "all 10 files",
+    ]
+
+
 def test_without_a_terminal_lines_tell_the_progress(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

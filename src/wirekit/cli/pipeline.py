@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from wirekit.pipeline.run import Progress, Result, Step
 
+MOST_BLOCKS = 3
+"""Captures that are reported in full; of more each has a line, so that a screen shows the report."""
 MOST_FILES = 10
 """Captures that are reported one by one; of more only the sum is printed."""
 
@@ -432,7 +434,7 @@ def _report(result: Result, output: str, strict: bool) -> int:
     """Prints the summary; reports on standard error what was not read."""
     _say_some(result.notes, "captures")
     screen = console()
-    show(result.summary, screen, most_files=MOST_FILES)
+    show(result.summary, screen, most_blocks=MOST_BLOCKS, most_files=MOST_FILES)
     if result.committed:
         screen.print(f"{output} has {plural(result.committed, 'file')} already", markup=False, soft_wrap=True)
     rows = ", ".join(f"{name} {table['rows']:,}" for name, table in result.manifest["tables"].items())

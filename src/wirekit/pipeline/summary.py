@@ -354,6 +354,7 @@ def show(
     summary: Summary,
     console: Console,
     details: Mapping[str, Iterable[Fact]] | None = None,
+    most_blocks: int | None = None,
     most_files: int | None = None,
 ) -> None:
     """Prints a report: a block per capture, and the sum if there are several.
@@ -362,11 +363,15 @@ def show(
         summary: the counts.
         console: the output.
         details: {capture: lines} to print instead of the counts of its calls.
+        most_blocks: if there are more captures, each has a line.
         most_files: if there are more captures, only the sum is printed.
     """
-    several = most_files is not None and len(summary.files) > most_files
-    for name, each in summary.files.items() if not several else ():
-        _show(name, each, console, details=(details or {}).get(name))
+    several = most_blocks is not None and len(summary.files) > most_blocks
+    for name, each in summary.files.items() if most_files is None or len(summary.files) <= most_files else ():
+        if several:
+            console.print(f"{printable(name)}: {_brief(each)}", markup=False, soft_wrap=True)
+        else:
+            _show(name, each, console, details=(details or {}).get(name))
     if len(summary.files) > 1:
         _show(
             f"all {len(summary.files):,} files", summary.total(), console, MOST_CALLS, MOST_REASONS if several else None
@@ -386,6 +391,18 @@ def _show(
     console.print(printable(name), style="bold", markup=False, soft_wrap=True)
     for line in facts(file, most_calls, details, most_reasons):
         _line(console, *line)
+
+
+def _brief(file: FileSummary) -> str:
+    """``1 connection, 11 requests, 3 messages; failed checks``: what a capture has, and the titles of its faults."""
+    counts = {
+        "connection": file.connections.total(),
+        "request": file.roles("request"),
+        "message": file.messages.total(),
+    }
+    faults = dict.fromkeys(title for title, _, style in facts(file) if style)
+    texts = [", ".join(plural(count, what) for what, count in counts.items() if count), ", ".join(faults)]
+    return "; ".join(filter(None, texts)) or "nothing"
 
 
 def facts(

@@ -309,8 +309,53 @@ def test_one_frame_with_two_filters_gives_the_rows_of_both(known: SparkSession) 
         frame = known.read.format("wirekit").option("table", "frames").option("columns", "api").load(str(PULSAR))
         both = frame.where("api = 'SEND'").union(frame.where("api = 'CONNECT'"))
         assert {row.api for row in both.collect()} == {"SEND", "CONNECT"}
+        assert frame.where("api = 'CONNECT'").count() < frame.count()
     finally:
         known.conf.unset("spark.sql.python.filterPushdown.enabled")
+
+
+@pytest.mark.spark
+def test_spark_keeps_pushed_filters_for_other_queries(spark: SparkSession) -> None:
+    """Why this source takes no filters. If it fails, Spark has changed: see whether ``pushFilters`` is safe now."""
+    from collections.abc import Iterable, Iterator
+
+    from pyspark.sql.datasource import DataSource, DataSourceReader, EqualTo, Filter, InputPartition
+    from pyspark.sql.types import StructType
+
+    class Reader(DataSourceReader):
+        wanted = range(10)
+
+        def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+            for each in filters:
+                if isinstance(each, EqualTo):
+                    self.wanted = range(each.value, each.value + 1)
+                else:
+                    yield each
+
+        def read(self, partition: InputPartition) -> Iterator[tuple[int]]:
+            yield from ((number,) for number in self.wanted)
+
+    class Numbers(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return "numbers"
+
+        def schema(self) -> str:
+            return "x int"
+
+        def reader(self, schema: StructType) -> DataSourceReader:
+            return Reader()
+
+    spark.dataSource.register(Numbers)
+    with pytest.raises(Exception, match="DATA_SOURCE_PUSHDOWN_DISABLED"):
+        spark.read.format("numbers").load().count()
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    try:
+        frame = spark.read.format("numbers").load()
+        assert [row.x for row in frame.where("x = 3").collect()] == [3]
+        assert frame.count() == 1  # of ten
+    finally:
+        spark.conf.unset("spark.sql.python.filterPushdown.enabled")
 
 
 def test_the_source_is_light_to_import(tmp_path: Path) -> None:

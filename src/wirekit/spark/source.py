@@ -9,7 +9,8 @@ each file is a capture of its own). ``paths`` may also be a list of lists: the f
 tell a source which columns a query needs. ``where`` (``api = 'FETCH' AND latency_us > 1000``) is a filter that tasks
 apply before they give rows to Spark, see ``wirekit.pipeline.predicates.parsed``. Both save work. Filters of a query
 stay with Spark. Spark 4.3 can push them down to a Python source, but keeps those of one query for the others of the
-same DataFrame: the rows of ``f.where("x = 3").union(f.where("x = 4"))`` all have ``x = 4``.
+same DataFrame: the rows of ``f.where("x = 3").union(f.where("x = 4"))`` all have ``x = 4``, and after such a query
+``f.count()`` counts only these. A source that takes filters also fails as long as the setting for it is off.
 
 ``packets`` is what tasks of the pipeline hand to each other. The other tables are made where the file is read, by the
 serial driver's functions: the packets of one capture are held in memory, and no table is written. Files that brokers

@@ -147,6 +147,7 @@ PROTOCOL = Protocol(
     ports=(9092,),
     stored={"log_segment": "wirekit.protocols.kafka.reading:pieces_of_file"},
     stored_columns={"log_segment": "wirekit.protocols.kafka.columns:pieces_of_file"},
+    stored_walks={"log_segment": "wirekit.protocols.kafka.columns:walk"},
     stored_names={"log_segment": r"\d{20}\.log"},
     examined=dict.fromkeys(_of_messages(), "wirekit.protocols.kafka.dialogue:examine"),
     directory="wirekit.protocols.kafka.data_directory:check",

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from wirekit.compiler import ir
     from wirekit.conversation import Dialogue
     from wirekit.engine import Decoded
-    from wirekit.stored import Piece
+    from wirekit.stored import Piece, Start, Walked
     from wirekit.tables import Tables
 
 ENTRY_POINTS = "wirekit.protocols"
@@ -228,7 +228,12 @@ class Protocol:
         stored: {layout of a file of messages: ``module:function``}; the function takes the file's path and
             yields ``wirekit.stored.Piece`` objects with single messages.
         stored_columns: as ``stored``, for functions whose pieces have the messages in columns where possible. They may
-            need the extra ``columns``, and take a second argument: the set of requested columns, or None for all.
+            need the extra ``columns``, and take a second argument: the set of requested columns, or None for all. For a
+            layout in ``stored_walks``, they take a third one: the ``wirekit.stored.Part`` to read, or None.
+        stored_walks: {layout of ``stored_columns``: ``module:function``}; the function walks over the records of a
+            stretch, so that several tasks can read parts of a large file. It takes the path, the number of the stretch,
+            and its ``wirekit.stored.Start``, or None to search for it. It returns ``wirekit.stored.Walked``, or None if
+            it finds no start, or a record that a reader might not step over by its size.
         stored_names: {layout of a file of messages: regular expression for the names of such files}.
         examined: {layout: ``module:function``}; the function takes a decoded value and adds verdicts that need a search
             in its bytes. `wirekit decode` calls it.
@@ -258,6 +263,7 @@ class Protocol:
     ports: tuple[int, ...] = ()
     stored: Mapping[str, str] = field(default_factory=dict)
     stored_columns: Mapping[str, str] = field(default_factory=dict)
+    stored_walks: Mapping[str, str] = field(default_factory=dict)
     stored_names: Mapping[str, str] = field(default_factory=dict)
     examined: Mapping[str, str] = field(default_factory=dict)
     directory: str = ""
@@ -292,6 +298,11 @@ class Protocol:
             (columns and self.stored_columns.get(layout)) or self.stored[layout]
         )
         return function
+
+    def walk(self, layout: str) -> Callable[[str, int, Start | None], Walked | None] | None:
+        """The function that walks over stretches of files of a layout; None if they cannot be read in parts."""
+        place = self.stored_walks.get(layout)
+        return None if place is None else _named(place)
 
     def follow(self) -> Dialogue:
         """A new dialogue, which follows one connection."""
@@ -619,7 +630,7 @@ def _check_names(protocol: Protocol) -> None:
     referred += [("variant_of", layout.variant_of) for layout in protocol.layouts.values()]
     places = {"dialogue": protocol.dialogue, "tables": protocol.tables}
     places |= {role: getattr(protocol, role) for role in ("pairing", "rules", "directory")}
-    for role in ("stored", "stored_columns", "examined", "built"):
+    for role in ("stored", "stored_columns", "stored_walks", "examined", "built"):
         referred += [(role, key) for key in getattr(protocol, role)]
         places |= {f"{role}[{key!r}]": place for key, place in getattr(protocol, role).items()}
     for role, key in referred:

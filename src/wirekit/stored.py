@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wirekit.errors import Damaged, WireError, plural
 from wirekit.values import Gap
@@ -13,6 +13,44 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from wirekit.conversation import Message
+
+STRETCH = 64 << 20
+"""The bytes of a stretch, in which a reader's windows do not depend on earlier stretches; see ``Start``."""
+
+
+class Start(NamedTuple):
+    """The start of a stretch, where a part of a stored file can begin.
+
+    A stretch begins with the last record that begins at a multiple of ``STRETCH`` or before it. From there on, a reader
+    that begins in this place returns what one that read the whole file returns.
+
+    Attributes:
+        stretch: the number of the stretch, from 0.
+        position: the byte offset of its first record.
+        state: what the reader knows of earlier records, a number; None for nothing.
+    """
+
+    stretch: int
+    position: int
+    state: int | None = None
+
+
+class Walked(NamedTuple):
+    """The result of a walk over the records of a stretch: its start, and that of the next stretch."""
+
+    start: Start
+    end: Start
+
+
+class Part(NamedTuple):
+    """A part of a stored file: where it begins, and where the next one does; None for the end of the file."""
+
+    start: Start
+    end: Start | None
+
+    def size(self, of_file: int) -> int:
+        """Its bytes, given those of the file."""
+        return (of_file if self.end is None else self.end.position) - self.start.position
 
 
 @dataclass(frozen=True, slots=True)

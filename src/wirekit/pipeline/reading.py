@@ -24,6 +24,7 @@ from wirekit.pipeline.serial import captured_batches, sorted_packets
 from wirekit.pipeline.stored import stored_batches
 from wirekit.pipeline.summary import Summary
 from wirekit.registry import registry
+from wirekit.stored import Part
 from wirekit.tables.columns import CONNECTIONS, FROM_INPUTS, PACKETS, Table
 
 READABLE = {PACKETS.name: PACKETS, **FROM_INPUTS}
@@ -138,6 +139,7 @@ def table_batches(
     ports: frozenset[int] = frozenset(),
     summary: Summary | None = None,
     keep: Callable[[Carried], object] | None = None,
+    part: Part | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of one table, file by file, in batches of about 16 MiB.
 
@@ -149,6 +151,7 @@ def table_batches(
         ports: if not empty, only segments from or to one of these ports.
         summary: receives the counts.
         keep: receives the state of a capture that continues, after its files were read.
+        part: the part to read of a single stored file.
     """
     summary = Summary() if summary is None else summary
     schema = READABLE[table].schema
@@ -161,7 +164,7 @@ def table_batches(
         if filter is not None and carried is None and not may_have_rows(files, filter, schema, job.road):
             continue
         if files[0].kind != CAPTURE:
-            tables: Iterator[tuple[str, Any]] = stored_batches(files[0], job, summary, {table: needed})
+            tables: Iterator[tuple[str, Any]] = stored_batches(files[0], job, summary, {table: needed}, part)
         elif table == PACKETS.name:
             tables = ((table, batch) for batch in packet_batches(files, ports=ports, table=needed))
         elif ports:

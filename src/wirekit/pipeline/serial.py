@@ -22,6 +22,7 @@ from wirekit.pipeline.run import READING, Progress, Reached, Result, publish
 from wirekit.pipeline.sink import Manifest, Sink
 from wirekit.pipeline.stored import stored_batches
 from wirekit.pipeline.summary import Summary
+from wirekit.stored import Part
 from wirekit.tables.columns import FROM_INPUTS, PACKETS, Table
 
 SLICE_ROWS = 4096
@@ -72,7 +73,11 @@ def run(
 
 
 def write(
-    groups: Iterable[Sequence[Input]], job: Job, sink: Sink, progress: Callable[[int], object] | None = None
+    groups: Iterable[Sequence[Input]],
+    job: Job,
+    sink: Sink,
+    progress: Callable[[int], object] | None = None,
+    part: Part | None = None,
 ) -> Summary:
     """Writes the tables of captures and of stored files, one after the other.
 
@@ -81,6 +86,7 @@ def write(
         job: the choice of protocols, and the road.
         sink: receives the rows.
         progress: called with the number of bytes read so far.
+        part: the part to read of a stored file.
 
     Returns:
         The counts.
@@ -96,7 +102,7 @@ def write(
         carried = None if about is None else Carried(about, job.choice)
         stored = files[0].kind != CAPTURE
         batches = (
-            stored_batches(files[0], job, summary)
+            stored_batches(files[0], job, summary, part=part)
             if stored
             else captured_batches(files, job, summary, progress=reached, carried=carried)
         )
@@ -104,7 +110,7 @@ def write(
             sink.write(table, batch)
         if carried is not None and carried.goes_on:
             sink.carry(carried)
-        done += sum(each.size for each in files)
+        done += sum(each.size for each in files) if part is None else part.size(files[0].size)
         reached(0, done)
     return summary
 

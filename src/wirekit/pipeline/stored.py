@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from wirekit import stored
 from wirekit.pipeline.inputs import Input, Job
 from wirekit.pipeline.messages import embedded_rows, message_row
 from wirekit.pipeline.rows import Rows
 from wirekit.pipeline.summary import FileSummary, Summary
 from wirekit.registry import registry
 from wirekit.storage import open_binary
-from wirekit.stored import Piece
+from wirekit.stored import Part, Piece, Start, Walked
 from wirekit.tables.columns import FROM_INPUTS, GROUP_EVENTS, OFFSETS, Table
 from wirekit.tables.records import records
 from wirekit.tables.times import EARLIEST_US, LATEST_US
@@ -30,9 +31,39 @@ CALLED = {"log_offset": "offset", "timestamp_ms": "timestamp", "crc_status": "ch
 
 Batch = tuple[str, pa.RecordBatch]
 
+Walks = Callable[[Sequence[int]], Sequence[Walked | None]]
+"""Calls ``Protocol.walk`` for stretches of a file whose starts are not known."""
+
+
+def parts_of(each: Input, walks: Walks | None = None) -> list[Part]:
+    """Divides a large stored file into parts that several tasks can read; empty if one task reads the whole file.
+
+    Each part but the last is a stretch, and a walk over it has ended where the next one begins. From the first stretch
+    with a damaged record on, one part has all bytes.
+
+    Args:
+        each: the file.
+        walks: walks over stretches, several at once; by default one walk begins where the one before has ended.
+    """
+    name, _, layout = each.kind.partition(".")
+    walk = registry.protocol(name).walk(layout)
+    if walk is None or not _by_columns(name, layout):
+        return []
+    stretches = range(-(-each.size // stored.STRETCH) - 1)
+    found = [None] * len(stretches) if walks is None else walks(stretches)
+    starts: list[Start] = []
+    for number, walked in zip(stretches, found, strict=True):
+        start = starts[-1] if starts else None
+        if walked is None or start not in (None, walked.start):
+            walked = walk(each.path, number, start)  # noqa: PLW2901
+        if walked is None:
+            break
+        starts += [walked.end] if starts else walked
+    return [Part(start, end) for start, end in zip(starts, [*starts[1:], None], strict=False)]
+
 
 def stored_batches(
-    each: Input, job: Job, summary: Summary, tables: Mapping[str, Table] = FROM_INPUTS
+    each: Input, job: Job, summary: Summary, tables: Mapping[str, Table] = FROM_INPUTS, part: Part | None = None
 ) -> Iterator[Batch]:
     """The rows of one stored file, by table.
 
@@ -41,6 +72,7 @@ def stored_batches(
         job: the options: whether ``quarantine`` contains the bytes.
         summary: receives the counts.
         tables: the tables to return, with their requested columns.
+        part: the part to read, one of ``parts_of``; by default the whole file.
 
     Yields:
         (table name, batch), each as soon as the batch is full.
@@ -49,7 +81,7 @@ def stored_batches(
     collectors = {name: Rows(table.schema) for name, table in tables.items()}
     embeds = not collectors.keys().isdisjoint(each.name for each in EMBEDDED)
     evaluator = records(each.kind.partition(".")[0])
-    for piece in _pieces(each, None if embeds or "messages" not in tables else tables["messages"]):
+    for piece in _pieces(each, None if embeds or "messages" not in tables else tables["messages"], part):
         for message in piece.messages:
             count.messages[message.protocol] += 1
             count.checks.update(["crc32"] if message.check == "bad" else [])
@@ -84,16 +116,22 @@ def stored_batches(
             yield table, last
 
 
-def _pieces(each: Input, table: Table | None) -> Iterator[Piece]:
+def _by_columns(protocol: str, layout: str) -> bool:
+    """Whether files of a layout are read in columns."""
+    return layout in registry.protocol(protocol).stored_columns and find_spec("numba") is not None
+
+
+def _pieces(each: Input, table: Table | None, part: Part | None) -> Iterator[Piece]:
     """The pieces of a file; pieces in columns have the columns that a table needs, or all without a table."""
     name, _, layout = each.kind.partition(".")
-    protocol = registry.protocol(name)
-    columns = layout in protocol.stored_columns and find_spec("numba") is not None
+    columns = _by_columns(name, layout)
     more: tuple[Any, ...] = ()
     if columns and table is not None:
         names = {CALLED.get(name, name) for name in table.names}
         more = (names | {"timestamp"} if "date" in names else names,)
-    return protocol.reader(layout, columns=columns)(each.path, *more)
+    if part is not None:
+        more = (*(more or (None,)), part)
+    return registry.protocol(name).reader(layout, columns=columns)(each.path, *more)
 
 
 def _columns(schema: pa.Schema, name: str, batch: pa.RecordBatch, fixed: Any) -> Iterator[pa.RecordBatch]:

@@ -1,5 +1,7 @@
 """The driver on Spark: tasks read whole captures, as the serial driver does; a dominating capture is shuffled by flow.
 
+Several tasks read parts of a large stored file.
+
 A capture is shuffled if one task would still read it when all other tasks have ended. Several tasks then read its
 packets in parallel, and each further task follows some of its flows, on the road that the whole capture would take.
 
@@ -24,6 +26,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pyspark import TaskContext
 
+from wirekit import stored
 from wirekit.capture.files import is_packed
 from wirekit.capture.files.fragments import Fragments
 from wirekit.pipeline.bundles import BUNDLE_BYTES
@@ -40,7 +43,9 @@ from wirekit.pipeline.run import READING, Progress, Reached, Result, publish
 from wirekit.pipeline.serial import in_order, write
 from wirekit.pipeline.shuffle import Kept, Share, ShuffleFile, kept_windows, shares, windows, write_files
 from wirekit.pipeline.sink import Manifest, Sink
+from wirekit.pipeline.stored import parts_of
 from wirekit.pipeline.summary import Summary
+from wirekit.registry import registry
 from wirekit.spark.session import require_classic
 from wirekit.spark.source import bundles, freeze_objects
 from wirekit.storage import is_remote
@@ -89,6 +94,9 @@ OnSpark = Callable[[Iterable[int]], Iterable[str]]
 Part = tuple[Group, Split | None]
 """The files, or the part of a file, whose packets a task reads."""
 
+Assignment = tuple[Sequence[Group], stored.Part | None]
+"""The captures and stored files that a task reads, or a stored file and the part of it."""
+
 Run = tuple[int, list[Unit]]
 """A flow, and the units of it that one task decodes."""
 
@@ -134,7 +142,10 @@ def run(
         split = [each for each in whole if each[0].kind == CAPTURE and shuffled]
         if shuffled is None:
             split = [each for each in dominating(groups, part.road, cores) if each in whole]
-        tasks = balanced([each for each in groups if each not in split], cores * WAVES)
+        on_spark = functools.partial(_task, attempts=attempts, around=around)
+        tasks = _assignments(
+            spark, [each for each in groups if each not in split], functools.partial(on_spark, job=part)
+        )
         manifests: list[Manifest] = []
         size = sum(map(_size, split))
 
@@ -149,16 +160,14 @@ def run(
 
         if tasks:
             with watched(READING, part.size - size, 0, part.size - size):
-                rows = _by_number(
-                    spark, len(tasks), _task(functools.partial(read_whole, tasks), part, attempts, around)
-                )
+                rows = _by_number(spark, len(tasks), on_spark(functools.partial(read_whole, tasks), job=part))
             manifests += map(Manifest.loads, rows)
             reached(READING, part.size - size)
         if split:
             count = max(cores, -(-size // PARTITION_BYTES))
             # In the packets, captures are numbered without those that are not shuffled.
             alone = dataclasses.replace(part, inputs=renumbered(split), continuations={})
-            on_spark = functools.partial(_task, job=alone, attempts=attempts, around=around)
+            on_spark = functools.partial(on_spark, job=alone)
             parts = _parts(spark, alone, on_spark)
             columns = by_columns(max(map(_size, split)), part.road)
             half = part.size - size // 2
@@ -253,6 +262,32 @@ def _splits(spark: SparkSession, file: Input, on_spark: Callable[[Task], OnSpark
     return splits(file, PARTITION_BYTES, walks)
 
 
+def _assignments(spark: SparkSession, groups: Sequence[Group], on_spark: Callable[[Task], OnSpark]) -> list[Assignment]:
+    """The parts of long stored files in their order, and the other files of each task."""
+    count = spark.sparkContext.defaultParallelism * WAVES
+    parts: list[Assignment] = []
+    others: list[Group] = []
+    for group in groups:
+        of_file = _stored_parts(spark, group[0], on_spark) if is_long(group, groups, count) else []
+        parts += (([group], each) for each in of_file)
+        others += [] if of_file else [group]
+    return [*parts, *((files, None) for files in balanced(others, count))]
+
+
+def _stored_parts(spark: SparkSession, file: Input, on_spark: Callable[[Task], OnSpark]) -> list[stored.Part]:
+    """The parts of a large stored file; empty if one task reads the whole file."""
+
+    def walks(stretches: Sequence[int]) -> list[stored.Walked | None]:
+        most = spark.sparkContext.defaultParallelism * WAVES
+        rows = _by_number(spark, len(stretches), on_spark(functools.partial(walk_stretches, file)), most)
+        return [
+            None if row is None else stored.Walked(*(stored.Start(*each) for each in row))
+            for row in map(json.loads, rows)
+        ]
+
+    return parts_of(file, walks)
+
+
 def _by_number(spark: SparkSession, count: int, function: OnSpark, most: int | None = None) -> list[str]:
     """The results of a function for the numbers below a count, in a task each or in ``most`` tasks.
 
@@ -302,6 +337,12 @@ def dominating(groups: Sequence[Group], road: str, cores: int) -> list[Group]:
     return large
 
 
+def is_long(group: Group, groups: Sequence[Group], count: int) -> bool:
+    """Whether a group is a stored file with more bytes than ``count`` tasks read on average."""
+    least = max(sum(map(_size, groups)) // count, 2 * PARTITION_BYTES)
+    return group[0].kind != CAPTURE and _size(group) >= least
+
+
 def balanced(groups: Sequence[Group], count: int) -> list[list[Group]]:
     """Distributes groups to at most ``count`` tasks of about the same size; the largest task comes first."""
     if not groups:
@@ -319,7 +360,7 @@ def _size(group: Group) -> int:
     return sum(each.size for each in group)
 
 
-def read_whole(tasks: Sequence[Sequence[Group]], job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:
+def read_whole(tasks: Sequence[Assignment], job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:
     """Reads the captures and stored files of some tasks; returns their manifests.
 
     Args:
@@ -330,7 +371,22 @@ def read_whole(tasks: Sequence[Sequence[Group]], job: Job, attempts: str, number
     """
     for number in numbers:
         with Sink(attempts, number, _attempt("whole", number)) as sink:
-            yield sink.finish(write(tasks[number], job, sink, report(attempts, READING, number))).dumps()
+            groups, part = tasks[number]
+            yield sink.finish(write(groups, job, sink, report(attempts, READING, number), part)).dumps()
+
+
+def walk_stretches(file: Input, job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:
+    """Walks over some stretches of a large stored file.
+
+    Args:
+        file: the file.
+        job, attempts: ignored.
+        numbers: the numbers of the stretches.
+    """
+    protocol, _, layout = file.kind.partition(".")
+    for number in numbers:
+        walk = registry.protocol(protocol).walk(layout)
+        yield json.dumps(None if walk is None else walk(file.path, number, None))
 
 
 def walk_ranges(file: Input, ranges: Sequence[Range], job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:

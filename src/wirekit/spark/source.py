@@ -43,9 +43,11 @@ from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.predicates import columns_of, parsed
 from wirekit.pipeline.reading import READABLE, ended_batches, table_batches
 from wirekit.pipeline.roads import by_columns
+from wirekit.pipeline.stored import parts_of
 from wirekit.pipeline.summary import Summary
 from wirekit.registry import registry
 from wirekit.storage import is_remote, open_binary
+from wirekit.stored import Part
 from wirekit.tables.columns import PACKETS, QUARANTINE
 
 if TYPE_CHECKING:
@@ -74,10 +76,14 @@ def register(spark: SparkSession) -> None:
 
 @dataclass
 class CapturePartition(InputPartition):
-    """The input of one task: the files of one capture or of several small ones, or a part of one large file."""
+    """The input of one task: the files of one capture or of several small ones, or a part of one large file.
+
+    ``split`` is a part of a capture, ``part`` one of a stored file.
+    """
 
     captures: tuple[Input, ...]
     split: Split | None = None
+    part: Part | None = None
 
 
 def source_schema(options: Mapping[str, str]) -> StructType:
@@ -133,13 +139,17 @@ class CaptureReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """One partition for each capture. Small captures share one, up to 64 MiB, because each task costs 30 ms.
 
-        For ``packets`` a large file has several partitions.
+        A large stored file has several partitions, and so has a large capture for ``packets``.
         """
         groups = captures(self._inputs())
-        if self._table != PACKETS.name:
-            return [CapturePartition(files) for files in bundles(groups)]
         parts: list[CapturePartition] = []
         others: list[tuple[Input, ...]] = []
+        if self._table != PACKETS.name:
+            for files in groups:
+                of_stored = _parts(files[0])
+                parts += (CapturePartition(files, part=part) for part in of_stored)
+                others += [] if of_stored else [files]
+            return [*parts, *(CapturePartition(files) for files in bundles(others))]
         for file in (file for files in groups for file in files):
             of_file = _splits(file)
             parts += (CapturePartition((file,), split) for split in of_file)
@@ -178,7 +188,7 @@ class CaptureReader(DataSourceReader):
         """The rows of a partition's captures, in batches of about 16 MiB."""
         if not isinstance(partition, CapturePartition):
             return
-        yield from self._of_schema(self._batches(partition.captures, partition.split))
+        yield from self._of_schema(self._batches(partition.captures, partition.split, partition.part))
         freeze_objects()
 
     def _of_schema(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -187,12 +197,12 @@ class CaptureReader(DataSourceReader):
         for batch in batches:
             yield batch.select(schema.names).cast(schema)
 
-    def _batches(self, files: tuple[Input, ...], split: Split | None) -> Iterator[pa.RecordBatch]:
+    def _batches(self, files: tuple[Input, ...], split: Split | None, part: Part | None) -> Iterator[pa.RecordBatch]:
         table, names, where = READABLE[self._table], self._schema.names, self._filter()
         ports = frozenset(self._ports)
         if table is not PACKETS:
-            summary = Summary()
-            yield from table_batches(self._job(captures(files)), table.name, names, where, ports=ports, summary=summary)
+            job, summary = self._job(captures(files)), Summary()
+            yield from table_batches(job, table.name, names, where, ports=ports, summary=summary, part=part)
             _report(summary, files)
             return
         for batch in packet_batches(files, ports=ports, table=table.only(self._read()), split=split):
@@ -269,6 +279,13 @@ def _splits(file: Input) -> list[Split]:
     from wirekit.road.splits import splits
 
     return splits(file, BUNDLE_BYTES)
+
+
+def _parts(file: Input) -> list[Part]:
+    """The parts of a large stored file; none if one task reads all of it."""
+    if file.kind == CAPTURE or is_remote(file.path) or file.size < 2 * BUNDLE_BYTES:
+        return []
+    return parts_of(file)
 
 
 def _same_types(table: str, schema: StructType) -> None:

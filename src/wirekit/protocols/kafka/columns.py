@@ -6,6 +6,7 @@ because the offset and time of a wrapper must be known before those of its messa
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -29,19 +30,21 @@ from wirekit.protocols.kafka.reading import (
     SegmentFile,
     cut,
 )
+from wirekit.protocols.kafka.searching import LARGEST_RELATIVE
 from wirekit.protocols.kafka.tables import SET_FIELDS
 from wirekit.registry import registry
 from wirekit.schemas.kafka.messages import COMPRESSIONS, TIMESTAMP_TYPES
 from wirekit.storage import open_binary
-from wirekit.stored import Piece
+from wirekit.stored import Part, Piece, Start, Walked
 from wirekit.tables.batches import Frames, Scope
 from wirekit.tables.paths import parse
 from wirekit.wire.costs import OPENED
-from wirekit.wire.stream import TOTAL, Allowance, Limits
+from wirekit.wire.stream import MEMORY, TOTAL, Allowance, Limits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+_WALKED = ("@offset", "@gap", "offset", "message_size", "message.crc.ok", "message.attributes.codec")
 UNCOMPRESSED = 0
 CODECS = 8  # values of the field
 TIME = pa.timestamp("ms", "UTC")
@@ -257,7 +260,7 @@ def _filled(column: pa.Array, missing: int = 0) -> NDArray[Any]:
     return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.int64)
 
 
-def pieces_of_file(path: str, requested: Set[str] | None = None) -> Iterator[Piece]:
+def pieces_of_file(path: str, requested: Set[str] | None = None, part: Part | None = None) -> Iterator[Piece]:
     """The pieces of ``reading.pieces_of_file``, with the messages of each piece in columns.
 
     An irregular piece (a record that does not decode or decompress, bytes left over) is read one message at a time by
@@ -266,6 +269,10 @@ def pieces_of_file(path: str, requested: Set[str] | None = None) -> Iterator[Pie
     Args:
         path: the file.
         requested: the columns of the batches; by default all. ``offset`` is always included.
+        part: the part to read, between starts that ``walk`` returned; by default the whole file.
+
+    Raises:
+        OSError: the file cannot be read, or the part does not end where the next one begins.
     """
     fields = None if requested is None else [*_ALWAYS, *(f"message.{name}" for name in ("crc", "key", "value"))]
     if fields is not None and requested is not None:
@@ -273,12 +280,78 @@ def pieces_of_file(path: str, requested: Set[str] | None = None) -> Iterator[Pie
         fields = [name for name in fields if name.rpartition(".")[2] not in unread]
     with open_binary(path) as file:
         segment = SegmentFile(path, file)
+        end = None if part is None else part.end
+        if part is not None:
+            segment.begin(part.start)
         more = True
-        while more:
+        while more and (end is None or segment.stretch < end.stretch):
             data = segment.window()
             piece, more = _in_columns(segment, data, requested, fields) or segment.one_by_one(data)
             if piece is not None:
                 yield piece
+        if end is not None and segment.position != end.position:
+            raise OSError(errno.EIO, "was changed while it was read", path)
+
+
+def walk(path: str, number: int, start: Start | None = None) -> Walked | None:
+    """Walks over the messages of a stretch of a segment.
+
+    Args:
+        path: the file.
+        number: the number of the stretch.
+        start: its start, which is searched for if it is not known.
+
+    Returns:
+        None if no start is found, or if a reader might not find the next message by the size of one: a message does not
+        decode or has a wrong CRC, or its compressed messages do not decode and the next one would not be recognised.
+    """
+    with open_binary(path) as file:
+        segment = SegmentFile(path, file)
+        base = segment.search.before
+        start = segment.start_of(number) if start is None else start
+        if start is None:
+            return None
+        segment.begin(start)
+        while segment.stretch == number:
+            data = segment.window()
+            size = _stepped(segment, data, -1 if base is None else base)
+            if size is None:
+                return None
+            segment.take(size)
+        return Walked(start, Start(segment.stretch, segment.position, segment.search.before))
+
+
+def _stepped(segment: SegmentFile, data: memoryview, base: int) -> int | None:
+    """The size of the whole messages of a window; None if a reader might not find one by the size of the one before.
+
+    Args:
+        segment: the segment.
+        data: the window.
+        base: the offset before the base offset of the segment.
+    """
+    rows, _, _ = scan_lists("kafka.message_set", data, np.array([0]), np.array([len(data)]), fields=_WALKED)
+    if not rows.num_rows:
+        claim = segment.search.claim(segment.position)
+        return None if claim is None or claim <= len(data) else 0
+    places = numbers(rows, "@offset")
+    ends = places + numbers(rows, "message_size") + ENTRY_HEAD
+    good = numbers(rows, "message.crc.ok").astype(bool) & (numbers(rows, "@gap") == 0)
+    if not good.all() or (places != np.concatenate([[0], ends[:-1]])).any():
+        return None
+    before = base if segment.search.before is None else segment.search.before
+    offsets = np.concatenate([[before], numbers(rows, "offset")])
+    segment.search.before, size = int(offsets[-1]), int(ends[-1])
+    if numbers(rows, "message.attributes.codec").any():
+        # Behind compressed messages that do not decode, the next message is searched for.
+        in_order = before >= base and (np.diff(offsets) > 0).all() and offsets[-1] <= base + LARGEST_RELATIVE
+        if not (in_order and segment.search.is_message(segment.position + size)):
+            window, _, errors = scanned(segment, data)
+            if errors.num_rows:
+                return None
+            if len(window) < len(data):
+                segment.search.before = before
+                return _stepped(segment, window, base)
+    return size
 
 
 def _in_columns(
@@ -312,8 +385,8 @@ def scanned(
     """The messages of a window with their wrappers, for the part that may be decompressed at once."""
     while True:
         rows, errors = scan(SEGMENT, window, wrappers=True, fields=fields)
-        total = errors.filter(pc.match_substring(errors["reason"], TOTAL))
-        first = pc.min(pc.coalesce(total["wrapper"], total["offset"])).as_py()
+        shared = errors.filter(pc.match_substring_regex(errors["reason"], f"the limit ({TOTAL}|{MEMORY}) "))
+        first = pc.min(pc.coalesce(shared["wrapper"], shared["offset"])).as_py()
         if not first:
             return window, rows, errors
         window, segment.last = window[:first], False

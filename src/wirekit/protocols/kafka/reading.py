@@ -23,6 +23,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from wirekit import stored
 from wirekit.conversation import Message
 from wirekit.decoding import decode
 from wirekit.engine import Decoded
@@ -30,7 +31,7 @@ from wirekit.errors import Damaged, Limit, WireError, Wrong, plural
 from wirekit.protocols.kafka.searching import Search
 from wirekit.schemas.kafka.messages import ATTRIBUTES, ENTRY
 from wirekit.storage import open_binary
-from wirekit.stored import Piece
+from wirekit.stored import Piece, Start
 from wirekit.values import Check, Record
 from wirekit.wire.compressed import Opened
 from wirekit.wire.stream import TOTAL, Limits, Reader, Scope, Session
@@ -140,11 +141,14 @@ def messages_of(decoded: Decoded, *, topic: str | None = None, partition: int | 
 class SegmentFile:
     """A segment file, read in windows of a few MiB; a message cut by a window begins the next one.
 
+    Windows end at multiples of ``stored.STRETCH``; the message across one begins the next stretch.
+
     Topic and partition come from the name of the file's directory, ``<topic>-<partition>``, or
     ``<topic>-<partition>.<uuid>-delete`` if 0.10.2 has marked the partition as deleted.
 
     Attributes:
         topic, partition: the topic and partition of the messages, if the directory has such a name.
+        stretch: the number of the stretch.
         position: the byte offset of the next window.
         last: whether the window extends to the end of the file.
         search: finds the next message after damage.
@@ -154,6 +158,7 @@ class SegmentFile:
         folder = PARTITION.fullmatch(Path(path).absolute().parent.name)
         self.topic: str | None = folder[1] if folder is not None else None
         self.partition: int | None = int(folder[2]) if folder is not None else None
+        self.stretch = 0
         self.position = 0
         self.last = False
         self.search = Search(path, file)
@@ -164,7 +169,7 @@ class SegmentFile:
 
     def window(self) -> memoryview:
         """A few MiB from ``position`` on; the next window replaces them."""
-        size = min(self._window, self._size - self.position)
+        size = min(self._window, self._size - self.position, self._boundary - self.position)
         self.last = self.position + size >= self._size
         if len(self._buffer) < size:
             self._buffer = bytearray(size)
@@ -172,14 +177,45 @@ class SegmentFile:
         return memoryview(self._buffer)[: self._file.readinto(memoryview(self._buffer)[:size])]
 
     def take(self, size: int) -> None:
-        """Continues after the first ``size`` bytes of the window; if 0, the next window is larger."""
+        """Continues after the first ``size`` bytes of the window.
+
+        If 0, the next window is larger, in the next stretch if this one has no more bytes.
+        """
         self.position += size
-        self._window = min(4 * self._window, PIECE) if size else 4 * self._window
+        if not size and self.position + self._window >= self._boundary:
+            self.begin(Start(self.stretch + 1, self.position, self.search.before))
+        else:
+            self._window = min(4 * self._window, PIECE) if size else 4 * self._window
+            self._cross()
 
     def go(self, position: int) -> None:
         """Continues after damage, with a small window, because more damage may follow."""
         self.position = position
         self._window = min(WINDOW_BEHIND_DAMAGE, PIECE)
+        self._cross()
+
+    def begin(self, start: Start) -> None:
+        """Continues at the start of a stretch."""
+        self.stretch, self.position, self.search.before = start
+        self._window = PIECE
+        self.search.renew()
+
+    def start_of(self, stretch: int) -> Start | None:
+        """The start of a stretch, as the messages in front of it show it; None if none is found."""
+        if not stretch:
+            return Start(0, 0, self.search.before)
+        crossing = self.search.crossing(stretch * stored.STRETCH)
+        return None if crossing is None else Start(stretch, *crossing)
+
+    @property
+    def _boundary(self) -> int:
+        """The offset at which windows of the stretch end."""
+        return (self.stretch + 1) * stored.STRETCH
+
+    def _cross(self) -> None:
+        """Begins another stretch if the position is behind this one."""
+        if self.position >= self._boundary:
+            self.begin(Start(self.position // stored.STRETCH, self.position, self.search.before))
 
     def one_by_one(self, window: memoryview) -> tuple[Piece | None, bool]:
         """The messages of a window, by the layout (None without a whole one), and whether the segment continues."""

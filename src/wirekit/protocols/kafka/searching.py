@@ -12,6 +12,7 @@ import re
 from functools import cache
 from typing import Any, BinaryIO
 
+from wirekit import stored
 from wirekit.compiler.heading import heading
 from wirekit.registry import registry
 from wirekit.schemas.kafka.messages import ENTRY, MESSAGE
@@ -25,6 +26,8 @@ LARGEST_RELATIVE = (1 << 31) - 1
 _SEEK_DATA = getattr(os, "SEEK_DATA", os.SEEK_SET)
 _LEAST_CHUNK, _LARGEST_CHUNK = 4 * 1024, 1024 * 1024
 _ALLOWANCE = 64 * 1024 * 1024
+_DISTANCES = (1 << 16, 1 << 20, 1 << 24)
+"""Bytes in front of an offset at which a search for the message there begins."""
 _SMALL = 16 * 1024  # bytes; a larger message is summed only where it may end
 
 
@@ -34,7 +37,7 @@ class Search:
     Args:
         path: the name of the file, which may contain the base offset.
         file: the file, or the bytes of the set; its position changes.
-        allowance: the number of bytes that may be inspected, in addition to four times the size of the file.
+        allowance: the number of bytes of a stretch that may be inspected, in addition to four times its size.
 
     Attributes:
         before: the last good offset, or the offset before the base offset; None if unknown.
@@ -47,7 +50,11 @@ class Search:
         self._size = file.seek(0, os.SEEK_END)
         self._most = registry[KEY].limits.frame
         self._begin = heading(KEY, self._most)
-        self._left = allowance + 4 * self._size
+        self._allowance = self._left = allowance + 4 * min(self._size, stored.STRETCH)
+
+    def renew(self) -> None:
+        """Begins another stretch of the file."""
+        self._left = self._allowance
 
     def behind(self, start: int) -> int | None:
         """The start of the next message after damage at ``start``; first tries the end of a whole bad message."""
@@ -63,6 +70,16 @@ class Search:
         """Size of the message that may begin here, according to its size field; None without a valid head."""
         head = self._read(at, self._begin.size)
         return self._begin.frame_size(head, 0) if self._begin.pattern.match(head) else None
+
+    def crossing(self, at: int) -> tuple[int, int] | None:
+        """The message that begins here or extends beyond, if the ones in front of it show it, and the offset before."""
+        for distance in _DISTANCES:
+            before, start = None, self.within(max(at - distance, 0), at)
+            while start is not None and (size := self.claim(start)) is not None and start + size <= at:
+                before, start = self.offset(start), start + size
+            if start is not None and before is not None:
+                return start, before
+        return None
 
     def offset(self, at: int) -> int:
         """The offset of the message that begins here."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import json
 import random
 from collections.abc import Iterable, Iterator
@@ -13,7 +14,7 @@ import pytest
 
 from tests.conftest import FIXTURES
 from tests.kafka.golden import message, message_set
-from tests.kafka.test_columns_of_segments import DAMAGE
+from tests.kafka.test_columns_of_segments import DAMAGE, wrapper
 from tests.pipeline.helpers import tables
 from wirekit import stored
 from wirekit.pipeline import serial
@@ -142,13 +143,15 @@ def test_flipped_bytes_change_no_row(log: Path, seed: int, tmp_path: Path) -> No
     assert_same(segment(tmp_path, bytes(data)))
 
 
-def test_compressed_messages_that_do_not_decode_before_a_bad_message(tmp_path: Path) -> None:
+def test_messages_beyond_the_limits_before_one_that_does_not_follow(tmp_path: Path) -> None:
     """Behind them the reader searches, so that a size does not show where it goes on."""
-    odd = DAMAGE["cut inside"]
-    for at in range(0, 80, 5):
-        parts = list(entries(PLAIN))
-        parts[200 + at : 201 + at] = [odd, b"".join(parts[100:102])]
-        assert_same(segment(tmp_path, b"".join(parts)))
+    deep = message_set(message(b"", offset=1))
+    for _ in range(12):
+        deep = message_set(wrapper(gzip.compress(deep), "GZIP", magic=1, offset=1))
+    whole = list(entries(PLAIN))
+    behind = (2 * STRETCH - len(deep)) // len(whole[-1])
+    for at in range(behind - 8, behind + 4):
+        assert_same(segment(tmp_path, b"".join([*whole[:at], deep, *whole[100:104], *whole[at:]])))
 
 
 def test_a_message_that_holds_a_segment(tmp_path: Path) -> None:

@@ -8,12 +8,14 @@ import resource
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from benchmarks import capture_samples
+from benchmarks.samples import message_set
 from tests.conftest import FIXTURES
 from tests.pipeline.helpers import pcap_records
 from tests.pipeline.object_store import BUCKET, ObjectStore
@@ -24,6 +26,11 @@ from wirekit.cli import main
 from wirekit.pipeline import serial
 from wirekit.pipeline.folders import LocalFolder
 from wirekit.pipeline.inputs import Job, find_inputs
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from wirekit.spark import pipeline as on_spark
 
 
 def remote(store: ObjectStore, output: str | Path) -> Any:
@@ -150,6 +157,123 @@ def test_a_capture_that_is_cut_while_it_is_read_ends_there(tmp_path: Path) -> No
         os.truncate(path, 4096)
         assert len([*items]) < len(packets) * 40 - 1
         assert len(capture.read(0, 1 << 20)) == 4096
+
+
+def test_a_log_segment_that_is_gone_is_noted(tmp_path: Path) -> None:
+    path = tmp_path / f"{0:020}.log"
+    path.write_bytes(message_set(3))
+    job = Job(find_inputs([JOYQUEUE, path]))
+    path.unlink()
+    result = serial.run(job, tmp_path / "lake")
+    assert result.changed == (str(path),)
+    assert result.summary.unreadable == {str(path): "No such file or directory"}
+    noted = [row for row in content(tmp_path / "lake")["quarantine"] if row["file"] == str(path)]
+    assert [(row["schema"], row["position"], row["length"], row["reason"]) for row in noted] == [
+        ("kafka.log_segment", 0, job.stored[0].size, "No such file or directory")
+    ]
+    path.write_bytes(message_set(3))
+    assert pipeline(tmp_path / "lake", JOYQUEUE, path).summary.unreadable == {}
+    pipeline(tmp_path / "whole", JOYQUEUE, path)
+    assert content(tmp_path / "lake") == content(tmp_path / "whole")
+
+
+def changing_when(stage: str, mark: Path, changes: dict[str, str]) -> Callable[[on_spark.Task], on_spark.Task]:
+    """Changes files when the first task of a stage begins; functions of test modules are unknown to the workers."""
+
+    def around(task: on_spark.Task) -> on_spark.Task:
+        def run(job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:
+            import os
+
+            if getattr(task, "func", task).__name__ == stage and not mark.exists():
+                mark.touch()
+                for path, change in changes.items():
+                    if change == "unlink":
+                        os.unlink(path)
+                    elif change == "cut":
+                        os.truncate(path, os.path.getsize(path) // 2 + 1)
+                    else:
+                        with open(path, "r+b") as file:
+                            last = file.read()[-100_000:]
+                            file.write(last)
+            yield from task(job, attempts, numbers)
+
+        return run
+
+    return around
+
+
+CHANGES = ("grow", "cut", "unlink")
+
+
+@pytest.mark.spark
+def test_files_that_are_changed_while_tasks_of_spark_read_them(spark: SparkSession, tmp_path: Path) -> None:
+    from wirekit.spark import pipeline as on_spark
+
+    folder = tmp_path / "inputs"
+    folder.mkdir()
+    changes = {}
+    for number, change in enumerate(CHANGES):
+        for path, data in (
+            (folder / f"{change}.pcap", PULSAR.read_bytes()),
+            (folder / f"{number:020}.log", message_set(50)),
+        ):
+            path.write_bytes(data)
+            changes[str(path)] = change
+    shutil.copy2(JOYQUEUE, folder / "same.pcap")
+    job = Job(find_inputs([folder]))
+    around = changing_when("read_whole", tmp_path / "mark", changes)
+    result = on_spark.run(job, tmp_path / "lake", spark, around=around, shuffled=False)
+    assert {*result.changed} == {*changes}
+    gone = [name for name, change in changes.items() if change == "unlink"]
+    assert {name: result.summary.unreadable[name] for name in gone} == dict.fromkeys(gone, "No such file or directory")
+    assert_repaired(tmp_path, folder, {*gone})
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("stage", "change"),
+    [
+        ("walk_ranges", "unlink"),
+        ("read_parts", "cut"),
+        ("follow_share", "cut"),
+        ("decode_units", "unlink"),
+    ],
+)
+def test_a_capture_that_is_changed_while_tasks_of_spark_share_it(
+    stage: str, change: str, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("numba")
+    from wirekit.spark import pipeline as on_spark
+
+    for name, size in {"PARTITION_BYTES": 200_000, "WINDOW": 50_000, "AT_ONCE": 50_000}.items():
+        monkeypatch.setattr(on_spark, name, size)
+    folder = tmp_path / "inputs"
+    folder.mkdir()
+    capture_samples.bulk(folder / "large.pcap", 600_000, connections=1)
+    shutil.copy2(JOYQUEUE, folder / "same.pcap")
+    job = Job(find_inputs([folder]), road="columns")
+    large = job.inputs[0].name
+    monkeypatch.setattr(on_spark, "dominating", lambda groups, road, cores: groups[:1])
+    around = changing_when(stage, tmp_path / "mark", {large: change})
+    result = on_spark.run(job, tmp_path / "lake", spark, around=around)
+    assert result.changed == (large,)
+    assert (tmp_path / "mark").exists()
+    assert not (tmp_path / "lake" / ".wirekit").exists()
+    assert_repaired(tmp_path, folder, {large} if change == "unlink" else set())
+
+
+def assert_repaired(tmp_path: Path, folder: Path, gone: set[str]) -> None:
+    """The next run makes the tables of the files as they are now; nothing is asked of files that are gone."""
+
+    def of_present(lake: Path) -> dict[str, list[dict[str, Any]]]:
+        return {name: [row for row in rows if row["file"] not in gone] for name, rows in content(lake).items()}
+
+    before = [row for row in content(tmp_path / "lake")["messages"] if row["file"] == str(folder / "same.pcap")]
+    pipeline(tmp_path / "lake", folder)
+    pipeline(tmp_path / "whole", folder)
+    assert of_present(tmp_path / "lake") == of_present(tmp_path / "whole")
+    assert before
+    assert before == [row for row in content(tmp_path / "whole")["messages"] if row in before]
 
 
 def test_a_first_bundle_that_cannot_be_moved_leaves_nothing_in_the_way(

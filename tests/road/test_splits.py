@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gzip
+import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -140,6 +141,23 @@ def test_a_file_that_is_damaged_or_compressed_is_not_split(tmp_path: Path) -> No
     for file in find_inputs([tmp_path]):
         assert splits(file, 4000) == []
         assert splits(file, 4000, Walks(file)) == []
+
+
+def test_a_part_that_is_gone_or_cut_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "a.pcap"
+    path.write_bytes((FIXTURES / "pcap" / "pulsar-consume.pcap").read_bytes())
+    (file,) = find_inputs([path])
+    first, *others = splits(file, 8000)
+    for size in (others[0].end - 1, first.end):  # inside a record, and after one
+        os.truncate(path, size)
+        assert sum(each.num_rows for each in packet_batches([file], split=first))
+        for part in others:
+            with pytest.raises(OSError, match="was changed while it was read") as raised:
+                list(packet_batches([file], split=part))
+            assert raised.value.filename == str(path)
+    path.unlink()
+    with pytest.raises(FileNotFoundError):
+        list(packet_batches([file], split=first))
 
 
 def test_a_file_that_is_damaged_in_the_middle_is_not_split(tmp_path: Path) -> None:

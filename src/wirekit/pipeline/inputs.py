@@ -346,9 +346,14 @@ class Identification:
 
     def changed(self) -> dict[str, bool]:
         """The captures that changed since the run began: their names, and whether they no longer exist."""
-        paths = {each.path: each for each in self._inputs}
-        fates = in_parallel(lambda path: _fate(paths[path]), paths)
-        return {each.name: fate == GONE for each, fate in zip(paths.values(), fates, strict=True) if fate != SAME}
+        return changed(self._inputs)
+
+
+def changed(inputs: Iterable[Input]) -> dict[str, bool]:
+    """The files that another program has changed since they were listed: their names, and whether they are gone."""
+    paths = {each.path: each for each in inputs}
+    fates = in_parallel(lambda path: _fate(paths[path]), paths)
+    return {each.name: fate == GONE for each, fate in zip(paths.values(), fates, strict=True) if fate != SAME}
 
 
 def _digest(path: str, stop: threading.Event) -> str | None:

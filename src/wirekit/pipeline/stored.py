@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -81,7 +83,19 @@ def stored_batches(
     collectors = {name: Rows(table.schema) for name, table in tables.items()}
     embeds = not collectors.keys().isdisjoint(each.name for each in EMBEDDED)
     evaluator = records(each.kind.partition(".")[0])
-    for piece in _pieces(each, None if embeds or "messages" not in tables else tables["messages"], part):
+    pieces = _pieces(each, None if embeds or "messages" not in tables else tables["messages"], part)
+    try:
+        first = next(pieces, None)
+    except OSError as error:
+        if part is not None:
+            raise
+        first = None
+        count.unreadable = error.strerror or str(error)
+        count.unopened.add(each.name)
+        count.quarantined(count.unreadable, "", each.size)
+        if "quarantine" in collectors:
+            collectors["quarantine"].add(_quarantine_row(each, 0, each.size, count.unreadable))
+    for piece in chain([] if first is None else [first], pieces):
         for message in piece.messages:
             count.messages[message.protocol] += 1
             count.checks.update(["crc32"] if message.check == "bad" else [])
@@ -180,18 +194,22 @@ def _quarantined(each: Input, job: Job, piece: Piece, count: FileSummary) -> Ite
         count.quarantined(reason, path, length)
         raw = None
         if job.raw:
-            with open_binary(each.path) as file:
+            with suppress(OSError), open_binary(each.path) as file:  # the file may be gone meanwhile
                 file.seek(start)
                 raw = file.read(min(length, LARGEST_RAW))
-        yield {
-            "file": each.name,
-            "protocol": each.kind.partition(".")[0],
-            "schema": each.kind,
-            "position": start,
-            "length": length,
-            "reason": reason,
-            "path": path,
-            "error_position": start,
-            "part": 0,
-            "raw": raw,
-        }
+        yield _quarantine_row(each, start, length, reason) | {"path": path, "error_position": start, "raw": raw}
+
+
+def _quarantine_row(each: Input, start: int, length: int, reason: str) -> dict[str, Any]:
+    return {
+        "file": each.name,
+        "protocol": each.kind.partition(".")[0],
+        "schema": each.kind,
+        "position": start,
+        "length": length,
+        "reason": reason,
+        "path": "",
+        "error_position": None,
+        "part": 0,
+        "raw": None,
+    }

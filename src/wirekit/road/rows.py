@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
@@ -52,10 +53,15 @@ def packet_batches(
         split: the requested part of the file, None for all of it.
         size: bytes of a batch at most, about; no batch has packets of two windows.
         fragments: those of earlier files; receives those at the end. By default, no row counts the latter.
+
+    Raises:
+        OSError, WireError: a part is not as it was when the file was split, because another program has changed it.
     """
     try:
         capture = open_capture(file.path)
     except (OSError, WireError):
+        if split is not None:
+            raise
         return None
     arrays = {array for name in table.names for array in _ARRAYS.get(name, (name,))}
     arrays |= {"source", "target"} if ports else set()
@@ -97,7 +103,7 @@ def _parts(capture: Capture, split: Split | None, window: int) -> Iterator[Recor
     """The records of a file, or of a part of it, and then the offset from which on objects must read it, if any."""
     errors: list[pa.RecordBatch] = []
     start, end = (START, None) if split is None else (split.start, split.end)
-    last, following = NO_RECORDS, 0
+    last, following, reached = NO_RECORDS, 0, 0
     for part in records(capture, capture.limits, errors, window, start=start, end=end):
         damaged = any(each.num_rows for each in errors)
         if split is None and (
@@ -105,22 +111,19 @@ def _parts(capture: Capture, split: Split | None, window: int) -> Iterator[Recor
         ):
             yield following
             return
-        place = part.place
+        reached = part.begin + len(part.data)
         if part.rows.num_rows:
             following = part.rows["@offset"][-1].as_py() + 1
         last = part._replace(rows=part.rows.select(["@offset"]), data=memoryview(b""))
         yield part
         del part
-        if damaged:
-            if split is not None:  # another program has changed the file: objects say how
-                for _ in capture.items(place, end):
-                    pass
+        if damaged and split is None:
             return
-    if (
-        split is None
-        and (capture.incomplete or any(each.num_rows for each in errors))
-        and not damaged_only_at_end(capture, last, errors)
-    ):
+    damaged = any(each.num_rows for each in errors)
+    if split is not None:
+        if damaged or reached < split.end:
+            raise OSError(errno.EIO, "was changed while it was read", capture.path)
+    elif (capture.incomplete or damaged) and not damaged_only_at_end(capture, last, errors):
         yield following
 
 

@@ -3,7 +3,8 @@
 Several tasks read parts of a large stored file.
 
 A capture is shuffled if one task would still read it when all other tasks have ended. Several tasks then read its
-packets in parallel, and each further task follows some of its flows, on the road that the whole capture would take.
+packets in parallel, and each further task follows some of its flows, on the road that the whole capture would take. If
+that fails because a capture changes meanwhile, one task reads it whole, as far as the file then goes.
 
 Spark's own shuffle and writer are not used, so that no packet and no row passes through the JVM. Each task writes its
 files of packets (``wirekit.pipeline.shuffle``) and Parquet files into a directory of its attempt, and returns one row
@@ -24,7 +25,9 @@ from contextlib import AbstractContextManager, contextmanager
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeVar
 
+from py4j.protocol import Py4JJavaError
 from pyspark import TaskContext
+from pyspark.errors import PySparkException
 
 from wirekit import stored
 from wirekit.capture.files import is_packed
@@ -35,7 +38,7 @@ from wirekit.pipeline.crossing import Crossing, flows_of, read_numbers, write_nu
 from wirekit.pipeline.deferred import DecodedUnits, Outstanding, Unit, completed
 from wirekit.pipeline.flows import flow_batches
 from wirekit.pipeline.folders import folder
-from wirekit.pipeline.inputs import CAPTURE, Input, Job, Split, captures, renumbered
+from wirekit.pipeline.inputs import CAPTURE, Input, Job, Split, captures, changed, renumbered
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.reports import report, reported
 from wirekit.pipeline.roads import by_columns
@@ -142,12 +145,8 @@ def run(
         split = [each for each in whole if each[0].kind == CAPTURE and shuffled]
         if shuffled is None:
             split = [each for each in dominating(groups, part.road, cores) if each in whole]
-        on_spark = functools.partial(_task, attempts=attempts, around=around)
-        tasks = _assignments(
-            spark, [each for each in groups if each not in split], functools.partial(on_spark, job=part)
-        )
-        manifests: list[Manifest] = []
         size = sum(map(_size, split))
+        on_spark = functools.partial(_task, attempts=attempts, around=around)
 
         def watched(stage: str, total: int, begin: int, end: int) -> AbstractContextManager[None]:
             """Reports the progress of a stage of ``total`` bytes, from ``begin`` to ``end`` of the bundle's bytes."""
@@ -158,23 +157,32 @@ def run(
             share = lambda: min(reported(attempts, stage) / max(total, 1), 1)  # noqa: E731
             return _watched(spark, None if progress is None else show, share)
 
-        if tasks:
-            with watched(READING, part.size - size, 0, part.size - size):
-                rows = _by_number(spark, len(tasks), on_spark(functools.partial(read_whole, tasks), job=part))
-            manifests += map(Manifest.loads, rows)
-            reached(READING, part.size - size)
-        if split:
+        def by_file(groups: Sequence[Group], begin: int, *, divided: bool) -> list[Manifest]:
+            """The manifests of captures that tasks read whole, and of stored files; long ones may be divided."""
+            of_bundle = functools.partial(on_spark, job=part)
+            tasks = _assignments(spark, groups, of_bundle) if divided else _undivided(groups, cores * WAVES)
+            if not tasks:
+                return []
+            total = sum(map(_size, groups))
+            with watched(READING, total, begin, begin + total):
+                rows = _by_number(spark, len(tasks), of_bundle(functools.partial(read_whole, tasks)))
+            reached(READING, begin + total)
+            return list(map(Manifest.loads, rows))
+
+        def by_flow() -> list[Manifest]:
+            """The manifests of the captures that are shuffled."""
+            manifests: list[Manifest] = []
             count = max(cores, -(-size // PARTITION_BYTES))
             # In the packets, captures are numbered without those that are not shuffled.
             alone = dataclasses.replace(part, inputs=renumbered(split), continuations={})
-            on_spark = functools.partial(on_spark, job=alone)
-            parts = _parts(spark, alone, on_spark)
+            shuffle = functools.partial(on_spark, job=alone)
+            parts = _parts(spark, alone, shuffle)
             columns = by_columns(max(map(_size, split)), part.road)
             half = part.size - size // 2
             with watched(SHUFFLING, size, part.size - size, half):
-                crossing = _crossing(spark, parts, attempts, on_spark) if columns and len(parts) > 1 else None
+                crossing = _crossing(spark, parts, attempts, shuffle) if columns and len(parts) > 1 else None
                 read = functools.partial(read_parts, parts, count, WINDOW, crossing)
-                rows = _by_number(spark, len(parts), on_spark(read))
+                rows = _by_number(spark, len(parts), shuffle(read))
             read_of_parts = [json.loads(row) for row in rows]
             files = [ShuffleFile(*each) for written, _ in read_of_parts for each in written]
             manifests += [Manifest.loads(text) for _, text in read_of_parts if text is not None]
@@ -183,7 +191,7 @@ def run(
             shuffled_size = sum(each.size for each in files)
             followed = part.size - (size // 4 if any(each.flow is not None for each in flow_shares) else 0)
             with watched(FOLLOWING, shuffled_size, half, followed):
-                rows = _by_number(spark, len(flow_shares), on_spark(functools.partial(follow, AT_ONCE, flow_shares)))
+                rows = _by_number(spark, len(flow_shares), shuffle(functools.partial(follow, AT_ONCE, flow_shares)))
             reached(FOLLOWING, followed)
             outstanding = list(map(Outstanding.loads, rows))
             manifests += [Manifest.loads(row) for row, each in zip(rows, outstanding, strict=True) if each is None]
@@ -192,16 +200,31 @@ def run(
                 runs = _runs(long)
                 left = sum(unit.size for _, units in runs for unit in units)
                 with watched(DECODING, left, followed, part.size):
-                    rows = _by_number(spark, len(runs), on_spark(functools.partial(decode_units, runs)))
+                    rows = _by_number(spark, len(runs), shuffle(functools.partial(decode_units, runs)))
                 decoded = [DecodedUnits.loads(row) for row in rows]
                 more, again = completed(attempts, long, decoded)
                 manifests += more
                 if again:
                     flow_shares = [each for each in flow_shares if each.flow in again]
-                    rows = _by_number(spark, len(flow_shares), on_spark(functools.partial(follow, None, flow_shares)))
+                    rows = _by_number(spark, len(flow_shares), shuffle(functools.partial(follow, None, flow_shares)))
                     manifests += map(Manifest.loads, rows)
             for name in {os.path.dirname(name) for name in (crossing, *(each.name for each in files)) if name}:
                 folder(attempts).remove(name)
+            return manifests
+
+        def or_whole(read: Callable[[], list[Manifest]], groups: Sequence[Group], begin: int) -> list[Manifest]:
+            """The result of ``read``; if a file changed meanwhile and tasks failed, one task each reads the files."""
+            try:
+                return read()
+            except (Py4JJavaError, PySparkException):
+                if not changed(each for files in groups for each in files):
+                    raise
+                return by_file(groups, begin, divided=False)
+
+        others = [each for each in groups if each not in split]
+        manifests = or_whole(lambda: by_file(others, 0, divided=True), others, 0)
+        if split:
+            manifests += or_whole(by_flow, split, part.size - size)
         return [dataclasses.replace(each, task=task) for task, each in enumerate(manifests)]
 
     size = bundle_bytes(captures(job.inputs), cores) if bundle is None else bundle
@@ -271,7 +294,11 @@ def _assignments(spark: SparkSession, groups: Sequence[Group], on_spark: Callabl
         of_file = _stored_parts(spark, group[0], on_spark) if is_long(group, groups, count) else []
         parts += (([group], each) for each in of_file)
         others += [] if of_file else [group]
-    return [*parts, *((files, None) for files in balanced(others, count))]
+    return [*parts, *_undivided(others, count)]
+
+
+def _undivided(groups: Sequence[Group], count: int) -> list[Assignment]:
+    return [(files, None) for files in balanced(groups, count)]
 
 
 def _stored_parts(spark: SparkSession, file: Input, on_spark: Callable[[Task], OnSpark]) -> list[stored.Part]:

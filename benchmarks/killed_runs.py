@@ -121,9 +121,9 @@ def _compare(lake: Path, expected: dict[str, pa.Table]) -> None:
 
 def content(lake: Path) -> dict[str, pa.Table]:
     """The rows of all tables of a lake in an order of their own."""
-    found = {}
+    found, files = {}, lake_files(str(lake))
     for name, table in OUTPUTS.items():
-        rows = pa.concat_tables([pq.read_table(each, schema=table.schema) for each in lake_files(str(lake), name)])
+        rows = pa.concat_tables([pq.read_table(each, schema=table.schema) for each in files[name]])
         rows = rows.drop_columns([each for each in ("engine", "finished") if each in rows.column_names])
         order = sorted((repr(row), number) for number, row in enumerate(rows.to_pylist()))
         found[name] = rows.take(pa.array([number for _, number in order], pa.int64())).combine_chunks()

@@ -32,7 +32,7 @@ AHEAD = 6
 HELD = AHEAD + 4
 """Chunks in memory, of a file."""
 REQUESTS = 16
-"""Files that are looked at at once."""
+"""Requests for small files, or for the status of files, that are under way at once."""
 CONNECT_SECONDS, REQUEST_SECONDS, ATTEMPTS = 10, 60, 8
 LOGIN_SECONDS = 5
 """How long the first request to Google waits for credentials."""
@@ -192,6 +192,7 @@ def _s3(fs: Any, bucket: str, settings: Mapping[str, str]) -> Any:
         connect_timeout=CONNECT_SECONDS,
         request_timeout=REQUEST_SECONDS,
         retry_strategy=retries,
+        allow_delayed_open=True,  # a small object takes one request instead of three
     )
 
 

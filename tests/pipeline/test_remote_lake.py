@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,44 @@ def test_sql_reads_a_lake_in_an_object_store(store: ObjectStore, capsys: pytest.
     assert not ended.value.code
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert sorted((line["protocol"], line["n"]) for line in lines) == [("joyqueue", 1), ("pulsar", 10)]
+
+
+def test_a_run_and_a_query_make_few_requests(
+    store: ObjectStore, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each takes a third of a second in a slow store; small objects are written by one, unrelated ones at once."""
+    uri, asked, under_way, most = f"s3://{BUCKET}/few/lake", list[tuple[str, str]](), Counter[str](), 0
+
+    def fault(method: str, path: str) -> None:
+        nonlocal most
+        asked.append((method, path))
+        under_way[method] += 1
+        most = max(most, under_way["PUT"])
+        time.sleep(0.02)
+        under_way[method] -= 1
+
+    def requests() -> list[tuple[str, str]]:
+        made = [(method, path) for method, path in asked if "/lock-" not in path]
+        asked.clear()
+        return made
+
+    with store.faulty(fault) as endpoint:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+        pipeline(uri, PULSAR)
+        first = requests()
+        pipeline(uri, PULSAR, JOYQUEUE)
+        second = requests()
+        pipeline(uri, PULSAR, JOYQUEUE)
+        third = requests()
+        with pytest.raises(SystemExit):
+            main(["sql", "SELECT count(*) AS n FROM messages", uri])
+        assert capsys.readouterr().out == '{"n": 11}\n'
+        query = requests()
+    assert (len(first) < 60, len(second) < 65, len(third) < 40) == (True, True, True)
+    written = [path for method, path in first if method == "PUT" and not path.endswith("/")]
+    assert len(written) == len({*written}) == 2 * len(OUTPUTS) + 4  # commit and moves; then the commit, the manifest
+    assert most > 2
+    assert sum("/commits/" in path for _, path in query) <= 4 * 2  # whether it is a lake, and its files: each once
 
 
 def test_delta_tables_in_an_object_store(store: ObjectStore, capsys: pytest.CaptureFixture[str]) -> None:

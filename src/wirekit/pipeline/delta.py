@@ -73,11 +73,6 @@ def check(lake: Folder) -> None:
         pass
 
 
-def has_logs(lake: Folder) -> bool:
-    """Whether the tables of a lake are Delta tables."""
-    return any(has_log(lake, table) for table in OUTPUTS)
-
-
 def has_log(lake: Folder, table: str) -> bool:
     """Whether a table of a lake is a Delta table."""
     return lake.kind(f"{table}/{LOG}") == "folder"

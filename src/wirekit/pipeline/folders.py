@@ -12,19 +12,24 @@ import os
 import shutil
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from operator import attrgetter
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any, Protocol, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from wirekit.errors import Misuse
-from wirekit.storage import failures, is_remote, local, place_of
+from wirekit.storage import REQUESTS, failures, is_remote, local, place_of
 
 LEASE_SECONDS = 60
 """After this time without a sign of life another run may write to a prefix of an object store."""
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 class Folder(Protocol):
@@ -42,11 +47,23 @@ class Folder(Protocol):
     def kind(self, path: str) -> str:
         """``file``, ``folder``, ``other`` (a link, a device), or "" if nothing is there."""
 
+    def kinds(self, path: str = "") -> dict[str, str]:
+        """The names in a folder, in order, and the ``kind`` of each."""
+
+    def each(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+        """The results of a function for each item; for an object store, several calls run at once."""
+
     def read(self, path: str) -> bytes:
         """The content of a file."""
 
-    def write(self, path: str, content: bytes) -> None:
-        """Creates a file or replaces its content, as a whole or not at all."""
+    def write(self, path: str, content: bytes, new: str = "") -> None:
+        """Creates a file or replaces its content, as a whole or not at all.
+
+        Args:
+            path: the path of the file.
+            content: its content.
+            new: the path of the file while it is written, where it is visible then; by default beside ``path``.
+        """
 
     def write_table(self, path: str, table: pa.Table, **options: Any) -> tuple[int, pq.FileMetaData]:
         """Writes a Parquet file; returns its size in bytes and its metadata."""
@@ -62,6 +79,9 @@ class Folder(Protocol):
 
     def move(self, source: str, target: str) -> None:
         """Moves a file."""
+
+    def publish(self, source: str, target: str) -> None:
+        """Like ``move``, but the source stays where moving is copying; another call removes its folder."""
 
     def remove(self, path: str) -> None:
         """Removes a file, or a folder with its content; does nothing if it does not exist."""
@@ -92,7 +112,7 @@ def folder(name: str | os.PathLike[str]) -> Folder:
 
 
 def _write_table(
-    table: pa.Table, where: str | Path, *, row_group_size: int | None = None, **options: Any
+    table: pa.Table, where: Path | pa.NativeFile, *, row_group_size: int | None = None, **options: Any
 ) -> pq.FileMetaData:
     """Writes a Parquet file.
 
@@ -112,6 +132,17 @@ def _named(place: Path) -> Iterator[None]:
         if error.errno is None:
             raise
         raise OSError(error.errno, os.strerror(error.errno), str(place)) from error
+
+
+def _kind(info: Any) -> str:
+    """The kind of an object of a store, or of a prefix."""
+    return "file" if info.is_file else "folder" if info.type.name == "Directory" else ""
+
+
+def _local_kind(entry: os.DirEntry[str]) -> str:
+    if entry.is_symlink():
+        return "other"
+    return "folder" if entry.is_dir() else "file" if entry.is_file() else "other"
 
 
 class LocalFolder:
@@ -139,15 +170,25 @@ class LocalFolder:
     def read(self, path: str) -> bytes:
         return (self.root / path).read_bytes()
 
-    def write(self, path: str, content: bytes) -> None:
-        new = self.root / f"{path}.new"
+    def kinds(self, path: str = "") -> dict[str, str]:
+        try:
+            with os.scandir(self.root / path) as entries:
+                return {each.name: _local_kind(each) for each in sorted(entries, key=attrgetter("name"))}
+        except (FileNotFoundError, NotADirectoryError):
+            return {}
+
+    def each(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+        return list(map(function, items))
+
+    def write(self, path: str, content: bytes, new: str = "") -> None:
+        place = self.root / (new or f"{path}.new")
         with contextlib.suppress(FileNotFoundError):
-            new.unlink()
-        with _named(self.root / path), open(new, "xb") as file:
+            place.unlink()
+        with _named(self.root / path), open(place, "xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        new.rename(self.root / path)
+        place.rename(self.root / path)
 
     def write_table(self, path: str, table: pa.Table, **options: Any) -> tuple[int, pq.FileMetaData]:
         with _named(self.root / path):
@@ -167,6 +208,9 @@ class LocalFolder:
 
     def move(self, source: str, target: str) -> None:
         (self.root / source).rename(self.root / target)
+
+    def publish(self, source: str, target: str) -> None:
+        self.move(source, target)
 
     def remove(self, path: str) -> None:
         place = self.root / path
@@ -254,13 +298,20 @@ class RemoteFolder:
     def kind(self, path: str) -> str:
         with failures(self._uri(path)):
             info = self._system.get_file_info(self._at(path))
-        return "file" if info.is_file else "folder" if info.type.name == "Directory" else ""
+        return _kind(info)
+
+    def kinds(self, path: str = "") -> dict[str, str]:
+        return {info.base_name: _kind(info) for info in self._infos(path)}
+
+    def each(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+        with ThreadPoolExecutor(REQUESTS) as pool:
+            return list(pool.map(function, items))
 
     def read(self, path: str) -> bytes:
         with failures(self._uri(path)), self._system.open_input_file(self._at(path)) as file:
             return bytes(file.readall())
 
-    def write(self, path: str, content: bytes) -> None:
+    def write(self, path: str, content: bytes, new: str = "") -> None:
         self._write(path, content, self._uri(path))
 
     def _write(self, path: str, content: bytes, uri: str) -> None:
@@ -272,9 +323,9 @@ class RemoteFolder:
             stream.write(content)
 
     def write_table(self, path: str, table: pa.Table, **options: Any) -> tuple[int, pq.FileMetaData]:
-        with failures(self._uri(path)):
-            metadata = _write_table(table, self._at(path), filesystem=self._system, **options)
-            return int(self._system.get_file_info(self._at(path)).size), metadata
+        with self.create(path) as stream:
+            metadata = _write_table(table, stream, **options)
+            return stream.tell(), metadata
 
     @contextlib.contextmanager
     def create(self, path: str) -> Iterator[pa.NativeFile]:
@@ -296,6 +347,10 @@ class RemoteFolder:
         with failures(f"{self.name}/{target}"):
             self._system.copy_file(self._at(source), self._at(target))
             self._system.delete_file(self._at(source))
+
+    def publish(self, source: str, target: str) -> None:
+        with failures(self._uri(target)):
+            self._system.copy_file(self._at(source), self._at(target))
 
     def remove(self, path: str) -> None:
         kind = self.kind(path)
@@ -336,10 +391,11 @@ class RemoteFolder:
         if keep:
             return
         above, _, base = path.rpartition("/")
-        with contextlib.suppress(OSError):
-            # The marker of a folder is removed with its last object.
-            alone = self.names(above) == [f"{base}-{self._lease}"]
-            self.remove(above if alone else f"{path}-{self._lease}")
+        with contextlib.suppress(OSError), failures(self._uri(above)):
+            if self.names(above) == [f"{base}-{self._lease}"]:
+                self._system.delete_dir(self._at(above))  # with the marker of the folder
+            else:
+                self._system.delete_file(self._at(f"{path}-{self._lease}"))
 
     def remove_empty(self) -> None:
         """Does nothing: a prefix exists as long as objects have it."""

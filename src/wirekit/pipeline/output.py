@@ -28,7 +28,7 @@ from wirekit.errors import Misuse
 from wirekit.pipeline import delta
 from wirekit.pipeline.carried import STATE, StateFile
 from wirekit.pipeline.folders import Folder, folder
-from wirekit.pipeline.sink import Manifest, WrittenFile, empty_table
+from wirekit.pipeline.sink import Manifest, WrittenFile
 from wirekit.pipeline.summary import FileSummary
 from wirekit.tables.columns import OUTPUTS
 
@@ -71,11 +71,13 @@ class Output:
         self.commits: dict[int, dict[str, Any]] = {}
         self.is_delta = False
         self._is_new = False
+        self._has_logs = False
+        self._has_committed = False
 
     @property
     def is_of_another_version(self) -> bool:
         """Whether the tables lack commits, as earlier versions wrote them."""
-        return not self.commits and self.folder.kind(MANIFEST) == "file"
+        return not (self.commits or self._is_new) and self.folder.kind(MANIFEST) == "file"
 
     @property
     def attempts(self) -> str:
@@ -83,8 +85,9 @@ class Output:
         return f"{self.folder.name}/{_ATTEMPTS}"
 
     def __enter__(self) -> Output:
-        kind = self.folder.kind("")
-        _refuse_foreign(self.folder, kind)
+        kinds = self.folder.kinds()
+        kind = "folder" if kinds else self.folder.kind("")
+        self._has_logs = _refuse_foreign(self.folder, kind, kinds)
         self._is_new = not kind
         self.folder.make(WORK)
         self.folder.lock(f"{WORK}/{LOCK}", MARK)
@@ -96,11 +99,15 @@ class Output:
         return self
 
     def _begin(self) -> None:
-        if self.folder.kind(_MOVES) == "file":
-            self._move([(str(source), str(target)) for source, target in json.loads(self.folder.read(_MOVES))])
-        self._remove_leftovers()
+        leftovers = self._leftovers()
+        if leftovers.get(_MOVES) == "file":
+            moves = [(str(source), str(target)) for source, target in json.loads(self.folder.read(_MOVES))]
+            self._move(moves, again=True)
+        self._remove(leftovers)
         self.commits = read_commits(self.folder)
-        self.is_delta = delta.has_logs(self.folder)
+        # A run that ended in front of this one may have made the tables Delta tables, all of them.
+        self._has_logs |= not self._is_new and delta.has_log(self.folder, next(iter(OUTPUTS)))
+        self.is_delta = self._has_logs
         self.folder.make(_ATTEMPTS)
 
     def __exit__(self, *_: object) -> None:
@@ -111,9 +118,10 @@ class Output:
     def _leave(self) -> None:
         unfinished = True
         with contextlib.suppress(OSError):
-            unfinished = self.folder.kind(_MOVES) == "file"  # the next run needs what they name
+            leftovers = self._leftovers()
+            unfinished = leftovers.get(_MOVES) == "file"  # the next run needs what they name
             if not unfinished:
-                self._remove_leftovers()
+                self._remove(leftovers)
         self.folder.unlock(f"{WORK}/{LOCK}", keep=unfinished)
 
     def commit(
@@ -143,29 +151,35 @@ class Output:
         state, states = _states(number, manifests)
         content = {"format": FORMAT, "version": VERSION, "bundle": number, **about, **state, "tables": tables}
         commits = {other: commit for other, commit in self.commits.items() if other not in replaces} | {number: content}
-        self.folder.write(f"{WORK}/commit.json", _text(content))
+        commit = f"{_ATTEMPTS}/commit.json"
+        self.folder.write(commit, _text(content))
         if self.is_delta:
             changes = [delta.Change(name, tuple(each), self._removed(name, replaces)) for name, each in added.items()]
             delta.check_present(self.folder, changes)
             self.folder.write(_CHANGES, json.dumps({"bundle": number, "changes": [*map(asdict, changes)]}).encode())
         removals = [*self._removals(replaces), *self._dead_states(commits)]
-        moves = [*removals, *moves, *states, (f"{WORK}/commit.json", _commit_path(number))]
+        moves = [*removals, *moves, *states, (commit, _commit_path(number))]
         for name in (COMMITS, _OLD, *OUTPUTS, *([STATE] if states else [])):
             self.folder.make(name)
         self.folder.write(_MOVES, json.dumps(moves).encode())
         self._move(moves)
         self.commits = commits
-        self._remove_leftovers()
+        self._has_committed = True
+        self._has_logs = self.is_delta
+        self._remove(self._leftovers())
         self.folder.make(_ATTEMPTS)
         return content
 
     def finish(self) -> dict[str, Any]:
         """Writes ``manifest.json``, which sums up all commits, if it is not current; returns its content."""
         manifest = merged(self.commits.values())
-        if self.folder.kind(MANIFEST) == "file" and json.loads(self.folder.read(MANIFEST)) == manifest:
-            return manifest
-        self.folder.write(f"{WORK}/{MANIFEST}", _text(manifest))
-        self.folder.move(f"{WORK}/{MANIFEST}", MANIFEST)
+        is_current = (
+            not self._has_committed
+            and self.folder.kind(MANIFEST) == "file"
+            and json.loads(self.folder.read(MANIFEST)) == manifest
+        )
+        if not is_current:
+            self.folder.write(MANIFEST, _text(manifest), f"{WORK}/{MANIFEST}")
         return manifest
 
     def _tables(
@@ -176,15 +190,17 @@ class Output:
         for manifest in manifests:
             for file in manifest.files:
                 files[file.table].append((f"{_ATTEMPTS}/{manifest.attempt}", file))
+        lacking = [
+            table
+            for table, parts in files.items()
+            if not (parts or any(commit["tables"][table]["files"] for commit in remaining))
+        ]
+        for empty in self.folder.each(self._write_empty, lacking):
+            files[empty.table].append((_ATTEMPTS, empty))
         tables: dict[str, Any] = {}
         moves: Moves = []
         added: dict[str, list[delta.Added]] = {}
         for table, parts in files.items():
-            if not parts and not any(commit["tables"][table]["files"] for commit in remaining):
-                size, _ = self.folder.write_table(
-                    f"{_ATTEMPTS}/{table}.parquet", empty_table(table), compression="zstd"
-                )
-                parts.append((_ATTEMPTS, WrittenFile(table, f"{table}.parquet", 0, size)))
             rows = []
             added[table] = []
             for place, (attempt, file) in enumerate(parts):
@@ -196,6 +212,13 @@ class Output:
             tables[table] = {"rows": sum(row["rows"] for row in rows), "files": rows}
         return tables, moves, added
 
+    def _write_empty(self, table: str) -> WrittenFile:
+        """Writes a file without rows, so that readers find every table and its columns."""
+        name = f"{table}.parquet"
+        rows = OUTPUTS[table].schema.empty_table()
+        size, _ = self.folder.write_table(f"{_ATTEMPTS}/{name}", rows, compression="zstd")
+        return WrittenFile(table, name, 0, size)
+
     def _removed(self, table: str, replaces: list[int]) -> tuple[str, ...] | None:
         """The names of the files of a table that are removed with bundles; None for all of its files."""
         if len(replaces) == len(self.commits):
@@ -206,7 +229,7 @@ class Output:
     def _removals(self, replaces: list[int]) -> Moves:
         """The moves of the files of bundles out of the tables; if all are removed, also those of earlier versions."""
         names = [_commit_path(each) for each in replaces]
-        if delta.has_logs(self.folder):
+        if self._has_logs:
             pass  # earlier versions of the tables have them
         elif len(replaces) < len(self.commits):
             names += [
@@ -215,8 +238,9 @@ class Output:
                 for table in self.commits[each]["tables"].values()
                 for file in table["files"]
             ]
-        else:
-            names += [f"{table}/{name}" for table in OUTPUTS for name in self.folder.names(table)]
+        elif not self._is_new or self._has_committed:
+            present = zip(OUTPUTS, self.folder.each(self.folder.names, OUTPUTS), strict=True)
+            names += [f"{table}/{name}" for table, files in present for name in files]
         return [(name, f"{_OLD}/{name.replace('/', '-')}") for name in names]
 
     def _dead_states(self, commits: Mapping[int, Mapping[str, Any]]) -> Moves:
@@ -232,17 +256,30 @@ class Output:
             for capture, files in open_captures(self.commits).items()
         }
 
-    def _move(self, moves: Moves) -> None:
-        """Executes planned moves; undoes them if they fail, except for transactions."""
+    def _move(self, moves: Moves, *, again: bool = False) -> None:
+        """Executes planned moves, the commit last; undoes them if they fail, except for transactions.
+
+        Args:
+            moves: the moves.
+            again: whether an earlier run has executed some of them.
+        """
+        for source, target in moves:
+            _check_move(source, target)
         done: Moves = []
+
+        def execute(move: tuple[str, str]) -> None:
+            source, target = move
+            inside = source.startswith(f"{WORK}/")
+            if (inside and not again) or self.folder.kind(source) == "file":
+                (self.folder.publish if inside else self.folder.move)(source, target)
+                done.append(move)
+
+        commits = [(source, target) for source, target in moves if target.startswith(f"{COMMITS}/")]
         try:
-            for source, target in moves:
-                _check_move(source, target)
-                if target.startswith(f"{COMMITS}/") and self.folder.kind(_CHANGES) == "file":
-                    self._transact()
-                if self.folder.kind(source) == "file":
-                    self.folder.move(source, target)
-                    done.append((source, target))
+            self.folder.each(execute, [each for each in moves if each not in commits])
+            if commits and (self.folder.kind(_CHANGES) == "file" if again else self.is_delta):
+                self._transact()
+            self.folder.each(execute, commits)
         except _UnfinishedError:
             raise
         except OSError:
@@ -260,11 +297,13 @@ class Output:
         except OSError as error:
             raise _UnfinishedError(error.errno, f"{error.strerror}; run it again to finish", error.filename) from error
 
-    def _remove_leftovers(self) -> None:
-        """Removes the files of this or an earlier run in ``.wirekit``, except the lock."""
-        for name in self.folder.names(WORK):
-            if not _LOCKS.fullmatch(name):
-                self.folder.remove(f"{WORK}/{name}")
+    def _leftovers(self) -> dict[str, str]:
+        """The files and folders of this or an earlier run in ``.wirekit``, except the lock, and their kinds."""
+        kinds = self.folder.kinds(WORK)
+        return {f"{WORK}/{name}": kind for name, kind in kinds.items() if not _LOCKS.fullmatch(name)}
+
+    def _remove(self, paths: Iterable[str]) -> None:
+        self.folder.each(self.folder.remove, paths)
 
 
 def is_lake(path: str | os.PathLike[str]) -> bool:
@@ -276,23 +315,27 @@ def is_lake(path: str | os.PathLike[str]) -> bool:
         return False
 
 
-def lake_files(path: str | os.PathLike[str], table: str) -> list[str]:
-    """The names of a table's files in a lake, according to its commits."""
+def lake_files(path: str | os.PathLike[str]) -> dict[str, list[str]]:
+    """The names of the files of each table of a lake, according to its commits."""
     lake = folder(path)
     commits = read_commits(lake)
-    if not commits:  # of an earlier version
-        return [f"{lake.name}/{table}/{name}" for name in lake.names(table) if _PART.fullmatch(name)]
-    files = [file["file"] for _, commit in sorted(commits.items()) for file in commit["tables"][table]["files"]]
-    return [f"{lake.name}/{name}" for name in files]
+    if commits:
+        tables = {
+            table: [file["file"] for _, commit in sorted(commits.items()) for file in commit["tables"][table]["files"]]
+            for table in OUTPUTS
+        }
+    else:  # of an earlier version
+        tables = {
+            table: [f"{table}/{name}" for name in lake.names(table) if _PART.fullmatch(name)] for table in OUTPUTS
+        }
+    return {table: [f"{lake.name}/{name}" for name in names] for table, names in tables.items()}
 
 
 def read_commits(lake: Folder) -> dict[int, dict[str, Any]]:
     """The commits of a lake, by the number of the bundle."""
-    commits = {}
-    for name in lake.names(COMMITS):
-        if _COMMIT.fullmatch(name):
-            commits[int(name.partition(".")[0])] = json.loads(lake.read(f"{COMMITS}/{name}"))
-    return commits
+    names = [name for name in lake.names(COMMITS) if _COMMIT.fullmatch(name)]
+    commits = lake.each(lambda name: json.loads(lake.read(f"{COMMITS}/{name}")), names)
+    return {int(name.partition(".")[0]): commit for name, commit in zip(names, commits, strict=True)}
 
 
 def open_captures(commits: Mapping[int, Mapping[str, Any]]) -> dict[str, list[StateFile]]:
@@ -374,32 +417,42 @@ def _check_move(source: str, target: str) -> None:
             raise Misuse(f"{_MOVES} names {path}, which wirekit did not write; remove {WORK}")
 
 
-def _refuse_foreign(lake: Folder, kind: str) -> None:
-    """Refuses a folder that is neither empty nor written by a run, and foreign files that a run would replace."""
+def _refuse_foreign(lake: Folder, kind: str, kinds: Mapping[str, str]) -> bool:
+    """Refuses a folder that is neither empty nor written by a run, and foreign files that a run would replace.
+
+    Args:
+        lake: the folder.
+        kind: its kind.
+        kinds: the kinds of what is in it.
+
+    Returns:
+        Whether any of its tables is a Delta table.
+    """
     if not kind:
-        return
+        return False
     if kind != "folder":
         raise Misuse(f"{lake.name} is not a directory; pass one that is empty or does not exist")
-    names = lake.names()
-    written = [name for name in names if name in (WORK, MANIFEST, COMMITS, STATE, *OUTPUTS)]
-    foreign = [name for name in written if lake.kind(name) != ("file" if name == MANIFEST else "folder")]
-    if not foreign and WORK in names:
+    folders = [name for name in kinds if name in (COMMITS, STATE, *OUTPUTS)]
+    expected = {WORK: "folder", MANIFEST: "file", **dict.fromkeys(folders, "folder")}
+    foreign = [name for name in kinds if kinds[name] != expected.get(name, kinds[name])]
+    inside = {} if foreign else dict(zip(folders, lake.each(lake.kinds, folders), strict=True))
+    if not foreign and WORK in kinds:
         foreign = [f"{WORK}/{name}" for name in _unmarked(lake)]
-    elif not foreign and not _is_manifest(lake) and not (COMMITS in names and _are_commits(lake)):
+    elif not (foreign or _are_commits(lake, inside.get(COMMITS, ())) or (MANIFEST in kinds and _is_manifest(lake))):
         # A first bundle whose moves were taken back leaves folders without anything in them.
-        foreign = [name for name in names if name not in (COMMITS, STATE, *OUTPUTS) or lake.names(name)]
+        foreign = [name for name in kinds if name not in folders or inside[name]]
+    logged = {name for name, files in inside.items() if name in OUTPUTS and files.get(delta.LOG) == "folder"}
     if not foreign:
-        for table in OUTPUTS.keys() & set(names):
-            if delta.has_log(lake, table):  # the table's folder is that of all who write to it
-                continue
-            foreign += [f"{table}/{name}" for name in lake.names(table) if not _PART.fullmatch(name)]
-        foreign += [f"{COMMITS}/{name}" for name in lake.names(COMMITS) if not _COMMIT.fullmatch(name)]
-        foreign += [f"{STATE}/{name}" for name in lake.names(STATE) if not _PART.fullmatch(name)]
+        for name, files in inside.items():
+            if name not in logged:  # the folder of a Delta table is that of all who write to it
+                pattern = _COMMIT if name == COMMITS else _PART
+                foreign += [f"{name}/{file}" for file in files if not pattern.fullmatch(file)]
     if foreign:
         raise Misuse(
             f"{lake.name} contains {foreign[0]}, which wirekit did not write; pass a directory that is empty or "
             "written by wirekit"
         )
+    return bool(logged)
 
 
 def _unmarked(lake: Folder) -> list[str]:
@@ -419,9 +472,9 @@ def _is_manifest(lake: Folder) -> bool:
     return lake.kind(MANIFEST) == "file" and _is_ours(lake.read(MANIFEST))
 
 
-def _are_commits(lake: Folder) -> bool:
-    names = lake.names(COMMITS)
-    return bool(names) and _is_ours(lake.read(f"{COMMITS}/{names[-1]}"))
+def _are_commits(lake: Folder, names: Iterable[str]) -> bool:
+    *_, last = ["", *names]
+    return bool(last) and _is_ours(lake.read(f"{COMMITS}/{last}"))
 
 
 def _is_ours(content: bytes) -> bool:

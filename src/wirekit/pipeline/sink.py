@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -143,7 +143,8 @@ class Sink:
         self._held.setdefault(table, []).append(batch)
         self._sizes[table] = self._sizes.get(table, 0) + batch.nbytes
         while sum(self._sizes.values()) > self._held_bytes:
-            self._flush(max(self._sizes, key=self._sizes.__getitem__))
+            largest = max(self._sizes, key=self._sizes.__getitem__)
+            self._files.append(self._written(largest, len(self._files)))
 
     def carry(self, carried: Carried) -> None:
         """Adds the state of a capture."""
@@ -151,9 +152,9 @@ class Sink:
 
     def finish(self, summary: Summary) -> Manifest:
         """Writes the remaining rows, and returns the manifest."""
-        for table in OUTPUTS:
-            if table in self._held:
-                self._flush(table)
+        tables = [table for table in OUTPUTS if table in self._held]
+        numbers = range(len(self._files), len(self._files) + len(tables))
+        self._files += self._folder.each(lambda pair: self._written(*pair), zip(tables, numbers, strict=True))
         return Manifest(self._task, self._attempt, tuple(self._files), summary, self._state())
 
     def _state(self) -> WrittenState | None:
@@ -166,10 +167,11 @@ class Sink:
         captures = tuple(capture for capture, _ in self._carried)
         return WrittenState(name, len(content), hashlib.sha256(content).hexdigest(), captures)
 
-    def _flush(self, table: str) -> None:
+    def _written(self, table: str, number: int) -> WrittenFile:
+        """Writes the rows of a table that are held as the file with a number."""
         del self._sizes[table]
         rows = _in_order(pa.Table.from_batches(self._held.pop(table)), OUTPUTS[table].sort)
-        name = f"{table}-{len(self._files):05}.parquet"
+        name = f"{table}-{number:05}.parquet"
         size, metadata = self._folder.write_table(
             f"{self._attempt}/{name}",
             rows,
@@ -179,7 +181,7 @@ class Sink:
             write_statistics=[each.name for each in rows.schema if not pa.types.is_binary(each.type)],
             sorting_columns=pq.SortingColumn.from_ordering(rows.schema, _ascending(OUTPUTS[table].sort)),
         )
-        self._files.append(WrittenFile(table, name, rows.num_rows, size, statistics(metadata)))
+        return WrittenFile(table, name, rows.num_rows, size, statistics(metadata))
 
 
 def _ascending(keys: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -200,8 +202,3 @@ def _repeated(path: str, kind: pa.DataType) -> Iterator[str]:
 def _in_order(rows: pa.Table, keys: tuple[str, ...]) -> pa.Table:
     """Rows sorted by the keys, nulls last; equal rows keep their order."""
     return rows.take(pc.sort_indices(rows, sort_keys=_ascending(keys)))
-
-
-def empty_table(table: str) -> Any:
-    """A table without rows, so that readers find every table and its columns."""
-    return OUTPUTS[table].schema.empty_table()

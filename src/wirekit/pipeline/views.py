@@ -55,12 +55,9 @@ def create_views(connection: duckdb.DuckDBPyConnection, job: Job, lakes: Sequenc
         The counts of the files of ``job``, filled by scans that run to their end.
     """
     summary = Summary()
+    stored = [_stored(connection, f"lake_{number}", lake) for number, lake in enumerate(lakes)]
     for name in TABLES:
-        sources = [
-            source
-            for number, lake in enumerate(lakes)
-            if name in OUTPUTS and (source := _stored(connection, f"lake_{number}_{name}", lake, name))
-        ]
+        sources = [each[name] for each in stored if name in each]
         if job.inputs and name in READABLE:
             scanned = f"read_{name}" if sources else name
             connection.register(scanned, _Scanned(job, name, summary))
@@ -72,23 +69,30 @@ def create_views(connection: duckdb.DuckDBPyConnection, job: Job, lakes: Sequenc
     return summary
 
 
-def _stored(connection: duckdb.DuckDBPyConnection, view: str, lake: str, table: str) -> str:
-    """The SQL source of a table of a lake; "" if the lake has none.
+def _stored(connection: duckdb.DuckDBPyConnection, view: str, lake: str) -> dict[str, str]:
+    """The SQL sources of the tables of a lake, by table.
 
     pyarrow reads Delta tables and object stores: DuckDB would download an extension for them.
     """
     import pyarrow.dataset
 
-    place = folder(lake)
-    if has_log(place, table):
-        connection.register(view, table_of(place, table).to_pyarrow_dataset())
-        return view
-    files = lake_files(lake, table)
-    if not files or not is_remote(lake):
-        return f"read_parquet([{', '.join(map(_literal, files))}])" if files else ""
-    system = place_of(files[0]).system
-    connection.register(view, pyarrow.dataset.dataset([place_of(uri).path for uri in files], filesystem=system))
-    return view
+    place, sources = folder(lake), dict[str, str]()
+    logged = place.each(lambda table: has_log(place, table), OUTPUTS)
+    plain = {} if all(logged) else lake_files(lake)
+    for table, has_one in zip(OUTPUTS, logged, strict=True):
+        if has_one:
+            connection.register(f"{view}_{table}", table_of(place, table).to_pyarrow_dataset())
+        elif not plain[table]:
+            continue
+        elif not is_remote(lake):
+            sources[table] = f"read_parquet([{', '.join(map(_literal, plain[table]))}])"
+            continue
+        else:
+            paths = [place_of(uri).path for uri in plain[table]]
+            rows = pyarrow.dataset.dataset(paths, filesystem=place_of(lake).system)
+            connection.register(f"{view}_{table}", rows)
+        sources[table] = f"{view}_{table}"
+    return sources
 
 
 def _literal(path: str) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import os
 import resource
 import shutil
+import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -344,3 +346,74 @@ def test_a_deleted_capture_is_said_to_be_gone(
     assert ended.value.code == 1
     expected = f"wirekit: {path}: gone; it was deleted during the run, and the tables may hold a part of it\n"
     assert capsys.readouterr().err == expected
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 256 KiB; only root can mount one."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", place]
+    if subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("a file system cannot be mounted")
+    yield place
+    subprocess.run(["umount", "--lazy", place], check=True)
+
+
+def large(path: Path) -> Path:
+    """A capture whose tables do not fit on the small disk."""
+    capture_samples.bulk(path, 2 << 20)
+    return path
+
+
+def test_a_disk_that_is_full_is_a_line_and_the_next_run_completes(small_disk: Path, tmp_path: Path) -> None:
+    pipeline(small_disk / "lake", JOYQUEUE)
+    with pytest.raises(OSError, match="No space left on device") as raised:
+        pipeline(small_disk / "lake", JOYQUEUE, large(tmp_path / "large.pcap"))
+    assert str(raised.value.filename).startswith(str(small_disk / "lake"))
+    assert_completed(small_disk, tmp_path)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_a_disk_that_is_full_ends_a_run_on_spark_with_a_line(
+    shuffled: bool, small_disk: Path, spark: SparkSession, tmp_path: Path
+) -> None:
+    from wirekit.spark import pipeline as on_spark
+    from wirekit.spark.session import SparkFailed, in_one_line
+
+    pipeline(small_disk / "lake", JOYQUEUE)
+    job = Job(find_inputs([JOYQUEUE, large(tmp_path / "large.pcap")]))
+    with pytest.raises(SparkFailed) as raised, in_one_line():
+        on_spark.run(job, small_disk / "lake", spark, shuffled=shuffled)
+    text = str(raised.value)
+    assert text.startswith(f"Spark failed: OSError: [Errno 28] No space left on device: '{small_disk}/lake/.wirekit/")
+    assert "\n" not in text
+    assert_completed(small_disk, tmp_path)
+
+
+def assert_completed(disk: Path, tmp_path: Path) -> None:
+    """A failed run left the tables as they were; one on a larger disk adds the rest."""
+    pipeline(tmp_path / "before", JOYQUEUE)
+    assert content(disk / "lake") == content(tmp_path / "before")
+    assert not (disk / "lake" / ".wirekit").exists()
+    subprocess.run(["mount", "-o", "remount,size=64m", disk], check=True)
+    for lake in (disk / "lake", tmp_path / "whole"):
+        pipeline(lake, JOYQUEUE, tmp_path / "large.pcap")
+    assert content(disk / "lake") == content(tmp_path / "whole")
+
+
+def test_a_full_directory_for_temporary_files_is_named(
+    small_disk: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed = tmp_path / "packed.pcap.gz"
+    packed.write_bytes(gzip.compress(large(tmp_path / "large.pcap").read_bytes()))
+    monkeypatch.setattr("tempfile.tempdir", str(small_disk))
+    result = pipeline(tmp_path / "lake", JOYQUEUE, packed)
+    why = f"No space left on device for a copy in {small_disk}; see TMPDIR"
+    assert result.summary.unreadable == {str(packed): why}
+    assert os.listdir(small_disk) == []
+    monkeypatch.undo()
+    pipeline(tmp_path / "lake", JOYQUEUE, packed)
+    pipeline(tmp_path / "whole", JOYQUEUE, packed)
+    assert content(tmp_path / "lake") == content(tmp_path / "whole")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from io import BufferedReader
 from typing import IO, Protocol
 
@@ -109,8 +110,9 @@ class RangedContent:
         if self._copy is None:
             target = tempfile.TemporaryFile(prefix="wirekit_")  # noqa: SIM115  # closed with the content
             self._file.seek(0)
-            shutil.copyfileobj(self._file, target, _KEPT)
-            target.flush()
+            with copying():
+                shutil.copyfileobj(self._file, target, _KEPT)
+                target.flush()
             self._copy = FileContent(target)
 
     def close(self) -> None:
@@ -172,3 +174,14 @@ def cut_short(packing: Packing | None, error: BaseException, size: int) -> WireE
     """The error for truncated compressed data after ``size`` decompressed bytes."""
     name = packing.name if packing else ""
     return Wrong(f"a whole {name} file", f"only its beginning ({error})", protocol="net", offset=size)
+
+
+@contextmanager
+def copying() -> Iterator[None]:
+    """Adds the directory of temporary files to the error of one that does not fit there."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise OSError(error.errno, f"{error.strerror} for a copy in {tempfile.gettempdir()}; see TMPDIR") from error

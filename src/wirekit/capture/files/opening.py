@@ -12,7 +12,7 @@ from io import BufferedReader
 from typing import IO, Any
 
 from wirekit.capture.files.blocks import PcapngWalk
-from wirekit.capture.files.content import Content, FileContent, PipedContent, RangedContent, cut_short
+from wirekit.capture.files.content import Content, FileContent, PipedContent, RangedContent, copying, cut_short
 from wirekit.capture.files.items import Interface, Packet, Place
 from wirekit.capture.files.unpacking import CHUNK, LONGEST_MAGIC, Packing, Unpacking, packing_of
 from wirekit.capture.files.walking import LEAD, WINDOW, PcapWalk, Walk, of_record
@@ -263,7 +263,8 @@ def open_capture(path: str | os.PathLike[str], *, limits: Limits | None = None, 
         if is_remote(path) and not packing:
             return Capture(name or os.fspath(path), RangedContent(source), limits)
         if packing or not stat.S_ISREG(os.fstat(source.fileno()).st_mode):
-            file, unpacking = _copied(source, packing, limits.decompressed)
+            with copying():
+                file, unpacking = _copied(source, packing, limits.decompressed)
         return Capture(name or os.fspath(path), FileContent(file, unpacking), limits)
     except BaseException:
         file.close()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import gc
 import json
+import os
 import pickle
 import re
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -108,6 +110,28 @@ def test_parts_of_a_large_file_have_tasks_of_their_own(monkeypatch: pytest.Monke
     rows = read(path=str(KAFKA), table="packets")
     assert [row for row in rows if row["note"] is None] == [row for row in before if row["note"] is None]
     assert len(read(path=str(KAFKA), table="frames")) > 0
+
+
+def test_connections_of_a_large_capture_are_shared_by_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numba")
+    from wirekit.pipeline import serial
+    from wirekit.spark import source
+
+    tables = ("calls", "connections", "frames", "quarantine")
+    before = {table: read(path=str(KAFKA), table=table) for table in tables}
+    monkeypatch.setattr(source, "BUNDLE_BYTES", KAFKA.stat().st_size // 4)
+    monkeypatch.setattr(source, "by_columns", lambda size: True)
+    monkeypatch.setattr(serial, "by_columns", lambda *_: True)
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    for table in tables:
+        options = {"path": str(KAFKA), "table": table}
+        reader = source.CaptureReader(source.source_schema(options), options)
+        parts = [[row for batch in reader.read(part) for row in batch.to_pylist()] for part in reader.partitions()]
+        assert len(parts) == 3
+        assert all(parts) or table == "quarantine"
+        assert sorted(map(repr, chain.from_iterable(parts))) == sorted(map(repr, before[table]))
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    assert len(source.CaptureReader(source.source_schema(options), options).partitions()) == 1
 
 
 def test_ports_choose_segments_and_protocols() -> None:

@@ -6,7 +6,7 @@ import dataclasses
 import gzip
 import json
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,8 @@ from wirekit.stored import Part
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from wirekit.spark.pipeline import Task
 
 pytest.importorskip("numba")
 
@@ -204,18 +206,19 @@ def test_the_data_source_reads_a_large_segment_in_partitions(tmp_path: Path, mon
     assert [row for part in partitions for each in reader.read(part) for row in each.to_pylist()] == before
 
 
-@pytest.mark.spark
-@pytest.mark.parametrize("damaged", [False, True])
-def test_spark_reads_a_large_segment_in_parts(
-    damaged: bool, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from wirekit.spark import pipeline
+def small_stretches(mark: Path, gone: str = "") -> Callable[[Task], Task]:
+    """Tasks with small stretches; the first one that reads rows deletes a file. Workers do not know test modules."""
 
-    def with_small_stretches(task: pipeline.Task) -> pipeline.Task:
+    def around(task: Task) -> Task:
         def run(job: Job, attempts: str, numbers: Iterable[int]) -> list[str]:
+            import os
+
             from wirekit import stored
             from wirekit.protocols.kafka import reading
 
+            if gone and getattr(task, "func", task).__name__ == "read_whole" and not mark.exists():
+                mark.touch()
+                os.unlink(gone)
             before = stored.STRETCH, reading.PIECE
             stored.STRETCH, reading.PIECE = 6000, 1000
             try:
@@ -225,14 +228,39 @@ def test_spark_reads_a_large_segment_in_parts(
 
         return run
 
+    return around
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("damaged", [False, True])
+def test_spark_reads_a_large_segment_in_parts(
+    damaged: bool, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from wirekit.spark import pipeline
+
     data = bytearray(repeated(SEGMENTS[0].read_bytes(), 5 * STRETCH))
     if damaged:
         data[3 * STRETCH : 3 * STRETCH + 500] = b"\x55" * 500
     job = Job((segment(tmp_path, bytes(data)),))
     monkeypatch.setattr(pipeline, "PARTITION_BYTES", STRETCH)
     serial.run(job, tmp_path / "serial")
-    result = pipeline.run(job, tmp_path / "spark", spark, around=with_small_stretches)
+    result = pipeline.run(job, tmp_path / "spark", spark, around=small_stretches(tmp_path / "mark"))
     assert tables(tmp_path / "spark") == tables(tmp_path / "serial")
     about = [json.loads((tmp_path / name / "manifest.json").read_text()) for name in ("serial", "spark")]
     assert about[0]["summary"] == about[1]["summary"] == result.summary.to_json()
     assert len(about[1]["tables"]["offsets"]["files"]) == (4 if damaged else -(-len(data) // STRETCH))
+
+
+@pytest.mark.spark
+def test_a_segment_that_is_deleted_while_tasks_share_it_is_noted(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from wirekit.spark import pipeline
+
+    file = segment(tmp_path, bytes(PLAIN))
+    monkeypatch.setattr(pipeline, "PARTITION_BYTES", STRETCH)
+    around = small_stretches(tmp_path / "mark", file.path)
+    result = pipeline.run(Job((file,)), tmp_path / "lake", spark, around=around)
+    assert result.gone == {file.name}
+    assert result.summary.unreadable == {file.name: "No such file or directory"}
+    assert not (tmp_path / "lake" / ".wirekit").exists()

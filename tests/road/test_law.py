@@ -44,7 +44,7 @@ from wirekit.conversation import Frame
 from wirekit.pipeline import packet_rows, roads
 from wirekit.pipeline import packets as pipeline_packets
 from wirekit.pipeline.crossing import Crossing
-from wirekit.pipeline.inputs import Job, find_inputs
+from wirekit.pipeline.inputs import FlowShare, Job, find_inputs
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.serial import captured_batches, sorted_packets
 from wirekit.pipeline.shuffle import HEADER, Kept, Share, ShuffleFile, kept_windows, shares, windows, write_files
@@ -71,8 +71,8 @@ FEW = ("jmq4-consume", "pulsar-consume", "kafka-0.8.2.2-2-produce")
 DAMAGED = CAPTURES if EXHAUSTIVE else [path for path in CAPTURES if path.stem in FEW]
 WINDOWS = (200, 700, 2000, 5000, 20_000)
 """Bytes; the captures that are damaged have some hundreds a packet."""
-PLACES = 3
-"""Tasks that follow flows."""
+PLACES, SHARES = 3, 2
+"""Tasks that follow flows: of packets that are shuffled, of all packets."""
 KAFKA = FIXTURES / "pcap" / "kafka-0.10.2.2-4-clients.pcapng"
 
 
@@ -92,6 +92,19 @@ def by_columns(*paths: Path, window: int, **options: Any) -> Rows:
     summary = Summary()
     found = captured(job.inputs, job, summary, FROM_INPUTS, window=window)
     return by_objects(*paths, **options) if found is None else (rows(found), summary)
+
+
+def by_shares(*paths: Path, window: int, **options: Any) -> Rows:
+    """As tasks of the data source do it one after the other, each with some of the flows."""
+    job = Job(find_inputs(paths), **options)
+    summary = Summary()
+    found = [
+        captured(job.inputs, job, summary, FROM_INPUTS, window=window, flows=FlowShare(number, SHARES))
+        for number in range(SHARES)
+    ]
+    if None in found:
+        return by_objects(*paths, **options)
+    return rows(chain.from_iterable(each for each in found if each is not None)), summary
 
 
 def shuffled(*paths: Path, window: int, **options: Any) -> Rows:
@@ -168,7 +181,11 @@ def rows(batches: Iterable[tuple[str, pa.RecordBatch]]) -> dict[str, Counter[str
 def assert_same(*paths: Path, windows: Sequence[int] = (1 << 26,), **options: Any) -> dict[str, Counter[str]]:
     """The law, of one capture; returns the rows that all roads give."""
     objects, counted = by_objects(*paths, **options)
-    for window, road in [*((window, by_columns) for window in windows), (min(windows), shuffled)]:
+    for window, road in [
+        *((window, by_columns) for window in windows),
+        (min(windows), shuffled),
+        (max(windows), by_shares),
+    ]:
         columns, summary = road(*paths, window=window, **options)
         for table in objects.keys() | columns.keys():
             assert not objects.get(table, Counter()) - columns.get(table, Counter()), (table, window)
@@ -397,6 +414,7 @@ def test_a_clock_that_is_set(name: str, places: list[float], steps: list[int], t
     size = sum(len(each.data) for each in whole)
     path = write(tmp_path / "copy.pcap", copy)
     found = assert_same(path, windows=(1 << 26, size // 3, size // 20, 300))
+    assert by_shares(path, window=size // 10)[0] == found
     before = by_objects(FIXTURES / "pcap" / name)[0]
     for table in ("frames", "messages", "calls", "quarantine", "gaps"):
         assert sum(found.get(table, Counter()).values()) == sum(before.get(table, Counter()).values()), table

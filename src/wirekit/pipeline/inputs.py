@@ -74,6 +74,13 @@ class Split(NamedTuple):
     end: int
 
 
+class FlowShare(NamedTuple):
+    """One of several shares of the flows of a capture: its number from 0, and the number of shares."""
+
+    number: int
+    of: int
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """The inputs and options of a run, as plain values that can be sent to workers.

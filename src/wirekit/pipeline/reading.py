@@ -17,7 +17,7 @@ from wirekit.capture.files import check_capture
 from wirekit.errors import Misuse, WireError
 from wirekit.pipeline.carried import Carried, Continuation
 from wirekit.pipeline.flows import flow_batches
-from wirekit.pipeline.inputs import CAPTURE, Input, Job, captures, find_inputs
+from wirekit.pipeline.inputs import CAPTURE, FlowShare, Input, Job, captures, find_inputs
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.predicates import columns_of, may_have_rows
 from wirekit.pipeline.serial import captured_batches, sorted_packets
@@ -140,6 +140,7 @@ def table_batches(
     summary: Summary | None = None,
     keep: Callable[[Carried], object] | None = None,
     part: Part | None = None,
+    flows: FlowShare | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of one table, file by file, in batches of about 16 MiB.
 
@@ -152,6 +153,7 @@ def table_batches(
         summary: receives the counts.
         keep: receives the state of a capture that continues, after its files were read.
         part: the part to read of a single stored file.
+        flows: the flows to read of a single capture, without ``ports``; see ``captured_batches``.
     """
     summary = Summary() if summary is None else summary
     schema = READABLE[table].schema
@@ -171,7 +173,7 @@ def table_batches(
             rows = sorted_packets(files, ports, carried=carried)
             tables = flow_batches(rows, job, summary, {table: needed}, carried)
         else:
-            tables = captured_batches(files, job, summary, {table: needed}, carried=carried)
+            tables = captured_batches(files, job, summary, {table: needed}, carried=carried, flows=flows)
         for name, batch in tables:
             if name == table:
                 yield (batch if filter is None else batch.filter(filter)).select(chosen)

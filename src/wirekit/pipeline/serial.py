@@ -15,7 +15,7 @@ from wirekit.pipeline.bundles import BUNDLE_BYTES
 from wirekit.pipeline.carried import IDLE_US, Carried
 from wirekit.pipeline.clock_steps import STRETCH, stretches
 from wirekit.pipeline.flows import Batch, flow_batches
-from wirekit.pipeline.inputs import CAPTURE, Input, Job, captures
+from wirekit.pipeline.inputs import CAPTURE, FlowShare, Input, Job, captures
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.roads import by_columns
 from wirekit.pipeline.run import READING, Progress, Reached, Result, publish
@@ -123,6 +123,7 @@ def captured_batches(
     *,
     progress: Callable[[int], object] | None = None,
     carried: Carried | None = None,
+    flows: FlowShare | None = None,
 ) -> Iterator[Batch]:
     """The rows of one capture, in one file or more, by table.
 
@@ -133,14 +134,17 @@ def captured_batches(
         tables: the tables to return, with their requested columns.
         progress: called with the bytes of the capture read so far, if this is known on the way.
         carried: its state, if other bundles have files of it.
+        flows: the flows to read, None for all. If objects must read the capture, the first share has all of them.
     """
     batches = None
     if by_columns(sum(each.size for each in files), job.road):
         from wirekit.road.tables import captured
 
-        batches = captured(files, job, summary, tables, progress, carried=carried)
+        batches = captured(files, job, summary, tables, progress, carried=carried, flows=flows)
     if batches is not None:
         return batches
+    if flows is not None and flows.number:
+        return iter(())
     summary.file(files[0].name if carried is None else carried.name)  # counted without packets, too
     return flow_batches(sorted_packets(files, road=job.road, carried=carried), job, summary, tables, carried)
 

@@ -49,6 +49,20 @@ _FIELDS = {
 }
 """The columns of ``net.packet`` behind an array of ``Packets``; a name without a layer is in each of ``_NETWORKS``."""
 ALL = tuple(_FIELDS)
+SEGMENTS = (
+    "time",
+    "source",
+    "target",
+    "sequence",
+    "acknowledgment",
+    "flags",
+    "begin",
+    "size",
+    "length",
+    "position",
+    "file",
+)
+"""The arrays of ``Packets``, with an element for each segment."""
 _LENGTHS = ("tcp.payload", "data.trailer")
 _INSIDE: dict[str, tuple[tuple[str | None, str, SymbolTable | None], ...]] = {
     "packet": (("ipv4.protocol", "ipv4.payload", ip.PROTOCOLS), ("ipv6.next_header", "ipv6.payload", ip.PROTOCOLS)),
@@ -283,19 +297,13 @@ def joined(parts: list[Packets]) -> Packets:
             for each, before in zip(parts, np.cumsum([0, *sizes]).tolist(), strict=False)
         ]
         begin = np.concatenate(moved)
-    columns = {
-        name: np.concatenate([getattr(each, name) for each in parts])
-        for name in ("time", "source", "target", "sequence", "acknowledgment", "flags", "size", "length")
-    }
-    position, file = (np.concatenate([getattr(each, name) for each in parts]) for name in ("position", "file"))
+    columns = {name: np.concatenate([getattr(each, name) for each in parts]) for name in SEGMENTS if name != "begin"}
     skipped = [packet for each in parts for packet in each.skipped]
     return Packets(
         **columns,
         begin=begin,
         endpoints=first.endpoints,
         data=data,
-        position=position,
-        file=file,
         origin=None,
         skipped=skipped,
     )

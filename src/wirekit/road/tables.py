@@ -21,7 +21,7 @@ from wirekit.conversation import ENDED_INSIDE, Conversation, Description, Frame,
 from wirekit.errors import WireError
 from wirekit.pipeline.carried import Carried
 from wirekit.pipeline.flows import Batch, Writer
-from wirekit.pipeline.inputs import Input, Job
+from wirekit.pipeline.inputs import FlowShare, Input, Job
 from wirekit.pipeline.packet_rows import damage_rows, note_rows
 from wirekit.pipeline.summary import FileSummary, Summary
 from wirekit.registry import registry
@@ -53,6 +53,7 @@ def captured(
     most_late: int | None = None,
     writer: Writer | None = None,
     carried: Carried | None = None,
+    flows: FlowShare | None = None,
     assembly: Callable[..., Assembly] = Assembly,
 ) -> Iterator[Batch] | None:
     """The tables of one capture; None if objects must read it: packets follow damage, or a file cannot be read.
@@ -67,6 +68,7 @@ def captured(
         most_late: as for ``read_windows``.
         writer: receives the items that objects read; by default they become rows of the same tables.
         carried: the state of the capture, if other bundles have files of it.
+        flows: the flows to read; the first share has the notes on packets without a segment as well. None for all.
         assembly: creates the batches from the frames that columns read; by default those of the tables.
     """
     with ExitStack() as stack:
@@ -82,7 +84,7 @@ def captured(
         name = files[0].name if carried is None else carried.name
         numbers = [each.number for each in files]
         capture_tables = CaptureTables(name, numbers, endpoints, job, writer, tables, carried, assembly=assembly)
-        return _tables(files, captures, windows, capture_tables, stack.pop_all(), progress, carried)
+        return _tables(files, captures, windows, capture_tables, stack.pop_all(), progress, carried, flows)
 
 
 def _tables(
@@ -93,6 +95,7 @@ def _tables(
     stack: ExitStack,
     progress: Callable[[int], object] | None,
     carried: Carried | None,
+    flows: FlowShare | None,
 ) -> Iterator[Batch]:
     with stack:
         number = 0
@@ -103,10 +106,13 @@ def _tables(
                 window.clock = window.clock if window.set_back else max(window.clock, carried.clock_us)
                 carried.clock_us = window.clock
                 window.last &= not carried.goes_on
+            if flows is not None:
+                window.keep(flows)
             for place, (each, capture) in enumerate(zip(files, captures, strict=True)):
                 skipped = [packet for at, packet in window.packets.skipped if at == place]
                 notes = [row for row, _ in note_rows(each, capture, skipped)]
-                notes += [row for row, _ in damage_rows(each, capture)] if ended else ()
+                if ended and (flows is None or flows.number == 0):
+                    notes += [row for row, _ in damage_rows(each, capture)]
                 if notes:
                     yield from capture_tables.writer.flow(notes)
             yield from capture_tables.window(window)

@@ -9,7 +9,7 @@ If a packet may have been captured after the clock was set back, a second pass o
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,13 +23,15 @@ from wirekit.capture.files.fragments import Fragments
 from wirekit.capture.tcp import CLOCK_STEP_US
 from wirekit.compiler.columns.errors import NO_ERRORS
 from wirekit.pipeline.clock_steps import EVER, Times, clocks, set_back
-from wirekit.road.packets import ALL, Endpoints, PacketReader, Packets, joined
+from wirekit.pipeline.inputs import FlowShare
+from wirekit.road.packets import ALL, SEGMENTS, Endpoints, PacketReader, Packets, joined
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 WINDOW = 32 << 20
 """Bytes of a capture in a window."""
+_MIXING = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio
 _END = 1 << 16  # bytes at the end of a damaged file that objects read as well
 _PARTS = 16  # of what is scanned at once, between which a window may end
 
@@ -81,6 +83,20 @@ class Window:
     done: int
     set_back: bool = False
     stretch: NDArray[Any] | None = None
+
+    def keep(self, flows: FlowShare) -> None:
+        """Drops the packets of other flows, by the numbers of endpoints, which are the same for all readers.
+
+        Packets without a segment belong to the first share.
+        """
+        packets = self.packets
+        low, high = (each(packets.source, packets.target).astype(np.uint64) for each in (np.minimum, np.maximum))
+        mixed = (low * _MIXING + high) * _MIXING
+        chosen = (mixed >> np.uint64(32)) % np.uint64(flows.of) == flows.number
+        stretch = np.cumsum(set_back(packets.time)) if self.stretch is None else self.stretch
+        self.stretch = stretch[chosen]
+        arrays = {name: getattr(packets, name)[chosen] for name in SEGMENTS}
+        self.packets = replace(packets, **arrays, skipped=[] if flows.number else packets.skipped)
 
 
 def read_windows(

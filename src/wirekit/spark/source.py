@@ -25,10 +25,12 @@ import gc
 import hashlib
 import json
 import logging
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -38,7 +40,18 @@ from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type, to_arro
 from wirekit.capture.files import is_capture
 from wirekit.capture.files.unpacking import packing_of
 from wirekit.errors import Misuse, plural
-from wirekit.pipeline.inputs import CAPTURE, HEAD, Input, Job, Split, captures, find_inputs, joined_inputs, renumbered
+from wirekit.pipeline.inputs import (
+    CAPTURE,
+    HEAD,
+    FlowShare,
+    Input,
+    Job,
+    Split,
+    captures,
+    find_inputs,
+    joined_inputs,
+    renumbered,
+)
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.predicates import columns_of, parsed
 from wirekit.pipeline.reading import READABLE, ended_batches, table_batches
@@ -59,6 +72,8 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger(__name__)
 BUNDLE_BYTES = 64 << 20
+MOST_SHARES = 8
+"""Tasks that follow connections of one capture; each further one reads all packets again."""
 OPTIONS = ("table", "path", "paths", "columns", "where", "protocol", "ports", "separate")
 STREAM_OPTIONS = ("maxFilesPerTrigger", "maxBytesPerTrigger", "settle", "ignoreMissing", "state", "closeAfter")
 """Options of streams alone."""
@@ -78,12 +93,13 @@ def register(spark: SparkSession) -> None:
 class CapturePartition(InputPartition):
     """The input of one task: the files of one capture or of several small ones, or a part of one large file.
 
-    ``split`` is a part of a capture, ``part`` one of a stored file.
+    ``split`` is a part of a capture, ``part`` one of a stored file, ``flows`` the connections that the task reads.
     """
 
     captures: tuple[Input, ...]
     split: Split | None = None
     part: Part | None = None
+    flows: FlowShare | None = None
 
 
 def source_schema(options: Mapping[str, str]) -> StructType:
@@ -139,16 +155,19 @@ class CaptureReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """One partition for each capture. Small captures share one, up to 64 MiB, because each task costs 30 ms.
 
-        A large stored file has several partitions, and so has a large capture for ``packets``.
+        A large stored file has several partitions, and so has a large capture: for ``packets``, each reads a part of
+        it; for other tables, each reads all packets and follows some of the connections.
         """
         groups = captures(self._inputs())
         parts: list[CapturePartition] = []
         others: list[tuple[Input, ...]] = []
         if self._table != PACKETS.name:
             for files in groups:
-                of_stored = _parts(files[0])
-                parts += (CapturePartition(files, part=part) for part in of_stored)
-                others += [] if of_stored else [files]
+                of_files = [CapturePartition(files, part=part) for part in _parts(files[0])]
+                if not self._ports:
+                    of_files += (CapturePartition(files, flows=flows) for flows in _flow_shares(files, groups))
+                parts += of_files
+                others += [] if of_files else [files]
             return [*parts, *(CapturePartition(files) for files in bundles(others))]
         for file in (file for files in groups for file in files):
             of_file = _splits(file)
@@ -188,7 +207,7 @@ class CaptureReader(DataSourceReader):
         """The rows of a partition's captures, in batches of about 16 MiB."""
         if not isinstance(partition, CapturePartition):
             return
-        yield from self._of_schema(self._batches(partition.captures, partition.split, partition.part))
+        yield from self._of_schema(self._batches(partition))
         freeze_objects()
 
     def _of_schema(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -197,12 +216,15 @@ class CaptureReader(DataSourceReader):
         for batch in batches:
             yield batch.select(schema.names).cast(schema)
 
-    def _batches(self, files: tuple[Input, ...], split: Split | None, part: Part | None) -> Iterator[pa.RecordBatch]:
+    def _batches(self, partition: CapturePartition) -> Iterator[pa.RecordBatch]:
+        files, split, part, flows = partition.captures, partition.split, partition.part, partition.flows
         table, names, where = READABLE[self._table], self._schema.names, self._filter()
         ports = frozenset(self._ports)
         if table is not PACKETS:
             job, summary = self._job(captures(files)), Summary()
-            yield from table_batches(job, table.name, names, where, ports=ports, summary=summary, part=part)
+            yield from table_batches(
+                job, table.name, names, where, ports=ports, summary=summary, part=part, flows=flows
+            )
             _report(summary, files)
             return
         for batch in packet_batches(files, ports=ports, table=table.only(self._read()), split=split):
@@ -279,6 +301,18 @@ def _splits(file: Input) -> list[Split]:
     from wirekit.road.splits import splits
 
     return splits(file, BUNDLE_BYTES)
+
+
+def _flow_shares(files: Sequence[Input], groups: Sequence[Sequence[Input]]) -> list[FlowShare]:
+    """The shares of a large capture whose bytes are more than one core's part of all; else none.
+
+    Each share reads all packets, 20 to 30 % of the work. The driver's cores are counted, as a source sees no others.
+    """
+    cores = min(os.cpu_count() or 1, MOST_SHARES)
+    size, total = (sum(each.size for each in part) for part in (files, chain.from_iterable(groups)))
+    if size < max(2 * BUNDLE_BYTES, total // cores) or files[0].kind != CAPTURE or is_remote(files[0].path):
+        return []
+    return [FlowShare(number, cores) for number in range(cores)] if cores > 1 and by_columns(size) else []
 
 
 def _parts(file: Input) -> list[Part]:

@@ -34,6 +34,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type, to_arrow_schema
 
@@ -64,7 +65,6 @@ from wirekit.stored import Part
 from wirekit.tables.columns import PACKETS, QUARANTINE
 
 if TYPE_CHECKING:
-    import pyarrow.compute as pc
     from pyspark.sql import SparkSession
     from pyspark.sql.types import StructType
 
@@ -74,6 +74,8 @@ LOG = logging.getLogger(__name__)
 BUNDLE_BYTES = 64 << 20
 MOST_SHARES = 8
 """Tasks that follow connections of one capture; each further one reads all packets again."""
+SMALL_PACKET = 512
+"""Bytes of payload per packet, on average, above which reading is most of the work."""
 OPTIONS = ("table", "path", "paths", "columns", "where", "protocol", "ports", "separate")
 STREAM_OPTIONS = ("maxFilesPerTrigger", "maxBytesPerTrigger", "settle", "ignoreMissing", "state", "closeAfter")
 """Options of streams alone."""
@@ -304,15 +306,20 @@ def _splits(file: Input) -> list[Split]:
 
 
 def _flow_shares(files: Sequence[Input], groups: Sequence[Sequence[Input]]) -> list[FlowShare]:
-    """The shares of a large capture whose bytes are more than one core's part of all; else none.
+    """The shares of a large capture of small packets whose bytes are more than one core's part of all; else none.
 
-    Each share reads all packets, 20 to 30 % of the work. The driver's cores are counted, as a source sees no others.
+    Each share reads all packets; if they are large, this is most of the work. The driver's cores are counted, as a
+    source sees no others.
     """
     cores = min(os.cpu_count() or 1, MOST_SHARES)
     size, total = (sum(each.size for each in part) for part in (files, chain.from_iterable(groups)))
     if size < max(2 * BUNDLE_BYTES, total // cores) or files[0].kind != CAPTURE or is_remote(files[0].path):
         return []
-    return [FlowShare(number, cores) for number in range(cores)] if cores > 1 and by_columns(size) else []
+    if cores < 2 or not by_columns(size):
+        return []
+    first = next(packet_batches(files[:1], table=PACKETS.only(["length"])), None)
+    mean = None if first is None else pc.mean(first["length"]).as_py()
+    return [FlowShare(number, cores) for number in range(cores)] if mean is not None and mean < SMALL_PACKET else []
 
 
 def _parts(file: Input) -> list[Part]:

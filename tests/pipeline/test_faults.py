@@ -179,6 +179,26 @@ def test_a_log_segment_that_is_gone_is_noted(tmp_path: Path) -> None:
     assert content(tmp_path / "lake") == content(tmp_path / "whole")
 
 
+def test_a_log_segment_that_is_gone_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / f"{0:020}.log"
+    path.write_bytes(message_set(3))
+    read = serial.write
+
+    def deleting(*arguments: Any, **how: Any) -> Any:
+        path.unlink()
+        return read(*arguments, **how)
+
+    monkeypatch.setattr(serial, "write", deleting)
+    with pytest.raises(SystemExit) as ended:
+        main(["pipeline", str(path), "--output", str(tmp_path / "lake")])
+    assert ended.value.code == 1
+    assert [line for line in capsys.readouterr().err.splitlines() if str(path) in line] == [
+        f"wirekit: {path}: gone; it was deleted during the run, and the tables may hold a part of it"
+    ]
+
+
 def changing_when(stage: str, mark: Path, changes: dict[str, str]) -> Callable[[on_spark.Task], on_spark.Task]:
     """Changes files when the first task of a stage begins; functions of test modules are unknown to the workers."""
 

@@ -456,7 +456,12 @@ def _complain(result: Result, strict: bool) -> int:
     """Reports on standard error bytes that were not read, with the reasons; returns the exit status."""
     unreadable = result.summary.unreadable
     _say_some(
-        [f"{name}: {line}" for name, reason in unreadable.items() for line in reason.splitlines()], "files not read"
+        [
+            f"{name}: {line}"
+            for name, reason in unreadable.items()
+            for line in (() if name in result.gone else reason.splitlines())
+        ],
+        "files not read",
     )
     changed = [
         f"{name}: gone; it was deleted during the run, and the tables may hold a part of it"

@@ -23,6 +23,7 @@ from tests.pipeline.helpers import pcap_records, rows, tables
 from wirekit.capture.files import open_capture
 from wirekit.errors import Misuse
 from wirekit.pipeline import bundles, packet_rows
+from wirekit.pipeline.folders import LocalFolder
 from wirekit.pipeline.inputs import Input, Job, find_inputs, renumbered
 from wirekit.pipeline.run import Result
 from wirekit.pipeline.serial import run
@@ -108,6 +109,16 @@ def test_the_tables_of_an_earlier_version_are_refused(tmp_path: Path) -> None:
         path.rename(path.with_name("part-00000.parquet"))
     with pytest.raises(Misuse, match="earlier version"):
         pipeline(tmp_path / "lake", JOYQUEUE)
+    pipeline(tmp_path / "lake", JOYQUEUE, replace=True)
+    assert {row["file"] for row in rows(tmp_path / "lake", "frames")} == {str(JOYQUEUE)}
+
+
+def test_files_are_moved_away_before_others_take_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An object store makes several moves at once, so their order among each other is any."""
+    pipeline(tmp_path / "lake", PULSAR)
+    shutil.rmtree(tmp_path / "lake" / "commits")
+    each = LocalFolder.each
+    monkeypatch.setattr(LocalFolder, "each", lambda self, function, items: each(self, function, [*items][::-1])[::-1])
     pipeline(tmp_path / "lake", JOYQUEUE, replace=True)
     assert {row["file"] for row in rows(tmp_path / "lake", "frames")} == {str(JOYQUEUE)}
 

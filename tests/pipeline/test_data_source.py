@@ -130,7 +130,8 @@ def test_connections_of_a_large_capture_are_shared_by_tasks(monkeypatch: pytest.
         assert len(parts) == 3
         assert all(parts) or table == "quarantine"
         assert sorted(map(repr, chain.from_iterable(parts))) == sorted(map(repr, before[table]))
-    for where, name, value in ((os, "cpu_count", lambda: 1), (source, "SMALL_PACKET", 10)):
+    others = ((os, "cpu_count", lambda: 1), (source, "SMALL_PACKET", 10), (source, "is_compressed", lambda file: True))
+    for where, name, value in others:
         with monkeypatch.context() as patch:
             patch.setattr(where, name, value)
             assert len(source.CaptureReader(source.source_schema(options), options).partitions()) == 1

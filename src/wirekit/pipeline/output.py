@@ -257,7 +257,9 @@ class Output:
         }
 
     def _move(self, moves: Moves, *, again: bool = False) -> None:
-        """Executes planned moves, the commit last; undoes them if they fail, except for transactions.
+        """Executes planned moves; undoes them if they fail, except for transactions.
+
+        Files of the tables are moved away before new ones take their names; the commit comes last.
 
         Args:
             moves: the moves.
@@ -274,9 +276,13 @@ class Output:
                 (self.folder.publish if inside else self.folder.move)(source, target)
                 done.append(move)
 
-        commits = [(source, target) for source, target in moves if target.startswith(f"{COMMITS}/")]
+        old, new, commits = list[tuple[str, str]](), list[tuple[str, str]](), list[tuple[str, str]]()
+        for source, target in moves:
+            phase = commits if target.startswith(f"{COMMITS}/") else new if source.startswith(f"{WORK}/") else old
+            phase.append((source, target))
         try:
-            self.folder.each(execute, [each for each in moves if each not in commits])
+            self.folder.each(execute, old)
+            self.folder.each(execute, new)
             if commits and (self.folder.kind(_CHANGES) == "file" if again else self.is_delta):
                 self._transact()
             self.folder.each(execute, commits)

@@ -214,24 +214,11 @@ def _offset(item: Segment | Skipped) -> int:
 def _as_objects(packets: Packets) -> Iterator[Segment | Skipped]:
     """Segments as objects, converted some thousands at once."""
     text, data = packets.endpoints.text, packets.data
-    names = (
-        "time",
-        "source",
-        "target",
-        "sequence",
-        "acknowledgment",
-        "flags",
-        "begin",
-        "size",
-        "position",
-        "file",
-        "length",
-    )
-    columns = [getattr(packets, name) for name in names]
+    columns = [getattr(packets, name) for name in SEGMENTS]
     for start in range(0, packets.time.size, AT_ONCE):
         lists = [column[start : start + AT_ONCE].tolist() for column in columns]
         ends = {number: text(number) for number in {*lists[1], *lists[2]}}
-        for time, source, target, sequence, acknowledgment, flags, begin, size, position, file, length in zip(
+        for time, source, target, sequence, acknowledgment, flags, begin, size, length, position, file in zip(
             *lists, strict=True
         ):
             payload = bytes(data[begin : begin + size])

@@ -30,7 +30,6 @@ from pyspark import TaskContext
 from pyspark.errors import PySparkException
 
 from wirekit import stored
-from wirekit.capture.files import is_packed
 from wirekit.capture.files.fragments import Fragments
 from wirekit.pipeline.bundles import BUNDLE_BYTES
 from wirekit.pipeline.carried import IDLE_US
@@ -39,7 +38,7 @@ from wirekit.pipeline.deferred import DecodedUnits, Outstanding, Unit, completed
 from wirekit.pipeline.flows import flow_batches
 from wirekit.pipeline.folders import folder
 from wirekit.pipeline.inputs import CAPTURE, Input, Job, Split, captures, changed, renumbered
-from wirekit.pipeline.packets import packet_batches
+from wirekit.pipeline.packets import is_compressed, packet_batches
 from wirekit.pipeline.reports import report, reported
 from wirekit.pipeline.roads import by_columns
 from wirekit.pipeline.run import READING, Progress, Reached, Result, publish
@@ -447,7 +446,7 @@ def survey_parts(parts: Sequence[Part], job: Job, attempts: str, numbers: Iterab
     for number in numbers:
         files, split = parts[number]
         flows = None
-        if split is not None or (_size(files) <= 2 * PARTITION_BYTES and not any(map(_packed, files))):
+        if split is not None or (_size(files) <= 2 * PARTITION_BYTES and not any(map(is_compressed, files))):
             batches = packet_batches(files, road=job.road, table=PACKETS.only(["flow"]), split=split, size=SURVEYED)
             flows = flows_of(batches)
         name = "" if flows is None else f"{_attempt('flows', number)}/flows"
@@ -455,13 +454,6 @@ def survey_parts(parts: Sequence[Part], job: Job, attempts: str, numbers: Iterab
             folder(attempts).make(os.path.dirname(name))
             write_numbers(folder(attempts), name, flows)
         yield name
-
-
-def _packed(file: Input) -> bool:
-    try:
-        return is_packed(file.path)
-    except OSError:  # the task that reads the file says so
-        return False
 
 
 def read_parts(

@@ -53,7 +53,7 @@ from wirekit.pipeline.inputs import (
     joined_inputs,
     renumbered,
 )
-from wirekit.pipeline.packets import packet_batches
+from wirekit.pipeline.packets import is_compressed, packet_batches
 from wirekit.pipeline.predicates import columns_of, parsed
 from wirekit.pipeline.reading import READABLE, ended_batches, table_batches
 from wirekit.pipeline.roads import by_columns
@@ -78,7 +78,8 @@ SMALL_PACKET = 512
 """Bytes of payload per packet, on average, above which reading is most of the work."""
 OPTIONS = ("table", "path", "paths", "columns", "where", "protocol", "ports", "separate")
 STREAM_OPTIONS = ("maxFilesPerTrigger", "maxBytesPerTrigger", "settle", "ignoreMissing", "state", "closeAfter")
-"""Options of streams alone."""
+OF_STREAMS = frozenset(name.lower() for name in STREAM_OPTIONS)
+"""Options of streams alone, in their spelling and in lower case."""
 OF_STORED_FILES = ("messages", "offsets", "group_events", "quarantine")
 """Tables with rows of files that brokers store."""
 
@@ -315,7 +316,7 @@ def _flow_shares(files: Sequence[Input], groups: Sequence[Sequence[Input]]) -> l
     size, total = (sum(each.size for each in part) for part in (files, chain.from_iterable(groups)))
     if size < max(2 * BUNDLE_BYTES, total // cores) or files[0].kind != CAPTURE or is_remote(files[0].path):
         return []
-    if cores < 2 or not by_columns(size):
+    if cores < 2 or not by_columns(size) or any(map(is_compressed, files)):
         return []
     first = next(packet_batches(files[:1], table=PACKETS.only(["length"])), None)
     mean = None if first is None else pc.mean(first["length"]).as_py()
@@ -364,12 +365,11 @@ def bundles(captures: Sequence[tuple[Input, ...]]) -> list[tuple[Input, ...]]:
 def check_names(options: Mapping[str, str], allowed: Sequence[str]) -> None:
     """Refuses unknown options; Spark would pass on a misspelt option, and it would have no effect."""
     spelt = {name.lower(): name for name in allowed}
-    of_streams = [name.lower() for name in STREAM_OPTIONS]
     for name in options:
         if name.lower() not in spelt:
             near = difflib.get_close_matches(name.lower(), spelt, n=1)
             hint = f"did you mean {spelt[near[0]]}?" if near else f"choose from {', '.join(allowed)}"
-            if name.lower() in of_streams:
+            if name.lower() in OF_STREAMS:
                 hint = "it is for readStream"
             raise Misuse(f"no option {name!r}; {hint}")
 

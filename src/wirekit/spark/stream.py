@@ -44,6 +44,7 @@ from wirekit.pipeline.inputs import CAPTURE, Input, NothingToReadError, captures
 from wirekit.pipeline.watch import SETTLE_SECONDS, Settling
 from wirekit.spark.source import (
     BUNDLE_BYTES,
+    OF_STREAMS,
     OPTIONS,
     STREAM_OPTIONS,
     CapturePartition,
@@ -113,8 +114,7 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, schema: StructType, options: Mapping[str, str]) -> None:
         check_names(options, (*OPTIONS, *STREAM_OPTIONS))
-        of_streams = [name.lower() for name in STREAM_OPTIONS]
-        batch = {name: value for name, value in options.items() if name.lower() not in of_streams}
+        batch = {name: value for name, value in options.items() if name.lower() not in OF_STREAMS}
         lowercase_options = {name.lower(): value for name, value in options.items()}
         self._place = local(lowercase_options.get("state", ""))
         if not self._place and not flag({"separate": "true", **batch}, "separate"):

@@ -488,7 +488,7 @@ INPUTS = Table(
         Column("size", BIGINT, "size in bytes when the run began"),
         Column("modified", MICROS, "last modification before the run"),
         Column("sha256", TEXT, "hash of its bytes; null if it could not be read, and for an object of an object store"),
-        Column("changed", BOOLEAN, "whether it changed while the run read it"),
+        Column("changed", BOOLEAN, "whether it changed while the run read it, or was deleted"),
         Column(
             "segments",
             BIGINT,

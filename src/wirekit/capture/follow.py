@@ -18,13 +18,20 @@ from wirekit import plain
 from wirekit.capture import tcp
 from wirekit.capture.files import NO_TIME_US
 from wirekit.conversation import Conversation, Dialogue, Event, Frame, Quarantined, Skipped, recognise
-from wirekit.conversation.recognition import UNRECOGNISED, Prospects, Recognised, recognise_joined
+from wirekit.conversation.recognition import (
+    RECOGNISE_WITHIN,
+    UNRECOGNISED,
+    Prospects,
+    Recognised,
+    recognise_begun,
+    recognise_joined,
+    recognise_late,
+)
 from wirekit.value_text import value_text
 from wirekit.values import json_text
 
 SAME_SIDES = {"client": "client", "server": "server"}
 OTHER_SIDES = {"client": "server", "server": "client"}
-RECOGNISE_WITHIN = 64 * 1024
 ATTEMPTS_PER_SEGMENT = 4
 BY_PORT = "name its protocol by --port"
 BEGAN_BEFORE = f"; the connection began before the capture: {BY_PORT}"
@@ -303,10 +310,13 @@ class Follower:
     def _data(self, event: tcp.Data) -> list[Item]:
         if self._conversation is not None:
             return self._feed(event)
-        if self._hopeless:
-            return self._count([_quarantined(event, self._hopeless)])
-        self._hold(event)
-        return self._recognise(last=False)
+        if not self._hopeless:
+            self._hold(event)
+            return self._recognise(last=False)
+        late = "" if self.link.known_start else recognise_late(event.direction, event.data)
+        if late:
+            self._begin(late)
+        return self._feed(event)
 
     def _hold(self, event: tcp.Data) -> None:
         self._await(event)
@@ -344,6 +354,8 @@ class Follower:
         heads = bytes(self._heads.get("client", b"")), bytes(self._heads.get("server", b""))
         if known:
             recognised = recognise(*heads, sides_known=True, rivals=False)
+            if (over or recognised.certain) and not recognised.protocol:
+                recognised = recognise_begun(*map(self._unbroken, SAME_SIDES)) or recognised
         else:
             recognised = recognise_joined(*heads, settled=over)
         if recognised.protocol:
@@ -355,6 +367,16 @@ class Follower:
         else:
             return False
         return True
+
+    def _unbroken(self, side: str) -> bytes:
+        """The waiting bytes of a side in front of the first gap."""
+        pieces = []
+        for event in self._waiting:
+            if event.direction == side:
+                if isinstance(event, tcp.Gap):
+                    break
+                pieces.append(event.data)
+        return b"".join(pieces)
 
     @property
     def _size(self) -> int:
@@ -400,9 +422,11 @@ class Follower:
             missing = Missing(side, event.stream_offset, event.length, _time_us(event), event.reason)
             if self._conversation is None:
                 return [missing]
+            self._conversation.reach(side, event.stream_offset)
             return [*self._count(self._conversation.gap(side, event.length, event.reason)), missing]
         if self._conversation is None:
             return self._count([_quarantined(event, self._hopeless)])
+        self._conversation.reach(side, event.stream_offset)
         events = self._conversation.receive(side, event.data, time_us=_time_us(event))
         return self._count(events)
 

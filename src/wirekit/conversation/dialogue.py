@@ -18,6 +18,12 @@ from wirekit.values import shown
 
 CALL = 32
 FEW = 32
+LARGEST_SEARCHED = 1024 * 1024
+"""Bytes that a search keeps."""
+LARGEST_WAITED = LARGEST_SEARCHED // 2
+"""The largest frame that a search waits for, to decode all of it."""
+LARGEST_PROBE = 512
+"""Bytes of an incomplete frame by which it is judged."""
 BYTE = 2
 THOROUGH = 10
 _OF_A_RUN = frozenset({"protocol", "requests", "effort", "whole"})
@@ -118,6 +124,10 @@ class Dialogue:
         """
         key, context, reason = self.layout(side, data)
         return reason is None and self.fits(data, key, size, context)
+
+    def proven(self, side: str, data: bytes) -> bool:
+        """Whether the first bytes of a plausible frame suffice, for a search: by default, if its sender does."""
+        return self.sender(decode(data, self.frame_key(side))) in ("", side)
 
     def fits(self, data: bytes, key: str, size: int, context: Mapping[str, Any] | None = None) -> bool:
         """``wirekit.fitting.begins``; counts its cost, and stores a whole frame that fits in ``whole``."""

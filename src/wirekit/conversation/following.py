@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from wirekit import plain
-from wirekit.conversation.dialogue import CALL, FEW
+from wirekit.conversation.dialogue import CALL, FEW, LARGEST_PROBE, LARGEST_SEARCHED, LARGEST_WAITED
 from wirekit.conversation.events import NEED_DATA, SIDES, Description, Event, Frame, Quarantined
 from wirekit.decoding import LARGEST_HEADER, MOST_SHORT, decode, frame_size, header, shortness
 from wirekit.engine import Decoded, decode_bytes, foreign
@@ -21,7 +21,6 @@ from wirekit.wire.stream import Decrypt, Limits
 if TYPE_CHECKING:
     from wirekit.compiler.heading import Heading
 
-LARGEST_SEARCH = 1024 * 1024
 ENDED_INSIDE = "the connection ended inside a frame"
 BEFORE_FIRST = "before the first whole frame of the capture"
 LARGEST_HEAD = 64
@@ -32,7 +31,7 @@ FIRST_CREDIT = 4096
 MOST_CREDIT = 1024 * 1024
 MOST_UNSEEN = 256
 """The number of possible frames that are not examined before they are complete."""
-HEADS = (FEW, 512)
+HEADS = (FEW, LARGEST_PROBE)
 """Sizes of the first bytes of a possible frame that are examined before the whole frame."""
 
 
@@ -183,7 +182,7 @@ class Conversation:
         if begin.number is None or not begin.pattern.match(data) or header(data[:LARGEST_HEADER]) is not None:
             return False
         size = begin.frame_size(data, 0)
-        return size is not None and 0 < size <= min(len(data), LARGEST_SEARCH)
+        return size is not None and 0 < size <= min(len(data), LARGEST_WAITED)
 
     def skip(self, side: str, size: int) -> None:
         """Skips ``size`` bytes of a direction: whole clean frames that another follower has read."""
@@ -194,6 +193,12 @@ class Conversation:
             direction.credit = min(direction.credit + CREDIT * size, MOST_CREDIT)
             direction.short = 0
             direction.headed = True
+
+    def reach(self, side: str, offset: int) -> None:
+        """Sets the offset of the next bytes of a direction, if it has not received any."""
+        direction = self._directions[side]
+        if not direction.offset and not direction.buffer:
+            direction.offset = offset
 
     def recall(self, side: str, data: bytes, *, offset: int, time_us: int | None = None) -> list[Event]:
         """Returns the events of a whole frame that was skipped earlier; no later frame may have been received since."""
@@ -220,11 +225,12 @@ class Conversation:
         direction = self._direction(side)
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise Misuse(f"receive: data must be bytes, not {type(data).__name__}")
+        piece = direction.offset + len(direction.buffer)
         direction.buffer += data
         credit = direction.credit + CREDIT * len(data)
         direction.credit = credit if credit < MOST_CREDIT else MOST_CREDIT
         direction.time_us = time_us
-        events = list(self._drain(side, direction))
+        events = list(self._drain(side, direction, piece))
         if direction.buffer:
             events.append(NEED_DATA)
         return events
@@ -258,7 +264,7 @@ class Conversation:
         except KeyError:
             raise Misuse(f"side must be 'client' or 'server', not {side!r}") from None
 
-    def _drain(self, side: str, direction: _Direction) -> Iterator[Event]:
+    def _drain(self, side: str, direction: _Direction, piece: int) -> Iterator[Event]:
         if not direction.headed and direction.buffer:
             front = header(bytes(direction.buffer[:LARGEST_HEADER]))
             if front is not None:
@@ -275,10 +281,10 @@ class Conversation:
             if begin is None or of != (key, limits.frame):
                 begin, of = heading(key, limits.frame), (key, limits.frame)
             if direction.lost:
-                start = self._search(side, direction, begin)
+                start = self._search(side, direction, begin, piece)
                 if start is None:
-                    if len(buffer) > LARGEST_SEARCH:
-                        yield from self._give_up(side, direction, LARGEST_SEARCH // 2, direction.lost)
+                    if len(buffer) > LARGEST_SEARCHED:  # a frame that begins in the second half may be incomplete
+                        yield from self._give_up(side, direction, LARGEST_SEARCHED // 2, direction.lost)
                         continue
                     return
                 yield from self._give_up(side, direction, start, direction.lost)
@@ -426,16 +432,20 @@ class Conversation:
         agreed = self._agreed()
         return agreed if agreed.frame > self.limits.frame else self.limits
 
-    def _search(self, side: str, direction: _Direction, begin: Heading) -> int | None:
-        """The number of bytes before the next whole frame that decodes cleanly; None if there is none yet."""
+    def _search(self, side: str, direction: _Direction, begin: Heading, piece: int) -> int | None:
+        """The number of bytes before the next frame; None if there is none yet.
+
+        The frame is whole and decodes cleanly. One that is larger than ``LARGEST_WAITED`` begins at ``piece``, the
+        offset of the bytes that arrived last, because senders usually write it so, and its first bytes prove it.
+        """
         buffer, base, waiting, whole = direction.buffer, direction.offset, direction.waiting, direction.whole
         while waiting and waiting[0][0] <= base + len(buffer):
             end, start = heapq.heappop(waiting)
             heapq.heappush(whole, (start, end))
         while whole and direction.credit > 0:
-            start, end = heapq.heappop(whole)
-            if start >= base and self._is_frame(side, direction, start - base, end - start):
-                return start - base
+            start = heapq.heappop(whole)[0] - base
+            if start >= 0 and self._is_frame(side, direction, start, self._size_at(side, begin, buffer, start)):
+                return start
         at = max(direction.searched - base, 0)
         while direction.credit > 0:
             match = begin.pattern.search(buffer, at)
@@ -445,13 +455,11 @@ class Conversation:
             if match is None:
                 return None
             at, start = next_at, match.start()
-            size = begin.frame_size(buffer, start)
-            if size is None:
-                size = self._size(side, bytes(buffer[start : start + LARGEST_HEAD]))
-            end = start + size
-            if not 0 < size <= max(LARGEST_SEARCH, len(buffer) - start):
+            size = self._size_at(side, begin, buffer, start)
+            if size <= 0 or (size > LARGEST_WAITED and base + start != piece):
                 continue
-            if end > len(buffer) and len(direction.waiting) < MOST_UNSEEN:
+            end = start + (size if size <= LARGEST_WAITED else LARGEST_PROBE)
+            if end > len(buffer) and len(direction.waiting) < MOST_UNSEEN and size <= LARGEST_WAITED:
                 direction.expect(base + end, base + start)
             elif self._is_frame(side, direction, start, size):
                 if end <= len(buffer):
@@ -459,20 +467,26 @@ class Conversation:
                 direction.expect(base + end, base + start)
         return None
 
+    def _size_at(self, side: str, begin: Heading, buffer: bytearray, start: int) -> int:
+        """The size of the frame that may begin at a match of its heading; 0 if its length is invalid."""
+        size = begin.frame_size(buffer, start)
+        return self._size(side, bytes(buffer[start : start + LARGEST_HEAD])) if size is None else size
+
     def _is_frame(self, side: str, direction: _Direction, start: int, size: int) -> bool:
-        """Whether a frame may begin at a place: examines its first bytes, then more of them, then all."""
+        """Whether a frame may begin at a place: examines its first bytes, then more of them, then all.
+
+        Of a frame that is larger than ``LARGEST_WAITED``, the first ``LARGEST_PROBE`` bytes decide.
+        """
         dialogue, buffer = self.dialogue, direction.buffer
         before, dialogue.whole = dialogue.effort, None
-        most = min(size, len(buffer) - start)
-        for length in HEADS:
-            if length < most and not dialogue.plausible(side, bytes(buffer[start : start + length]), size):
-                break
-        else:
-            if dialogue.plausible(side, bytes(buffer[start : start + most]), size):
-                direction.credit -= CALL + dialogue.effort - before
-                return True
+        most = min(size if size <= LARGEST_WAITED else LARGEST_PROBE, len(buffer) - start)
+        lengths = [length for length in HEADS if length < most] + [most]
+        found = all(dialogue.plausible(side, bytes(buffer[start : start + length]), size) for length in lengths)
+        if found and size > LARGEST_WAITED and most == LARGEST_PROBE:
+            dialogue.effort += CALL
+            found = dialogue.proven(side, bytes(buffer[start : start + most]))
         direction.credit -= CALL + dialogue.effort - before
-        return False
+        return found
 
     def _size(self, side: str, head: bytes) -> int:
         """Size of a frame according to its own length; 0 if the length is invalid."""

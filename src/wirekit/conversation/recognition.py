@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wirekit.compiler.generated import by_key
-from wirekit.conversation.dialogue import CALL
+from wirekit.conversation.dialogue import CALL, LARGEST_PROBE, LARGEST_SEARCHED
 from wirekit.conversation.events import SIDES
 from wirekit.decoding import LARGEST_HEADER, decode, frame_size, frames, header
 from wirekit.engine import TIMES_BEFORE_COMPILING, Decoded, foreign
@@ -29,9 +29,8 @@ LEAST_EVIDENCE = 12
 """Bytes that must decode before damaged data counts as a protocol's."""
 LARGEST_HEAD = 64
 """Bytes up to the end of a frame's own length."""
-LARGEST_PROBE = 512
-"""Bytes of a cut frame that are looked at to tell whether more of it may be worth waiting for."""
-SEARCHED_INSIDE = 4096
+SEARCHED_INSIDE = RECOGNISE_WITHIN = 64 * 1024
+"""Bytes of a connection by which its protocol is recognised; of each side, they are searched for frames."""
 LEAST_INSIDE = 9
 FEW_TIMES = 4 * TIMES_BEFORE_COMPILING
 """Questions for a heading before it is made; one recognition asks a few times."""
@@ -379,32 +378,86 @@ def _fits_alone(decoded: Decoded) -> bool | None:
     return True if usual else None
 
 
-def recognise_inside(client: bytes, server: bytes) -> Recognised | None:
+def recognise_inside(client: bytes, server: bytes, *, settled: bool = False) -> Recognised | None:
     """The protocol of a connection that was joined in the middle of a frame; None if no frame is found in the bytes.
 
     The first ``SEARCHED_INSIDE`` bytes of each direction are searched for frames of each protocol; the search may cost
-    ``CREDIT_INSIDE`` for each of these bytes.
+    ``CREDIT_INSIDE`` for each of these bytes. If no whole frame is found and the bytes are ``settled``, a frame that
+    begins in them suffices.
     """
     from wirekit.compiler.heading import heading
 
+    begun = None
     for protocol in registry.with_stream():
-        begin = heading(protocol.stream("client"), protocol.limits.frame)
+        begin, dialogue = heading(protocol.stream("client"), protocol.limits.frame), protocol.follow()
         for side, data in zip(SIDES, (client, server), strict=True):
             head = data[:SEARCHED_INSIDE]
             credit = FIRST_CREDIT_INSIDE + CREDIT_INSIDE * len(head)
-            for match in begin.pattern.finditer(head, 1):
+            for match in begin.pattern.finditer(head, 0 if settled else 1):
                 if credit < 0:
                     break
                 start = match.start()
-                size = begin.frame_size(head, start) or _size(head[start : start + LARGEST_HEAD], protocol)
                 credit -= CALL
-                if not LEAST_INSIDE <= size <= len(head) - start:
+                size = begin.frame_size(head, start) or _size(head[start : start + LARGEST_HEAD], protocol)
+                cut = size > len(head) - start
+                if size > LARGEST_SEARCHED or size < LEAST_INSIDE or (cut and not (settled and begun is None)):
                     continue
-                credit -= CALL + size
+                credit -= CALL
+                if not dialogue.plausible("client", head[start : start + min(size, LARGEST_HEAD)], size):
+                    continue
+                if cut:
+                    credit -= LARGEST_PROBE
+                    sender = _sender(protocol, side, head[start : start + LARGEST_PROBE], size)
+                    begun = _begun(protocol, swapped=sender != side) if sender else None
+                    continue
+                credit -= size
                 if any(_frame_fits(protocol, "client", head[start : start + size], False)):
                     behind = data[start:]
                     return recognise(*((behind, b"") if side == "client" else (b"", behind)), names=(protocol.name,))
+    return begun
+
+
+def recognise_begun(client: bytes, server: bytes) -> Recognised | None:
+    """The protocol of a connection with a handshake by a first frame that is not whole; None if no protocol fits."""
+    for side, data in zip(SIDES, map(_behind_header, (client, server)), strict=True):
+        for sought in sought_frames() if len(data) >= LARGEST_HEAD else ():
+            protocol, size = sought.protocol, sought.begun(data)
+            if size > len(data) and _sender(protocol, side, data[:LARGEST_PROBE], size, side) == side:
+                return _begun(protocol, swapped=False)
     return None
+
+
+def recognise_late(side: str, data: bytes) -> str:
+    """The protocol of a connection that was joined in the middle, by a frame at the begin of a piece; "" if none fits.
+
+    It is for connections of which ``SEARCHED_INSIDE`` bytes contain no begin of a frame.
+    """
+    for sought in sought_frames():
+        protocol, size = sought.protocol, sought.begun(data)
+        if LEAST_EVIDENCE <= size <= len(data) or LARGEST_HEAD <= len(data) < size:
+            frame = data[: size if size <= len(data) else LARGEST_PROBE]
+            if _sender(protocol, side, frame, size) == side:
+                return protocol.name
+    return ""
+
+
+def _begun(protocol: Protocol, *, swapped: bool) -> Recognised:
+    return Recognised(protocol.name, swapped, True, f"1 frame begins as {protocol.name}")
+
+
+def _sender(protocol: Protocol, side: str, frame: bytes, size: int, unknown: str = "") -> str:
+    """Which side sends a frame of ``size`` bytes, judging by its first bytes; "" if it is none of the protocol.
+
+    Args:
+        protocol, frame, size: the protocol, and the frame or its first bytes.
+        side: the direction of the bytes.
+        unknown: the result for a frame with a known body that either side may send.
+    """
+    for proof in map(protocol.key, protocol.recognised_by):
+        if begins(frame, proof, size):
+            sender = protocol.follow().sender(decode(frame, proof))
+            return sender or (unknown if _knows_body(protocol, side, frame) else "")
+    return ""
 
 
 def recognise_joined(client: bytes, server: bytes, *, settled: bool, names: tuple[str, ...] = ()) -> Recognised:
@@ -417,7 +470,7 @@ def recognise_joined(client: bytes, server: bytes, *, settled: bool, names: tupl
     heard = settled or (client and server)
     if recognised.protocol:
         return recognised if heard or not recognised.swapped else replace(recognised, protocol="", certain=False)
-    return (recognise_inside(client, server) if heard else None) or recognised
+    return (recognise_inside(client, server, settled=settled) if heard else None) or recognised
 
 
 class Prospects:
@@ -499,6 +552,13 @@ class Sought:
     protocol: Protocol
     heading: Heading
     short: dict[bytes, bool]
+
+    def begun(self, data: bytes) -> int:
+        """The size of the frame that may begin with the first byte of some bytes; 0 if none does."""
+        begin = self.heading
+        if not begin.pattern.match(data):
+            return 0
+        return begin.frame_size(data, 0) or _size(data[:LARGEST_HEAD], self.protocol)
 
     def fits(self, frame: bytes) -> bool:
         """Whether a frame may identify the protocol of a stream, for either sender.

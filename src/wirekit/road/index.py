@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from wirekit.capture.follow import ATTEMPTS_PER_SEGMENT, RECOGNISE_WITHIN, Choice
+from wirekit.capture.follow import ATTEMPTS_PER_SEGMENT, Choice
 from wirekit.compiler.columns.ranges import REFUSED, scan_ranges
 from wirekit.compiler.heading import heading
 from wirekit.conversation import SIDES, Recognised, recognise
 from wirekit.conversation.pairing import Kind, Pairing, pairing_of
+from wirekit.conversation.recognition import RECOGNISE_WITHIN
 from wirekit.conversation.requests import MOST_WAITING
 from wirekit.decoding import header
 from wirekit.registry import registry

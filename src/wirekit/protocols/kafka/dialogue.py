@@ -225,6 +225,13 @@ class KafkaDialogue(Dialogue):
         value = self.whole.value if self.whole is not None else value_of(data, CLIENT_HEADER)
         return "client_id" not in value or value.client_id in self.client_ids
 
+    def proven(self, side: str, data: bytes) -> bool:
+        """A response is proven by the correlation id of a waiting request."""
+        if side == "client":
+            return super().proven(side, data)
+        number = numbers_of(data, RESPONSE_HEADER).correlation_id
+        return bool(self.requests.with_number(number, 1))
+
     def _fits(self, data: bytes, key: str, size: int) -> bool:
         """Whether bytes may be a frame, or the start of one; messages in it may have a wrong CRC."""
         of_messages = key.split(".")[1] in MESSAGE_SETS

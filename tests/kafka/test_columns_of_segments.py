@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -167,6 +168,33 @@ def test_a_damaged_piece_is_read_one_by_one_and_its_neighbours_are_not(
     assert [len(piece.gaps) for piece in one_by_one] == [1]
     assert pieces[0].batch is not None
     assert pieces[-1].batch is not None
+
+
+MANY = [message(bytes(500), offset=n, magic=1) for n in range(1000)]
+LARGE = [message(random.Random(1).randbytes(2000) + bytes(2 << 20), magic=1)]
+
+
+@pytest.mark.parametrize("content", [MANY, LARGE], ids=["many", "large"])
+def test_whole_messages_that_exceed_the_memory_together_are_read(
+    content: list[dict[str, object]], tmp_path: Path
+) -> None:
+    """Fewer of them do not; the last one is torn."""
+    path, count = tmp_path / "00000000000000000000.log", 70
+    one = message_set(message(content, magic=1, codec="GZIP", offset=len(content) - 1))
+    entries = [(number * len(content) + len(content) - 1).to_bytes(8, "big") + one[8:] for number in range(count + 1)]
+    path.write_bytes(b"".join(entries)[:-7])
+    assert columns.scan(reading.SEGMENT, path.read_bytes(), wrappers=True)[1].num_rows
+    for pieces_of_file in (columns.pieces_of_file, reading.pieces_of_file):
+        in_columns, one_by_one, errors = list[int](), list[int | None](), list[str]()
+        for piece in pieces_of_file(str(path)):
+            in_columns += piece.batch["offset"].to_pylist() if piece.batch is not None else []
+            one_by_one += [each.offset for each in piece.messages]
+            errors += [each.reason for each in piece.errors]
+            assert (piece.damaged, piece.gaps) == ((), ())
+        offsets = [*range(count * len(content))]
+        expected = (offsets, []) if pieces_of_file is columns.pieces_of_file else ([], offsets)
+        assert (in_columns, one_by_one) == expected
+        assert errors == [f"expected a whole message or zeros, found {len(one) - 7} bytes of one"]
 
 
 def test_large_segments_are_read_in_columns(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,6 @@ from wirekit.protocols.kafka.reading import (
     SEGMENT,
     ZEROS,
     SegmentFile,
-    cut,
 )
 from wirekit.protocols.kafka.searching import LARGEST_RELATIVE
 from wirekit.protocols.kafka.tables import SET_FIELDS
@@ -365,18 +364,12 @@ def _in_columns(
     good = not errors.num_rows and not pc.any(pc.not_equal(rows["@gap"], 0)).as_py()
     if not good or not consumed or not pc.any(rows["message.crc.ok"]).as_py():
         return None
-    left = data[consumed:]
     whole = rows.num_rows - int(np.count_nonzero(numbers(rows, "@depth")))
-    zeros = bytes(left[: len(ZEROS)]) == ZEROS
-    if segment.last and not zeros and cut(segment.position + len(data), bytes(left), whole) is not None:
-        return None
+    end, error = segment.end(len(data), bytes(data[consumed:]), whole)
     segment.search.before = int(numbers(rows, "offset")[numbers(rows, "@depth") == 0][-1])
     fixed = {"protocol": "kafka", "topic": segment.topic, "partition": segment.partition, "schema": SEGMENT}
-    size = len(data) if segment.last and not zeros else consumed
     batch = _messages(rows, segment.position, requested)
-    piece = Piece(segment.position, size, batch=batch, fixed=fixed, fits=True)
-    segment.take(size)
-    return piece, zeros or not segment.last
+    return segment.piece(end, len(data), error, batch=batch, fixed=fixed, fits=True)
 
 
 def scanned(
@@ -386,10 +379,11 @@ def scanned(
     while True:
         rows, errors = scan(SEGMENT, window, wrappers=True, fields=fields)
         shared = errors.filter(pc.match_substring_regex(errors["reason"], f"the limit ({TOTAL}|{MEMORY}) "))
-        first = pc.min(pc.coalesce(shared["wrapper"], shared["offset"])).as_py()
-        if not first:
+        exceeding = np.unique(pc.coalesce(shared["wrapper"], shared["offset"]))
+        if not exceeding.any():
             return window, rows, errors
-        window, segment.last = window[:first], False
+        # If all exceed the limit together, fewer may fit.
+        window = segment.shorten(window, int(exceeding[0] or exceeding[exceeding.size // 2]))
 
 
 def _messages(rows: pa.RecordBatch, position: int | None = None, requested: Set[str] | None = None) -> pa.RecordBatch:

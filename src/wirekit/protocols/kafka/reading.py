@@ -34,7 +34,7 @@ from wirekit.storage import open_binary
 from wirekit.stored import Piece, Start
 from wirekit.values import Check, Record
 from wirekit.wire.compressed import Opened
-from wirekit.wire.stream import TOTAL, Limits, Reader, Scope, Session
+from wirekit.wire.stream import MEMORY, TOTAL, Limits, Reader, Scope, Session
 
 CODEC_NAMES = {0: "none", 1: "gzip", 2: "snappy", 3: "lz4"}
 LOG_APPEND_TIME = 1
@@ -176,6 +176,13 @@ class SegmentFile:
         self._file.seek(self.position)
         return memoryview(self._buffer)[: self._file.readinto(memoryview(self._buffer)[:size])]
 
+    def shorten(self, window: memoryview, size: int) -> memoryview:
+        """The first ``size`` bytes of a window whose messages exceed a limit together; the next one is at most twice as
+        large.
+        """
+        self.last, self._window = False, max(size // 2, 1)
+        return window[:size]
+
     def take(self, size: int) -> None:
         """Continues after the first ``size`` bytes of the window.
 
@@ -223,25 +230,57 @@ class SegmentFile:
         if data.startswith(ZEROS):
             return self._preallocated()
         decoded = decode(data, SEGMENT, offset=self.position)
-        while _is_total(decoded.error) and (size := _whole(data, decoded.value)):
-            data, self.last = data[:size], False
-            decoded = decode(data, SEGMENT, offset=self.position)
         if (oversized := self.oversized(decoded)) is not None:
             return self._resumed(decoded, *oversized), True
+        if _is_shared(decoded.error) and len(decoded.value.messages) > 1:
+            return self._first_of_many(decoded)
         left = b"" if self.last or decoded.error is not None else decoded.value.tail
         if data and len(left) == len(data):
             self.take(0)
             return None, True
-        begin, end, error = self._ended(data, decoded)
+        end, error = self._ended(data, decoded)
+        return self.piece(
+            end,
+            len(data),
+            error,
+            messages=messages_of(decoded, topic=self.topic, partition=self.partition),
+            gaps=tuple(decoded.gaps),
+            fits=any(check.status == "ok" for check in decoded.checks) or not data.strip(b"\0"),
+        )
+
+    def _first_of_many(self, decoded: Decoded) -> tuple[Piece, bool]:
+        """The messages in front of one that exceeds a limit together with them; the next window begins with it."""
+        messages = decoded.value.messages
+        exceeding = f"messages[{len(messages) - 1}]"
+        size = _whole(decoded.data, decoded.value)
+        messages.pop()
+        self.search.before, self.last = messages[-1].offset, False
+        return self.piece(
+            self.position + size,
+            size,
+            None,
+            messages=messages_of(decoded, topic=self.topic, partition=self.partition),
+            gaps=tuple(gap for gap in decoded.gaps if not gap.path.startswith(exceeding)),
+            fits=any(check.status == "ok" for check in decoded.checks),
+        )
+
+    def piece(self, end: int, size: int, error: WireError | None, **content: Any) -> tuple[Piece, bool]:
+        """A piece with the whole messages of a window, and whether the segment continues.
+
+        Args:
+            end: the byte offset after the messages.
+            size: the bytes of the window.
+            error: the error at ``end``; reading continues at the next message after it, if there is one.
+            content: other attributes of the piece.
+        """
+        begin = self.position
         next_start = None if error is None else self.search.behind(end)
         piece = Piece(
             begin,
-            (end if error is None else next_start or begin + len(data)) - begin,
-            messages_of(decoded, topic=self.topic, partition=self.partition),
+            end - begin if error is None else size if next_start is None else next_start - begin,
             errors=() if error is None or next_start is not None else (error,),
             damaged=() if error is None or next_start is None else (Damaged(end, next_start - end, error),),
-            gaps=tuple(decoded.gaps),
-            fits=any(check.status == "ok" for check in decoded.checks) or not data.strip(b"\0"),
+            **content,
         )
         if next_start is not None:
             self.go(next_start)
@@ -290,19 +329,29 @@ class SegmentFile:
             fits=True,
         )
 
-    def _ended(self, data: bytes, decoded: Decoded) -> tuple[int, int, WireError | None]:
-        """The start of a window, the end of its whole messages, and the error there."""
-        begin, segment = self.position, decoded.value
+    def _ended(self, data: bytes, decoded: Decoded) -> tuple[int, WireError | None]:
+        """The end of the whole messages of a window, and the error there."""
+        segment = decoded.value
         whole = segment.messages if decoded.error is None else segment.messages[:-1]
         if whole:
             self.search.before = whole[-1].offset
         if decoded.error is not None:
-            return begin, begin + _whole(data, segment), decoded.error
-        end = begin + len(data)
-        if not self.last or segment.tail.startswith(ZEROS):
-            return begin, end - len(segment.tail), None
-        error = cut(end, segment.tail, len(whole))
-        return begin, end if error is None else end - len(segment.tail), error
+            return self.position + _whole(data, segment), decoded.error
+        return self.end(len(data), segment.tail, len(whole))
+
+    def end(self, size: int, left: bytes, count: int) -> tuple[int, WireError | None]:
+        """The end of the whole messages of a window without a damaged one, and the error there.
+
+        Args:
+            size: the bytes of the window.
+            left: the bytes after its last whole message.
+            count: the number of its messages.
+        """
+        end = self.position + size
+        if not self.last or left.startswith(ZEROS):
+            return end - len(left), None
+        error = cut(end, left, count)
+        return end if error is None else end - len(left), error
 
     def _preallocated(self) -> tuple[Piece, bool]:
         """The zeros at the end of a segment, unless other bytes follow."""
@@ -333,9 +382,9 @@ def pieces_of_file(path: str) -> Iterator[Piece]:
                 yield piece
 
 
-def _is_total(error: WireError | None) -> bool:
-    """Whether only the total decompressed size exceeds the limit, so that fewer messages at once may fit."""
-    return isinstance(error, Limit) and error.limit == TOTAL
+def _is_shared(error: WireError | None) -> bool:
+    """Whether messages exceed a limit together, so that fewer at once may fit."""
+    return isinstance(error, Limit) and error.limit in (MEMORY, TOTAL)
 
 
 def _whole(data: bytes, segment: Record) -> int:

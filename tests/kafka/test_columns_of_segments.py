@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ pytest.importorskip("numba")
 pytest.importorskip("pyarrow")
 
 from wirekit.protocols.kafka import columns, reading
+from wirekit.stored import Piece
 
 CAPTURES = Path(__file__).parents[2] / "../shared/captures/kafka"
 SEGMENTS = [*sorted(DISK.glob("*.log")), *sorted(CAPTURES.glob("*/*/*/*.log"))]
@@ -195,6 +198,29 @@ def test_whole_messages_that_exceed_the_memory_together_are_read(
         expected = (offsets, []) if pieces_of_file is columns.pieces_of_file else ([], offsets)
         assert (in_columns, one_by_one) == expected
         assert errors == [f"expected a whole message or zeros, found {len(one) - 7} bytes of one"]
+
+
+@pytest.mark.parametrize("pieces_of_file", [columns.pieces_of_file, reading.pieces_of_file], ids=["columns", "objects"])
+@pytest.mark.parametrize(("size", "torn"), [(0, 0), (2, 0), (2.5, 1), (4, 0)])
+def test_a_segment_that_is_truncated_while_it_is_read_ends_there(
+    pieces_of_file: Callable[[str], Iterator[Piece]],
+    size: float,
+    torn: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A broker truncates a segment at the end of a message, which may be behind what was read, or before it."""
+    one = message_set(message(bytes(20_000), offset=7))  # is larger than the buffer of a file
+    monkeypatch.setattr(reading, "PIECE", 2 * len(one))
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(9 * one)
+    pieces = pieces_of_file(str(path))
+    assert next(pieces).length == 2 * len(one)
+    os.truncate(path, int(size * len(one)))
+    others = list(islice(pieces, 9))
+    assert sum(len(list(piece.all_messages())) for piece in others) == max(int(size) - 2, 0)
+    assert sum(len(piece.errors) for piece in others) == torn
+    assert len(others) < 9
 
 
 def test_large_segments_are_read_in_columns(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -170,11 +170,14 @@ class SegmentFile:
     def window(self) -> memoryview:
         """A few MiB from ``position`` on; the next window replaces them."""
         size = min(self._window, self._size - self.position, self._boundary - self.position)
-        self.last = self.position + size >= self._size
         if len(self._buffer) < size:
             self._buffer = bytearray(size)
         self._file.seek(self.position)
-        return memoryview(self._buffer)[: self._file.readinto(memoryview(self._buffer)[:size])]
+        read = self._file.readinto(memoryview(self._buffer)[:size])
+        if read < size:  # the broker or someone else has truncated the file
+            self._size = self.position + read
+        self.last = self.position + read >= self._size
+        return memoryview(self._buffer)[:read]
 
     def shorten(self, window: memoryview, size: int) -> memoryview:
         """The first ``size`` bytes of a window whose messages exceed a limit together; the next one is at most twice as

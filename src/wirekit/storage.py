@@ -40,10 +40,12 @@ _WITHOUT_BUCKETS = ("hdfs", "viewfs")
 _MAGIC = re.compile(r"[*?\[]")
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://", re.ASCII)
 _AWS = re.compile(
-    r"AWS Error (\w+)(?: \(HTTP status (\d+)\))? during (\w+) operation: (.*?)(?: \(Request ID.*)?$", re.DOTALL
+    r"AWS Error (\w+)(?: \(HTTP status (\d+)\))? during (\w+) operation: ?(.*?)(?: \(Request ID.*)?$", re.DOTALL
 )
 _DENIED = ("ACCESS_DENIED", "INVALID_ACCESS_KEY_ID", "SIGNATURE_DOES_NOT_MATCH", "INVALID_CLIENT_TOKEN_ID")
 _DENIED_STATUS = ("401", "403")
+_NO_KEY = ("NO_SUCH_KEY", "RESOURCE_NOT_FOUND")
+_NO_SUCH_RANGE = "416"
 _UNREACHABLE = ("NETWORK_CONNECTION", "REQUEST_TIMEOUT")
 _GOOGLE = re.compile(r"google::cloud::Status\((\w+): (.*?)(?: error_info=.*)?$", re.DOTALL)
 _HADOOP = re.compile(r"Unable to load (libjvm|libhdfs)\b")
@@ -53,6 +55,8 @@ _LOGINS = {
     "DefaultAzureCredential": "AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or log in by `az login`",
 }
 """The name of the missing credentials by store, and the places where its client looks for them."""
+_LACKING = (errno.ENOENT, errno.ENXIO)
+"""The errors of a read of bytes that an object does not have."""
 _LONGEST = 300
 """Characters of a store's own text in an error."""
 Result = TypeVar("Result")
@@ -233,6 +237,10 @@ def _failure(error: Exception, uri: str) -> OSError:
     name, status, operation, why = match.groups()
     if name == "NO_SUCH_BUCKET":
         return _no_such_bucket(uri)
+    if name in _NO_KEY:
+        return FileNotFoundError(errno.ENOENT, "no such object", uri)
+    if status == _NO_SUCH_RANGE:
+        return OSError(errno.ENXIO, "the object has no such bytes", uri)
     if name in _DENIED or status in _DENIED_STATUS:
         return PermissionError(errno.EACCES, f"access denied ({operation}); see AWS_ACCESS_KEY_ID and AWS_PROFILE", uri)
     if name in _UNREACHABLE:
@@ -352,7 +360,8 @@ def open_binary(name: str | os.PathLike[str]) -> BufferedReader:
 class RangedFile(io.RawIOBase):
     """An object that is read by ranges of ``CHUNK`` bytes; at most ``HELD`` ranges are in memory.
 
-    While a reader reads in order, the next chunks are requested in advance, several at once.
+    While a reader reads in order, the next chunks are requested in advance, several at once. An object that is deleted
+    or replaced by a smaller one ends there, as a truncated local file does.
 
     Args:
         name: its name in errors.
@@ -393,11 +402,9 @@ class RangedFile(io.RawIOBase):
         if size <= 0:
             return 0
         data = memoryview(self._chunk(chunk))[begin : begin + size]
-        if len(data) < size:
-            raise OSError(errno.EIO, "shrank while it was read", self.name)
-        target[:size] = data
-        self._position += size
-        return size
+        target[: len(data)] = data
+        self._position += len(data)
+        return len(data)
 
     def _chunk(self, number: int) -> bytes:
         in_order, self._last = number == self._last + 1, number
@@ -413,8 +420,13 @@ class RangedFile(io.RawIOBase):
         return self._chunks[number].result()
 
     def _fetch(self, number: int) -> bytes:
-        with failures(self.name):
-            return cast(bytes, self._file.read_at(min(CHUNK, self.size - number * CHUNK), number * CHUNK))
+        try:
+            with failures(self.name):
+                return cast(bytes, self._file.read_at(min(CHUNK, self.size - number * CHUNK), number * CHUNK))
+        except OSError as error:
+            if error.errno not in _LACKING:
+                raise
+            return b""
 
     def close(self) -> None:
         if not self.closed:

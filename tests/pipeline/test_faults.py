@@ -9,6 +9,7 @@ import resource
 import shutil
 import subprocess
 import time
+import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -28,6 +29,7 @@ from wirekit.cli import main
 from wirekit.pipeline import serial
 from wirekit.pipeline.folders import LocalFolder
 from wirekit.pipeline.inputs import Job, find_inputs
+from wirekit.pipeline.run import Result
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -114,6 +116,93 @@ def test_a_lake_in_a_store_that_fails_is_completed_by_the_next_run(
     assert result.manifest["bundles"] == [0]
     remote(store, tmp_path / "whole")
     assert content(store.fetched("faults/lake", tmp_path / "copy")) == content(tmp_path / "whole")
+
+
+def changing_object(store: ObjectStore, key: str, data: bytes, requests: int) -> Callable[[str, str], None]:
+    """Replaces an object, or deletes it if there is no data, when so many ranges of it have been requested."""
+    asked = Counter[str]()
+
+    def fault(method: str, path: str) -> None:
+        asked[method + path] += 1
+        if method == "GET" and path == f"/{BUCKET}/{key}" and asked[method + path] == requests:
+            how = {"Content-Type": "application/octet-stream"}
+            change = urllib.request.Request(
+                store.endpoint + path, data or None, how, method="PUT" if data else "DELETE"
+            )
+            urllib.request.urlopen(change).close()
+
+    return fault
+
+
+KINDS = {"objects": "a.pcap", "columns": "a.pcap", "packed": "a.pcap.gz", "segment": f"{0:020}.log"}
+
+
+@pytest.mark.parametrize("change", ["unlink", "cut"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_object_that_changes_in_the_middle_of_its_ranges_ends_there(
+    kind: str, change: str, store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if kind in ("columns", "segment"):
+        pytest.importorskip("numba")
+    monkeypatch.setattr(storage, "CHUNK", 5000)
+    folder = f"changing/{kind}-{change}"
+    key = f"{folder}/orders-0/{KINDS[kind]}"
+    capture_samples.bulk(tmp_path / "bulk.pcap", 300_000)
+    data = message_set(500) * 30 if kind == "segment" else (tmp_path / "bulk.pcap").read_bytes()
+    data = gzip.compress(data, 0) if kind == "packed" else data
+    uri = store.put(key, data)
+    store.put(f"{folder}/same.pcap", PULSAR)
+
+    def run(lake: str) -> Result:
+        road = "auto" if kind == "segment" else kind.replace("packed", "objects")
+        return serial.run(Job(find_inputs([f"s3://{BUCKET}/{folder}"]), road=road), tmp_path / lake)
+
+    changed = data[: len(data) // 2] if change == "cut" else b""
+    with store.faulty(changing_object(store, key, changed, 4)) as endpoint, monkeypatch.context() as patch:
+        patch.setenv("AWS_ENDPOINT_URL", endpoint)
+        result = run("lake")
+    assert result.changed == (uri,)
+    assert result.gone == ({uri} if change == "unlink" else set())
+    run("lake")
+    run("whole")
+    now, whole = content(tmp_path / "lake"), content(tmp_path / "whole")
+    for table in ("calls", "messages", "quarantine"):
+        assert [row for row in now[table] if change == "cut" or row["file"] != uri] == whole[table]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("change", ["unlink", "cut"])
+def test_an_object_that_changes_while_tasks_of_spark_share_it(
+    change: str, store: ObjectStore, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("numba")
+    from wirekit.spark import pipeline as on_spark
+
+    for name, size in {"PARTITION_BYTES": 200_000, "WINDOW": 50_000, "AT_ONCE": 50_000}.items():
+        monkeypatch.setattr(on_spark, name, size)
+    folder = f"changing/spark-{change}"
+    capture_samples.bulk(tmp_path / "bulk.pcap", 600_000)
+    data = (tmp_path / "bulk.pcap").read_bytes()
+    uri = store.put(f"{folder}/bulk.pcap", data)
+    store.put(f"{folder}/same.pcap", PULSAR)
+    job = Job(find_inputs([f"s3://{BUCKET}/{folder}"]), road="columns")
+    monkeypatch.setattr(on_spark, "dominating", lambda groups, road, cores: groups[:1])
+    fault = changing_object(store, f"{folder}/bulk.pcap", data[: len(data) // 2] if change == "cut" else b"", 8)
+    with store.faulty(fault) as endpoint, monkeypatch.context() as patch:
+        for name, value in (store.environment | {"AWS_ENDPOINT_URL": endpoint}).items():
+            patch.setitem(spark.sparkContext.environment, name, value)
+            patch.setenv(name, value)
+        result = on_spark.run(job, tmp_path / "lake", spark)
+    assert result.changed == (uri,)
+    assert result.gone == ({uri} if change == "unlink" else set())
+    of_bulk = result.summary.files[uri]
+    assert of_bulk.unreadable == ("no such object" if change == "unlink" else "")
+    assert bool(of_bulk.damaged) == (change == "cut")
+    pipeline_again = serial.run(Job(find_inputs([f"s3://{BUCKET}/{folder}"])), tmp_path / "lake")
+    assert pipeline_again.changed == ()
+    serial.run(Job(find_inputs([f"s3://{BUCKET}/{folder}"])), tmp_path / "whole")
+    now, whole = content(tmp_path / "lake"), content(tmp_path / "whole")
+    assert [row for row in now["messages"] if change == "cut" or row["file"] != uri] == whole["messages"]
 
 
 def grow(path: Path) -> None:

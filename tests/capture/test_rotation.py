@@ -126,3 +126,11 @@ def test_headers_of_records_give_the_times_that_packets_have(
     monkeypatch.setattr("wirekit.compiler.cache.interpreter_is_compiled", lambda: True)
     assert rotation.span_of(str(path)) == expected
     assert (expected is None) == (part == CUT["cut in its header"])
+
+
+def test_each_file_is_read_once_for_its_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    monkeypatch.setattr(rotation, "span_of", read.append)
+    paths = [str(tmp_path / f"trace.pcap{number}") for number in range(3)]
+    assert rotation.rotations(paths) == [(path,) for path in paths]
+    assert sorted(read) == paths

@@ -91,7 +91,7 @@ class Spans(dict[str, Span | None]):
 
     def ask(self, paths: Iterable[str]) -> None:
         """Reads the spans of files in advance: of object stores several at once."""
-        unread = [path for path in paths if path not in self]
+        unread = [path for path in dict.fromkeys(paths) if path not in self]
         self.update(zip(unread, in_parallel(span_of, unread), strict=True))
 
     def __missing__(self, path: str) -> Span | None:

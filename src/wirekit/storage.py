@@ -12,6 +12,8 @@ import io
 import os
 import re
 import sys
+import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -32,7 +34,7 @@ AHEAD = 6
 HELD = AHEAD + 4
 """Chunks in memory, of a file."""
 REQUESTS = 16
-"""Requests for small files, or for the status of files, that are under way at once."""
+"""Requests for small files, or for the status of files, that are under way at once, and small files fetched ahead."""
 CONNECT_SECONDS, REQUEST_SECONDS, ATTEMPTS = 10, 60, 8
 LOGIN_SECONDS = 5
 """How long the first request to Google waits for credentials."""
@@ -59,6 +61,8 @@ _LACKING = (errno.ENOENT, errno.ENXIO)
 """The errors of a read of bytes that an object does not have."""
 _LONGEST = 300
 """Characters of a store's own text in an error."""
+_of_thread = threading.local()
+"""Its ``ahead`` is the ``ReadAhead`` of a thread, if there is one."""
 Result = TypeVar("Result")
 
 
@@ -351,10 +355,80 @@ def open_binary(name: str | os.PathLike[str]) -> BufferedReader:
     text = os.fspath(name)
     if not is_remote(text):
         return open(local(text), "rb")
-    place = place_of(text)
+    ahead = getattr(_of_thread, "ahead", None)
+    file = None if ahead is None else ahead.take(text)
     with failures(text):
-        file = place.system.open_input_file(place.path)
+        file = _opened(text) if file is None else file
         return BufferedReader(RangedFile(text, file, file.size()), CHUNK)
+
+
+def _opened(uri: str) -> Any:
+    """A ``pyarrow.NativeFile``."""
+    place = place_of(uri)
+    with failures(uri):
+        return place.system.open_input_file(place.path)
+
+
+class ReadAhead:
+    """Fetches small objects before they are opened, several at once; a context manager.
+
+    Within its block, ``open_binary`` in the same thread returns a fetched object, or raises the error of its request.
+    At most ``REQUESTS`` objects of ``HELD`` chunks in all are fetched and not opened yet.
+
+    Args:
+        files: names and sizes, in the order in which the files will be opened; large objects and paths are ignored.
+    """
+
+    def __init__(self, files: Iterable[tuple[str, int]]) -> None:
+        self._waiting = deque(each for each in files if each[1] <= CHUNK and is_remote(each[0]))
+        self._fetched: dict[str, tuple[Future[Any], int]] = {}
+        self._pool = ThreadPoolExecutor(REQUESTS, thread_name_prefix="wirekit-ahead") if self._waiting else None
+
+    def __enter__(self) -> None:
+        _of_thread.ahead = self
+        self._fetch()
+
+    def __exit__(self, *_: object) -> None:
+        del _of_thread.ahead
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    def take(self, name: str) -> Any:
+        """The object as a ``pyarrow.NativeFile``, once; None if it was not fetched.
+
+        Raises:
+            OSError: the object does not exist, or cannot be reached.
+        """
+        if name not in self._fetched:
+            return None
+        for before in list(self._fetched):  # those in front of it were not opened
+            future, _ = self._fetched.pop(before)
+            if before == name:
+                break
+        self._fetch()
+        return future.result()
+
+    def _fetch(self) -> None:
+        """Requests the next objects."""
+        held = sum(size for _, size in self._fetched.values())
+        while self._pool is not None and self._waiting and len(self._fetched) < REQUESTS:
+            name, size = self._waiting[0]
+            if held + size > HELD * CHUNK:
+                break
+            self._waiting.popleft()
+            self._fetched[name] = self._pool.submit(_fetched, name), size
+            held += size
+
+
+def _fetched(uri: str) -> Any:
+    """A small object in memory; as a file of the store if it has become large."""
+    file = _opened(uri)
+    if file.size() > CHUNK:
+        return file
+    import pyarrow as pa
+
+    with file, failures(uri):
+        return pa.BufferReader(file.read_buffer())
 
 
 class RangedFile(io.RawIOBase):

@@ -9,6 +9,8 @@ import re
 import socket
 import subprocess
 import sys
+import threading
+import time
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,6 +80,72 @@ def test_the_tables_of_objects_are_those_of_files(store: ObjectStore, objects: d
     assert {(row["topic"], row["partition"]) for row in remote["messages"] if row["direction"] == "stored"} == {
         ("orders", 3)
     }
+
+
+def test_small_objects_are_fetched_ahead_in_the_order_of_the_run(
+    store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tables are those of files; an object that is gone is noted, and the others have their rows."""
+    under_way, most, lock = 0, 0, threading.Lock()
+    files = {}
+    for number in range(9):
+        path = tmp_path / f"{'abcdefghi'[number]}.pcap"
+        path.write_bytes((PULSAR, KAFKA)[number % 2].read_bytes())
+        files[store.put(f"ahead/{path.name}", path)] = str(path)
+    job, gone = Job(find_inputs([f"s3://{BUCKET}/ahead"])), f"s3://{BUCKET}/ahead/d.pcap"
+    store.system().delete_file(gone.removeprefix("s3://"))
+
+    def slow(method: str, path: str) -> None:
+        nonlocal under_way, most
+        with lock:
+            under_way += method == "GET"
+            most = max(most, under_way)
+        time.sleep(0.1)
+        with lock:
+            under_way -= method == "GET"
+
+    with store.faulty(slow) as endpoint:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+        result = run(job, tmp_path / "objects")
+    assert most > 3
+    assert list(result.summary.files) == list(files)
+    assert (result.summary.unreadable, result.gone) == ({gone: "no such object"}, {gone})
+    del files[gone]
+    run(Job(find_inputs(files.values())), tmp_path / "files")
+    remote, near = tables(tmp_path / "objects"), tables(tmp_path / "files")
+    for table in ("calls", "messages", "connections"):
+        assert plain(remote[table], files) == plain(near[table], {})
+
+
+def test_few_objects_are_fetched_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage, "CHUNK", 1000)
+    fetched: list[str] = []
+
+    def fetch(uri: str) -> pa.BufferReader:
+        fetched.append(uri)
+        if uri.endswith("bad"):
+            raise FileNotFoundError(uri)
+        return pa.BufferReader(uri.encode())
+
+    monkeypatch.setattr(storage, "_fetched", fetch)
+    monkeypatch.setattr(storage, "_opened", lambda uri: pa.BufferReader(b"opened"))
+    names = [f"s3://b/{number:02}" for number in range(40)]
+    names[3] += "bad"
+    others = [("s3://b/large", 1001), ("local", 1)]
+    with storage.ReadAhead([*others, *((name, 1) for name in names)]):
+        for number in (0, 1, 2, 6, 7):
+            assert storage.open_binary(names[number]).read().decode() == names[number]
+        for number in (0, 3):  # is read, or was passed over
+            assert storage.open_binary(names[number]).read() == b"opened"
+    assert {*names[:8]} <= {*fetched} <= {*names[: storage.REQUESTS + 8]}
+    assert len(fetched) == len({*fetched})
+    fetched.clear()
+    with storage.ReadAhead([(name, 1000) for name in names]):
+        assert storage.open_binary(names[2]).read().decode() == names[2]
+        with pytest.raises(FileNotFoundError):
+            storage.open_binary(names[3])
+    assert {*names[:4]} <= {*fetched} <= {*names[: storage.HELD + 4]}
+    assert storage.open_binary(names[5]).read() == b"opened"
 
 
 @pytest.mark.parametrize("road", ["objects", "columns"])

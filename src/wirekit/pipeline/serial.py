@@ -22,6 +22,7 @@ from wirekit.pipeline.run import READING, Progress, Reached, Result, publish
 from wirekit.pipeline.sink import Manifest, Sink
 from wirekit.pipeline.stored import stored_batches
 from wirekit.pipeline.summary import Summary
+from wirekit.storage import ReadAhead
 from wirekit.stored import Part
 from wirekit.tables.columns import FROM_INPUTS, PACKETS, Table
 
@@ -73,13 +74,13 @@ def run(
 
 
 def write(
-    groups: Iterable[Sequence[Input]],
+    groups: Sequence[Sequence[Input]],
     job: Job,
     sink: Sink,
     progress: Callable[[int], object] | None = None,
     part: Part | None = None,
 ) -> Summary:
-    """Writes the tables of captures and of stored files, one after the other.
+    """Writes the tables of captures and of stored files, one after the other; small objects are fetched ahead.
 
     Args:
         groups: the files of each capture, and each stored file.
@@ -91,6 +92,17 @@ def write(
     Returns:
         The counts.
     """
+    with ReadAhead((each.path, each.size) for files in groups for each in files):
+        return _written(groups, job, sink, progress, part)
+
+
+def _written(
+    groups: Iterable[Sequence[Input]],
+    job: Job,
+    sink: Sink,
+    progress: Callable[[int], object] | None,
+    part: Part | None,
+) -> Summary:
     summary, done = Summary(), 0
     for files in groups:
 

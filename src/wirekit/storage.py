@@ -359,7 +359,7 @@ def open_binary(name: str | os.PathLike[str]) -> BufferedReader:
     file = None if ahead is None else ahead.take(text)
     with failures(text):
         file = _opened(text) if file is None else file
-        return BufferedReader(RangedFile(text, file, file.size()), CHUNK)
+        return BufferedReader(RangedFile(text, file, file.size(), may_end=ahead is not None), CHUNK)
 
 
 def _opened(uri: str) -> Any:
@@ -373,6 +373,9 @@ class ReadAhead:
     """Fetches small objects before they are opened, several at once; a context manager.
 
     Within its block, ``open_binary`` in the same thread returns a fetched object, or raises the error of its request.
+    An object that is deleted or replaced by a smaller one while it is read ends there, as a truncated local file does:
+    the caller must compare its status afterwards.
+
     At most ``REQUESTS`` objects of ``HELD`` chunks in all are fetched and not opened yet.
 
     Args:
@@ -434,19 +437,20 @@ def _fetched(uri: str) -> Any:
 class RangedFile(io.RawIOBase):
     """An object that is read by ranges of ``CHUNK`` bytes; at most ``HELD`` ranges are in memory.
 
-    While a reader reads in order, the next chunks are requested in advance, several at once. An object that is deleted
-    or replaced by a smaller one ends there, as a truncated local file does.
+    While a reader reads in order, the next chunks are requested in advance, several at once.
 
     Args:
         name: its name in errors.
         file: a ``pyarrow.NativeFile``, which reads any range from any thread; it is closed with this object.
         size: size in bytes.
+        may_end: whether it ends where bytes are missing because it was deleted or replaced; otherwise this is an error.
     """
 
-    def __init__(self, name: str, file: Any, size: int) -> None:
+    def __init__(self, name: str, file: Any, size: int, *, may_end: bool = False) -> None:
         super().__init__()
         self.name = name
         self.size = size
+        self._may_end = may_end
         self._file = file
         self._pool: ThreadPoolExecutor | None = None
         self._chunks: dict[int, Future[bytes]] = {}
@@ -476,6 +480,8 @@ class RangedFile(io.RawIOBase):
         if size <= 0:
             return 0
         data = memoryview(self._chunk(chunk))[begin : begin + size]
+        if len(data) < size and not self._may_end:
+            raise OSError(errno.EIO, "shrank while it was read", self.name)
         target[: len(data)] = data
         self._position += len(data)
         return len(data)
@@ -498,7 +504,7 @@ class RangedFile(io.RawIOBase):
             with failures(self.name):
                 return cast(bytes, self._file.read_at(min(CHUNK, self.size - number * CHUNK), number * CHUNK))
         except OSError as error:
-            if error.errno not in _LACKING:
+            if error.errno not in _LACKING or not self._may_end:
                 raise
             return b""
 

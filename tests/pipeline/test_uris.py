@@ -148,6 +148,18 @@ def test_few_objects_are_fetched_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     assert storage.open_binary(names[5]).read() == b"opened"
 
 
+@pytest.mark.parametrize("size", [0, 10, 50_000])
+def test_an_object_may_grow_before_it_is_fetched_ahead(
+    size: int, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(storage, "CHUNK", 1000)
+    content = random.Random(1).randbytes(size)
+    uri = store.put("grown.bin", content)
+    with storage.ReadAhead([(uri, 10)]), storage.open_binary(uri) as file:
+        store.system().delete_file(uri.removeprefix("s3://"))
+        assert file.read() == (content if size <= storage.CHUNK else b"")
+
+
 @pytest.mark.parametrize("road", ["objects", "columns"])
 def test_a_rotation_is_recognised_among_objects(store: ObjectStore, tmp_path: Path, road: str) -> None:
     header, packets = pcap_records(PULSAR)
@@ -245,6 +257,24 @@ def test_an_object_is_read_by_ranges_and_little_of_it_is_held(
         assert capture.read(0, 1 << 30) == PULSAR.read_bytes()
         capture.keep()
         assert capture.read(24, 100) == PULSAR.read_bytes()[24:124]
+
+
+@pytest.mark.parametrize(("left", "reason"), [(b"", "no such object"), (b"short", "the object has no such bytes")])
+def test_an_object_that_changes_under_a_reader_is_an_error(
+    left: bytes, reason: str, store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only a run compares the status of its inputs afterwards."""
+    monkeypatch.setattr(storage, "CHUNK", 1000)
+    uri = store.put("changes.bin", bytes(50_000))
+    with storage.open_binary(uri) as file:
+        file.read(700)
+        if left:
+            store.put("changes.bin", left)
+        else:
+            store.system().delete_file(f"{BUCKET}/changes.bin")
+        with pytest.raises(OSError, match=reason) as raised:
+            file.read()
+    assert raised.value.filename == uri
 
 
 COMMANDS = (("pipeline", "-o", "out"), ("frames",), ("messages",), ("inspect",), ("sql", "FROM calls"))

@@ -327,7 +327,10 @@ def objects(uri: str) -> list[Status]:
         if each.is_file and (fits is None or fits.fullmatch(each.path))
     ]
     if magic and not statuses:
-        raise Misuse(f"nothing matches {uri}")
+        try:
+            return [status(uri)]  # its name may have these characters
+        except FileNotFoundError:
+            raise Misuse(f"nothing matches {uri}") from None
     return sorted(statuses)
 
 

@@ -190,6 +190,8 @@ def test_patterns_prefixes_and_compressed_objects(store: ObjectStore) -> None:
     assert names_of("globs/a/") == names_of("globs/a") == ["a/one.pcap", "a/two.pcap"]
     assert names_of("globs/a/notes.txt") == names_of("globs/a/*.txt") == ["a/notes.txt"]
     assert wirekit.read(f"s3://{BUCKET}/globs/c", "messages").read_all().num_rows == 10
+    store.put("globs/[d]/what[1].pcap", b"")
+    assert names_of("globs/[d]/what[1].pcap") == ["[d]/what[1].pcap"]
     with pytest.raises(Misuse, match=r"nothing matches s3://captures/globs/\*\.log"):
         names_of("globs/*.log")
 

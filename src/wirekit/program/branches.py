@@ -13,7 +13,7 @@ from functools import partial
 from wirekit.compiler import ir
 from wirekit.program import steps
 from wirekit.program.choices import Choices, Join
-from wirekit.program.columns import Column, Repeated
+from wirekit.program.columns import BYTES, Column, Repeated
 from wirekit.program.maker import SHORT
 from wirekit.program.parts import Part
 from wirekit.program.unfit import unfit
@@ -180,7 +180,7 @@ class Branches(Choices):
                 start, length = self.fresh(), self.fresh()
                 self.put(steps.Slice(start, length, self.limit))
                 self.put(steps.Gap(length))
-                self.put(steps.Copy(self.column(path, "bytes"), start, length))
+                self.put(steps.Copy(self.column(path, BYTES), start, length))
                 self.merging = merging
             self.put(steps.Try(begin, gap, self.undone(lists, inside), body, otherwise))
             return Value(unfit="a field that may not fit")

@@ -60,6 +60,11 @@ class Column:
     sparse: bool = False
     coding: Coding | None = None
 
+    def is_like(self, other: Column) -> bool:
+        """Whether both have values of the same meaning; the sizes of numbers may differ."""
+        mine = self.kind, self.table, self.unit, self.coding
+        return mine == (other.kind, other.table, other.unit, other.coding)
+
     @property
     def is_bytes(self) -> bool:
         """Whether its values are byte strings, including text."""
@@ -117,6 +122,9 @@ class Contents:
     element: ir.Node | None = None
     messages: list[str] = field(default_factory=list)
 
+
+FLAG, BYTES = Column("", "flag", "uint8"), Column("", "bytes")
+"""The columns of flags, which include verdicts, and of bytes, without their places."""
 
 CONTENTS = {"codec": "int8", "listed": "uint8", "count": "int64", "size": "int64"}
 """Arrays by row that tell of contents; ``codec`` of packing, too."""

@@ -4,30 +4,40 @@ from __future__ import annotations
 
 from wirekit.checksums import Form, checksum
 from wirekit.compiler import ir
+from wirekit.program.columns import BYTES, FLAG, Column
 from wirekit.values import SymbolTable
 
 NARROW = 32  # bits of a number with names, if it fits
 
 
-def named_dtype(number: ir.Number) -> str:
-    """The column type of a number with names."""
-    bits = number.bits + (not number.signed)  # one more for the sign
-    return "int32" if bits <= NARROW else "int64" if bits <= 2 * NARROW else "uint64"
+def column_of(node: ir.Node) -> Column:
+    """The column of a node without its place: its kind, type and meaning. Its kind is "" if the node has none."""
+    match node:
+        case ir.Number(real=real, signed=signed, unit=unit):
+            bits = next(size for size in (8, 16, 32, 64) if size >= 8 * node.size)
+            return Column("", "number", f"{'float' if real else 'int' if signed else 'uint'}{bits}", unit=unit)
+        case ir.Boolean():
+            return FLAG
+        case ir.Named(number=ir.Number() as number, table=table):
+            bits = number.bits + (not number.signed)  # one more for the sign
+            dtype = "int32" if bits <= NARROW else "int64" if bits <= 2 * NARROW else "uint64"
+            return Column("", "number", dtype, table=table)
+        case ir.Blob(text=text):
+            return Column("", "text") if text else BYTES
+        case ir.Coded(coding=coding):
+            return Column("", "text" if coding.text else "bytes", coding=coding)
+        case ir.Delimited(decimal=decimal):
+            return Column("", "number", "int64") if decimal else Column("", "text")
+    return Column("", "")
 
 
-def bit_column(bit: ir.BitField) -> tuple[str, str, SymbolTable | None]:
-    """(kind, type, names) of the column of a bit field."""
+def bit_column(bit: ir.BitField) -> Column:
+    """The column of a bit field, without its place."""
     if bit.table is not None:
-        return "number", "int32" if bit.width < NARROW else "int64", bit.table
+        return Column("", "number", "int32" if bit.width < NARROW else "int64", table=bit.table)
     if bit.width == 1:
-        return "flag", "uint8", None
-    return "number", f"uint{next(size for size in (8, 16, 32, 64) if size >= bit.width)}", None
-
-
-def dtype_of(number: ir.Number) -> str:
-    """The column type of a number."""
-    bits = next(size for size in (8, 16, 32, 64) if size >= 8 * number.size)
-    return f"{'float' if number.real else 'int' if number.signed else 'uint'}{bits}"
+        return FLAG
+    return Column("", "number", f"uint{next(size for size in (8, 16, 32, 64) if size >= bit.width)}")
 
 
 def is_wide(number: ir.Number) -> bool:

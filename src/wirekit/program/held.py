@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from wirekit.compiler import ir
 from wirekit.program.branches import Branches
-from wirekit.program.columns import CONTENTS, Contents
+from wirekit.program.columns import BYTES, CONTENTS, Contents
 from wirekit.program.messages import Tables, slot_at, tables
 from wirekit.program.steps import Copy, Emit, Slice, Test, Walk
 from wirekit.program.unfit import unfit
@@ -50,7 +50,7 @@ class Held(Branches):
             self.clear([*cleared, (self.opaque, 0)])
         start, length = self.fresh(), self.fresh()
         self.put(Slice(start, length, self.limit))
-        column = self.column(path, "bytes")
+        column = self.column(path, BYTES)
         self.put(Copy(column, start, length))
         self.contents = Contents(column.slot)
         self.branch(node, path, scope, self.contents)

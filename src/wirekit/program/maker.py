@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from wirekit.codings import Coding
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import COMPARISONS, Expression, Field, LengthOf, Literal, Operation
 from wirekit.program import steps
-from wirekit.program.columns import Column, Contents, Packing, Reason, Repeated
+from wirekit.program.columns import FLAG, Column, Contents, Packing, Reason, Repeated
 from wirekit.program.facts import is_wide
 from wirekit.program.messages import Tables
 from wirekit.program.unfit import unfit
 from wirekit.program.values import HIGHEST, LONGEST, LOWEST, Filled, Place, Scope, Value, bounds, inside
-from wirekit.values import SymbolTable
 
 SHORT = "needs more bytes than there are"
 TEXT = "a text"
@@ -204,29 +202,19 @@ class Maker:
             self.not_negative(size, path, noun)
         return size, present
 
-    def column(
-        self,
-        path: str,
-        kind: str,
-        dtype: str = "",
-        table: SymbolTable | None = None,
-        unit: str | None = None,
-        coding: Coding | None = None,
-    ) -> Column:
-        """A new column, or that of an alternative with the same path and content."""
+    def column(self, path: str, like: Column) -> Column:
+        """A new column like one without a place, or that of an alternative with the same path and content."""
         for column in self.merging:
-            if column.path != path:
-                continue
-            same = (column.kind, column.table, column.unit, column.within) == (kind, table, unit, self.around)
-            if same and column.coding == coding and _widened(column, dtype):
+            here = column.path == path and column.within is self.around
+            if here and column.is_like(like) and _widened(column, like.dtype):
                 self.stored.append(column)
                 return column
         if path in self.paths:
             if not any(column.path == path for column in self.merging):
                 raise unfit(self.key, path, "a second column of that name")
-            return self.column(f"{path}:{dtype or kind}", kind, dtype, table, unit, coding)
-        slot = len(self.columns)
-        column = Column(path, kind, dtype, self.maybe, table, slot, unit, self.around, self.maybe, coding)
+            return self.column(f"{path}:{like.dtype or like.kind}", like)
+        column = replace(like, path=path, slot=len(self.columns), nullable=self.maybe, sparse=self.maybe)
+        column.within = self.around
         self.columns.append(column)
         self.paths[path] = column
         self.stored.append(column)
@@ -234,7 +222,7 @@ class Maker:
 
     def verdict(self, path: str) -> Column:
         """The column of the verdict on a field."""
-        return self.column(inside(path, "ok"), "flag", "uint8")
+        return self.column(inside(path, "ok"), FLAG)
 
     def emit(self, column: Column, value: int, present: int | None = None) -> None:
         """Appends a value to a column, or null if ``present`` is 0."""

@@ -12,12 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from wirekit.codings import Coding
 from wirekit.compiler import ir
 from wirekit.program import steps
 from wirekit.program.calls import Stands, Summed
 from wirekit.program.columns import CONTENTS, Column, Contents, Packing, Reason, Repeated
-from wirekit.program.facts import bit_column, dtype_of, form_of, is_wide, named_dtype, names_of, run_of
+from wirekit.program.facts import bit_column, column_of, form_of, is_wide, names_of, run_of
 from wirekit.program.lists import EMPTY, Lists
 from wirekit.program.maker import SHORT, TEXT
 from wirekit.program.messages import Tables
@@ -89,13 +88,13 @@ class _Reader(Lists):
 
     def visit_Number(self, node: ir.Number, path: str, scope: Scope) -> Value:
         load = self.load(node, path)
-        load.column = self.column(path, "number", dtype_of(node), unit=node.unit)
+        load.column = self.column(path, column_of(node))
         return value_of(node, load.to)
 
     def visit_Boolean(self, node: ir.Boolean, path: str, scope: Scope) -> Value:
         load = self.load(self.integer(node, path), path)
         flag = self.let("!=", load.to, self.constant(0))
-        self.put(steps.Emit(self.column(path, "flag", "uint8"), flag))
+        self.put(steps.Emit(self.column(path, column_of(node)), flag))
         return Value(flag, 0, 1)
 
     def visit_Named(self, node: ir.Named, path: str, scope: Scope) -> Value:
@@ -104,7 +103,7 @@ class _Reader(Lists):
         if node.closed:
             text, ranges = names_of(node.table)
             self.put(steps.OneOf(load.to, self.fault(path, "wrong", text), ranges))
-        load.column = self.column(path, "number", named_dtype(number), node.table)
+        load.column = self.column(path, column_of(node))
         return value_of(number, load.to)
 
     def visit_BitFields(self, node: ir.BitFields, path: str, scope: Scope) -> Value:
@@ -115,7 +114,7 @@ class _Reader(Lists):
         for bit in node.fields:
             if is_wide(number) and bit.width > 63:
                 raise unfit(self.key, f"{path}.{bit.name}", "a bit field of 64 bits")
-            column = self.column(inside(path, bit.name), *bit_column(bit))
+            column = self.column(inside(path, bit.name), bit_column(bit))
             part = self.fresh()
             split.parts.append((bit.shift, bit.most, part, column))
             values[bit.name] = Value(part, 0, bit.most)
@@ -156,13 +155,12 @@ class _Reader(Lists):
         return self.string(node, path, scope)[0]
 
     def visit_Coded(self, node: ir.Coded, path: str, scope: Scope) -> Value:
-        value, _, _ = self.string(node.blob, path, scope, node.coding)
+        value, _, _ = self.string(node, path, scope)
         return Value(value.place, unfit="a text in another encoding" if node.coding.text else "a user's value")
 
-    def string(
-        self, node: ir.Blob, path: str, scope: Scope, coding: Coding | None = None
-    ) -> tuple[Value, int, int | None]:
+    def string(self, string: ir.Blob | ir.Coded, path: str, scope: Scope) -> tuple[Value, int, int | None]:
         """(value, register with the start of the bytes, register for their presence if they may be null)."""
+        node, coding = (string.blob, string.coding) if isinstance(string, ir.Coded) else (string, None)
         start, length = self.fresh(), self.fresh()
         present: int | None = None
         prefixed: steps.Prefixed | None = None
@@ -185,8 +183,8 @@ class _Reader(Lists):
         if not node.explained:
             self.gaps = True
             self.put(steps.Gap(length))
-        text = node.text if coding is None else coding.text
-        column = self.column(path, "text" if text else "bytes", coding=coding)
+        column = self.column(path, column_of(string))
+        text = column.kind == "text"
         if present is not None:
             column.nullable = True
         if prefixed is not None:
@@ -227,9 +225,9 @@ class _Reader(Lists):
         wrong = self.fault(path, "wrong", "expected an integer in decimal")
         self.put(steps.Find(node.decimal, self.limit, start, length, value, short, line, wrong, node.end))
         if node.decimal:
-            self.put(steps.Emit(self.column(path, "number", "int64"), value))
+            self.put(steps.Emit(self.column(path, column_of(node)), value))
             return Value(value, -(1 << 63), (1 << 63) - 1)
-        column = self.column(path, "text")
+        column = self.column(path, column_of(node))
         self.put(steps.Copy(column, start, length))
         self.text(column.path, start, length, None)
         return Value(length, 0, LONGEST, length=length, unfit=TEXT)

@@ -16,7 +16,7 @@ from wirekit.errors import Misuse
 from wirekit.program import write_steps as steps
 from wirekit.program.calls import Summed
 from wirekit.program.columns import Column, Contents, Repeated
-from wirekit.program.facts import form_of, holds_records, is_wide
+from wirekit.program.facts import column_of, form_of, holds_records, is_wide
 from wirekit.program.parts import parts
 from wirekit.program.passes import without_needless
 from wirekit.program.steps import EXTRA, ROW, Body, Call, Let, Refuse, Step, Test
@@ -84,7 +84,7 @@ class _Writer(Messages):
     hidden: dict[str, Column] = field(default_factory=dict)
 
     def visit_Coded(self, node: ir.Coded, path: str, scope: Scope) -> Value:
-        return self.visit_Blob(replace(node.blob, text=node.coding.text), path, scope, coding=node.coding)
+        return self.string(node, path, scope)
 
     def visit_Packed(self, node: ir.Packed, path: str, scope: Scope) -> Value:
         return self.visit_Blob(node.blob, path, scope)
@@ -105,7 +105,7 @@ class _Writer(Messages):
             self.put(steps.Finish())
         self.if_true(steps.CHOOSING, body)
         plain = ir.Blob(None, None, text=False, explained=True, filler=False)
-        return self.visit_Blob(plain, path, scope, null=True)
+        return self.string(plain, path, scope, null=True)
 
     def announced(self, tree: Expression, scope: Scope, path: str) -> int:
         """Needs no step: the announced number of elements is computed from the list."""
@@ -224,7 +224,7 @@ class _Writer(Messages):
         if (verdict := self.known(inside(name, "ok"))) is None:
             self.put(reserve)
             return
-        column = self.column(name, "bytes") if isinstance(number, ir.Blob) else self.number_column(number, name)
+        column = self.column(name, column_of(number))
         wrong = state.wrong[index] = self.let("and", self.bad(self.reading(verdict)), self.there(column))
         with self.block() as body:
             self.node(number, name, state.scope)
@@ -260,7 +260,7 @@ class _Writer(Messages):
             self.put(Let(size, "+", size, add))
         self.follows(name)
         if measure.exceeds:
-            value, there = self.look(self.number_column(number, name))
+            value, there = self.look(self.column(name, column_of(number)))
             self.if_true(there, [Test(">", value, size, [Let(size, "=", value)])])
         if not measure.is_limit or measure.clip:
             self.was(name, size, number)
@@ -268,7 +268,7 @@ class _Writer(Messages):
             text = f"the covered fields have more than {number.high} bytes"
             self.fail(">", size, number.high, name, text)
         if measure.zero_is_rest:
-            value, there = self.look(self.number_column(number, name))
+            value, there = self.look(self.column(name, column_of(number)))
             zero = self.constant(0)
             self.if_true(there, [Test("==", value, zero, [Let(size, "=", zero)])])
         if measure.bounds and state.node.least_of(measure) < measure.least:

@@ -11,17 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from wirekit.codings import Coding
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Literal
 from wirekit.program import write_steps as steps
 from wirekit.program.choices import Choices
 from wirekit.program.columns import Column, Repeated
-from wirekit.program.facts import bit_column, dtype_of, is_wide, named_dtype, names_of
+from wirekit.program.facts import bit_column, column_of, is_wide, names_of
 from wirekit.program.steps import EXTRA, ROW, Fault, Let, OneOf, Refuse, Test
 from wirekit.program.unfit import unfit
 from wirekit.program.values import HIGHEST, LONGEST, Filled, Scope, Value, inside, value_of
-from wirekit.values import SymbolTable
 from wirekit.wire.blobs import ZEROS
 
 ABSENT = "the column is missing, and the field has no default"
@@ -84,30 +82,22 @@ class Fields(Choices):
 
     # Columns.
 
-    def column(
-        self,
-        path: str,
-        kind: str = "",
-        dtype: str = "",
-        table: SymbolTable | None = None,
-        unit: str | None = None,
-        coding: Coding | None = None,
-    ) -> Column:
+    def column(self, path: str, like: Column | None = None) -> Column:
         """The column at a path; it counts as read from now on.
 
         Args:
-            kind and the following: the values it must hold, if alternatives have columns at one path; it may be wider.
+            like: a column with such values, if alternatives have columns at one path; the column may be wider.
         """
-        column = self.known(path, kind, dtype, table, unit, coding)
+        column = self.known(path, like)
         assert column is not None, path
         return self.reading(column)
 
-    def known(self, path: str, kind: str = "", dtype: str = "", *more: Any) -> Column | None:
+    def known(self, path: str, like: Column | None = None) -> Column | None:
         """The column at a path, as for ``column``, or None; it does not count as read."""
         several = (each for name, each in self.paths.items() if name == path or _is_other(name, path))
         fitting = [each for each in several if each.within is self.around]
-        fitting = [each for each in fitting if not kind or _holds(each, kind, dtype, more)]
-        exact = (each for each in fitting if each.path == path or each.dtype == dtype)
+        fitting = [each for each in fitting if like is None or _holds(each, like)]
+        exact = (each for each in fitting if each.path == path or each.dtype == (like.dtype if like else ""))
         return next(exact, next(iter(fitting), None))
 
     def reading(self, column: Column) -> Column:
@@ -149,10 +139,6 @@ class Fields(Choices):
         value, there = self.look(verdict)
         return self.let("and", there, self.let("==", value, self.constant(0)))
 
-    def number_column(self, number: ir.Number, path: str) -> Column:
-        """The column of a number."""
-        return self.column(path, "number", dtype_of(number), unit=number.unit)
-
     # Numbers.
 
     def default(self, node: ir.Optional, scope: Scope, path: str) -> Any:
@@ -178,12 +164,12 @@ class Fields(Choices):
         return self.node(node.node, path, scope, self.default(node, scope, path))
 
     def visit_Number(self, node: ir.Number, path: str, scope: Scope, default: Any) -> Value:
-        column = self.number_column(node, path)
+        column = self.column(path, column_of(node))
         return value_of(node, self.take(column, default, number=node, **self.narrower(column, node)))
 
     def visit_Boolean(self, node: ir.Boolean, path: str, scope: Scope, default: Any) -> Value:
         number = self.integer(node, path)
-        return Value(self.take(self.column(path, "flag", "uint8"), default, number=number), 0, 1)
+        return Value(self.take(self.column(path, column_of(node)), default, number=number), 0, 1)
 
     def bounds(self, column: Column, low: int, high: int) -> dict[str, Any]:
         """The arguments of a step that refuses numbers outside the range of the layout."""
@@ -196,7 +182,7 @@ class Fields(Choices):
 
     def visit_Named(self, node: ir.Named, path: str, scope: Scope, default: Any) -> Value:
         number = self.integer(node, path)
-        column = self.column(path, "number", named_dtype(number), node.table)
+        column = self.column(path, column_of(node))
         if not node.closed:
             bounds = {} if is_wide(number) else self.bounds(column, number.low, number.high)
             return value_of(number, self.take(column, default, number=number, **bounds))
@@ -212,7 +198,7 @@ class Fields(Choices):
 
     def visit_BitFields(self, node: ir.BitFields, path: str, scope: Scope, default: Any) -> Value:
         number = self.integer(node, path)
-        columns = [self.column(inside(path, bit.name), *bit_column(bit)) for bit in node.fields]
+        columns = [self.column(inside(path, bit.name), bit_column(bit)) for bit in node.fields]
         known = node.parted(default) if isinstance(default, int | Mapping) else {}
         none = None
         if any(known.values()):  # they hold when nothing is told about the field at all
@@ -247,16 +233,8 @@ class Fields(Choices):
 
     def constant_column(self, node: ir.Constant, path: str) -> Column | None:
         """The column of a constant; alternatives may have others at its path."""
-        match node.node.node if isinstance(node.node, ir.Optional) else node.node:
-            case ir.Boolean():
-                return self.known(path, "flag", "uint8", None, None, None)
-            case ir.Named(table=table, number=ir.Number() as number):
-                return self.known(path, "number", named_dtype(number), table, None, None)
-            case ir.Number(unit=unit) as number:
-                return self.known(path, "number", dtype_of(number), None, unit, None)
-            case ir.Blob(text=text):
-                return self.known(path, "text" if text else "bytes", "", None, None, None)
-        return self.known(path)
+        like = column_of(node.node.node if isinstance(node.node, ir.Optional) else node.node)
+        return self.known(path, like if like.kind else None)
 
     def constant_bytes(self, node: ir.Constant, blob: ir.Blob, path: str, scope: Scope) -> Value:
         expected = self.bytes_of(node, path)
@@ -284,21 +262,22 @@ class Fields(Choices):
         if verdict is None:
             return
         self.reading(verdict)
-        stored = stored or self.number_column(number, path)
+        stored = stored or self.column(path, column_of(number))
         bounds = self.narrower(stored, number)
         self.put(steps.Was(value, verdict, stored, self.index(stored), **bounds))
 
     # Byte strings.
 
-    def visit_Blob(
-        self, node: ir.Blob, path: str, scope: Scope, *, null: bool = False, coding: Coding | None = None
-    ) -> Value:
+    def visit_Blob(self, node: ir.Blob, path: str, scope: Scope) -> Value:
+        return self.string(node, path, scope)
+
+    def string(self, string: ir.Blob | ir.Coded, path: str, scope: Scope, *, null: bool = False) -> Value:
         """Writes bytes or text; ``null`` if a null is allowed as well."""
-        column = self.column(path, "text" if node.text else "bytes", coding=coding)
+        node, column = string.blob if isinstance(string, ir.Coded) else string, self.column(path, column_of(string))
         prefix = node.length if isinstance(node.length, ir.Number) else None
         step = self.bytes(column)
         if prefix is None or node.null is None:
-            step.absent = self.refusal(path, ABSENT) if prefix is not None or node.text else None
+            step.absent = self.refusal(path, ABSENT) if prefix is not None or column.kind == "text" else None
             step.null = None if null else self.refusal(path, NULL)
         if prefix is not None:
             step.number, step.nothing = prefix, node.null
@@ -335,7 +314,7 @@ class Fields(Choices):
             self.fail("<", size, 0, column.path, "its length would be less than 0")
         with self.block() as other:
             if not node.filler:
-                in_batch = self.constant(1) if node.text else self.there(column, in_batch=True)
+                in_batch = self.constant(1) if column.kind == "text" else self.there(column, in_batch=True)
                 self.fail("!=", in_batch, 0, column.path, "its length differs from the one the layout requires")
             self.fail(">", size, ZEROS, column.path, f"it would be more than {ZEROS} zeros")
             self.put(steps.Reserve(size))
@@ -344,11 +323,11 @@ class Fields(Choices):
 
     def visit_Delimited(self, node: ir.Delimited, path: str, scope: Scope, default: Any) -> Value:
         if node.decimal:
-            value = self.take(self.column(path, "number", "int64"), default)
+            value = self.take(self.column(path, column_of(node)), default)
             self.put(steps.Digits(value))
             self.put(steps.Text(node.end))
             return Value(value, -SIGN, HIGHEST)
-        column = self.column(path, "text")
+        column = self.column(path, column_of(node))
         step = self.bytes(column)
         step.absent, step.null, step.copy = self.refusal(path, ABSENT), self.refusal(path, NULL), False
         self.put(step)
@@ -371,10 +350,10 @@ def _is_other(name: str, path: str) -> bool:
     return name.startswith(f"{path}:") and "." not in name[len(path) :]
 
 
-def _holds(column: Column, kind: str, dtype: str, more: tuple[Any, ...]) -> bool:
-    """Whether a column can hold such values, or wider ones; ``more`` has their table, unit and coding."""
-    if (column.kind, (column.table, column.unit, column.coding)) != (kind, more):
+def _holds(column: Column, like: Column) -> bool:
+    """Whether a column can hold such values, or wider ones."""
+    if not column.is_like(like):
         return False
-    if column.dtype == dtype or kind != "number":
+    if column.dtype == like.dtype or like.kind != "number":
         return True
-    return "float" not in column.dtype + dtype and np.can_cast(dtype, column.dtype)
+    return "float" not in column.dtype + like.dtype and np.can_cast(like.dtype, column.dtype)

@@ -103,9 +103,7 @@ class Branches(Choices):
         return self.when(to, node.node, path, scope)
 
     def visit_WhenMore(self, node: ir.WhenMore, path: str, scope: Scope) -> Value:
-        at = self.fresh()
-        self.put(steps.Mark(at))
-        return self.when(self.let("<", at, self.limit), node.node, path, scope)
+        return self.when(self.let("<", self.mark(), self.limit), node.node, path, scope)
 
     def choice(self, node: ir.Alternatives, path: str, scope: Scope) -> Value:
         """Reads one of several nodes."""
@@ -127,8 +125,7 @@ class Branches(Choices):
 
     def visit_Ahead(self, node: ir.Ahead, path: str, scope: Scope) -> Value:
         self.bound(node.at + ir.minimum(node.node), path)
-        back = self.fresh()
-        self.put(steps.Mark(back))
+        back = self.mark()
         if node.at:
             self.put(steps.Seek(back, node.at))
         value = self.node(node.node, path, scope)
@@ -150,7 +147,7 @@ class Branches(Choices):
         inner = self.fresh()
         fault = self.fault(path, "short", SHORT)
         self.put(steps.Bound(inner, self.limit, size, 0, fault, zero_is_rest=False, record=False))
-        with self.before(inner):
+        with self.during(limit=inner):
             value = self.node(node.node, path, scope)
         self.gaps = True
         self.put(steps.Close(inner))
@@ -162,26 +159,24 @@ class Branches(Choices):
         def work() -> Value:
             begin, gap = self.fresh(), self.fresh()
             self.gaps = True
-            stored, self.stored = self.stored, []
-            entered, self.entered = self.entered, []
             messages = len(self.messages)
-            with self.block() as body:
-                self.node(node.node, path, scope)
-                self.written()
+            with self.during(stored=[], entered=[]):
+                with self.block() as body:
+                    self.node(node.node, path, scope)
+                    self.written()
+                inside, lists = self.stored, self.entered
             if messages < len(self.messages) or self.contents is not None:
                 raise unfit(self.key, path, node, "of a message")
-            inside, self.stored = self.stored, stored + self.stored
-            lists, self.entered = self.entered, entered + self.entered
+            self.stored += inside
+            self.entered += lists
             verdict = self.verdict(path)
             body.append(steps.Emit(verdict, self.constant(1)))
-            with self.block() as otherwise:
+            with self.block() as otherwise, self.during(merging=[*self.merging, *inside]):
                 self.put(steps.Emit(verdict, self.constant(0)))
-                merging, self.merging = self.merging, [*self.merging, *inside]
                 start, length = self.fresh(), self.fresh()
                 self.put(steps.Slice(start, length, self.limit))
                 self.put(steps.Gap(length))
                 self.put(steps.Copy(self.column(path, BYTES), start, length))
-                self.merging = merging
             self.put(steps.Try(begin, gap, self.undone(lists, inside), body, otherwise))
             return Value(unfit="a field that may not fit")
 
@@ -242,21 +237,18 @@ class Branches(Choices):
 
     def part(self, entry: Deferred) -> Value:
         """Reads a part, and the bytes after it."""
-        back = self.fresh()
-        self.put(steps.Mark(back))
+        back = self.mark()
         self.put(steps.Seek(entry.start))
-        with self.before(entry.limit):
+        with self.during(limit=entry.limit):
             self.structure(entry.part.node, entry.part.name, Scope({}, None))
         if entry.part.greedy:
             self.put(steps.Seek(back))
         for each in entry.after:
-            merging, self.merging = self.merging, [*self.merging, *each.columns]
             condition = each.mark
             for inner in self.loose:
                 condition = self.let("and", condition, self.let("==", inner.flag, self.constant(0)))
-            with self.before(each.limit):
+            with self.during(limit=each.limit, merging=[*self.merging, *each.columns]):
                 self.if_true(condition, partial(self.node, each.node, each.path, Scope({}, None)))
-            self.merging = merging
             for inner in self.loose:
                 inner.after.append(each)
         return Value()

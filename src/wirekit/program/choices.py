@@ -6,16 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from wirekit.compiler import ir
-from wirekit.compiler.expressions import Expression, Field, fields_of
+from wirekit.compiler.expressions import Expression, Field
 from wirekit.compiler.references import is_padded
 from wirekit.program.columns import Contents
 from wirekit.program.facts import holds_records
 from wirekit.program.maker import Maker
 from wirekit.program.parts import Part
-from wirekit.program.steps import Body, Let, Mark, Step, Switch, Test
+from wirekit.program.steps import Body, Let, Step, Switch, Test
 from wirekit.program.unfit import unfit
-from wirekit.program.values import LONGEST, Scope, Value
-from wirekit.wire.blobs import BEGIN, POSITION
+from wirekit.program.values import Scope, Value
+from wirekit.wire.blobs import BEGIN
 
 Join = Callable[[list[Body]], Step | None]
 """Makes a step of the bodies of alternatives; None for a single body, which always runs."""
@@ -39,19 +39,6 @@ class Choices(Maker):
         if any(is_padded(member.node) for member in node.members):
             scope.fields[BEGIN] = Value(self.mark())
         return self.structure(node, path, scope)
-
-    def mark(self) -> int:
-        """Stores the position in a register."""
-        register = self.fresh()
-        self.put(Mark(register))
-        return register
-
-    def amount(self, tree: Expression, scope: Scope, path: str) -> tuple[int, int, int]:
-        begin = None if scope.outer is None else scope.outer.fields.get(BEGIN)
-        if begin is not None and any(field.names == (POSITION,) for field in fields_of(tree)):
-            place = self.let("-", self.mark(), self.operand(begin.place))
-            scope.fields[POSITION] = Value(place, 0, LONGEST)
-        return Maker.amount(self, tree, scope, path)
 
     def met(self, part: Part) -> Value:
         """Handles a part at this position."""

@@ -84,22 +84,16 @@ class Lists(Held):
 
     def element_of(self, node: ir.Several, group: Repeated, path: str, scope: Scope) -> Body:
         """Reads one element and appends its fields to the columns."""
-        outer, entered, loose, leaving = self.around, self.entered, self.loose, (self.cutting, self.stop)
-        defaults, self.defaults = self.defaults, []
-        merging, self.merging = self.merging, [each for each in self.columns if _is_inside(each.within, group)]
-        stored, self.stored = self.stored, []
-        self.around, self.entered, self.loose = group, [], []
-        if node.stop:
-            self.cutting, self.stop = self.limit, True
-        with self.block() as inside:
-            self.node(node.element, path, scope)
-        unset, self.defaults = self.defaults, defaults
+        merging = [each for each in self.columns if _is_inside(each.within, group)]
+        leaving = {"cutting": self.limit, "stop": True} if node.stop else {}
+        with self.during(around=group, entered=[], loose=[], defaults=[], merging=merging, stored=[], **leaving):
+            with self.block() as inside:
+                self.node(node.element, path, scope)
+            unset = self.defaults
         with self.block() as body:
             if self.maybe:
                 self.clear(unset)
             self.body += inside
-        self.merging, self.stored = merging, stored
-        self.around, self.entered, self.loose, (self.cutting, self.stop) = outer, entered, loose, leaving
         return body
 
 

@@ -10,13 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from wirekit.compiler import ir
-from wirekit.compiler.expressions import COMPARISONS, Expression, Field, LengthOf, Literal, Operation
+from wirekit.compiler.expressions import COMPARISONS, Expression, Field, LengthOf, Literal, Operation, fields_of
 from wirekit.program import steps
 from wirekit.program.columns import FLAG, Column, Contents, Packing, Reason, Repeated
 from wirekit.program.facts import is_wide
 from wirekit.program.messages import Tables
 from wirekit.program.unfit import unfit
 from wirekit.program.values import HIGHEST, LONGEST, LOWEST, Filled, Place, Scope, Value, bounds, inside
+from wirekit.wire.blobs import BEGIN, POSITION
 
 SHORT = "needs more bytes than there are"
 TEXT = "a text"
@@ -100,12 +101,8 @@ class Maker:
     @contextmanager
     def block(self) -> Iterator[steps.Body]:
         """A context manager: steps emitted inside go into a body of their own."""
-        outer, self.body = self.body, []
-        picked, self.picked = self.picked, dict(self.picked)
-        try:
+        with self.during(body=[], picked=dict(self.picked)):
             yield self.body
-        finally:
-            self.body, self.picked = outer, picked
 
     def register(self) -> int:
         """A new register that only steps set."""
@@ -113,11 +110,16 @@ class Maker:
         return self.registers - 1
 
     @contextmanager
-    def before(self, limit: int) -> Iterator[None]:
-        """A context manager: nodes inside have another limit."""
-        outer, self.limit = self.limit, limit
-        yield
-        self.limit = outer
+    def during(self, **state: Any) -> Iterator[None]:
+        """A context manager: attributes have other values inside."""
+        outer = {name: getattr(self, name) for name in state}
+        for name, value in state.items():
+            setattr(self, name, value)
+        try:
+            yield
+        finally:
+            for name, value in outer.items():
+                setattr(self, name, value)
 
     def fresh(self, default: int = 0) -> int:
         """A new register; if a condition may leave it unset, it is first set to the default."""
@@ -137,6 +139,12 @@ class Maker:
         to = self.fresh()
         self.put(steps.Let(to, symbol, left, right))
         return to
+
+    def mark(self) -> int:
+        """A new register with the position."""
+        register = self.fresh()
+        self.put(steps.Mark(register))
+        return register
 
     def clear(self, defaults: list[tuple[int, int]]) -> None:
         """Sets registers to their defaults."""
@@ -309,6 +317,9 @@ class Maker:
 
     def amount(self, tree: Expression, scope: Scope, path: str) -> tuple[int, int, int]:
         """Like ``expression``, for a size or a number of elements; an absent field is wrong."""
+        begin = None if scope.outer is None else scope.outer.fields.get(BEGIN)
+        if begin is not None and any(field.names == (POSITION,) for field in fields_of(tree)):
+            scope.fields[POSITION] = Value(self.let("-", self.mark(), self.operand(begin.place)), 0, LONGEST)
         if isinstance(tree, Field):
             value = scope.value(self.key, tree, path)
             if value.present and not value.unfit:

@@ -99,19 +99,19 @@ class Branches(Fields):
         Args:
             constants: whether constants count for the presence.
         """
-        read, self.read = self.read, {}
-        messages, self.written_messages = self.written_messages, []
-        outer, self.maybe = self.maybe, True
-        with self.block() as body:
-            value = work()
-        values = [each for each in self.read.values() if not each.is_verdict or each.slot in self.or_bytes]
+        with self.during(read={}, written_messages=[], maybe=True):
+            with self.block() as body:
+                value = work()
+            read, messages = self.read, self.written_messages
+        values = [each for each in read.values() if not each.is_verdict or each.slot in self.or_bytes]
         here = [each for each in values if each.within is self.around]
         deciding = [each for each in here if self.decides(each.slot, constants=constants)]
-        records = bool(self.contents_path) and any(each.path == self.contents_path for each in self.read.values())
-        of_messages = [column for message in self.written_messages for column in message.inside[0]]
-        showing = deciding if deciding or self.written_messages else here
+        records = bool(self.contents_path) and any(each.path == self.contents_path for each in read.values())
+        of_messages = [column for message in messages for column in message.inside[0]]
+        showing = deciding if deciding or messages else here
         presence = Presence(showing + of_messages, records)
-        self.read, self.written_messages, self.maybe = read | self.read, messages + self.written_messages, outer
+        self.read |= read
+        self.written_messages += messages
         return value, body, presence
 
     def decides(self, slot: int, *, constants: bool) -> bool:
@@ -380,24 +380,21 @@ class Branches(Fields):
 
     def element_of(self, node: ir.Several, group: Repeated, path: str, scope: Scope) -> Body:
         """The steps that write one element."""
-        outer, met_parts, later, loose = self.around, self.met_parts, self.later, self.loose
-        flags = self.flags
-        self.around, self.met_parts, self.later, self.loose, self.flags = group, {}, [], False, []
-        with self.block() as inside:
-            ends = node.count is None and (node.until or not ir.minimum(node.element))
-            start = self.mark() if ends else 0
-            self.node(node.element, path, scope)
-            if self.loose or self.later or self.met_parts:
-                raise unfit(self.key, path, node, "of structures that are reached by several ways")
-            if ends:
-                self.ending(node, group, path, start)
-            self.put(self.unread.setdefault(group.number, Unread(self.element[group.number])))
-        with self.block() as body:
-            self.clear([(flag, 0) for flag in self.flags])
-            self.body += inside
+        with self.during(around=group, met_parts={}, later=[], loose=False, flags=[]):
+            with self.block() as inside:
+                ends = node.count is None and (node.until or not ir.minimum(node.element))
+                start = self.mark() if ends else 0
+                self.node(node.element, path, scope)
+                if self.loose or self.later or self.met_parts:
+                    raise unfit(self.key, path, node, "of structures that are reached by several ways")
+                if ends:
+                    self.ending(node, group, path, start)
+                self.put(self.unread.setdefault(group.number, Unread(self.element[group.number])))
+            with self.block() as body:
+                self.clear([(flag, 0) for flag in self.flags])
+                self.body += inside
         if group not in self.entered_groups:
             self.entered_groups.append(group)
-        self.around, self.met_parts, self.later, self.loose, self.flags = outer, met_parts, later, loose, flags
         return body
 
     def ending(self, node: ir.Several, group: Repeated, path: str, start: int) -> None:

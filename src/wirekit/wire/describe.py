@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import singledispatch
 from typing import Any
 
 from wirekit.errors import WirekitError
 from wirekit.values import SymbolTable, to_json
-from wirekit.wire.blobs import Address, Bytes, Delimited, Padding, String
+from wirekit.wire.blobs import Address, Bytes, Delimited, Padding
 from wirekit.wire.composite import (
     Array,
     If,
@@ -182,49 +181,75 @@ def tables(lines: list[FieldLine]) -> list[SymbolTable]:
     return list({id(line.table): line.table for line in lines if line.table is not None}.values())
 
 
-@singledispatch
 def type_of(node: Any) -> str:
     """A node's type in words, without the nodes inside it."""
-    message = getattr(node, "message", None)
-    return f"protobuf {message.name}" if message is not None else type(node).__name__
+    match node:
+        case Integer():
+            return repr(node)
+        case Flag():
+            return f"boolean ({type_of(node.inner)})"
+        case Symbols():
+            return f"{type_of(node.inner)}, {node.table.name}{' only' if node.closed else ''}"
+        case Bits():
+            return f"{type_of(node.inner)}, bit by bit"
+        case Address():
+            return f"{node.family} address, {node.length} bytes"
+        case Encrypted():
+            return "cipher text to the end"
+        case Padding():
+            return f"padding × {_expression(node.length)}"
+        case Bytes():
+            return _string(node)
+        case Delimited():
+            return f"{'decimal number' if node.number else 'text'} up to {node.end.decode()!r}"
+        case Struct():
+            return node.record.__name__ if node.record.__name__ != "Record" else "struct"
+        case Array():
+            return f"array of {type_of(node.element)}, count {node.count!r}{_null(node)}"
+        case Repeat():
+            return f"{_expression(node.count)} × {type_of(node.element)}"
+        case RecordsToEnd():
+            tail = "; an incomplete last element is not read" if node.short_tail == "stop" else ""
+            return f"{type_of(node.element)} until the end{tail}"
+        case If():
+            return f"{type_of(node.inner)}, if {_expression(node.condition)}"
+        case IfNext():
+            return f"{type_of(node.inner)}, if the next bytes are {node.magic.hex()}"
+        case IfMore():
+            return f"{type_of(node.inner)}, if bytes are left"
+        case IfThenElse():
+            return f"by {_expression(node.condition)}"
+        case Switch():
+            return f"by {_expressions(node.on)}"
+        case OrBytes():
+            return f"{type_of(node.inner)}, or plain bytes if they do not fit"
+        case Lookahead():
+            return f"{type_of(node.inner)} {node.at} bytes ahead (not consumed)"
+        case Sized():
+            return f"{type_of(node.inner)}, size {node.length!r}{_null(node)}"
+        case Ref():
+            return f"→ {node.key}"
+        case Compressed():
+            return f"{type_of(node.inner)}, compressed by {_expressions(node.codec)}"
+        case Length():
+            add = f" + {node.add}" if node.add else ""
+            more = " or more" if node.exceeds else ""
+            return f"{type_of(node.inner)}, bytes of {_of(node.of)}{add}{more}"
+        case Checked():
+            content = " (content only)" if node.content else ""
+            return f"{type_of(node.inner)}, {node.algorithm} of {_of(node.covers)}{content}"
+        case Const(value=value, inner=inner):
+            if node.hexadecimal and isinstance(value, int) and isinstance(inner, Integer):
+                return f"{type_of(inner)} = 0x{value & inner.mask:0{2 * inner.length}x}"
+            return f"{type_of(inner)} = {_expression(value) if callable(value) else value}"
+        case Default():
+            return type_of(node.inner)
+        case Protobuf():
+            return f"protobuf {node.message.name}"
+    return type(node).__name__
 
 
-def _expression(expression: Any) -> str:
-    text = repr(expression)
-    for before, after in (("this['_params']", "context"), ("this['", ""), ("']['", "."), ("']", ""), ("['", ".")):
-        text = text.replace(before, after)
-    return text
-
-
-def _of(node: Length | Checked, of: Any) -> str:
-    if of is None:
-        return "all that follows"
-    return of if isinstance(of, str) else f"{of[0]} to {of[1]}"
-
-
-@type_of.register
-def _(node: Integer) -> str:
-    return repr(node)
-
-
-@type_of.register
-def _(node: Flag) -> str:
-    return f"boolean ({type_of(node.inner)})"
-
-
-@type_of.register
-def _(node: Symbols) -> str:
-    return f"{type_of(node.inner)}, {node.table.name}{' only' if node.closed else ''}"
-
-
-@type_of.register
-def _(node: Address) -> str:
-    return f"{node.family} address, {node.length} bytes"
-
-
-@type_of.register(Bytes)
-@type_of.register(String)
-def _(node: Bytes) -> str:
+def _string(node: Bytes) -> str:
     kind = "string" if node.text else "bytes" if node.explained else "bytes of unknown meaning"
     if node.coding is not None:
         kind = f"{node.coding.name} {kind}"
@@ -232,127 +257,25 @@ def _(node: Bytes) -> str:
         return f"{kind} to the end"
     if node.prefix is None:
         return f"{kind} × {_expression(node.length)}"
-    null = "" if node.null is None else f", {node.null} is null"
-    return f"{kind}, length {node.prefix!r}{null}"
+    return f"{kind}, length {node.prefix!r}{_null(node)}"
 
 
-@type_of.register
-def _(node: Delimited) -> str:
-    return f"{'decimal number' if node.number else 'text'} up to {node.end.decode()!r}"
+def _null(node: Bytes | Array | Sized) -> str:
+    return "" if node.null is None else f", {node.null} is null"
 
 
-@type_of.register
-def _(node: Encrypted) -> str:
-    return "cipher text to the end"
+def _of(of: str | tuple[str, str] | None) -> str:
+    if of is None:
+        return "all that follows"
+    return of if isinstance(of, str) else f"{of[0]} to {of[1]}"
 
 
-@type_of.register
-def _(node: Padding) -> str:
-    return f"padding × {_expression(node.length)}"
+def _expressions(on: Any) -> str:
+    return ", ".join(map(_expression, on if isinstance(on, tuple) else (on,)))
 
 
-@type_of.register
-def _(node: Bits) -> str:
-    return f"{type_of(node.inner)}, bit by bit"
-
-
-@type_of.register
-def _(node: Struct) -> str:
-    return node.record.__name__ if node.record.__name__ != "Record" else "struct"
-
-
-@type_of.register
-def _(node: Array) -> str:
-    null = "" if node.null is None else f", {node.null} is null"
-    return f"array of {type_of(node.element)}, count {node.count!r}{null}"
-
-
-@type_of.register
-def _(node: Repeat) -> str:
-    return f"{_expression(node.count)} × {type_of(node.element)}"
-
-
-@type_of.register
-def _(node: RecordsToEnd) -> str:
-    tail = "; an incomplete last element is not read" if node.short_tail == "stop" else ""
-    return f"{type_of(node.element)} until the end{tail}"
-
-
-@type_of.register
-def _(node: If) -> str:
-    return f"{type_of(node.inner)}, if {_expression(node.condition)}"
-
-
-@type_of.register
-def _(node: IfNext) -> str:
-    return f"{type_of(node.inner)}, if the next bytes are {node.magic.hex()}"
-
-
-@type_of.register
-def _(node: IfMore) -> str:
-    return f"{type_of(node.inner)}, if bytes are left"
-
-
-@type_of.register
-def _(node: IfThenElse) -> str:
-    return f"by {_expression(node.condition)}"
-
-
-@type_of.register
-def _(node: Switch) -> str:
-    on = node.on if isinstance(node.on, tuple) else (node.on,)
-    return f"by {', '.join(_expression(part) for part in on)}"
-
-
-@type_of.register
-def _(node: OrBytes) -> str:
-    return f"{type_of(node.inner)}, or plain bytes if they do not fit"
-
-
-@type_of.register
-def _(node: Lookahead) -> str:
-    return f"{type_of(node.inner)} {node.at} bytes ahead (not consumed)"
-
-
-@type_of.register
-def _(node: Sized) -> str:
-    null = "" if node.null is None else f", {node.null} is null"
-    return f"{type_of(node.inner)}, size {node.length!r}{null}"
-
-
-@type_of.register
-def _(node: Ref) -> str:
-    return f"→ {node.key}"
-
-
-@type_of.register
-def _(node: Compressed) -> str:
-    codec = node.codec if isinstance(node.codec, tuple) else (node.codec,)
-    return f"{type_of(node.inner)}, compressed by {', '.join(_expression(part) for part in codec)}"
-
-
-@type_of.register
-def _(node: Length) -> str:
-    add = f" + {node.add}" if node.add else ""
-    more = " or more" if node.exceeds else ""
-    return f"{type_of(node.inner)}, bytes of {_of(node, node.of)}{add}{more}"
-
-
-@type_of.register
-def _(node: Checked) -> str:
-    content = " (content only)" if node.content else ""
-    return f"{type_of(node.inner)}, {node.algorithm} of {_of(node, node.covers)}{content}"
-
-
-@type_of.register
-def _(node: Const) -> str:
-    value = node.value
-    if node.hexadecimal and isinstance(value, int) and isinstance(node.inner, Integer):
-        return f"{type_of(node.inner)} = 0x{value & node.inner.mask:0{2 * node.inner.length}x}"
-    shown = _expression(value) if callable(value) else value
-    return f"{type_of(node.inner)} = {shown}"
-
-
-@type_of.register
-def _(node: Default) -> str:
-    return type_of(node.inner)
+def _expression(expression: Any) -> str:
+    text = repr(expression)
+    for before, after in (("this['_params']", "context"), ("this['", ""), ("']['", "."), ("']", ""), ("['", ".")):
+        text = text.replace(before, after)
+    return text

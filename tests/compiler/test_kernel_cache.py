@@ -45,7 +45,7 @@ class Adding:
     """
 
     def __init__(self, most: int = -1, **environment: str) -> None:
-        columns_cache.module_text(SOURCE, "int32")  # imports it
+        columns_cache.module_text(SOURCE)  # imports it
         self._read, write = os.pipe()
         self._process = os.fork()
         if self._process:
@@ -66,7 +66,7 @@ class Adding:
             resource.setrlimit(resource.RLIMIT_FSIZE, (most,) * 2)
         with warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
-            function = columns_cache.function(SOURCE, "int32")
+            function = columns_cache.function(SOURCE)
             value = function(1)
         how = "from the cache" if sum(function.stats.cache_hits.values()) else "compiled"  # type: ignore[attr-defined]
         return f"{value} {how}\0" + "\n".join(str(each.message) for each in found)
@@ -123,7 +123,7 @@ def test_a_damaged_module_in_the_cache_is_written_anew(tmp_path: Path) -> None:
     (path,) = tmp_path.glob("*.py")
     path.write_text("half of")
     assert said(**environment)[0] in (IN_THE_PROCESS, FROM_THE_CACHE)
-    assert path.read_text() == columns_cache.module_text(SOURCE, "int32")
+    assert path.read_text() == columns_cache.module_text(SOURCE)
 
 
 @pytest.mark.parametrize("variable", [columns_cache.VARIABLE, "XDG_CACHE_HOME"])

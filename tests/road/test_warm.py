@@ -38,7 +38,7 @@ def test_compiling_a_function_is_reported_once_a_machine(tmp_path: Path, monkeyp
     for _ in range(2):
         monkeypatch.setattr(cache, "_modules", {})
         with cache.listening(names.append):
-            assert cache.function(SOURCE, "int64")(1) == 2
+            assert cache.function(SOURCE)(1) == 2
     assert len(names) == 1
     assert "scan" in names[0]
 

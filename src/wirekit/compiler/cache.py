@@ -35,7 +35,7 @@ VARIABLE = "WIREKIT_CACHE_DIR"
 
 _lock = threading.Lock()
 _listeners: list[Callable[[str], object]] = []
-_modules: dict[tuple[str, str], ModuleType] = {}
+_modules: dict[str, ModuleType] = {}
 
 
 def directory() -> Path | None:
@@ -63,14 +63,8 @@ def listening(listener: Callable[[str], object]) -> Iterator[None]:
         _listeners.remove(listener)
 
 
-def module_text(source: str, offsets: str) -> str:
-    """The text of the module of a generated kernel: the dependencies of its machine code, then the source.
-
-    Args:
-        source: the source.
-        offsets: the type of the arrays of offsets. Each type has a module of its own, because numba's index of machine
-            code for several types is not safe if several processes add to it.
-    """
+def module_text(source: str) -> str:
+    """The text of the module of a generated kernel: the dependencies of its machine code, then the source."""
     import numba
 
     from wirekit import __version__
@@ -80,7 +74,6 @@ def module_text(source: str, offsets: str) -> str:
     dependencies = [
         f"wirekit {__version__}, numba {numba.__version__}, {sys.implementation.cache_tag}, processor {_processor()}",
         f"called {_called()}, checksums {crc.FINGERPRINT}, bounds check {settings.BOUNDSCHECK}",
-        f"offsets {offsets}",
     ]
     return "".join(f"# {line}\n" for line in dependencies) + source
 
@@ -114,28 +107,24 @@ def _called() -> str:
     return hashlib.sha256("".join([*sources, str(CONTROLS)]).encode()).hexdigest()[:12]
 
 
-def function(source: str, offsets: str, name: str = "scan") -> Callable[..., Any]:
-    """The compiled function of a generated source; the same arguments give the same function.
+def function(source: str, name: str = "scan") -> Callable[..., Any]:
+    """The compiled function of a generated source; its first call compiles it.
 
     Args:
-        source: the source.
+        source: the source. A function that is called with arrays of several types needs a source for each of them, if
+            only with another comment, because numba's index of machine code for several types is not safe if several
+            processes add to it.
         name: the name of the function in the source.
-        offsets: the type of the arrays of offsets that it will be called with, ``int32`` or ``int64``.
     """
     with _lock:
-        module = _modules.get((source, offsets))
+        module = _modules.get(source)
         if module is None:
-            module = _modules[source, offsets] = _module(module_text(source, offsets))
+            module = _modules[source] = _module(module_text(source))
     compiled: Callable[..., Any] = getattr(module, name)
     return compiled
 
 
-BY_TABLE = "by table"
-"""The type of the offsets of functions that read the type from their table."""
-
-
-BUILDER = (
-    """\
+BUILDER = """\
 from numba import njit
 
 from wirekit.runtime.writing import build_records
@@ -144,9 +133,7 @@ from wirekit.runtime.writing import build_records
 @njit(nogil=True, cache=True)
 def build(code, registers, table, state):
     return build_records(code, registers, table, state)
-""",
-    "by row",
-)
+"""
 """The module of the interpreter of write programs."""
 
 
@@ -155,15 +142,15 @@ def interpreter() -> Callable[..., Any]:
     """The interpreter of read programs; each machine compiles it once."""
     from wirekit.runtime.loop import module_text as loop
 
-    return kernel(loop())
+    return function(loop())
 
 
 def is_compiled(source: str) -> bool:
-    """Whether this process or the disk has machine code of a function that scans by a table."""
-    if (source, BY_TABLE) in _modules:
+    """Whether this process or the disk has machine code of the function of a source."""
+    if source in _modules:
         return True
     folder = directory()
-    name = _name(module_text(source, BY_TABLE))
+    name = _name(module_text(source))
     return folder is not None and next((folder / "__pycache__").glob(f"{name}.*.nbc"), None) is not None
 
 
@@ -174,18 +161,13 @@ def interpreter_is_compiled() -> bool:
     return is_compiled(loop())
 
 
-def kernel(source: str) -> Callable[..., Any]:
-    """A function that scans by a table; its first call compiles it."""
-    return function(source, BY_TABLE)
-
-
 def _name(text: str) -> str:
     return f"wirekit_columns_{hashlib.sha256(text.encode()).hexdigest()[:20]}"
 
 
 def builder() -> Callable[..., Any]:
     """The interpreter of write programs; each machine compiles it once."""
-    return function(*BUILDER, "build")
+    return function(BUILDER, "build")
 
 
 def _module(text: str) -> ModuleType:

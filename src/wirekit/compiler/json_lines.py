@@ -98,8 +98,7 @@ class Lines:
         for column in columns:
             arrays += column.arrays.values()
         arrays = [_fixed(array) for array in arrays]
-        source = _source(columns)
-        write = columns_cache.function(source, "by column")
+        write = columns_cache.function(_source(columns))
         row = 0
         while row < batch.num_rows:
             after, written = write(self._out, row, batch.num_rows, room, *arrays)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @cache
 def loop(name: str) -> Callable[..., Any]:
     """A function of ``kernels``, compiled when it is first called."""
-    return function(Path(__file__).with_name("kernels.py").read_text(encoding="utf-8"), "int64", name)
+    return function(Path(__file__).with_name("kernels.py").read_text(encoding="utf-8"), name)
 
 
 def byte_ranges(data: NDArray[Any], begin: NDArray[Any], size: NDArray[Any]) -> pa.Array:

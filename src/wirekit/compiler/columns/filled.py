@@ -106,7 +106,7 @@ class Ready:
         """The function that scans: a specialised kernel if one is compiled, otherwise the interpreter."""
         if self._scan is None:
             known = self.kernel is not None and cache.is_compiled(self.kernel)
-            self._scan = cache.kernel(self.kernel) if known and self.kernel else cache.interpreter()
+            self._scan = cache.function(self.kernel) if known and self.kernel else cache.interpreter()
         return self._scan
 
     def choose(self, scan: Callable[..., Any] | None) -> None:

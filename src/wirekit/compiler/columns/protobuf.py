@@ -34,8 +34,9 @@ LARGE = (1 << 31) - 1
 _WORD = np.dtype(np.uint64)
 
 # What ``kernels.protobuf`` cannot know when it is compiled: copies the strings of a column. ``scan`` is its name
-# because generated modules have one function of that name.
+# because generated modules have one function of that name. Each type of offsets has a module of its own.
 _GATHER = """\
+# offsets: {}
 import numpy as np
 from numba import njit
 
@@ -194,7 +195,7 @@ def _strings(
     there = np.ascontiguousarray(there)
     size = int((lengths if valid is None else lengths[there.astype(bool)]).sum())
     large = size > LARGE
-    gather = columns_cache.function(_GATHER, "int64" if large else "int32")
+    gather = columns_cache.function(_GATHER.format("int64" if large else "int32"))
     offsets = pool.array(len(there) + 1, np.dtype(np.int64 if large else np.int32))
     offsets[0] = 0
     data = pool.array(size, np.dtype(np.uint8))

@@ -266,7 +266,7 @@ def warm(key: str, *, fields: Sequence[str] | None = None, context: Mapping[str,
     ready = columnar.ready(paths, verdicts=False, wide=False)
     if ready.kernel is None:
         return False
-    ready.choose(cache.kernel(ready.kernel))
+    ready.choose(cache.function(ready.kernel))
     run(columnar, columnar.plan, _level(as_array(b""), Start(0, 0, -1)), registry[key].limits, paths)
     for each in columnar.choices.values():
         each.choose(None)

@@ -166,7 +166,7 @@ def test_verdicts_on_a_list_stay_in_order_around_compressed_data() -> None:
 
 
 def test_generated_source_of_a_small_schema() -> None:
-    assert rows.writer("kafka.sasl_token").source == SMALL
+    assert rows.decoder("kafka.sasl_token").source == SMALL
 
 
 @pytest.mark.parametrize("magic", [0, 1])

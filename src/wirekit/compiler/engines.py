@@ -53,7 +53,7 @@ class Engine:
 
 _ROWS = "wirekit.compiler.rows"
 _TABLE = (
-    Engine("rows", "the decoder", _ROWS, "writer", decodes=True, encodes=True),
+    Engine("rows", "the decoder", _ROWS, "decoder", decodes=True, encodes=True),
     Engine("trace", "the same, with the bytes of each field", _ROWS, "tracer", decodes=True),
     Engine("reference", decodes=True, encodes=True),
     Engine("build", "the encoder", f"{_ROWS}.build", "builder"),

@@ -1,7 +1,7 @@
 """The rows engine: Python generated from the IR, one value at a time; ``decoding`` reads, ``build`` writes."""
 
 from wirekit.compiler.heading import fixed_numbers
-from wirekit.compiler.rows.decoding import REASONS, State, Unusual, tracer, tracing_unit, unit, writer
+from wirekit.compiler.rows.decoding import REASONS, State, Unusual, decoder, tracer, tracing_unit, unit
 from wirekit.compiler.rows.state import LEFT_OVER, NOTHING_FOUND, Unverified
 
 __all__ = [
@@ -15,5 +15,5 @@ __all__ = [
     "tracer",
     "tracing_unit",
     "unit",
-    "writer",
+    "decoder",
 ]

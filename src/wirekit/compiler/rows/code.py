@@ -131,7 +131,7 @@ class Decoding(Code):
         self.put(f"if {condition}: raise {'Cut' if e == self.leave else 'Unusual'}")
 
 
-class Writing(Generator):
+class DecodingGenerator(Generator):
     """Generates the decoder of one schema: (state, buffer, position, limit, path) → (value, position after it).
 
     Each subclass generates the code of some kinds of nodes, and returns the expression of the value.

@@ -30,10 +30,10 @@ from wirekit.compiler.source import Unusual, is_large, nullable, units, whole_nu
 from wirekit.errors import Misuse
 from wirekit.wire.blobs import is_decimal
 
-__all__ = ["REASONS", "State", "Unit", "Unusual", "Writer", "tracer", "tracing_unit", "unit", "writer"]
+__all__ = ["REASONS", "State", "Unit", "Unusual", "Decoder", "tracer", "tracing_unit", "unit", "decoder"]
 
 
-class Writer(Structures, Lists):
+class Decoder(Structures, Lists):
     """Generates the decoder of one schema, with code for every kind of node."""
 
     def _node(self, code: Decoding, node: ir.Node, path: Place) -> str:
@@ -260,13 +260,13 @@ class Writer(Structures, Lists):
         return value
 
 
-class Tracer(Writer):
+class Tracer(Decoder):
     """Generates the decoder that also records the spans of the fields."""
 
     tracing = True
     purpose = "trace"
 
 
-unit, writer = units(Writer)
+unit, decoder = units(Decoder)
 """Functions that return the decoder of a schema, and its module; the next two, the decoder that records spans."""
 tracing_unit, tracer = units(Tracer)

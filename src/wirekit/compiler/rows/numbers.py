@@ -8,13 +8,13 @@ from contextlib import contextmanager
 
 from wirekit.compiler import ir
 from wirekit.compiler.ir import fixed
-from wirekit.compiler.rows.code import Decoding, Place, Writing
+from wirekit.compiler.rows.code import Decoding, DecodingGenerator, Place
 from wirekit.errors import Misuse
 from wirekit.values import SymbolTable
 from wirekit.varints import SHORT
 
 
-class Numbers(Writing):
+class Numbers(DecodingGenerator):
     """Generates code that reads numbers."""
 
     def _number(self, code: Decoding, node: ir.Node, path: Place, kind: str = "number") -> str:

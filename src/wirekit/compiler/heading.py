@@ -149,8 +149,9 @@ def fixed_numbers(key: str) -> tuple[struct.Struct, tuple[str, ...]]:
     layout = referred(key).layout
     members = layout.members if isinstance(layout, ir.Structure) else ()
     nodes = [member.node for member in members]
-    numbers = [number for node in nodes if isinstance(node, (ir.Number, ir.Named)) for number in fixed(node)]
-    if not nodes or len(numbers) != len(nodes) or any(number.little or not number.is_packed for number in numbers):
+    plain = (fixed(node) for node in nodes if isinstance(node, (ir.Number, ir.Named)))
+    numbers = [number for number in plain if number is not None and not number.little and number.is_packed]
+    if not nodes or len(numbers) != len(nodes):
         raise Misuse(f"{key} has other fields than numbers of fixed size")
     return struct.Struct(">" + "".join(number.code for number in numbers)), tuple(member.name for member in members)
 
@@ -183,25 +184,20 @@ def _lengths(layout: ir.Node) -> Iterator[tuple[int, struct.Struct, ir.Measure]]
 def _numbers(node: ir.Node, most: int) -> Iterator[tuple[ir.Number, Ranges | None]]:
     """The numbers at the start of every value of a node, and their allowed ranges (None for any value)."""
     if not isinstance(node, ir.Structure):
-        for number in fixed(node):
+        if (number := fixed(node)) is not None:
             yield number, _allowed(node, number)
         return
     for at, member in enumerate(node.members):
         measured = _measured(node, at, most)
         if isinstance(member.node, ir.Structure):
             yield from _numbers(member.node, most)
-            if not all(fixed(each.node) for each in member.node.members):
+            if any(fixed(each.node) is None for each in member.node.members):
                 return
             continue
-        numbers = fixed(member.node) or _varint(member.node)
-        for number in numbers:
-            yield number, measured if measured is not None else _allowed(member.node, number)
-        if not numbers:
+        number = member.node if isinstance(member.node, ir.Number) else fixed(member.node)
+        if number is None:
             return
-
-
-def _varint(node: ir.Node) -> list[ir.Number]:
-    return [node] if isinstance(node, ir.Number) and node.groups else []
+        yield number, measured if measured is not None else _allowed(member.node, number)
 
 
 def _measured(node: ir.Structure, at: int, most: int) -> Ranges | None:

@@ -1,7 +1,7 @@
 """The layout IR: every schema as a tree of few, explicit, typed nodes that all engines are generated from.
 
 Nothing is implied: sizes are numbers, covered fields are a pair of field indexes, conditions are expression trees. A
-node knows its least size in bytes (``minimum``), which bounds counts. ``str(node)`` prints the tree. See docs/ir.md.
+node knows its least size in bytes (``minimum``), which bounds counts. ``dump`` prints the tree. See docs/ir.md.
 """
 
 from __future__ import annotations
@@ -642,10 +642,10 @@ def number_of(node: Node) -> Number | None:
     return node if isinstance(node, Number) else None
 
 
-def fixed(node: Node) -> list[Number]:
-    """The numbers of a node of fixed size that one struct call can read or write; empty for others."""
+def fixed(node: Node) -> Number | None:
+    """The number of fixed size of a node that is one in any meaning; None for other nodes."""
     number = number_of(node)
-    return [] if number is None or number.groups else [number]
+    return None if number is None or number.groups else number
 
 
 def length_in_front(node: Node) -> int:

@@ -50,7 +50,7 @@ def _problems(node: ir.Node) -> Iterator[str]:
             yield from _null(number, null, "count")
         case ir.Delimited(end=b""):
             yield "a delimiter must have at least one byte"
-        case ir.Ahead(node=inner) if not fixed(inner):
+        case ir.Ahead(node=inner) if fixed(inner) is None:
             yield "Lookahead needs a node of fixed size: a number, a flag, symbols or bits"
         case ir.Fallback(node=inner):
             string = _string(inner)

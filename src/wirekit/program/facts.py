@@ -84,12 +84,13 @@ def run_of(
     for at in range(index, len(node.members)):
         member = node.members[at].node
         begins = count and any(measure.first == at and measure.bounds for measure in node.measures)
-        numbers = ir.fixed(member)
-        orders |= {number.little for number in numbers if number.size > 1}
-        if not numbers or begins or (at_once and len(orders) > 1):
+        number = ir.fixed(member)
+        if number is not None and number.size > 1:
+            orders.add(number.little)
+        if number is None or begins or (at_once and len(orders) > 1):
             break
         count += 1
-        size += sum(number.size for number in numbers)
+        size += number.size
         measured = [measure for measure in node.measures if measure.at == at]
         wrong = alone and (ir.can_be_wrong(member) or any(measure.bounds for measure in measured))
         if wrong or at in closing or (at_once and any(measure.last < at for measure in measured)):

@@ -123,7 +123,7 @@ class _Reader(Lists):
     def visit_Constant(self, node: ir.Constant, path: str, scope: Scope) -> Value:
         if isinstance(node.node, ir.Blob):
             return self.constant_bytes(node, node.node, path, scope)
-        if not ir.fixed(node.node) and ir.varying(node.node) is None:
+        if ir.number_of(node.node) is None:
             raise unfit(self.key, path, node, "of a field that is not a number")
         value = self.node(node.node, path, scope)
         if value.inside is not None or value.unfit:

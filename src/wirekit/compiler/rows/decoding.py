@@ -91,7 +91,7 @@ class Decoder(Structures, Lists):
                 return self._packed(code, node, path)
             case ir.Protobuf():
                 return self._protobuf(code, node, path)
-            case ir.Constant() if not fixed(node):
+            case ir.Constant() if fixed(node) is None:
                 start = "p" if node.fatal else code.fresh("s")
                 if not node.fatal:
                     code.put(f"{start} = p")
@@ -139,14 +139,13 @@ class Decoder(Structures, Lists):
         return self._called(code, f"{unit}(S, ", path, above, value)
 
     def _ahead(self, code: Decoding, node: ir.Ahead, path: Place) -> str:
-        numbers = fixed(node.node)
-        if not numbers:
+        number = fixed(node.node)
+        if number is None:
             raise Misuse(f"{self.key}: Lookahead needs a node of fixed size")
-        size = sum(number.size for number in numbers)
-        code.short(f"p + {node.at + size} > {path.limit}", path.limit)
+        code.short(f"p + {node.at + number.size} > {path.limit}", path.limit)
         code.move(f"p += {node.at}")
         value = self._number(code, node.node, path, kind="")
-        code.move(f"p -= {node.at + size}")
+        code.move(f"p -= {node.at + number.size}")
         code.lies(path, code.here(), code.here(), '"ahead"')
         return value
 

@@ -19,7 +19,7 @@ class Numbers(DecodingGenerator):
 
     def _number(self, code: Decoding, node: ir.Node, path: Place, kind: str = "number") -> str:
         """One number, which may be a varint; ``kind`` is the kind of its span, "" for no span."""
-        if not fixed(node):
+        if fixed(node) is None:
             return self._varint(code, node, path, kind)
         (value,) = self._numbers(code, [(path, node)], kind)
         return value
@@ -29,7 +29,7 @@ class Numbers(DecodingGenerator):
 
         Yields the variables one by one: a constant can read members that the caller has added to its scope.
         """
-        numbers = [number for _, node in fields for number in fixed(node)]
+        numbers = [number for _, node in fields if (number := fixed(node)) is not None]
         variables = [code.fresh("n") for _ in numbers]
         self._unpacked(code, numbers, variables, fields[0][0].limit)
         left = sum(number.size for number in numbers)

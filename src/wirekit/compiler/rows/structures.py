@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from wirekit.checksums import checksum
 from wirekit.compiler import ir
-from wirekit.compiler.ir import bare, fixed
+from wirekit.compiler.ir import bare
 from wirekit.compiler.references import is_padded
 from wirekit.compiler.rows.code import Decoding, Place
 from wirekit.compiler.rows.numbers import Numbers
@@ -184,7 +184,7 @@ class Structures(Numbers):
         for number in range(index + run - 1, index - 1, -1):
             if number in at.end_at:
                 at.ends[number] = place()
-            left += sum(each.size for each in fixed(at.node.members[number].node))
+            left += ir.minimum(at.node.members[number].node)
             if number in at.begin_at:
                 at.begins[number] = place()
 

@@ -245,7 +245,24 @@ class Padding(Bytes):
         return obj
 
 
-class String(Bytes):
+class _Decoded(Bytes):
+    """A byte string whose value is not bytes: text, or a value of functions."""
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
+        start = stream.position
+        data = self._content(stream, context)
+        if data is None:
+            return None
+        return decode_text(data, stream, start) if self.coding is None else _decoded(self.coding, data, stream, start)
+
+    def load(self, obj: Any, context: Scope) -> Any:
+        return obj
+
+    def default(self, context: Scope) -> Any:
+        return None if self.null is not None else NOTHING
+
+
+class String(_Decoded):
     r"""Text, UTF-8 by default.
 
     Bytes that are not UTF-8 are kept as lone surrogates (Python's ``surrogateescape``), with a bad ``utf-8`` check.
@@ -277,13 +294,6 @@ class String(Bytes):
         self.encoding = encoding
         self.coding = text_coding(encoding, pad, length)
 
-    def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
-        start = stream.position
-        data = self._content(stream, context)
-        if data is None or self.coding is None:
-            return None if data is None else decode_text(data, stream, start)
-        return _decoded(self.coding, data, stream, start)
-
     def _encode(self, obj: Any, stream: Writer) -> bytes | None:
         if obj is None:
             if self.null is None:
@@ -293,14 +303,8 @@ class String(Bytes):
             raise stream.wrong("a string", shown(obj))
         return encode_text(obj, stream) if self.coding is None else _encoded(self.coding, obj, stream)
 
-    def load(self, obj: Any, context: Scope) -> Any:
-        return obj
 
-    def default(self, context: Scope) -> Any:
-        return None if self.null is not None else NOTHING
-
-
-class Custom(Bytes):
+class Custom(_Decoded):
     """Bytes that two functions decode and encode.
 
     The functions get and return only the bytes of the field. Its size is ``length``. If ``parse`` raises, or returns
@@ -336,21 +340,10 @@ class Custom(Bytes):
         super().__init__(length, null=null)
         self.coding = CustomCoding(parse, build, name or getattr(parse, "__name__", "custom"), examples)
 
-    def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
-        start = stream.position
-        data = self._content(stream, context)
-        return None if data is None or self.coding is None else _decoded(self.coding, data, stream, start)
-
     def _encode(self, obj: Any, stream: Writer) -> bytes | None:
         if obj is None and self.null is not None:
             return None
         return None if self.coding is None else _encoded(self.coding, obj, stream)
-
-    def load(self, obj: Any, context: Scope) -> Any:
-        return obj
-
-    def default(self, context: Scope) -> Any:
-        return None if self.null is not None else NOTHING
 
 
 def _decoded(coding: Coding, data: bytes, stream: Reader, start: int) -> Any:

@@ -14,14 +14,14 @@ import numpy as np
 from numba import types
 
 from wirekit import varints
-from wirekit.compiler.kernels.arrays import dividing, inlined, inner, int64_on, intrinsic, loader, storer, uint8_on
+from wirekit.compiler.kernels.arrays import dividing, inlined, inner, int64_on, intrinsic, loader, uint8_on
 from wirekit.compiler.kernels.reads import copy
 from wirekit.program import steps
 from wirekit.program.write_steps import CHOOSING as CHOOSING_REGISTER
 from wirekit.runtime import opcodes
 from wirekit.runtime import write_opcodes as op
 from wirekit.runtime.interpreter import case_of, checksum_of, computed, in_ranges
-from wirekit.runtime.memory import DIRECT, call, get, handle, put, read_8, read_64, word
+from wirekit.runtime.memory import DIRECT, call, get, handle, put, put_8, put_16, put_32, put_64, read_8, read_64, word
 
 U: Final = np.uint64
 NONE: Final = U(0xFFFFFFFFFFFFFFFF)
@@ -32,7 +32,6 @@ ROW, EXTRA, FAULT, CHOOSING = U(steps.ROW), U(steps.EXTRA), U(steps.FAULT), U(CH
 
 ZIGZAG, SLEB = (op.VARINT * (1 + opcodes.FORMS.index(kind)) for kind in (varints.ZIGZAG, varints.SLEB))
 _get8, _get16, _get32 = (loader(types.int64, bits, bits // 8, False) for bits in (8, 16, 32))
-_put8, _put16, _put32, _put64 = (storer(bits, 1) for bits in (8, 16, 32, 64))
 
 
 @intrinsic
@@ -105,13 +104,13 @@ def _store_fast(o: Any, size: Any, p: Any, how: Any, value: Any) -> None:
     if how & op.BIG:
         value = np.int64(_swapped(U(value)) >> U(64 - 8 * width))
     if width == 4:
-        _put32(o, p, value)
+        put_32(o, p, value)
     elif width == 8:
-        _put64(o, p, value)
+        put_64(o, p, value)
     elif width == 1:
-        _put8(o, p, value)
+        put_8(o, p, value)
     elif width == 2:
-        _put16(o, p, value)
+        put_16(o, p, value)
     else:
         _store_bytes(o, size, p, width, value)
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from wirekit.codings import Coding, TextCoding
-from wirekit.compiler.columns.programs import Columnar
+from wirekit.compiler.columns.programs import Columnar, type_of
 from wirekit.compiler.columns.protobuf import Tray, bit_buffer, list_array, text_array
 from wirekit.compiler.columns.protobuf import arrays as message_arrays
 from wirekit.compiler.columns.run import LARGE, Level
@@ -162,8 +162,7 @@ def _values(column: Column, level: Level, sizes: dict[int, int]) -> pa.Array:
     """The values of a column, one per row or element."""
     rows, arrays, slot = level.elements(column.within), level.arrays, column.slot
     if f"{'o' if column.is_bytes else 'c'}{slot}" not in arrays:
-        kinds = {"flag": pa.bool_(), "bytes": pa.binary(), "text": pa.string()}
-        return pa.nulls(rows, kinds.get(column.kind) or pa.from_numpy_dtype(np.dtype(column.dtype)))
+        return pa.nulls(rows, type_of(column))
     valid = bit_buffer(arrays[f"v{slot}"]) if column.nullable else None
     if column.kind == "number":
         return _numbers(arrays[f"c{slot}"], pa.from_numpy_dtype(arrays[f"c{slot}"].dtype), valid)

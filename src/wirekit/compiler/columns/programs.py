@@ -191,13 +191,17 @@ def _held(key: str, program: Program) -> tuple[Columnar | None, Records | None]:
     return Columnar(held, None, inner), held
 
 
+def type_of(column: Column) -> pa.DataType:
+    """The Arrow type of a column's values, of less than 2 GiB."""
+    named = {"flag": pa.bool_(), "bytes": pa.binary(), "text": pa.string()}
+    return named.get(column.kind) or pa.from_numpy_dtype(np.dtype(column.dtype))
+
+
 def _schema(compiled: Program) -> pa.Schema:
     fields = []
     for column in compiled.columns:
         metadata = field_metadata(column.table, column.unit)
-        named = {"flag": pa.bool_(), "bytes": pa.binary(), "text": pa.string()}
-        kind = named.get(column.kind) or pa.from_numpy_dtype(np.dtype(column.dtype))
-        nullable, group = column.nullable, column.within
+        kind, nullable, group = type_of(column), column.nullable, column.within
         while group is not None:
             kind, nullable, group = pa.list_(pa.field("item", kind, nullable)), group.nullable, group.outer
         # Null where it holds records.

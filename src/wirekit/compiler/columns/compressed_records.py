@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from wirekit.compiler.columns.errors import LevelErrors, before, failure, record_of, refused, too_much, unopened
+from wirekit.compiler.columns.errors import LevelErrors, before, record_of
 from wirekit.compiler.columns.plan import Ranges, Records, start
 from wirekit.compiler.columns.programs import Columnar
-from wirekit.compiler.columns.reference import Reference, of_records
+from wirekit.compiler.columns.reference import of_records
 from wirekit.compiler.columns.run import Level, NoRoom, run
 from wirekit.errors import Limit, WireError
 from wirekit.program.columns import Packing
@@ -27,27 +28,22 @@ from wirekit.program.columns import Packing
 ENDING = pa.array(["short", "wrong", "limit"])  # kinds of errors behind which the reference engine reads no record
 
 
-def compressed_levels(
-    columnar: Columnar, level: Level, reference: Reference, fields: tuple[str, ...] | None, errors: list[LevelErrors]
-) -> list[Level]:
+def compressed_levels(columnar: Columnar, fields: tuple[str, ...] | None, errors: list[LevelErrors]) -> list[Level]:
     """A level and the levels of the records compressed in it, outermost first.
 
     Args:
-        reference: supplies the errors of the level.
         fields: prefixes of the columns that are filled, or None for all.
         errors: the errors of the level; those of the other levels are added.
     """
-    levels, packing, inner = [level], columnar.program.packing, columnar.inner
+    packing, inner = columnar.program.packing, columnar.inner
     while packing is not None and inner is not None:
-        outer = _Level(columnar, packing, inner, levels[-1], len(levels) - 1, reference, errors[-1], fields)
-        below = outer.unpacked()
+        below = _Level(columnar, packing, inner, errors[-1].level, errors[-1], fields).unpacked()
         if below is None:
             break
-        reference = of_records(inner, reference.allowance)
-        errors.append(refused(columnar.program, reference, below, len(levels)))
-        levels.append(below)
-    _pass_on(columnar, levels, errors)
-    return levels
+        reference = of_records(inner, errors[-1].reference.allowance)
+        errors.append(LevelErrors(columnar.program, reference, below, len(errors)).refused())
+    _pass_on(columnar, errors)
+    return [each.level for each in errors]
 
 
 @dataclass(slots=True)
@@ -56,8 +52,7 @@ class _Level:
 
     Attributes:
         inner: the list of records in a record.
-        reference: supplies the errors of records that cannot be decompressed, and the allowance.
-        errors: takes these errors.
+        errors: takes the errors of records that cannot be decompressed.
         fields: prefixes of the columns that are filled, or None for all.
     """
 
@@ -65,8 +60,6 @@ class _Level:
     packing: Packing
     inner: Records
     level: Level
-    depth: int
-    reference: Reference
     errors: LevelErrors
     fields: tuple[str, ...] | None
 
@@ -85,7 +78,7 @@ class _Level:
             except NoRoom as error:
                 for row in parents[error.range :].tolist():
                     level.state[row] = 2
-                    self.errors.add(*too_much(self.columnar.program, self.reference, level, self.depth, row))
+                    self.errors.too_much(row)
                 pieces, parents = pieces[: error.range], parents[: error.range]
             else:
                 sizes = np.fromiter(map(len, pieces), np.int64, len(pieces))
@@ -95,15 +88,15 @@ class _Level:
 
     def _scanned(self, pieces: list[bytes], parents: NDArray[Any]) -> Level:
         """The level of the decompressed pieces; the range of a ``NoRoom`` is the piece that exceeds the memory."""
-        level, inner, limits = self.level, self.inner, self.reference.limits
+        level, inner, allowance = self.level, self.inner, self.errors.reference.allowance
         below = Level.of(pieces, parents)
         if inner.lead:
             places = zip(below.ranges.starts.tolist(), below.ranges.ends.tolist(), strict=True)
             view = below.buffer.data
-            below.ranges = Ranges.of([start(inner, view, begin, end, limits.frame) for begin, end in places])
+            below.ranges = Ranges.of([start(inner, view, begin, end, allowance.limits.frame) for begin, end in places])
         outer = np.searchsorted(level.arrays["first"], parents, side="right") - 1
-        below.roots = level.roots[outer] if self.depth else level.arrays["offset"][parents]
-        run(self.columnar, inner, below, limits, self.fields, self.reference.allowance)
+        below.roots = level.roots[outer] if self.errors.depth else level.arrays["offset"][parents]
+        run(self.columnar, inner, below, allowance.limits, self.fields, allowance)
         return below
 
     def _decompressed(self, packed: NDArray[Any]) -> tuple[list[bytes], NDArray[Any]]:
@@ -122,8 +115,8 @@ class _Level:
         """The contents of the valid compressed rows, run by run of rows of one codec."""
         from wirekit.compression_quick import pieces
 
-        allowance, column = self.reference.allowance, self.packing.column
-        if self.depth >= allowance.limits.depth:
+        allowance, column = self.errors.reference.allowance, self.packing.column
+        if self.errors.depth >= allowance.limits.depth:
             yield from (None for _ in packed)
             return
         data, offsets = self.level.arrays[f"d{column}"].data, self.level.arrays[f"o{column}"]
@@ -135,38 +128,37 @@ class _Level:
 
     def _content(self, row: int) -> bytes | None:
         """The content of a row, bounded and verified at each step; None, and an error, if that fails."""
-        arrays, column, limits = self.level.arrays, self.packing.column, self.reference.limits
+        arrays, column = self.level.arrays, self.packing.column
+        allowance, depth = self.errors.reference.allowance, self.errors.depth
         data, offsets = arrays[f"d{column}"].data, arrays[f"o{column}"]
         try:
-            if self.depth >= limits.depth:
-                raise Limit("depth", limits.depth, self.depth + 1)
+            if depth >= allowance.limits.depth:
+                raise Limit("depth", allowance.limits.depth, depth + 1)
             codec = self.packing.codecs[int(arrays["codec"][row]) - 1]
-            return self.reference.allowance.decompress(codec, data[int(offsets[row]) : int(offsets[row + 1])])
+            return allowance.decompress(codec, data[int(offsets[row]) : int(offsets[row + 1])])
         except WireError as error:
             self.level.state[row] = 2 if isinstance(error, Limit) else 0
-            path = self.columnar.program.columns[column].path
-            self.errors.add(*unopened(self.reference, self.level, self.depth, row, path, error))
+            self.errors.unopened(row, error)
             return None
 
 
-def _pass_on(columnar: Columnar, levels: list[Level], errors: list[LevelErrors]) -> None:
+def _pass_on(columnar: Columnar, errors: list[LevelErrors]) -> None:
     """Makes limits errors of the records around them, and drops all other errors inside those records."""
-    for depth in range(len(levels) - 1, 0, -1):
-        level, around = levels[depth], levels[depth - 1]
-        for inside, path, error in _limits(columnar, level, errors[depth]):
-            parent = int(level.parents[inside])
-            around.state[parent] = 2
+    for around, inside in reversed([*pairwise(errors)]):
+        for which, path, error in _limits(columnar, inside):
+            parent = int(inside.level.parents[which])
+            around.level.state[parent] = 2
             details = "limit", path, error["at"], error["reason"]
-            errors[depth - 1].add(*failure(around, record_of(around, parent), depth - 1, details, error["at_depth"]))
-    for depth in range(1, len(levels)):
-        level, gone = levels[depth], levels[depth - 1].state[levels[depth].parents] == 2
+            around.add(record_of(around.level, parent), details, error["at_depth"])
+    for around, inside in pairwise(errors):
+        level = inside.level
+        gone = around.level.state[level.parents] == 2
         if gone.any():
-            rows = np.searchsorted(level.arrays["first"], np.arange(level.rows), side="right") - 1
-            level.state[gone[rows]] = 2
-            errors[depth].forget(gone)
+            level.state[gone[level.ranges_of_rows()]] = 2
+            inside.forget(gone)
 
 
-def _limits(columnar: Columnar, level: Level, errors: LevelErrors) -> Iterator[tuple[int, str, dict[str, Any]]]:
+def _limits(columnar: Columnar, errors: LevelErrors) -> Iterator[tuple[int, str, dict[str, Any]]]:
     """Yields the number of each range that a limit ends, the path from the enclosing record, and the error."""
     assert columnar.inner is not None
     assert columnar.program.packing is not None
@@ -183,4 +175,4 @@ def _limits(columnar: Columnar, level: Level, errors: LevelErrors) -> Iterator[t
     ended = first[np.asarray(pc.equal(rows["kind"], "limit"))[first]]
     for which, error in zip(ranges[ended].tolist(), rows.take(pa.array(ended)).to_pylist(), strict=True):
         inside = f".{error['path']}" if error["path"] else ""
-        yield which, f"{content}[{before(level, which, error['offset'])}]{inside}", error
+        yield which, f"{content}[{before(errors.level, which, error['offset'])}]{inside}", error

@@ -20,7 +20,7 @@ from wirekit.compiler import ir
 from wirekit.compiler.columns.arrow import batch_of, merged_levels
 from wirekit.compiler.columns.column_names import checked
 from wirekit.compiler.columns.compressed_records import compressed_levels
-from wirekit.compiler.columns.errors import LevelErrors, refused
+from wirekit.compiler.columns.errors import LevelErrors
 from wirekit.compiler.columns.opening import Opening
 from wirekit.compiler.columns.plan import Ranges, Start, start
 from wirekit.compiler.columns.programs import Columnar, program
@@ -154,9 +154,9 @@ class _Scan:
         except NoRoom:
             return self._beyond(column, allowance)
         reference = of_records(columnar.plan, allowance, self.context)
-        errors = [refused(columnar.program, reference, level, 0)]
+        errors = [LevelErrors(columnar.program, reference, level).refused()]
         if self.opened and columnar.program.packing is not None:
-            batch = merged_levels(columnar, compressed_levels(columnar, level, reference, self.fields, errors), False)
+            batch = merged_levels(columnar, compressed_levels(columnar, self.fields, errors), False)
             numbers = _numbers(batch, begins)
         else:
             batch = batch_of(columnar, level, depth=0).append_column(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,7 @@ from wirekit.compiler.columns.reference import Reference, whole
 from wirekit.compiler.columns.run import Level
 from wirekit.errors import Limit, WireError
 from wirekit.program.read import Program
+from wirekit.values import Check
 
 ERRORS = pa.schema(
     [
@@ -39,18 +40,111 @@ class LevelErrors:
     """The errors of a level.
 
     Attributes:
+        program: the program that scanned the level.
+        reference: supplies the errors.
+        depth: how many times the data of the level was decompressed.
         parts: errors of records, with the number of the range of each.
         more: the same, one by one.
         front: errors in the fields before the records, by the number of the range.
     """
 
+    program: Program
+    reference: Reference
+    level: Level
+    depth: int = 0
     parts: list[tuple[pa.RecordBatch, NDArray[Any]]] = field(default_factory=list)
     more: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
     front: dict[int, dict[str, Any]] = field(default_factory=dict)
 
-    def add(self, which: int, row: dict[str, Any]) -> None:
-        """One more error of a record."""
-        self.more.append((which, row))
+    @property
+    def holder(self) -> str:
+        """The field whose bytes are, or contain compressed, further records."""
+        holder = self.program.packing or self.program.contents
+        assert holder is not None
+        return self.program.columns[holder.column].path
+
+    def refused(self) -> Self:
+        """Adds the errors of the refused records, which can be all of them, and those of the fields before them."""
+        level = self.level
+        self.front = dict(self._in_front())
+        which = (np.searchsorted(level.arrays["failed"], np.arange(level.errors), side="right") - 1).tolist()
+        for start in range(0, level.errors, CHUNK):
+            numbers = range(start, min(start + CHUNK, level.errors))
+            self.parts.append(_batch_of([self._refused(number, which[number]) for number in numbers]))
+        return self
+
+    def _refused(self, number: int, which: int) -> tuple[int, dict[str, Any]]:
+        level, arrays, begin = self.level, self.level.arrays, int(self.level.begins[which])
+        start, length = int(arrays["error_offset"][number]), int(arrays["error_length"][number])
+        error, _ = self._read(start, int(level.ranges.ends[which]), begin)
+        reason = self.program.reasons[int(arrays["error_reason"][number]) - 1]
+        at = int(arrays["error_at"][number]) - begin
+        details = (reason.kind, reason.path, at, reason.text) if error is None else details_of(error, at)
+        at_depth = self.depth
+        if self.program.packing or self.program.contents:  # a record that is cut may be decompressed too
+            at_depth += details[1].count(f"{self.holder}.content")
+        return self._row((which, start - begin, length), details, at_depth)
+
+    def _read(self, start: int, end: int, begin: int) -> tuple[WireError | None, list[Check]]:
+        """What the reference engine finds in a record."""
+        return self.reference.read(self.level.buffer.data, start, end, origin=-begin, depth=self.depth)
+
+    def _in_front(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The errors in the fields before the records, with the number of the range.
+
+        A length beyond the data is reported as it is: the reference engine would read all records first.
+        """
+        ranges = self.level.ranges
+        for index, (name, known, place, length, words) in ranges.wrong.items():
+            begin = int(self.level.begins[index])
+            details = known, name, place - begin, words
+            if ranges.starts[index] == ranges.ends[index]:
+                data, end = self.level.buffer.data, place + length
+                error, _ = whole(self.reference).read(data, begin, end, origin=-begin, depth=self.depth)
+                details = details if error is None else details_of(error, place - begin)
+            yield self._row((index, place - begin, length), details)
+
+    def unopened(self, row: int, fallback: WireError | tuple[str, str]) -> None:
+        """Adds the error for the content of a record that seemed good.
+
+        Args:
+            fallback: what is wrong, or its kind and reason, should the reference engine find nothing wrong.
+        """
+        if isinstance(fallback, WireError):
+            fallback = fallback.kind if isinstance(fallback, Limit) else "decompression", fallback.reason
+        which, offset, _ = record = record_of(self.level, row)
+        begin, path = int(self.level.begins[which]), self.holder
+        error, checks = self._read(begin + offset, int(self.level.ranges.ends[which]), begin)
+        details, at_depth = (fallback[0], path, offset, fallback[1]), self.depth
+        bad = (check for check in checks if check.kind in ("decompression", "layout") and check.status == "bad")
+        if error is not None:
+            details = details_of(error, offset)
+        elif check := next((check for check in bad if check.path in (path, f"{path}.content")), None):
+            details = check.kind, check.path, check.offset, check.note
+            at_depth += int(check.source > 0)
+        self.add(record, details, at_depth)
+
+    def too_much(self, row: int) -> None:
+        """Adds the error for a record whose content exceeds the memory limit."""
+        record = record_of(self.level, row)
+        self.add(record, ("limit", self.holder, record[1], self.reference.allowance.exceeded().reason))
+
+    def add(self, record: tuple[int, int, int], details: Error, at_depth: int | None = None) -> None:
+        """Adds an error of a record.
+
+        Args:
+            record: as ``record_of`` returns it.
+            at_depth: how many times the data with the error was decompressed; by default ``depth``.
+        """
+        self.more.append(self._row(record, details, at_depth))
+
+    def _row(
+        self, record: tuple[int, int, int], details: Error, at_depth: int | None = None
+    ) -> tuple[int, dict[str, Any]]:
+        which, *extent = record
+        wrapper = int(self.level.roots[which]) if self.depth else None
+        row = *extent, *details, self.depth, wrapper, self.depth if at_depth is None else at_depth
+        return which, dict(zip(ERRORS.names, row, strict=True))
 
     def table(self) -> tuple[pa.RecordBatch, NDArray[Any]]:
         """The errors of records, and the number of the range of each."""
@@ -85,70 +179,6 @@ def _batch_of(rows: list[tuple[int, dict[str, Any]]]) -> tuple[pa.RecordBatch, N
     return pa.RecordBatch.from_pylist([row for _, row in rows], schema=ERRORS), which
 
 
-def refused(program: Program, reference: Reference, level: Level, depth: int) -> LevelErrors:
-    """The errors of the refused records, which can be all of them, and those of the fields before the records."""
-    count, errors = level.errors, LevelErrors(front=dict(_in_front(reference, level, depth)))
-    if not count:
-        return errors
-    which = (np.searchsorted(level.arrays["failed"], np.arange(count), side="right") - 1).tolist()
-    for start in range(0, count, CHUNK):
-        numbers = range(start, min(start + CHUNK, count))
-        errors.parts.append(_batch_of([_refused(program, reference, level, depth, at, which[at]) for at in numbers]))
-    return errors
-
-
-def _refused(
-    program: Program, reference: Reference, level: Level, depth: int, number: int, which: int
-) -> tuple[int, dict[str, Any]]:
-    arrays, begin = level.arrays, int(level.begins[which])
-    start, length = int(arrays["error_offset"][number]), int(arrays["error_length"][number])
-    end = int(level.ranges.ends[which])
-    error, _ = reference.read(level.buffer.data, start, end, origin=-begin, depth=depth)
-    reason = program.reasons[int(arrays["error_reason"][number]) - 1]
-    at = int(arrays["error_at"][number]) - begin
-    details = (reason.kind, reason.path, at, reason.text) if error is None else details_of(error, at)
-    return failure(
-        level, (which, start - begin, length), depth, details, depth + _times_decompressed(program, details[1])
-    )
-
-
-def _times_decompressed(program: Program, path: str) -> int:
-    """How many times the bytes at a path of a record were decompressed; a cut record may be decompressed too."""
-    holder = program.packing or program.contents
-    return 0 if holder is None else path.count(f"{program.columns[holder.column].path}.content")
-
-
-def unopened(
-    reference: Reference, level: Level, depth: int, row: int, path: str, fallback: WireError | tuple[str, str]
-) -> tuple[int, dict[str, Any]]:
-    """The error for the content of the field ``path`` of a record that seemed good, with the number of its range.
-
-    Args:
-        fallback: what is wrong, or its kind and reason, should the reference engine find nothing wrong.
-    """
-    if isinstance(fallback, WireError):
-        fallback = fallback.kind if isinstance(fallback, Limit) else "decompression", fallback.reason
-    which, offset, _ = record = record_of(level, row)
-    begin, end = int(level.begins[which]), int(level.ranges.ends[which])
-    error, checks = reference.read(level.buffer.data, begin + offset, end, origin=-begin, depth=depth)
-    details, at_depth = (fallback[0], path, offset, fallback[1]), depth
-    bad = (check for check in checks if check.kind in ("decompression", "layout") and check.status == "bad")
-    if error is not None:
-        details = details_of(error, offset)
-    elif check := next((check for check in bad if check.path in (path, f"{path}.content")), None):
-        details = check.kind, check.path, check.offset, check.note
-        at_depth += int(check.source > 0)
-    return failure(level, record, depth, details, at_depth)
-
-
-def too_much(program: Program, reference: Reference, level: Level, depth: int, row: int) -> tuple[int, dict[str, Any]]:
-    """The error for a record whose content exceeds the memory limit, with the number of its range."""
-    record, holder = record_of(level, row), program.packing or program.contents
-    assert holder is not None
-    reason, path = reference.allowance.exceeded().reason, program.columns[holder.column].path
-    return failure(level, record, depth, ("limit", path, record[1], reason))
-
-
 def record_of(level: Level, row: int) -> tuple[int, int, int]:
     """(number of the range, offset from its begin, length) of the record of a row."""
     which = int(np.searchsorted(level.arrays["first"], row, side="right")) - 1
@@ -165,35 +195,3 @@ def before(level: Level, which: int, offset: int) -> int:
 def details_of(error: WireError, at: int) -> Error:
     """Kind, path, offset (``at`` if the error has none) and reason of an error."""
     return error.kind, error.path, at if error.offset is None else error.offset, error.reason
-
-
-def _in_front(reference: Reference, level: Level, depth: int) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The errors in the fields before the records of a level, with the number of the range.
-
-    A length beyond the data is reported as it is: the reference engine would read all records first.
-    """
-    ranges = level.ranges
-    for index, (name, known, place, length, words) in ranges.wrong.items():
-        begin = int(level.begins[index])
-        details = known, name, place - begin, words
-        if ranges.starts[index] == ranges.ends[index]:
-            end = place + length
-            error, _ = whole(reference).read(level.buffer.data, begin, end, origin=-begin, depth=depth)
-            details = details if error is None else details_of(error, place - begin)
-        yield failure(level, (index, place - begin, length), depth, details)
-
-
-def failure(
-    level: Level, record: tuple[int, int, int], depth: int, details: Error, at_depth: int | None = None
-) -> tuple[int, dict[str, Any]]:
-    """The number of a range, and a row of the errors.
-
-    Args:
-        record: as ``record_of`` returns it.
-        at_depth: how many times the data with the error was decompressed; by default ``depth``.
-    """
-    which, offset, length = record
-    kind, path, at, reason = details
-    wrapper = int(level.roots[which]) if depth else None
-    row = offset, length, kind, path, at, reason, depth, wrapper, depth if at_depth is None else at_depth
-    return which, dict(zip(ERRORS.names, row, strict=True))

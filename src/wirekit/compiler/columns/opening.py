@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from wirekit.compiler.columns.arrow import batch_of
-from wirekit.compiler.columns.errors import ERRORS, LevelErrors, before, failure, record_of, refused, too_much, unopened
+from wirekit.compiler.columns.errors import ERRORS, LevelErrors, before, record_of
 from wirekit.compiler.columns.plan import Records
 from wirekit.compiler.columns.programs import Columnar
 from wirekit.compiler.columns.reference import Reference, of_held
@@ -54,7 +54,7 @@ class Opening:
         self.contents = contents
         self.column = columnar.program.columns[contents.column]
         self.path = self.column.path
-        self.errors = LevelErrors()
+        self.errors = LevelErrors(columnar.program, reference, level)
         rows = level.rows
         self.verdict = np.full(rows, -1, np.int8)
         self.gone = np.zeros(rows, bool)
@@ -133,7 +133,7 @@ class Opening:
         """Adds the error of a row that cannot be unpacked; a limit refuses the whole record."""
         self.gone[row] = isinstance(error, Limit)
         self.verdict[row] = 0
-        self.errors.add(*unopened(self.reference, self.level, 0, row, self.path, error))
+        self.errors.unopened(row, error)
 
     def _content(self) -> pa.Array:
         """The bytes: as they stand, decompressed, or null where there are records instead."""
@@ -194,7 +194,7 @@ class Opening:
                 for row in parents[error.range :].tolist():
                     del self.lists[row]
                     self.gone[row], self.verdict[row] = True, 0
-                    self.errors.add(*too_much(self.columnar.program, self.reference, self.level, 0, row))
+                    self.errors.too_much(row)
             else:
                 return below, parents
 
@@ -203,7 +203,7 @@ class Opening:
 
         The first error of a range refuses the outer record too if it is a limit, or if the range was not compressed.
         """
-        inner_errors = refused(inner.program, of_held(plan, self.reference.allowance), below, 1)
+        inner_errors = LevelErrors(inner.program, of_held(plan, self.reference.allowance), below, 1).refused()
         rows, which = inner_errors.table()
         first = np.unique(which, return_index=True)[1]
         packed = self.level.arrays["codec"][parents[which]] != 0
@@ -214,10 +214,9 @@ class Opening:
                 path = f"{self.path}.content[{before(below, int(which[number]), error['offset'])}]"
                 path = f"{path}.{error['path']}" if error["path"] else path
                 details = "limit", path, error["at"], error["reason"]
-                self.errors.add(*failure(self.level, record_of(self.level, parent), 0, details, 1))
+                self.errors.add(record_of(self.level, parent), details, 1)
             else:
-                fallback = error["kind"], error["reason"]
-                self.errors.add(*unopened(self.reference, self.level, 0, parent, self.path, fallback))
+                self.errors.unopened(parent, (error["kind"], error["reason"]))
             self.gone[parent] = True
         inner_errors.forget(self.gone[parents])
         rows, which = inner_errors.table()

@@ -42,7 +42,7 @@ from wirekit.compiler import cache
 from wirekit.compiler.columns.arrow import batch_of, merged_levels
 from wirekit.compiler.columns.column_names import checked, selected
 from wirekit.compiler.columns.compressed_records import compressed_levels
-from wirekit.compiler.columns.errors import ERRORS, errors_of, failure, refused
+from wirekit.compiler.columns.errors import ERRORS, LevelErrors, errors_of
 from wirekit.compiler.columns.header_variants import selected_by_header
 from wirekit.compiler.columns.meanings import TIMES, dated, named
 from wirekit.compiler.columns.opening import BOTH, Opening
@@ -170,12 +170,12 @@ def scan(
     except NoRoom as error:
         beyond, whole = error.position, _level(data, replace(place, end=error.position, count=-1))
         run(columnar, columnar.plan, whole, bounds, paths)
-    wrong = [refused(columnar.program, reference, whole, 0)]
+    wrong = [LevelErrors(columnar.program, reference, whole).refused()]
     if beyond is not None:
         reason = allowance.exceeded().reason
-        wrong[0].add(*failure(whole, (0, beyond, data.size - beyond), 0, ("limit", "", beyond, reason)))
+        wrong[0].add((0, beyond, data.size - beyond), ("limit", "", beyond, reason))
         allowance.room = 0
-    levels = compressed_levels(columnar, whole, reference, paths, wrong)
+    levels = compressed_levels(columnar, paths, wrong)
     batch = merged_levels(columnar, levels, wrappers)
     if columnar.program.contents is not None:
         opening = Opening(columnar, whole, batch, reference, paths)
@@ -233,7 +233,7 @@ def scan_column(
     bounds = limits or registry[key].limits
     run(columnar, columnar.plan, level, bounds)
     reference = of_records(columnar.plan, Allowance(bounds, level.buffer.size), context)
-    errors = errors_of([refused(columnar.program, reference, level, 1)])
+    errors = errors_of([LevelErrors(columnar.program, reference, level, 1).refused()])
     positions = np.full(rows.size, -1, np.int64)
     positions[level.ranges_of_rows()] = np.arange(level.rows)
     batch = batch_of(columnar, level)
@@ -281,8 +281,7 @@ def _level(data: NDArray[Any], place: Start) -> Level:
 def _unreadable(key: str, error: WireError, size: int) -> tuple[pa.RecordBatch, pa.RecordBatch]:
     """An empty batch and the error of the header, which selects no layout, in a number of bytes."""
     at = min(error.offset or 0, size)
-    nowhere = _level(np.zeros(0, np.uint8), Start(0, 0, 0))
-    _, row = failure(nowhere, (0, at, size - at), 0, (error.kind, error.path, at, error.reason))
+    row = at, size - at, error.kind, error.path, at, error.reason, 0, None, 0
     metadata = {"wirekit.key": key, "wirekit.consumed": "0", "wirekit.errors": "1"}
     nothing = pa.RecordBatch.from_pylist([], schema=pa.schema([], metadata))
-    return nothing, pa.RecordBatch.from_pylist([row], schema=ERRORS)
+    return nothing, pa.RecordBatch.from_pylist([dict(zip(ERRORS.names, row, strict=True))], schema=ERRORS)

@@ -174,8 +174,7 @@ class _Writer:
             return HEX
         if field.kind in ("double", "float"):
             return {"anyOf": [{"type": "number"}, {"enum": NOT_FINITE}]}
-        low = -(1 << field.bits - 1) if field.kind.startswith("s") or field.kind.startswith("int") else 0
-        return {"type": "integer", "minimum": low, "maximum": (1 << field.bits - (low < 0)) - 1}
+        return {"type": "integer", "minimum": field.low, "maximum": field.high}
 
 
 def _or_null(schema: Schema, null: bool) -> Schema:

@@ -11,12 +11,9 @@ from wirekit.program.columns import BYTES, CONTENTS, Contents
 from wirekit.program.messages import Tables, slot_at, tables
 from wirekit.program.steps import Copy, Emit, Slice, Test, Walk
 from wirekit.program.unfit import unfit
-from wirekit.program.values import LONGEST, OpenStructure, Picked, Scope, Value, inside
+from wirekit.program.values import HIGHEST, LONGEST, OpenStructure, Picked, Scope, Value, inside
 from wirekit.wire.message_fields import Derived
-
-WIDTHS = {"int32": (-(1 << 31), (1 << 31) - 1), "enum": (-(1 << 31), (1 << 31) - 1), "bool": (0, 1)}
-WIDTHS |= {"sint32": WIDTHS["int32"], "uint32": (0, (1 << 32) - 1), "int64": (-(1 << 63), (1 << 63) - 1)}
-WIDTHS |= {"sint64": WIDTHS["int64"]}
+from wirekit.wire.protobuf import VARINT
 
 
 @dataclass(slots=True)
@@ -94,11 +91,11 @@ def message_values(
             value = Value(length=Picked(number, at(slot), "count"), high=LONGEST, unfit="a list")
         elif each.message is not None:
             value = Value(inside=message_values(message, number, at, slot))
-        elif each.kind not in WIDTHS:
+        elif each.wire_type != VARINT or each.high > HIGHEST:
             value = Value(unfit=f"a field of type {each.kind}")
         else:
             present = () if required and each.required else (Picked(number, at(slot), "there"),)
-            value = Value(Picked(number, at(slot), "value"), *WIDTHS[each.kind], present=present)
+            value = Value(Picked(number, at(slot), "value"), each.low, each.high, present=present)
         inside[place.path.rpartition(".")[2]] = value
         slot = place.end
     return inside

@@ -18,29 +18,16 @@ from wirekit.compiler import ir
 from wirekit.errors import Misuse
 from wirekit.program.columns import Reason
 from wirekit.program.unfit import unfit
-from wirekit.wire.protobuf import DEEPEST, Field, Message
+from wirekit.varints import ZIGZAG
+from wirekit.wire.protobuf import DEEPEST, SIGNED, Field, Message
 
 LARGEST_NUMBER = 1 << 16  # of a field: tables have an element a number
 MOST_REQUIRED = 62  # fields of a message
 VALUES, SLOT_WIDTH, WIDTH = 16, 4, 8  # of a tray, as kernels.protobuf has it
 LOST = 15  # where a tray counts the bytes of a record's fields that have no column
 
-_KINDS = {"bool": 3, "string": 6, "bytes": 5, "message": 7, "group": 7, "sint32": 2, "sint64": 2}
-DTYPES = {
-    "double": "float64",
-    "float": "float32",
-    "int32": "int32",
-    "sint32": "int32",
-    "sfixed32": "int32",
-    "enum": "int32",
-    "int64": "int64",
-    "sint64": "int64",
-    "sfixed64": "int64",
-    "uint32": "uint32",
-    "fixed32": "uint32",
-    "uint64": "uint64",
-    "fixed64": "uint64",
-}
+_KINDS = {"bool": 3, "string": 6, "bytes": 5, "message": 7}
+_SIGNS = {"": 0, SIGNED: 1, ZIGZAG: 2}
 _WRONG = (
     ("short", "needs more bytes than there are"),
     ("wrong", "expected a varint of at most 10 bytes, found a longer one"),
@@ -121,7 +108,7 @@ def tables(key: str, node: ir.Protobuf, path: str, at: int) -> Tables:
     tables.slots = {place.path: slot for slot, place in enumerate(tables.places) if slot}
     for name, unit in node.times:
         place = tables.reads(tuple(name.split(".")))
-        if place is None or place.field is None or DTYPES.get(place.field.kind) not in ("int64", "uint64"):
+        if place is None or place.field is None or place.field.dtype not in ("int64", "uint64"):
             raise Misuse(f"{key}: {name} is a time, but no integer of 64 bits in {node.message}")
         place.unit = unit
     return tables
@@ -165,9 +152,7 @@ def _field(
     elif message >= 0:
         slot = len(tables.places)
         tables.places.append(Place(path, each, message, owner))
-    kind = _KINDS.get(each.kind)
-    if kind is None:
-        kind = 4 if each.fixed else 1 if each.kind in ("int32", "int64", "enum") else 0
+    kind = 4 if each.fixed else _KINDS.get(each.kind, _SIGNS[each.sign])
     bit = 1 << required.index(each) if each.required else 0
     tables.index[first + each.number] = len(tables.fields)
     row = [each.wire_type, kind, each.bits, slot, -1, int(each.repeated), bit, 1]

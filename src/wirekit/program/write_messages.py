@@ -15,7 +15,7 @@ from wirekit.compiler import ir
 from wirekit.program import write_steps as steps
 from wirekit.program.columns import Column, Repeated
 from wirekit.program.held import message_values
-from wirekit.program.messages import DTYPES, Place, is_leaf, tables
+from wirekit.program.messages import Place, is_leaf, tables
 from wirekit.program.steps import Let, Mark
 from wirekit.program.values import Filled, Scope, Value, inside
 from wirekit.program.values import Place as Source
@@ -89,7 +89,7 @@ class Messages(Branches):
             message.lists[owner] = group
         within = message.lists[owner] if owner >= 0 else None
         kind = {"string": "text", "bytes": "bytes", "bool": "flag", "message": "flag"}.get(each.kind, "number")
-        dtype = "uint8" if kind == "flag" else DTYPES.get(each.kind, "")
+        dtype = "uint8" if kind == "flag" else each.dtype
         column = Column(place.path, kind, dtype, True, each.table, self.slot(), place.unit, within)
         message.columns[slot] = column
         at = slot
@@ -221,4 +221,4 @@ def _number(each: Field) -> ir.Number:
     """How a number is written."""
     if each.fixed:
         return ir.Number("Q", 4 if each.fixed[1] in "fIi" else 8, signed=False, real=False, little=True)
-    return SIGNED_VARINT if each.kind.startswith("sint") else VARINT
+    return SIGNED_VARINT if each.sign == ZIGZAG else VARINT

@@ -11,7 +11,6 @@ from wirekit.compiler.values import LENGTH, Names
 from wirekit.registry import registry
 from wirekit.values import SymbolTable
 from wirekit.wire.protobuf import VARINT, Message
-from wirekit.wire.protobuf import Field as MessageField
 
 ELEMENTS = 3
 """Elements of a list at most, where nothing asks for more."""
@@ -118,7 +117,7 @@ def _message_domain(message: Message, names: Names) -> Domain | None:
     if field.kind == "bool":
         return Domain([*absent, False, True])
     if field.wire_type == VARINT:
-        low, high = limits_of(field)
+        low, high = field.low, field.high
         domain = (
             Domain(edges_of(low, high), low, high)
             if field.table is None
@@ -126,9 +125,3 @@ def _message_domain(message: Message, names: Names) -> Domain | None:
         )
         return Domain([*absent, *domain.values], low, high)
     return Domain(list(absent), text=True) if field.kind == "string" else None
-
-
-def limits_of(field: MessageField) -> tuple[int, int]:
-    if field.kind.startswith(("uint", "fixed")):
-        return 0, (1 << field.bits) - 1
-    return -(1 << field.bits - 1), (1 << field.bits - 1) - 1

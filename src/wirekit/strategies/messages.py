@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from wirekit.compiler.values import LENGTH, Names
-from wirekit.strategies.domains import limits_of
 from wirekit.strategies.drawing import Drawing
 from wirekit.wire.protobuf import BYTES, VARINT, Message, refused
 from wirekit.wire.protobuf import Field as MessageField
@@ -78,7 +77,7 @@ class Messages(Drawing):
             bits = 32 if field.fixed[1] in "Ii" else 64
             low = 0 if field.fixed[1].isupper() else -(1 << bits - 1)
             return self.choices.integer(low, low + (1 << bits) - 1)
-        return self.choices.integer(*limits_of(field))
+        return self.choices.integer(field.low, field.high)
 
     def _unknown(self, message: Message) -> dict[str, Any]:
         """A field that the descriptor lacks."""

@@ -15,12 +15,13 @@ import operator
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from wirekit.errors import Limit, Misfit, Misuse, WireError
 from wirekit.values import Record, Symbol, SymbolTable, plain_mapping, record_type, shown, to_json
+from wirekit.varints import ZIGZAG
 from wirekit.wire import costs
 from wirekit.wire.blobs import decode_text, encode_text
 from wirekit.wire.dollar_entries import load_bytes, load_extras
@@ -36,26 +37,52 @@ set_extra = Record.__dict__["_extra"].__set__
 _put = object.__setattr__
 DEEPEST = 100  # messages inside of messages, as protobuf's own readers bound it
 
-_FIXED = {
-    FieldDescriptor.TYPE_DOUBLE: (FIXED64, "<d"),
-    FieldDescriptor.TYPE_FIXED64: (FIXED64, "<Q"),
-    FieldDescriptor.TYPE_SFIXED64: (FIXED64, "<q"),
-    FieldDescriptor.TYPE_FLOAT: (FIXED32, "<f"),
-    FieldDescriptor.TYPE_FIXED32: (FIXED32, "<I"),
-    FieldDescriptor.TYPE_SFIXED32: (FIXED32, "<i"),
-}
-_SIGNED = {
-    FieldDescriptor.TYPE_INT32: 32,
-    FieldDescriptor.TYPE_INT64: 64,
-    FieldDescriptor.TYPE_ENUM: 32,
-}
-_UNSIGNED = {FieldDescriptor.TYPE_UINT32: 32, FieldDescriptor.TYPE_UINT64: 64}
-_ZIGZAG = {FieldDescriptor.TYPE_SINT32: 32, FieldDescriptor.TYPE_SINT64: 64}
-_KINDS = {
+SIGNED = "signed"
+_NAMES = {
     getattr(FieldDescriptor, name): name.removeprefix("TYPE_").lower()
     for name in dir(FieldDescriptor)
     if name.startswith("TYPE_")
 }
+
+
+class Kind(NamedTuple):
+    """A type of fields.
+
+    Attributes:
+        wire_type: its wire type.
+        bits: of the number in a varint.
+        sign: ``SIGNED`` for two's complement, ``ZIGZAG``, or "" for a number without sign.
+        fixed: struct's format of a number of fixed size.
+        dtype: numpy's type of a number.
+    """
+
+    wire_type: int
+    bits: int = 64
+    sign: str = ""
+    fixed: str = ""
+    dtype: str = ""
+
+
+KINDS = {
+    "double": Kind(FIXED64, fixed="<d", dtype="float64"),
+    "float": Kind(FIXED32, fixed="<f", dtype="float32"),
+    "int32": Kind(VARINT, 32, SIGNED, dtype="int32"),
+    "int64": Kind(VARINT, 64, SIGNED, dtype="int64"),
+    "uint32": Kind(VARINT, 32, dtype="uint32"),
+    "uint64": Kind(VARINT, 64, dtype="uint64"),
+    "sint32": Kind(VARINT, 32, ZIGZAG, dtype="int32"),
+    "sint64": Kind(VARINT, 64, ZIGZAG, dtype="int64"),
+    "fixed32": Kind(FIXED32, fixed="<I", dtype="uint32"),
+    "fixed64": Kind(FIXED64, fixed="<Q", dtype="uint64"),
+    "sfixed32": Kind(FIXED32, sign=SIGNED, fixed="<i", dtype="int32"),
+    "sfixed64": Kind(FIXED64, sign=SIGNED, fixed="<q", dtype="int64"),
+    "bool": Kind(VARINT, 1),
+    "enum": Kind(VARINT, 32, SIGNED, dtype="int32"),
+    "string": Kind(BYTES),
+    "bytes": Kind(BYTES),
+    "message": Kind(BYTES),
+}
+"""The types of fields by name; groups are refused."""
 
 
 class Field:
@@ -63,35 +90,32 @@ class Field:
 
     __slots__ = (
         "bits",
+        "dtype",
         "fixed",
+        "high",
         "kind",
+        "low",
         "message",
         "name",
         "number",
         "repeated",
         "required",
+        "sign",
         "table",
-        "type",
         "wire_type",
     )
 
     def __init__(self, descriptor: FieldDescriptor, message: Message | None, table: SymbolTable | None) -> None:
         self.name: str = descriptor.name
         self.number: int = descriptor.number
-        self.type: int = descriptor.type
-        self.kind: str = _KINDS[self.type]
+        self.kind: str = _NAMES[descriptor.type]
         self.repeated: bool = descriptor.is_repeated
         self.required: bool = descriptor.is_required
         self.message = message
         self.table = table
-        self.fixed = ""
-        self.bits = _SIGNED.get(self.type) or _UNSIGNED.get(self.type) or _ZIGZAG.get(self.type) or 64
-        if self.type in _FIXED:
-            self.wire_type, self.fixed = _FIXED[self.type]
-        elif self.type in (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES, FieldDescriptor.TYPE_MESSAGE):
-            self.wire_type = BYTES
-        else:
-            self.wire_type = VARINT
+        self.wire_type, self.bits, self.sign, self.fixed, self.dtype = KINDS[self.kind]
+        self.low = -(1 << self.bits - 1) if self.sign else 0
+        self.high = (1 << self.bits - bool(self.sign)) - 1
 
 
 class Message:
@@ -388,20 +412,20 @@ def _value(field: Field, stream: Reader) -> Any:
 
 def number_of(field: Field, raw: int) -> Any:
     """The value that a varint encodes."""
-    if field.type == FieldDescriptor.TYPE_BOOL:
+    if field.kind == "bool":
         return bool(raw)
     bits = field.bits
     value = raw & (1 << bits) - 1
-    if field.type in _ZIGZAG:
+    if field.sign == ZIGZAG:
         return value >> 1 ^ -(value & 1)
-    if field.type in _SIGNED and value >> bits - 1:
+    if field.sign and value >> bits - 1:
         value -= 1 << bits
     return field.table(value) if field.table is not None else value
 
 
 def encoded_number(field: Field, number: Any) -> int:
     """The varint that encodes a number."""
-    if field.type in _ZIGZAG:
+    if field.sign == ZIGZAG:
         return (number << 1 ^ number >> field.bits - 1) & LARGEST
     return int(number) & LARGEST
 
@@ -515,14 +539,11 @@ def _raw(field: Field, value: Any, stream: Writer) -> int:
         value = field.table[value]
     if not isinstance(value, int):
         raise stream.wrong("an integer", shown(value))
-    if field.type == FieldDescriptor.TYPE_BOOL:
+    if field.kind == "bool":
         return int(bool(value))
-    unsigned = field.type in _UNSIGNED
-    low = 0 if unsigned else -(1 << field.bits - 1)
-    high = (1 << field.bits) - 1 if unsigned else (1 << field.bits - 1) - 1
-    if not low <= value <= high:
-        raise stream.wrong(f"an integer in {low}..{high}", value)
-    if field.type in _ZIGZAG:
+    if not field.low <= value <= field.high:
+        raise stream.wrong(f"an integer in {field.low}..{field.high}", value)
+    if field.sign == ZIGZAG:
         return value << 1 ^ value >> field.bits - 1
     return int(value)
 
@@ -536,7 +557,7 @@ def _content(field: Field, value: Any, stream: Writer) -> bytes:
         data = build_message(field.message, value, stream)
         stream.messages -= 1
         return data
-    if field.type == FieldDescriptor.TYPE_STRING:
+    if field.kind == "string":
         if not isinstance(value, str):
             raise stream.wrong("a string", shown(value))
         return encode_text(value, stream)
@@ -613,8 +634,8 @@ def _load_value(field: Field, value: Any, depth: int) -> Any:
         if isinstance(number, str):
             return field.table[number]
         return field.table(number) if isinstance(number, int) else number
-    if field.type == FieldDescriptor.TYPE_BYTES and isinstance(value, str):
+    if field.kind == "bytes" and isinstance(value, str):
         return load_bytes(value)
-    if field.type in (FieldDescriptor.TYPE_DOUBLE, FieldDescriptor.TYPE_FLOAT) and isinstance(value, str):
+    if field.kind in ("double", "float") and isinstance(value, str):
         return load_float(value)
     return value

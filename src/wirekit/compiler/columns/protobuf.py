@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from wirekit.compiler import cache as columns_cache
 from wirekit.compiler.columns import memory as pool
 from wirekit.program.columns import field_metadata
-from wirekit.program.messages import DTYPES, SLOT_WIDTH, VALUES, Place, Tables, chosen, is_leaf, memory, slot_at
+from wirekit.program.messages import SLOT_WIDTH, VALUES, Place, Tables, chosen, is_leaf, memory, slot_at
 from wirekit.wire.protobuf import BYTES, Field
 
 COLUMNS = 24  # fields for which memory is allocated at first
@@ -151,7 +151,7 @@ def arrays(tray: Tray, buffer: NDArray[Any], rows: int, good: bool) -> Iterator[
 def leaf_type(each: Field) -> pa.DataType:
     """The type of a field's values in Arrow."""
     named = {"bool": pa.bool_(), "bytes": pa.binary(), "string": pa.string(), "message": pa.bool_()}
-    return named.get(each.kind) or pa.from_numpy_dtype(np.dtype(DTYPES[each.kind]))
+    return named.get(each.kind) or pa.from_numpy_dtype(np.dtype(each.dtype))
 
 
 @cache
@@ -177,7 +177,7 @@ def _array(
     if each.kind == "bool":
         bits = bit_buffer(np.where(there, values, 0).astype(np.uint8))
         return pa.Array.from_buffers(pa.bool_(), count, [valid, bits])
-    dtype = np.dtype(DTYPES[each.kind])
+    dtype = np.dtype(each.dtype)
     numbers = values.astype(np.uint32).view(dtype) if dtype.itemsize == 4 else np.ascontiguousarray(values).view(dtype)
     return pa.Array.from_buffers(pa.from_numpy_dtype(dtype), count, [valid, pa.py_buffer(numbers)])
 

@@ -13,6 +13,7 @@ from wirekit.compiler.rows.state import Site, State, joined, span
 from wirekit.compiler.source import Unusual
 from wirekit.errors import WireError
 from wirekit.values import Record, SymbolTable
+from wirekit.varints import ZIGZAG
 from wirekit.wire.costs import BYTES, EXTRAS, VERDICT
 from wirekit.wire.protobuf import (
     DEEPEST,
@@ -64,8 +65,7 @@ def _fields(message: Message) -> dict[int, _Known]:
     for number, field in message.fields.items():
         if field.kind in ("double", "float"):
             continue
-        signed = field.kind in ("int32", "int64", "enum")
-        plain = 1 << field.bits - signed if signed or field.kind in ("uint32", "uint64") else 0
+        plain = 0 if field.kind == "bool" or field.sign == ZIGZAG else field.high + 1
         fixed = struct.Struct(field.fixed) if field.fixed else None
         varint, text = field.wire_type == VARINT, field.kind == "string"
         known[number << 3 | field.wire_type] = _Known(number, field.name, field, plain, fixed, varint, text)

@@ -37,6 +37,8 @@ TCP_NUMBER = 6
 ROUTING = 43
 FRAGMENT = 44
 DESTINATION = 60
+FRAGMENT_UNIT = 8
+"""Bytes of a unit of ``fragment_offset``; all fragments of a datagram but the last one are whole units."""
 
 PROTOCOLS = SymbolTable(
     "protocol",
@@ -79,7 +81,7 @@ IPV4 = Struct(
         "reserved" / Bit(1),
         "dont_fragment" / Bit(1),
         "more_fragments" / Bit(1),
-        "fragment_offset" / Bit(13) * "units of 8 bytes",
+        "fragment_offset" / Bit(13) * f"units of {FRAGMENT_UNIT} bytes",
         order="msb",
     ),
     "time_to_live" / Default(uint8, 64),
@@ -120,7 +122,7 @@ def _after(headers: int, *, fragment: bool = True) -> Node:
                 "fragment"
                 / Bits(
                     uint16,
-                    "fragment_offset" / Bit(13) * "units of 8 bytes",
+                    "fragment_offset" / Bit(13) * f"units of {FRAGMENT_UNIT} bytes",
                     "reserved" / Bit(2),
                     "more_fragments" / Bit(1),
                     order="msb",

@@ -227,3 +227,20 @@ FOLLOWING = {
 
 FRAMES = {"erspan", "erspan_3", "vxlan"}
 """Layouts without such a field, because their payload always is an Ethernet frame."""
+
+IDENTIFYING = {
+    "VLAN": ("tag.identifier",),
+    "IPv4": ("source", "destination"),
+    "IPv6": ("source", "destination"),
+    "VXLAN": ("identifier",),
+    "Geneve": ("identifier",),
+    "GRE": ("key",),
+    "ERSPAN": ("start.session",),
+    "ERSPAN3": ("start.session",),
+    "MPLS": ("entry.label",),
+    "PPPoE": ("session",),
+}
+"""By the name of a struct: the fields that tell a network, in which addresses are unique, from others.
+
+Other fields, such as a priority or the source port of a tunnel, may differ between the fragments of a datagram.
+"""

@@ -21,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.net.building import (
+    NETWORKS,
     ORDERS,
     SECONDS,
     TUNNELS,
@@ -641,6 +642,24 @@ class TestFragments:
                 for part in fragments(TUNNELS[name](each), [3], number)]  # fmt: skip
         assert [segment.payload for segment in self.read(*both) if isinstance(segment, Segment)] == [bytes(range(200))]
         self.assert_lost(*both[:-2])
+
+    @pytest.mark.parametrize("wrap", NETWORKS.values(), ids=NETWORKS)
+    def test_in_networks_with_the_same_addresses(self, wrap: Callable[[int, bytes], bytes]) -> None:
+        other = fragments(packet("net.ethernet", ethernet(ipv4(tcp(bytes(200))))), [4, 9, 20])
+        pairs = list(zip(self.IN_PARTS, other, strict=True))
+        found = self.read(*(wrap(1 + at, part) for pair in pairs for at, part in enumerate(pair)))
+        assert [each.payload for each in found if isinstance(each, Segment)] == [bytes(range(200)), bytes(200)]
+        self.assert_lost(*(wrap(1 + at % 2, part) for at, part in enumerate(self.IN_PARTS)))
+
+    def test_of_tunnels_with_other_fields_of_their_headers(self) -> None:
+        """The priority of a VLAN; the source port of VXLAN, a hash of ports that only the first fragment has."""
+        ports = [in_ip(17, f"{port:04x} 12b5 {len(part) + 16:04x} 0000 08000000 00002a00", part)
+                 for port, part in enumerate(self.IN_PARTS, 50000)]  # fmt: skip
+        priorities = [NETWORKS["VLAN"](at << 13 | 7, part) for at, part in enumerate(self.IN_PARTS)]
+        for frames in (ports, priorities):
+            (segment,) = self.read(*frames)
+            assert isinstance(segment, Segment)
+            assert segment.payload == bytes(range(200))
 
     def test_datagrams_of_other_protocols(self) -> None:
         assert [each.reason for each in self.read(*fragments(in_udp(53, "", self.FRAME), [5]))

@@ -94,6 +94,30 @@ TUNNELS: dict[str, Callable[[bytes], bytes]] = {
 }
 """Functions that put a frame of Ethernet with an IPv4 packet, or this packet, into a tunnel."""
 
+NETWORKS: dict[str, Callable[[int, bytes], bytes]] = {
+    "VLAN": lambda number, frame: in_frame("8100", f"{number:04x} 0800", frame[14:]),
+    "QinQ, outer": lambda number, frame: in_frame("88a8", f"{number:04x} 8100 0007 0800", frame[14:]),
+    "QinQ, inner": lambda number, frame: in_frame("88a8", f"0007 8100 {number:04x} 0800", frame[14:]),
+    "VXLAN": lambda number, frame: in_udp(4789, f"08000000 {number:06x} 00", frame),
+    "VLAN in VXLAN": lambda number, frame: in_udp(4789, "08000000 00002a00", NETWORKS["VLAN"](number, frame)),
+    "Geneve": lambda number, frame: in_udp(6081, f"00006558 {number:06x} 00", frame),
+    "GRE": lambda number, frame: in_ip(47, f"2000 0800 {number:08x}", frame[14:]),
+    "ERSPAN": lambda number, frame: in_ip(47, f"1000 88be 00000001 1001 {number:04x} 00000000", frame),
+    "ERSPAN of type III": lambda number, frame: in_ip(
+        47, f"1000 22eb 00000001 2001 {number:04x} 00000000 0000 0000", frame
+    ),
+    "MPLS": lambda number, frame: in_frame("8847", f"00010040 {number << 12 | 0x140:08x}", frame[14:]),
+    "PPPoE": lambda number, frame: in_frame("8864", f"11 00 {number:04x} {len(frame) - 12:04x} 0021", frame[14:]),
+    "IP in IP": lambda number, frame: packet(
+        "net.ethernet", ethernet(ipv4(frame[14:].hex(), protocol=4, source=f"c0a8{number:04x}"))
+    ),
+    "IP in IPv6": lambda number, frame: packet(
+        "net.ethernet",
+        ethernet(ipv6(frame[14:].hex(), next_header=4, destination=f"{number:032x}"), type="IPV6"),
+    ),
+}
+"""Functions that put a frame of Ethernet with an IPv4 packet, or this packet, into a network of that number."""
+
 
 def packet(key: str, value: Any) -> bytes:
     """The bytes of a packet."""

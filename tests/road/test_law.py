@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain, pairwise
+from itertools import chain, pairwise, zip_longest
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -31,7 +31,7 @@ from tests.conftest import FIXTURES
 from tests.fuzz.captures import packets_of
 from tests.kafka.golden import Pdu, message, message_set
 from tests.kafka.sets import FIRST, SECOND, THIRD, call, damages, frames_with_sets, script, undecodable
-from tests.net.building import TUNNELS, ethernet, fragments, in_udp, ipv4, packet, pcap
+from tests.net.building import NETWORKS, TUNNELS, ethernet, fragments, in_udp, ipv4, packet, pcap
 from tests.net.building import tcp as tcp_value
 from wirekit.capture.columns import Records
 from wirekit.capture.files import Capture, Packet, is_packed, open_capture, segments
@@ -527,6 +527,24 @@ def test_fragments(name: str, version: int, wrap: str | None, lossy: bool, tmp_p
         before = by_objects(FIXTURES / "pcap" / name)[0]
         for table in ("frames", "messages", "calls", "quarantine", "gaps"):
             assert sum(found.get(table, Counter()).values()) == sum(before.get(table, Counter()).values()), table
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_fragments_in_networks_with_the_same_addresses(name: str, tmp_path: Path) -> None:
+    """The datagrams of each network have the same identifications, and their fragments alternate."""
+    copy, path = list[PacketOfFile](), tmp_path / "networks.pcap"
+    whole = packets(FIXTURES / "pcap" / "jmq4-produce.pcap")
+    for number, each in enumerate(whole):
+        shifted = whole[number - len(whole) // 2]
+        parts = [fragments(data, range(1, 200, 7), number) for data in (each.data, shifted.data)]
+        wrapped = [NETWORKS[name](network, part) for pair in zip_longest(*parts)
+                   for network, part in enumerate(pair, 1) if part is not None]  # fmt: skip
+        copy += [each._replace(data=part, length=len(part)) for part in wrapped]
+    write(path, copy)
+    objects, columns = as_read(path, 5000)
+    assert columns == objects
+    found = [item for item in objects if isinstance(item, str)]
+    assert sum(item.startswith("Segment") for item in found) == 2 * len(whole)
 
 
 @pytest.mark.parametrize("name", ["pulsar-consume.pcap", "kafka-0.10.2.2-4-clients.pcapng"])

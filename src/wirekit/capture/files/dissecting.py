@@ -5,9 +5,10 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
-from wirekit.capture.files.fragments import UNIT, Fragments, Identity
+from wirekit.capture.files.fragments import Fragments, Identity
 from wirekit.capture.files.items import FRAGMENT, Packet, Place, Skipped
 from wirekit.capture.files.opening import Capture
 from wirekit.capture.tcp import ACK, FIN, PSH, RST, SYN, Segment
@@ -28,6 +29,7 @@ _TCP_KEY = "net.tcp"
 _KEYS = {number: f"net.{name}" for number, name in link.LINKS.items()}
 _PACKETS = {*_KEYS.values()}
 _FOLLOWING = {symbol: f"net.{name}" for symbol, name in tunnels.FOLLOWING.items()}
+_IDENTIFYING = {name: attrgetter(*fields) for name, fields in tunnels.IDENTIFYING.items()}
 _SELECTORS = ("type", "protocol", "next_header", "family", "destination_port", "protocol_type")
 
 
@@ -84,6 +86,7 @@ def dissect(packet: Packet, file: int = 0, fragments: Fragments | None = None) -
         return _skipped(packet, f"link type {packet.link_type}")
     data, offset, reason, detail = packet.data, packet.offset, "", ""
     network: Record | None = None
+    layouts: list[Record] = []  # that were decoded
     held: list[Skipped] = []  # the packets in front of this one with fragments of its datagram
     place: int | None = None  # of the fragment in this packet, if it makes its datagram whole
     for _ in range(MOST_LAYERS):
@@ -94,6 +97,7 @@ def dissect(packet: Packet, file: int = 0, fragments: Fragments | None = None) -
                 reason, detail = "cut" if cut else "damaged", str(decoded.error)
             break  # such as a datagram that is no tunnel
         layer = decoded.value
+        layouts.append(layer)
         end = offset + decoded.consumed - len(layer.get("trailer", b""))
         if key != _TCP_KEY:
             network = None
@@ -118,8 +122,8 @@ def dissect(packet: Packet, file: int = 0, fragments: Fragments | None = None) -
             if following is None or fragments is None or network is None or _missing(packet, network, decoded):
                 break
             protocol = int(layer.protocol if layer is network else layer.next_header)
-            identity = Identity(network.source, network.destination, protocol, layer.identification)
-            begin, more = fragment.fragment_offset * UNIT, bool(fragment.more_fragments)
+            identity = Identity(_networks(layouts), protocol, layer.identification)
+            begin, more = fragment.fragment_offset * ip.FRAGMENT_UNIT, bool(fragment.more_fragments)
             whole = fragments.add(identity, begin, inner, [*held, skipped], more=more)
             if whole is None:
                 return None
@@ -160,6 +164,19 @@ def _missing(packet: Packet, network: Record, decoded: Decoded) -> int:
         return 0
     checks: list[Any] = decoded.checks
     return sum(check.stored - check.computed for check in checks if check.kind == "length" and check.status == "bad")
+
+
+def _networks(layouts: list[Record]) -> tuple[Any, ...]:
+    """The names and the identifying fields of the layers of a packet."""
+    found: list[Any] = []
+    for layout in layouts:
+        layer: Any = layout
+        while isinstance(layer, Record):
+            name = type(layer).__name__
+            if name in _IDENTIFYING:
+                found += name, _IDENTIFYING[name](layer)
+            layer = layer.get("payload")
+    return tuple(found)
 
 
 def endpoint_text(address: bytes, port: int) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import OrderedDict
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from wirekit.capture.files.items import Skipped
+from wirekit.schemas.net.ip import FRAGMENT_UNIT
 
 MOST_DATAGRAMS = 1 << 12
 """Datagrams of which fragments are held at once."""
@@ -15,16 +16,13 @@ MOST_BYTES = 16 << 20
 COST = 256
 LONGEST_US = 30_000_000
 """Microseconds of capture time between the first and the last fragment of a datagram."""
-UNIT = 8
-"""All fragments of a datagram but the last one have a multiple of so many bytes."""
 _LARGEST = (1 << 16) - 1
 
 
 class Identity(NamedTuple):
     """What the fragments of a datagram have in common."""
 
-    source: bytes
-    destination: bytes
+    networks: tuple[Any, ...]  # the addresses, and the identifiers of VLANs and tunnels around them
     protocol: int
     identification: int
 
@@ -58,7 +56,7 @@ class Fragments:
             packets: the packet as one that has no segment; before it those with fragments of a tunnel around it.
             more: whether other fragments follow behind it.
         """
-        if not content or begin + len(content) > _LARGEST or (more and len(content) % UNIT):
+        if not content or begin + len(content) > _LARGEST or (more and len(content) % FRAGMENT_UNIT):
             self.lost += packets
             return None
         datagram = self._datagrams.get(identity)

@@ -790,6 +790,19 @@ class TestManyConnections:
         assert len([event for _, event in events if isinstance(event, Closed) and event.reason == "idle"]) == 100
         assert len(connections.state()["connections"]) == 1
 
+    def test_connections_from_before_the_clock_was_set_back_are_forgotten(self) -> None:
+        """Ten minutes of the new clock after the first look for idle ones; one that goes on stays."""
+        connections, year = Connections(), 365 * 24 * 60 * MINUTE
+        for i in range(100):
+            connections.feed(segment(f"10.0.0.9:{40000 + i}", year + i, -1, flags=SYN, target=SERVER, isn=i))
+        connections.feed(client(year, 0, b"a"))
+        events = [
+            event for minute in range(41) for event in connections.feed(client(minute * MINUTE, 1 + minute, b"b"))
+        ]
+        assert [event.reason for _, event in events if isinstance(event, Closed)] == ["idle"] * 100
+        assert len(connections.state()["connections"]) == 1
+        assert {number for number, event in events if isinstance(event, Data)} == {100}
+
     def test_idle_connections_are_looked_for_once_in_the_time_and_not_at_each_segment(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:

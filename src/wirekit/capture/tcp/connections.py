@@ -15,7 +15,8 @@ class Connections:
     """Follows the segments of a whole capture, in capture order; each event has the number of its connection.
 
     Connections are numbered from 0 in order of appearance. Those that were idle for ``Settings.idle_us`` are closed
-    and dropped, so memory is proportional to the open connections.
+    and dropped, so memory is proportional to the open connections. After the clock was set back, those without further
+    segments are closed when they have been idle by the new clock.
 
     Args:
         settings: times and limits of every connection.
@@ -28,6 +29,7 @@ class Connections:
         self._flows: dict[tuple[str, str], Connection] = {}  # by the addresses either way round
         self._numbers = self._take_number  # one object for all connections
         self._sweep_us = -NEVER
+        self._ahead: dict[tuple[str, str], int] = {}  # those with a later time than the last sweep, and this time
 
     def feed(self, segment: Segment) -> list[tuple[int, Event]]:
         """Takes one segment, and returns (connection number, event) for all events that it completes, in order."""
@@ -99,11 +101,18 @@ class Connections:
         """Closes and drops the idle connections."""
         self._sweep_us = time_us + self._settings.idle_us
         events: list[tuple[int, Event]] = []
+        earlier, self._ahead = self._ahead, {}
         for key, connection in list(self._connections.items()):
-            events += _numbered(connection.number, connection.expire(time_us))
-            if connection.is_idle(time_us):
+            now_us, last_us = time_us, connection.last_us
+            if last_us > time_us + CLOCK_STEP_US:
+                self._ahead[key] = last_us
+                if earlier.get(key) == last_us:  # nothing since the sweep before, as long ago as an idle connection is
+                    now_us = last_us + self._settings.idle_us + 1
+            events += _numbered(connection.number, connection.expire(now_us))
+            if connection.is_idle(now_us):
                 del self._connections[key], self._flows[key]
                 self._flows.pop(key[::-1], None)
+                self._ahead.pop(key, None)
         return events
 
 

@@ -241,9 +241,10 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _is_there(self, file: Input) -> bool:
         try:
             status(file.path)
-        except FileNotFoundError:
+        except FileNotFoundError as error:
             if not self._ignore_missing:
-                raise
+                reason = f"{error.strerror}; the option ignoreMissing skips planned files that were deleted"
+                raise FileNotFoundError(error.errno, reason, file.path) from None
             return False
         return True
 

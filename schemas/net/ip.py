@@ -100,6 +100,20 @@ IPV4 = Struct(
 )
 
 
+HEADERS = 4
+"""Extension headers that are read, at most."""
+
+
+def _extension(more: int, *, fragment: bool) -> Struct:
+    return Struct(
+        "next_header" / Default(PROTOCOL, TCP_NUMBER),
+        "header_extension_length" / Default(uint8, 0) * "units of 8 bytes, the first 8 not counted",
+        "content" / Bytes(this.header_extension_length * 8 + 6),
+        "payload" / _after(more, fragment=fragment),
+        name="IPv6Extension",
+    )
+
+
 def _after(headers: int, *, fragment: bool = True) -> Node:
     """What follows a next_header: TCP, or a header with as many more behind it, of which one may be a fragment's.
 
@@ -107,13 +121,7 @@ def _after(headers: int, *, fragment: bool = True) -> Node:
     """
     cases: dict[int, Node] = {TCP_NUMBER: TCP}
     if headers:
-        extension = Struct(
-            "next_header" / Default(PROTOCOL, TCP_NUMBER),
-            "header_extension_length" / Default(uint8, 0) * "units of 8 bytes, the first 8 not counted",
-            "content" / Bytes(this.header_extension_length * 8 + 6),
-            "payload" / _after(headers - 1, fragment=fragment),
-            name="IPv6Extension",
-        )
+        extension = _extension(headers - 1, fragment=fragment)
         cases |= {HOP_BY_HOP: extension, ROUTING: extension, DESTINATION: extension}
         if fragment:
             cases[FRAGMENT] = Struct(
@@ -151,9 +159,13 @@ IPV6 = Struct(
     "hop_limit" / Default(uint8, 64),
     "source" / Address("ipv6"),
     "destination" / Address("ipv6"),
-    "payload" / _after(4),
+    "payload" / _after(HEADERS),
     name="IPv6",
 )
+
+EXTENSION = _extension(HEADERS - 2, fragment=False)
+FRAGMENTED = {"TCP": "tcp", **dict.fromkeys(("HOPOPT", "IPV6_ROUTE", "IPV6_OPTS"), "ipv6_extension")}
+"""The layout of what came in fragments, by the symbol of its protocol; ``tunnels.FOLLOWING`` has those of tunnels."""
 
 IP = Struct(
     "start"

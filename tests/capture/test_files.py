@@ -626,6 +626,19 @@ class TestFragments:
         assert (segment.payload, segment.length, segment.sequence) == (bytes(range(200)), 200, 1000)
         assert segment.offset == 1000 * len(order) - 1000 + (34 if version == 4 else 62)
 
+    @pytest.mark.parametrize("extensions", [1, 3])
+    @pytest.mark.parametrize("frame", [FRAME, TUNNELS["VXLAN"](FRAME)], ids=["TCP", "VXLAN"])
+    def test_with_extension_headers(self, frame: bytes, extensions: int) -> None:
+        parts = fragments(frame, [1, 4, 9], version=6, extensions=extensions)
+        (segment,) = self.read(*parts)
+        assert isinstance(segment, Segment)
+        assert segment.payload == bytes(range(200))
+        self.assert_lost(*parts[:3])
+
+    def test_with_more_extension_headers_than_are_read(self) -> None:
+        found = self.read(*fragments(self.FRAME, [4, 9], version=6, extensions=4))
+        assert [each.reason for each in found if isinstance(each, Skipped)] == ["ipv6_opts", "fragment", "fragment"]
+
     @pytest.mark.parametrize("wrap", TUNNELS.values(), ids=TUNNELS)
     def test_in_tunnels(self, wrap: Callable[[bytes], bytes]) -> None:
         (segment,) = self.read(*map(wrap, self.IN_PARTS))

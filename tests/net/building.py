@@ -124,7 +124,9 @@ def packet(key: str, value: Any) -> bytes:
     return wirekit.encode(key, value)
 
 
-def fragments(frame: bytes, cuts: Iterable[int], number: int = 7, *, version: int = 4) -> list[bytes]:
+def fragments(
+    frame: bytes, cuts: Iterable[int], number: int = 7, *, version: int = 4, extensions: int = 0
+) -> list[bytes]:
     """A frame of Ethernet with an IPv4 packet without options as frames with its fragments.
 
     Args:
@@ -132,8 +134,11 @@ def fragments(frame: bytes, cuts: Iterable[int], number: int = 7, *, version: in
         cuts: where fragments begin, in units of 8 bytes; without any, the frame stays as it is.
         number: the identification.
         version: 6 for fragments of IPv6, whose addresses end with those of IPv4.
+        extensions: the number of extension headers of 8 bytes that fragments of IPv6 contain.
     """
-    content = frame[34 : 14 + int.from_bytes(frame[16:18], "big")]
+    content, protocol = frame[34 : 14 + int.from_bytes(frame[16:18], "big")], frame[23]
+    for _ in range(extensions):
+        content, protocol = bytes([protocol]) + bytes(7) + content, 60
     begins = [0, *sorted({8 * cut for cut in cuts if 0 < 8 * cut < len(content)}), len(content)]
     if len(begins) == 2:
         return [frame]
@@ -142,10 +147,10 @@ def fragments(frame: bytes, cuts: Iterable[int], number: int = 7, *, version: in
     for begin, end in pairwise(begins):
         about = {"fragment_offset": begin // 8, "more_fragments": end < len(content)}
         common = {"identification": number, "fragment": about, "payload": content[begin:end].hex()}
-        value = ipv4(**common, source=source, destination=destination, protocol=frame[23])
+        value = ipv4(**common, source=source, destination=destination, protocol=protocol)
         if version == 6:
             ends = {"source": "00" * 12 + source, "destination": "00" * 12 + destination}
-            value = ipv6({"next_header": frame[23], **common}, next_header=44, **ends)
+            value = ipv6({"next_header": protocol, **common}, next_header=44, **ends)
         found.append(packet("net.ethernet", ethernet(value, type="IPV4" if version == 4 else "IPV6")))
     return found
 

@@ -25,9 +25,10 @@ MOST_LAYERS = 13
 _TCP = tcp.TCP.record
 _IPV4 = ip.IPV4.record
 _NETWORK = (_IPV4, ip.IPV6.record)
-_TCP_KEY = "net.tcp"
 _KEYS = {number: f"net.{name}" for number, name in link.LINKS.items()}
 _PACKETS = {*_KEYS.values()}
+_FRAGMENTED = {symbol.lower(): f"net.{name}" for symbol, name in ip.FRAGMENTED.items()}
+_INSIDE = {*_FRAGMENTED.values()}  # layouts of what a packet of IP contains
 _FOLLOWING = {symbol: f"net.{name}" for symbol, name in tunnels.FOLLOWING.items()}
 _IDENTIFYING = {name: attrgetter(*fields) for name, fields in tunnels.IDENTIFYING.items()}
 _SELECTORS = ("type", "protocol", "next_header", "family", "destination_port", "protocol_type")
@@ -93,13 +94,13 @@ def dissect(packet: Packet, file: int = 0, fragments: Fragments | None = None) -
         decoded = decode(data, key, offset=offset)
         if decoded.error is not None:
             cut = len(packet.data) < packet.original_length
-            if cut or key in _PACKETS or key == _TCP_KEY:
+            if cut or key in _PACKETS or key in _INSIDE:
                 reason, detail = "cut" if cut else "damaged", str(decoded.error)
             break  # such as a datagram that is no tunnel
         layer = decoded.value
         layouts.append(layer)
         end = offset + decoded.consumed - len(layer.get("trailer", b""))
-        if key != _TCP_KEY:
+        if key not in _INSIDE:
             network = None
         while not isinstance(layer, _TCP):
             if isinstance(layer, _NETWORK):
@@ -117,7 +118,7 @@ def dissect(packet: Packet, file: int = 0, fragments: Fragments | None = None) -
         reason, following = _following(layer, key)
         fragment = layer.get("fragment")
         if fragment is not None and (fragment.fragment_offset or fragment.more_fragments):
-            following = _TCP_KEY if reason == "tcp" else following
+            following = _FRAGMENTED.get(reason, following)
             reason, skipped = FRAGMENT, _skipped(packet, FRAGMENT)
             if following is None or fragments is None or network is None or _missing(packet, network, decoded):
                 break

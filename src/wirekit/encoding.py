@@ -171,7 +171,9 @@ def _rows_built(
     unit = unit_of(schema.key)
     buffer = bytearray()
     try:
-        unit(rows_build.State(schema.key, params, limits), buffer, value)
+        state = rows_build.State(schema.key, params, limits)
+        unit(state, buffer, value)
+        state.decide()
     except rows_build.REASONS:
         return None
     return bytes(buffer)

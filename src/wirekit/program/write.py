@@ -22,7 +22,7 @@ from wirekit.program.passes import without_needless
 from wirekit.program.steps import EXTRA, ROW, Body, Call, Let, Refuse, Step, Test
 from wirekit.program.unfit import Unfit, unfit
 from wirekit.program.values import OpenStructure, Scope, Value, inside, value_of
-from wirekit.program.write_branches import LIST, UNREAD
+from wirekit.program.write_branches import LIST, UNREAD, Selected
 from wirekit.program.write_fields import Refusal
 from wirekit.program.write_messages import Messages
 from wirekit.wire.derived import innermost_first
@@ -68,13 +68,17 @@ class _Open(OpenStructure):
     Attributes:
         places: registers with the positions of computed numbers; ``present`` with their presence, ``wrong`` with
             whether a checksum was wrong and is written as it was.
-        sparse: how many lists ``Branches.sparse`` has before each member.
+        sparse, selected: how many elements the lists of ``Branches`` with these names have before each member.
+        limits: the lengths whose covered fields are written, the innermost first: the fields in ``Branches.selected``
+            that they bound.
     """
 
     places: dict[int, int] = field(default_factory=dict)
     present: dict[int, int] = field(default_factory=dict)
     wrong: dict[int, int] = field(default_factory=dict)
     sparse: dict[int, int] = field(default_factory=dict)
+    selected: dict[int, int] = field(default_factory=dict)
+    limits: list[tuple[ir.Measure, list[Selected]]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -160,7 +164,7 @@ class _Writer(Messages):
         node, inner = state.node, state.scope
         for index, member in enumerate(node.members[first:], first):
             name = state.name(index)
-            state.sparse[index] = len(self.sparse)
+            state.sparse[index], state.selected[index] = len(self.sparse), len(self.selected)
             if index in state.marked:
                 state.begins[index] = self.mark()
             for derived in node.derived:
@@ -181,6 +185,9 @@ class _Writer(Messages):
                 self.patching(state, measure.at, partial(self.measure, state, measure))
         for total in innermost_first(node.sums):
             self.patching(state, total.at, partial(self.sum, state, total))
+        for measure, bounded in state.limits:
+            for selected in bounded:
+                self.patching(state, measure.at, partial(self.decide, selected, state.ends[measure.last]))
 
     def behind(self, state: _Open, index: int) -> None:
         """Continues after a member that is written now."""
@@ -194,6 +201,8 @@ class _Writer(Messages):
         innermost = sorted(state.node.measures, key=lambda measure: (-measure.first, -measure.at))
         for measure in innermost:  # a varint inside may still grow
             if measure.at < measure.first and measure.last == index:
+                if measure.is_limit:
+                    state.limits.append((measure, self.selected[state.selected[measure.first] :]))
                 self.patching(state, measure.at, partial(self.measure, state, measure))
 
     def reserve(self, state: _Open, index: int) -> None:
@@ -410,9 +419,12 @@ def write(
     except Unfit as error:
         raise _unfit(key, error) from None
     writer.clear([(flag, 0) for flag in (*writer.flags, *(register for _, register in writer.sparse))])
+    writer.clear([(selected.at, -1) for selected in writer.selected])
     writer.body += body
     if writer.sparse:
         writer.end_limit(0, writer.mark())
+    for selected in writer.selected:
+        writer.decide(selected, writer.mark())
     if gaps:
         writer.gap()
     writer.watch()

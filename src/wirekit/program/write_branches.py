@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Field, LengthOf
@@ -19,7 +19,7 @@ from wirekit.program.columns import Column, Repeated
 from wirekit.program.facts import is_wide
 from wirekit.program.messages import Tables
 from wirekit.program.parts import Part
-from wirekit.program.steps import Body, Fault, Let, Mark, Refuse, Seek, Test
+from wirekit.program.steps import Body, Fault, Let, Mark, Refuse, Seek, Step, Test
 from wirekit.program.unfit import unfit
 from wirekit.program.values import LONGEST, Scope, Value, inside
 from wirekit.program.write_fields import ABSENT, NULL, Fields
@@ -59,6 +59,22 @@ class MessageColumns:
     flag: int | None = None
 
 
+class Selected(NamedTuple):
+    """An optional field whose bytes, or those after it, tell a reader whether it is present.
+
+    Attributes:
+        path: the path of the field.
+        magic: the bytes with which a present field begins; empty if any byte will do.
+        at: the register with the position where they are compared at the end of the limit; -1 if there is none.
+        there: the register for whether the field is present.
+    """
+
+    path: str
+    magic: bytes
+    at: int
+    there: int
+
+
 @dataclass(slots=True)
 class Branches(Fields):
     """Writes optional nodes, choices, and lists.
@@ -75,6 +91,7 @@ class Branches(Fields):
         slots: the number of columns so far.
         sparse: lists whose elements may take no bytes: path, register with the position up to which decoding expects
             a byte for each element.
+        selected: the optional fields so far whose presence the bytes tell.
     """
 
     met_parts: dict[int, tuple[Part, int]] = field(default_factory=dict)
@@ -92,6 +109,7 @@ class Branches(Fields):
     unread: dict[int, Unread] = field(default_factory=dict)
     or_bytes: set[int] = field(default_factory=set)
     sparse: list[tuple[str, int]] = field(default_factory=list)
+    selected: list[Selected] = field(default_factory=list)
 
     def apart(self, work: Callable[[], Value], *, constants: bool = False) -> tuple[Value, Body, Presence]:
         """Runs ``work`` with a body of its own; returns its value, the body, and the presence of the nodes it read.
@@ -132,27 +150,72 @@ class Branches(Fields):
         """Begins a body that runs if a register is not 0."""
         self.put(Test("!=", condition, self.constant(0), body, otherwise or []))
 
-    def when(
-        self, condition: int | None, node: ir.Node, path: str, scope: Scope, default: Any, *, constants: bool = False
-    ) -> Value:
-        """Writes a node if its condition is true, or, without a condition, if it has a value."""
-        value, body, presence = self.apart(partial(self.node, node, path, scope, default), constants=constants)
-        present = self.any_of(presence) if condition is None else condition
-        self.if_true(present, body)
-        return maybe(value, present)
-
     def visit_When(self, node: ir.When, path: str, scope: Scope, default: Any) -> Value:
-        return self.when(self.expression(node.condition, scope, path)[0], node.node, path, scope, default)
+        condition = self.expression(node.condition, scope, path)[0]
+        value, body, _ = self.apart(partial(self.node, node.node, path, scope, default))
+        self.if_true(condition, body)
+        return maybe(value, condition)
 
     def visit_WhenMore(self, node: ir.WhenMore, path: str, scope: Scope, default: Any) -> Value:
-        return self.when(None, node.node, path, scope, default)
+        return self.when(node.node, path, scope, default, b"")
 
     def visit_WhenNext(self, node: ir.WhenNext, path: str, scope: Scope, default: Any) -> Value:
         if isinstance(node.node, ir.Constant):
-            return self.alone(node.node, path, scope, default)
-        return self.when(None, node.node, path, scope, default, constants=True)
+            return self.alone(node.node, path, scope, default, node.magic)
+        return self.when(node.node, path, scope, default, node.magic)
 
-    def alone(self, node: ir.Constant, path: str, scope: Scope, default: Any) -> Value:
+    def when(self, node: ir.Node, path: str, scope: Scope, default: Any, magic: bytes) -> Value:
+        """Writes a node if it has a value."""
+        value, body, presence = self.apart(partial(self.node, node, path, scope, default), constants=bool(magic))
+        present = self.any_of(presence)
+        self.select(node, path, magic, present)
+        self.if_true(present, body)
+        return maybe(value, present)
+
+    def select(self, node: ir.Node, path: str, magic: bytes, present: int) -> None:
+        """Has the bytes from here on compared at the end of their limit: of a field that is absent, or begins freely.
+
+        Of a field in a list, the bytes are compared before its next one, as far as they are written by then.
+        """
+        selected = Selected(path, magic, self.register(), self.register())
+        self.selected.append(selected)
+        self.marks.append(selected.at)
+        while isinstance(node, ir.Structure) and node.members:
+            node = node.members[0].node
+        place: list[Step] = [Mark(selected.at)]
+        if not magic:  # of several in a list, the first one counts
+            place = [Test("<", selected.at, self.constant(0), place)]
+        elif self.around is not None:
+            self.decide(selected, self.mark(), partly=True)
+        self.put(Let(selected.there, "=", present))
+        if magic and not isinstance(node, ir.Constant):
+            self.body += place
+        else:
+            self.if_true(present, [], place)
+
+    def decide(self, selected: Selected, end: int, *, partly: bool = False) -> None:
+        """Refuses rows in which the bytes up to the end of a limit tell of an optional field what is not so."""
+        path, magic, at, there = selected
+        with self.block() as body:
+            if magic:
+                behind, begins = self.let("+", at, self.constant(len(magic))), self.register()
+                self.put(Begins(begins, at, magic))
+                begins = self.let("and", begins, self.let("<=", behind, end))
+                absent, present = (
+                    self.refusal(path, f"it is absent, but bytes follow that begin with {magic.hex()}"),
+                    self.refusal(path, f"it does not begin with {magic.hex()}"),
+                )
+                zero = self.constant(0)
+                compared: Body = [
+                    Test("!=", there, zero, [Refuse("==", begins, zero, present)], [Refuse("!=", begins, zero, absent)])
+                ]
+                self.body += [Test("<=", behind, end, compared)] if partly else compared
+            else:
+                self.put(Refuse("<", at, end, self.refusal(path, "it is absent, but bytes follow")))
+            self.put(Let(at, "=", self.constant(-1)))
+        self.put(Test(">=", at, self.constant(0), body))
+
+    def alone(self, node: ir.Constant, path: str, scope: Scope, default: Any, magic: bytes) -> Value:
         """Writes an optional constant if its column is set; without a column, if it has a default."""
         column = self.constant_column(node, path)
         assert column is not None, path
@@ -162,6 +225,7 @@ class Branches(Fields):
             present = self.let("or", present, self.let("==", in_batch, self.constant(0)))
         with self.block() as body:
             value = self.visit_Constant(node, path, scope)
+        self.select(node, path, magic, present)
         self.if_true(present, body)
         return maybe(value, present)
 
@@ -217,7 +281,7 @@ class Branches(Fields):
 
     def visit_Bounded(self, node: ir.Bounded, path: str, scope: Scope) -> Value:
         """Writes a node after its own length; as null, if that is allowed, when the node has no value."""
-        number, sparse = node.length, len(self.sparse)
+        number, sparse, selected = node.length, len(self.sparse), len(self.selected)
         value, body, presence = self.apart(lambda: self.node(node.node, path, scope))
         place = self.mark()
         self.put(Reserve(self.constant(number.least)))
@@ -228,6 +292,8 @@ class Branches(Fields):
             self.body += body
             end = self.mark()
             self.end_limit(sparse, end)
+            for each in self.selected[selected:]:
+                self.decide(each, end)
             self.put(Let(size, "-", end, begin))
             if not is_wide(number):
                 self.fail(">", size, number.high, path, f"it takes more than {number.high} bytes")

@@ -8,7 +8,7 @@ data in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
@@ -462,6 +462,42 @@ class Reader:
         return reader
 
 
+class Sparse(NamedTuple):
+    """A list with more elements than bytes so far. Decoding bounds its count by the bytes up to its limit."""
+
+    start: int
+    path: str
+    elements: int
+
+    def problem(self, left: memoryview) -> tuple[str, Any] | None:
+        """What is expected and what is there, if the bytes up to the limit do not suffice."""
+        if self.elements <= len(left):
+            return None
+        return f"at most {len(left)} elements, one for each byte up to the limit of the list", self.elements
+
+
+class Selected(NamedTuple):
+    """An optional field whose bytes, or those after it, tell a reader whether it is present.
+
+    ``magic`` are the bytes with which a present field begins, and no others; empty if any byte will do.
+    """
+
+    start: int
+    path: str
+    magic: bytes
+    present: bool
+
+    def problem(self, left: memoryview) -> tuple[str, Any] | None:
+        """What is expected and what is there, if a reader takes the bytes up to the limit otherwise."""
+        begin = bytes(left[: len(self.magic) or 1])
+        if (begin == self.magic if self.magic else bool(begin)) == self.present:
+            return None
+        if self.present:
+            return f"bytes that begin with {self.magic.hex()}", begin.hex()
+        there = f"that begin with {self.magic.hex()} " if self.magic else ""
+        return f"a value, because bytes {there}follow, which a reader takes for this field", None
+
+
 class Writer:
     """Appends to a bytearray; lengths and checksums are patched once the bytes that they cover are written.
 
@@ -469,12 +505,14 @@ class Writer:
         messages: number of protobuf messages around the current one.
         parsed: whether the value is unchanged since parsing, so that the bytes kept beside a message are valid.
         zeros: number of zeros written for computed sizes.
-        sparse: lists with more elements than bytes, inside limits that have not ended: position, count, path.
+        undecided: what the bytes up to limits that have not ended may contradict.
+        overrides: number of constants that were written with other values.
         later: comparisons with sizes that may depend on lengths which are not computed yet.
     """
 
     __slots__ = (
-        "buffer", "frames", "later", "limits", "messages", "parsed", "path", "protocol", "sparse", "wrapped", "zeros"
+        "buffer", "frames", "later", "limits", "messages", "overrides", "parsed", "path", "protocol", "undecided",
+        "wrapped", "zeros",
     )  # fmt: skip
 
     def __init__(self, protocol: str, limits: Limits) -> None:
@@ -487,7 +525,8 @@ class Writer:
         self.parsed = False
         self.wrapped: list[int] = []
         self.zeros = 0
-        self.sparse: list[tuple[int, int, str]] = []
+        self.undecided: list[Sparse | Selected] = []
+        self.overrides = 0
         self.later: list[Callable[[], None]] = []
 
     def write(self, data: bytes) -> None:
@@ -503,15 +542,18 @@ class Writer:
         return inner
 
     def end_limit(self, first: int, end: int) -> None:
-        """Refuses lists, from the ``first`` of ``sparse`` on, with more elements than bytes up to their limit.
+        """Decides on the lists and optional fields from the ``first`` undecided one on, whose limit ends here."""
+        if first < len(self.undecided):
+            self.decide(self.undecided[first:], end)
+            del self.undecided[first:]
 
-        Decoding bounds a count by these bytes.
-        """
-        for start, count, path in self.sparse[first:]:
-            if count > end - start:
-                expected = f"at most {end - start} elements, one for each byte up to the limit of the list"
-                raise Wrong(expected, count, protocol=self.protocol, path=path)
-        del self.sparse[first:]
+    def decide(self, undecided: Iterable[Sparse | Selected], end: int) -> None:
+        """Refuses lists and optional fields that a reader takes otherwise, by the bytes up to their limit."""
+        with memoryview(self.buffer) as data:
+            for each in undecided:
+                problem = each.problem(data[each.start : end])
+                if problem is not None:
+                    raise Wrong(*problem, protocol=self.protocol, path=each.path)
 
     def end(self) -> bytes:
         """The bytes of the whole value, after the checks that need all of them."""

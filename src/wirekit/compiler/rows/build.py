@@ -88,10 +88,8 @@ class Builder(Structures):
                 code.fork(
                     (condition, lambda: self._branch(code, node.node, x, scope)), ("else:", lambda: code.put(absent))
                 )
-            case ir.Conditional():
-                code.fork(
-                    (f"if {x} is not None:", lambda: self._branch(code, node.node, x, scope)), ("else:", code.flush)
-                )
+            case ir.WhenNext() | ir.WhenMore():
+                self._selected(code, node, x, scope)
             case ir.Either():
                 code.fork(
                     (
@@ -118,6 +116,21 @@ class Builder(Structures):
                 self._packed(code, node, x, scope)
             case ir.Protobuf():
                 self._protobuf(code, node, x)
+
+    def _selected(self, code: Building, node: ir.WhenNext | ir.WhenMore, x: str, scope: Scope | None) -> None:
+        """An optional field whose presence the bytes tell: the state compares them in the end."""
+        magic = node.magic if isinstance(node, ir.WhenNext) else b""
+
+        def place(*, present: bool) -> None:
+            code.flush()
+            code.put(f"S.selected.append((o, len(o), {magic!r}, {present}))" if magic else "S.ends.append((o, len(o)))")
+
+        def write() -> None:
+            if magic:
+                place(present=True)
+            self._branch(code, node.node, x, scope)
+
+        code.fork((f"if {x} is not None:", write), ("else:", lambda: place(present=False)))
 
     def _symbol(self, code: Building, node: ir.Named, x: str) -> None:
         usual(code, x, "Symbol", "integer")
@@ -195,6 +208,7 @@ class Builder(Structures):
         place = code.here()
         piece = code.add(node.length.code, node.length.size, None, little=node.length.little)
         self._node(code, node.node, x, scope)
+        self._limit(code, [node.node])
         code.patch(place, piece, distance(place.moved(node.length.size), code.here(), 0))
 
     def _packed(self, code: Building, node: ir.Packed, x: str, scope: Scope | None) -> None:

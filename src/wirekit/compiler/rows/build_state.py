@@ -23,7 +23,7 @@ REASONS = (Unusual, WireError, TypeError, AttributeError, LookupError, Arithmeti
 class State:
     """The state of one encode, besides the value."""
 
-    __slots__ = ("limits", "params", "part", "plain", "protocol", "written_zeros")
+    __slots__ = ("ends", "limits", "params", "part", "plain", "protocol", "selected", "written_zeros")
 
     def __init__(self, protocol: str, params: Mapping[str, Any], limits: Limits) -> None:
         self.plain: int | None = None  # the size of the last content that was compressed
@@ -32,6 +32,22 @@ class State:
         self.params = params
         self.limits = limits
         self.written_zeros = 0
+        # Optional fields whose presence the bytes tell, with their buffers and places: those that are absent unless
+        # bytes follow; those that are present (the last element) if these bytes follow.
+        self.ends: list[tuple[bytearray, int]] = []
+        self.selected: list[tuple[bytearray, int, bytes, bool]] = []
+
+    def end_limit(self, buffer: bytearray, end: int) -> None:
+        """Forgets the fields that are absent at the end of their limit."""
+        while self.ends and self.ends[-1][0] is buffer and self.ends[-1][1] == end:
+            self.ends.pop()
+
+    def decide(self) -> None:
+        """Raises ``Unusual`` if a reader may take an optional field otherwise than it was written."""
+        if any(len(buffer) != place for buffer, place in self.ends) or any(
+            buffer.startswith(magic, place) != present for buffer, place, magic, present in self.selected
+        ):
+            raise Unusual
 
     def zeros(self, size: int) -> bytes:
         """A number of zeros; ``Unusual`` if the reference engine refuses as many."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from wirekit.checksums import checksum
 from wirekit.compiler import ir
@@ -63,6 +63,8 @@ class Structures(Generator):
             if index in end_at:
                 ends[index] = code.here()
             for measure in node.measures:
+                if measure.is_limit and measure.last == index and measure.at not in apart:
+                    self._limit(code, [member.node for member in node.members[measure.first : index + 1]])
                 name = node.members[measure.at].name
                 if measure.last == index and measure.at < index and name in used and measure.at not in apart:
                     number = code.fresh("n")
@@ -82,6 +84,12 @@ class Structures(Generator):
             extent = distance(starts[derived.of], ends[derived.of], 0) if derived.quantity == "size" else ""
             put_derived(code, derived, message, value, extent, "S.plain not in (None, {})")
         self._end(code, x)
+
+    @staticmethod
+    def _limit(code: Building, covered: Iterable[ir.Node]) -> None:
+        """The end of bytes that a length counts, in the same buffer: optional fields may be absent in front of it."""
+        if any(isinstance(inner, ir.WhenMore | ir.Reference) for node in covered for _, inner in ir.walk(node)):
+            code.put(f"S.end_limit(o, {code.here()})")
 
     # The value of a structure is a record without other entries here.
 
@@ -233,6 +241,8 @@ def _sizes_inside(node: ir.Structure, measure: ir.Measure) -> bool:
 def _stands_alone(node: ir.Structure, measure: ir.Measure, rules: list[ir.Measure | ir.Sum]) -> bool:
     """Whether the fields that a varint measures can be written to a buffer of their own."""
     if measure.first != measure.at + 1 or not isinstance(node.members[measure.at].node, ir.Number):
+        return False
+    if not measure.bounds:  # what follows in another buffer may tell whether a field is present
         return False
     for rule in rules:
         outside = not measure.at <= rule.at <= measure.last

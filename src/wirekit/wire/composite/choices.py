@@ -11,7 +11,7 @@ from wirekit.wire.arguments import Expression, at_least
 from wirekit.wire.blobs import rest
 from wirekit.wire.derived import Default
 from wirekit.wire.node import NOTHING, Node, Wrapping, evaluate, wrapping
-from wirekit.wire.stream import Reader, Scope, Writer
+from wirekit.wire.stream import Reader, Scope, Selected, Writer, join_path
 
 
 class _Optional(Wrapping):
@@ -20,11 +20,18 @@ class _Optional(Wrapping):
     If the field is present and its value is null, ``$keep`` names it, so that the null is written.
     """
 
+    magic = b""  # a present field begins with these bytes
+
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
-        if obj is None and not stream.is_kept(wrapped=True):
-            return None
-        with wrapping(stream, stream.path):
-            return self.inner._build(obj, stream, context, path)
+        start, present = len(stream.buffer), obj is not None or stream.is_kept(wrapped=True)
+        if present:
+            overrides = stream.overrides
+            with wrapping(stream, stream.path):
+                obj = self.inner._build(obj, stream, context, path)
+            if not self.magic or stream.overrides != overrides or stream.is_kept():
+                return obj
+        stream.undecided.append(Selected(start, join_path(stream.path), self.magic, present))
+        return obj
 
     def _present(self, stream: Reader, context: Scope, path: str) -> Any:
         with wrapping(stream, stream.session.path):
@@ -168,7 +175,10 @@ class Switch(Node):
 
 
 class IfNext(_Optional):
-    """A field that is present if the next bytes are these; otherwise the value is None."""
+    """A field that is present if the next bytes are these; otherwise the value is None.
+
+    Building refuses a value that does not begin with them, and None in front of such bytes.
+    """
 
     def __init__(self, magic: bytes, inner: Node) -> None:
         super().__init__(inner)
@@ -184,7 +194,10 @@ class IfNext(_Optional):
 
 
 class IfMore(_Optional):
-    """A field that is present if any byte is left before the limit; otherwise the value is None."""
+    """A field that is present if any byte is left before the limit; otherwise the value is None.
+
+    Building refuses None in front of other bytes.
+    """
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
         return self._present(stream, context, path) if stream.position < stream.limit else stream.absent()

@@ -11,7 +11,7 @@ from wirekit.wire.arguments import Expression, at_least, one_of
 from wirekit.wire.node import NOTHING, Node, evaluate, evaluate_size, expect_size, is_null, load_part
 from wirekit.wire.numbers import Integer
 from wirekit.wire.references import cost_of
-from wirekit.wire.stream import Reader, Scope, Writer, join_path
+from wirekit.wire.stream import Reader, Scope, Sparse, Writer, join_path
 
 
 class _Elements(Node):
@@ -71,7 +71,7 @@ class _Elements(Node):
             self.element._build(item, stream, context, "")
             stream.path.pop()
         if len(items) > len(stream.buffer) - start:
-            stream.sparse.append((start, len(items), join_path(stream.path)))
+            stream.undecided.append(Sparse(start, join_path(stream.path), len(items)))
 
 
 class Array(_Elements):

@@ -84,13 +84,13 @@ class Sized(Wrapping):
             return obj
         start = len(stream.buffer)
         self.length._build(0, stream, context, path)
-        begin, sparse = len(stream.buffer), len(stream.sparse)
+        begin, undecided = len(stream.buffer), len(stream.undecided)
         with wrapping(stream, stream.path):
             self.inner._build(obj, stream, context, path)
         trailing = stream.noted("trailing", wrapped=True)
         if trailing:
             stream.write(trailing)
-        stream.end_limit(sparse, len(stream.buffer))
+        stream.end_limit(undecided, len(stream.buffer))
         size = self.length.check(len(stream.buffer) - begin, stream)
         stream.buffer[start:begin] = self.length.write(size, stream)
         return obj

@@ -14,7 +14,7 @@ from wirekit.wire.dollar_entries import load_extras
 from wirekit.wire.message_fields import derive
 from wirekit.wire.node import NOTHING, Node
 from wirekit.wire.numbers import Bits
-from wirekit.wire.stream import Scope, Writer
+from wirekit.wire.stream import Scope, Sparse, Writer
 
 if TYPE_CHECKING:
     from wirekit.wire.composite.structure import Struct
@@ -27,11 +27,24 @@ class Writing:
         values: the given members.
         extra: the ``$`` entries of the record.
         starts, ends: the range of each member.
-        sparse: how many lists ``Writer.sparse`` has before each member.
+        undecided: the number of elements of ``Writer.undecided`` before each member.
         numbers: the lengths of ranges that are completely written, by index.
+        limits: the lengths that bound undecided fields, the innermost first: index, end of these in the list.
     """
 
-    __slots__ = ("ends", "extra", "keep", "numbers", "scope", "sparse", "starts", "stream", "struct", "values")
+    __slots__ = (
+        "ends",
+        "extra",
+        "keep",
+        "limits",
+        "numbers",
+        "scope",
+        "starts",
+        "stream",
+        "struct",
+        "undecided",
+        "values",
+    )
 
     def __init__(self, struct: Struct, obj: Any, stream: Writer, context: Scope) -> None:
         self.struct = struct
@@ -42,8 +55,9 @@ class Writing:
         self.scope.update(self.values)
         self.starts: list[int] = []
         self.ends: list[int] = []
-        self.sparse: list[int] = []
+        self.undecided: list[int] = []
         self.numbers: dict[int, int] = {}
+        self.limits: list[tuple[int, int]] = []
 
     def write(self) -> None:
         """Appends all members."""
@@ -57,6 +71,7 @@ class Writing:
             self._end(index, left)
         self._lengths()
         self._checks()
+        self._decide()
         self.stream.frames.pop()
 
     def _tell(self) -> None:
@@ -84,13 +99,16 @@ class Writing:
         if isinstance(core, (Length, Checked)) and (name not in self.keep or value is None):
             blank = core.blank if isinstance(core, Checked) else 0
             value = blank if present(node, self.scope, value) else None
-        elif isinstance(core, Const) and value is not None and name not in self.keep:
-            value = core.default(self.scope)
+        elif isinstance(core, Const) and value is not None:
+            if name in self.keep:
+                self.stream.overrides += 1
+            else:
+                value = core.default(self.scope)
         elif isinstance(core, Bits) and isinstance(value, int):
             value = core.unpack(value)
         self.scope[name] = value
         self.starts.append(len(self.stream.buffer))
-        self.sparse.append(len(self.stream.sparse))
+        self.undecided.append(len(self.stream.undecided))
         node._build(value, self.stream, self.scope, "")
         self.ends.append(len(self.stream.buffer))
 
@@ -116,8 +134,8 @@ class Writing:
             if length.bounds:
                 self.stream.write(left.get(name, b""))
                 end = len(self.stream.buffer)
-                if name not in self.keep and self.scope[name] is not None:
-                    self.stream.end_limit(self.sparse[first], end)
+                if self.scope[name] is not None and len(self.stream.undecided) > self.undecided[first]:
+                    self.limits.append((place, len(self.stream.undecided)))
             self.numbers[place] = end - self.starts[first] + length.add
             if name not in self.keep and self.scope[name] is not None:
                 self.scope[name] = self.numbers[place]
@@ -139,6 +157,29 @@ class Writing:
                     start += self.struct.prefix(self.struct.members[first][0])
                 number = checked.compute(bytes(self.stream.buffer[start : self.ends[last]]))
                 self._patch(index, checked, number)
+
+    def _decide(self) -> None:
+        """Decides what the bytes up to the end of a length tell, when these are all computed.
+
+        A length that is kept may be wrong: the fields that it bounds are not compared.
+        """
+        if not self.limits:
+            return
+        undecided, decided = self.stream.undecided, set[int]()
+        for place, stop in self.limits:
+            length, first, _ = self.struct.lengths[place]
+            kept = self.struct.members[place][0] in self.keep
+            inside = [
+                number
+                for number in range(self.undecided[first], stop)
+                if number not in decided and not (kept and isinstance(undecided[number], Sparse))
+            ]
+            decided.update(inside)
+            if not kept:
+                end = self.starts[first] + self.numbers[place] - length.add
+                self.stream.decide([undecided[number] for number in inside], end)
+        begin = self.undecided[0]
+        undecided[begin:] = [each for number, each in enumerate(undecided[begin:], begin) if number not in decided]
 
     def _patch(self, index: int, node: Length | Checked, number: Any) -> None:
         """Writes a number or a digest to its place, unless it is absent or written unchanged."""
@@ -163,9 +204,8 @@ class Writing:
             _, first, last = self.struct.lengths[place]
             if first <= index <= last:
                 self.numbers[place] += by
-        lists = self.stream.sparse
-        moved = [(start + by, count, path) for start, count, path in lists[self.sparse[index] :]]
-        lists[self.sparse[index] :] = moved
+        first, undecided = self.undecided[index], self.stream.undecided
+        undecided[first:] = [each._replace(start=each.start + by) for each in undecided[first:]]
 
 
 def _members_of(struct: Struct, obj: Any, stream: Writer) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -453,6 +453,26 @@ def test_late_copies_behind_a_leap_and_a_step_of_the_clock(tmp_path: Path) -> No
         assert_same(write(tmp_path / f"{begin}.pcap", copy), windows=(300, 2000, 5000))
 
 
+def test_a_connection_of_an_address_with_itself(tmp_path: Path) -> None:
+    """Nothing tells its sides apart: it is opened from both ends at once, as TCP does that connects to itself."""
+    ends = {"source": "0a000001", "destination": "0a000001"}
+    path, found = tmp_path / "itself.pcap", []
+    for sequence, acknowledgment, flags, payload in [
+        (1000, 0, 2, b""),
+        (5000, 0, 2, b""),
+        (1000, 5001, 18, b""),
+        (5000, 1001, 18, b""),
+        *((1001 + 5 * number, 5001, 24, b"hello") for number in range(9)),
+        (5001, 1006, 16, b""),
+        (5001, 0, 4, b""),
+    ]:
+        numbers = {"sequence_number": sequence, "acknowledgment_number": acknowledgment, "flags": flags}
+        segment = tcp_value(payload, source_port=9092, destination_port=9092, **numbers)
+        found.append(packet("net.ethernet", ethernet(ipv4(segment, **ends))))
+    path.write_bytes(pcap(*found))
+    assert_same(path, windows=(1 << 26, 500, 200))
+
+
 def test_a_protocol_that_is_given(tmp_path: Path) -> None:
     assert_same(KAFKA, protocol="kafka")
     assert_same(KAFKA, protocol="pulsar")

@@ -145,6 +145,7 @@ def put_together(
     if earlier is not None:
         earlier.resume(streams)
     streams.offsets = offsets_in(state)
+    odd |= packets.source[first] == packets.target[first]  # the addresses do not tell its sides apart
     fresh, skipped = np.zeros(count, np.int64), np.zeros(count, np.int64)
     headers = (packets.time, packets.source, packets.sequence, packets.acknowledgment, packets.flags)
     loop("follow_streams")(

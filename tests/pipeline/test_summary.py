@@ -8,6 +8,7 @@ import json
 
 from rich.console import Console
 
+from wirekit.capture.follow import Link
 from wirekit.pipeline.summary import FileSummary, Summary, facts, kind_of_reason, show, size_text, time_span
 
 
@@ -85,6 +86,16 @@ def test_bytes_that_tcp_ignores_are_in_the_report() -> None:
     file = FileSummary()
     file.bytes["ignored"] = 310
     assert ("ignored", "310 B: too late, after the end, or out of the window", "yellow") in [*facts(file)]
+
+
+def test_bytes_that_are_no_frames_after_all_are_not_counted() -> None:
+    """Of a frame that columns have read, and objects decode as other bytes."""
+    summary, link = FileSummary(), Link("a:1>b:2#0", "a:1", "b:2", 0, True)
+    link.count("client", "captured", 5)
+    link.count("client", "frames", 5)
+    link.count("client", "frames", -5)
+    summary.count(link, None)
+    assert summary.to_json()["bytes"] == {"captured": 5}
 
 
 def test_the_report_reads_well() -> None:

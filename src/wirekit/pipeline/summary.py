@@ -178,7 +178,8 @@ class FileSummary:
         else:
             self.connections[link.protocol] += 1
             for (_, fate), size in link.bytes.items():
-                self.bytes[fate] += size
+                if size:  # frames may be decoded again as other bytes
+                    self.bytes[fate] += size
 
     def uncount(self, link: Link) -> None:
         """Undoes the count of a connection's end, which will be counted later."""

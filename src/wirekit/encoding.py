@@ -12,7 +12,7 @@ from typing import Any
 
 from wirekit.compiler.engines import ENCODERS
 from wirekit.decoding import check_options, decode
-from wirekit.engine import Params, is_generated
+from wirekit.engine import Params, is_generated, may_succeed
 from wirekit.errors import Misfit, Misuse, WireError
 from wirekit.registry import Schema, registry
 from wirekit.values import plain_mapping
@@ -22,6 +22,8 @@ UNFIT = (TypeError, AttributeError, LookupError, ArithmeticError, ValueError)
 """Errors of Python for a value that does not fit its layout."""
 
 _encoded_times: Counter[str] = Counter()
+_not_direct: Counter[str] = Counter()
+"""By key, how many mappings in a row were not built directly."""
 _loaded_times: Counter[str] = Counter()
 
 
@@ -98,9 +100,8 @@ def _too_deep(key: str) -> Misuse:
 def _encoded(schema: Schema, value: Any, params: Params, bounds: Limits, generated: bool) -> tuple[bytes, str]:
     scope = Scope.root(params)
     if generated and isinstance(value, dict):
-        from wirekit.compiler.rows import direct as rows_direct
-
-        data = _rows_built(schema, value, params, bounds, rows_direct.unit)
+        data = _directly_built(schema, value, params, bounds) if may_succeed(_not_direct[schema.key]) else None
+        _not_direct[schema.key] = _not_direct[schema.key] + 1 if data is None else 0
         if data is not None:
             return data, "rows"
     if plain_mapping(value) or isinstance(value, (list, str)):
@@ -112,6 +113,13 @@ def _encoded(schema: Schema, value: Any, params: Params, bounds: Limits, generat
         if data is not None:
             return data, "rows"
     return _built(schema, value, Writer(schema.key, bounds), scope), "reference"
+
+
+def _directly_built(schema: Schema, value: Any, params: Params, bounds: Limits) -> bytes | None:
+    """The bytes of a mapping that needs no loading, such as one of plain numbers and text; None for others."""
+    from wirekit.compiler.rows import direct as rows_direct
+
+    return _rows_built(schema, value, params, bounds, rows_direct.unit)
 
 
 def _loaded(schema: Schema, obj: Any, params: Params, generated: bool) -> Any:

@@ -325,8 +325,12 @@ def decode_bytes(
 
 def _is_worth_a_try(key: str, data: bytes) -> bool:
     """Whether to try generated code on a value: not if it failed on values of this key, and this one is small."""
-    times = _given_up[key]
-    return times < TIMES_BEFORE_REFERENCE or times % TIMES_BEFORE_RETRY == 0 or len(data) > SMALL
+    return may_succeed(_given_up[key]) or len(data) > SMALL
+
+
+def may_succeed(given_up: int) -> bool:
+    """Whether to try again what gave up on the last values of a key, so many times."""
+    return given_up < TIMES_BEFORE_REFERENCE or given_up % TIMES_BEFORE_RETRY == 0
 
 
 def is_stream(schema: Schema) -> bool:

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 import wirekit
 from tests.fuzz.test_any_bytes import CONTEXT, HALF, KEYS, samples
+from wirekit import encoding
 from wirekit.compiler.rows import build as rows_build
 from wirekit.compiler.rows import direct as rows_direct
 from wirekit.compiler.rows import load as rows_load
-from wirekit.engine import Params
+from wirekit.engine import TIMES_BEFORE_REFERENCE, TIMES_BEFORE_RETRY, Params
 from wirekit.values import Record, Symbol
 
 FEW = 12  # samples of a key whose JSON form is edited
@@ -213,3 +214,25 @@ def test_an_error_in_json_names_the_field(key: str, more: Any, problem: str, eng
 def test_a_choice_without_its_selecting_field_is_an_error() -> None:
     with pytest.raises(wirekit.Wrong, match=r"^kafka\.request: api_key: expected a value, found nothing$"):
         wirekit.encode("kafka.request", {"correlation_id": 1, "body": {}})
+
+
+def test_mappings_that_are_loaded_are_not_tried_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[Any] = []
+
+    def directly(*args: Any, real: Callable[..., bytes | None] = encoding._directly_built) -> bytes | None:
+        tried.append(args)
+        return real(*args)
+
+    monkeypatch.setattr(encoding, "_directly_built", directly)
+    plain = {"correlation_id": 1, "client_id": "c", "body": {}}
+    loaded = {"size": {"value": 11}, **plain}
+    key = "kafka.list_groups.request.v0"
+    expected = wirekit.encode(key, plain, engine="reference")
+    for _ in range(5 * TIMES_BEFORE_RETRY):
+        assert wirekit.encode(key, loaded, engine="rows") == expected
+    assert len(tried) < 2 * TIMES_BEFORE_REFERENCE
+    while len(tried) < 2 * TIMES_BEFORE_REFERENCE:
+        wirekit.encode(key, plain, engine="rows")
+    tried.clear()
+    wirekit.encode(key, plain, engine="rows")
+    assert tried

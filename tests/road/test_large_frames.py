@@ -93,12 +93,13 @@ def test_a_connection_that_is_joined_inside_a_frame(kind: str, size: int, tmp_pa
     assert follow(path) == len(frames) - lost
 
 
+@pytest.mark.parametrize("number", [0, 1])
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_packet_that_is_lost_inside_a_frame(kind: str, size: int, tmp_path: Path) -> None:
+def test_a_packet_that_is_lost_inside_a_frame(kind: str, size: int, number: int, tmp_path: Path) -> None:
     frames = turns(kind, size)
     kept = list(packets(capture(tmp_path / "whole.pcap", *pieces(frames))))
-    del kept[large(frames, 1)]
+    del kept[large(frames, number)]
     lost = 2 if kind == "produce" else 1  # without its request, a response says nothing
     assert follow(write(tmp_path / "lost.pcap", kept)) == len(frames) - lost
 
@@ -109,6 +110,22 @@ def test_a_first_frame_that_the_snap_length_cut(kind: str, tmp_path: Path) -> No
     path = write(tmp_path / "cut.pcap", [each._replace(data=each.data[:1000]) for each in packets(path)])
     protocol = "pulsar" if kind in ("send", "message") else "kafka"
     assert all(f"'protocol': '{protocol}'" in row for row in assert_same(path)["connections"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_first_packet_that_is_lost(kind: str, tmp_path: Path) -> None:
+    frames = turns(kind, SEGMENT * 3)
+    kept = list(packets(capture(tmp_path / "whole.pcap", *pieces(frames))))
+    del kept[HANDSHAKE]
+    lost = 1 if kind in ("send", "message") else 2  # the call, or only the message
+    assert follow(write(tmp_path / "lost.pcap", kept)) == len(frames) - lost
+
+
+def test_a_connection_through_a_proxy(tmp_path: Path) -> None:
+    asked, answered = b"CONNECT broker:9092 HTTP/1.1\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n"
+    frames = turns("produce", SEGMENT * 3)
+    path = capture(tmp_path / "proxy.pcap", (0, asked), (1, answered), *pieces(frames))
+    assert follow(path) == len(frames)
 
 
 def test_other_bytes_do_not_begin_a_frame() -> None:

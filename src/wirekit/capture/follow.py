@@ -313,7 +313,7 @@ class Follower:
         if not self._hopeless:
             self._hold(event)
             return self._recognise(last=False)
-        late = "" if self.link.known_start else recognise_late(event.direction, event.data)
+        late = recognise_late(event.direction, event.data)
         if late:
             self._begin(late)
         return self._feed(event)
@@ -352,21 +352,26 @@ class Follower:
             return False
         known, over = self.link.known_start, last or self._size >= RECOGNISE_WITHIN
         heads = bytes(self._heads.get("client", b"")), bytes(self._heads.get("server", b""))
-        if known:
-            recognised = recognise(*heads, sides_known=True, rivals=False)
-            if (over or recognised.certain) and not recognised.protocol:
-                recognised = recognise_begun(*map(self._unbroken, SAME_SIDES)) or recognised
-        else:
-            recognised = recognise_joined(*heads, settled=over)
+        recognised = self._recognised_from_start(heads, over) if known else None
+        whole = known and not any(isinstance(event, tcp.Gap) for event in self._waiting)
+        if recognised is None or not (recognised.protocol or whole):
+            inside = recognise_joined(*heads, settled=over)
+            recognised = inside if recognised is None or not inside.swapped else recognised
         if recognised.protocol:
             if recognised.swapped:
                 self._swap()
             self._begin(recognised.protocol)
-        elif (recognised.certain and known) or over:
+        elif (recognised.certain and whole) or over:
             self._hopeless = recognised.reason + self._hint(recognised)
         else:
             return False
         return True
+
+    def _recognised_from_start(self, heads: tuple[bytes, bytes], over: bool) -> Recognised:
+        recognised = recognise(*heads, sides_known=True, rivals=False)
+        if recognised.protocol or not (over or recognised.certain):
+            return recognised
+        return recognise_begun(*map(self._unbroken, SAME_SIDES)) or recognised
 
     def _unbroken(self, side: str) -> bytes:
         """The waiting bytes of a side in front of the first gap."""

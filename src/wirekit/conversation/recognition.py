@@ -428,9 +428,9 @@ def recognise_begun(client: bytes, server: bytes) -> Recognised | None:
 
 
 def recognise_late(side: str, data: bytes) -> str:
-    """The protocol of a connection that was joined in the middle, by a frame at the begin of a piece; "" if none fits.
+    """The protocol of a connection by a frame at the begin of a piece of its bytes; "" if none fits.
 
-    It is for connections of which ``SEARCHED_INSIDE`` bytes contain no begin of a frame.
+    It is for connections whose first ``RECOGNISE_WITHIN`` bytes fit no protocol, such as those of a proxy.
     """
     for sought in sought_frames():
         protocol, size = sought.protocol, sought.begun(data)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import wirekit
 from tests.fuzz.test_any_bytes import samples
 from tests.kafka.golden import PDUS
+from tests.kafka.sets import FIRST, call
 from tests.own import declared
 from wirekit import Conversation
 from wirekit.compiler.heading import _expression, heading
@@ -223,3 +224,14 @@ def test_damage_in_messages_does_not_hide_their_frame(codec: int, size: int) -> 
     assert not wirekit.decode(frame, "kafka.produce.request.v0").clean
     events = Conversation("kafka", started=False).receive("client", b"\xff" * 5 + frame)
     assert [(each.offset, each.data) for each in events if isinstance(each, Frame)] == [(5, frame)]
+
+
+def test_a_possible_frame_with_invalid_text_does_not_use_up_the_budget() -> None:
+    (_, request), (_, response) = call("server", FIRST)
+    long = {"topic": "x" * 4000, "partition_responses": []}
+    other = wirekit.encode("kafka.fetch.response.v0", {"correlation_id": 7, "body": {"responses": [long]}})
+    conversation = Conversation("kafka", started=False)
+    conversation.receive("server", other[:-1].replace(b"x", b"\xff") + b"\x05")  # more partitions than there are
+    conversation.receive("client", request)
+    frames = [event for event in conversation.receive("server", response) if isinstance(event, Frame)]
+    assert [frame.data for frame in frames] == [response]

@@ -26,6 +26,8 @@ LARGEST_PROBE = 512
 """Bytes of an incomplete frame by which it is judged."""
 BYTE = 2
 THOROUGH = 10
+MOST_THOROUGH = 256
+"""The largest frame with invalid text that a search decodes: a larger one could use up its budget for a long time."""
 _OF_A_RUN = frozenset({"protocol", "requests", "effort", "whole"})
 """Attributes that are no state of the connection, or that the conversation stores."""
 
@@ -146,6 +148,8 @@ class Dialogue:
         if fitting:
             self.whole = clean_value(data, key)
             return True
+        if size > MOST_THOROUGH:
+            return False
         self._spend(data, THOROUGH)
         decoded = decode(data, key)
         return decoded.error is None and not decoded.gaps and decoded.consumed == size

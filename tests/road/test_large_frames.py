@@ -57,10 +57,10 @@ def turns(kind: str, size: int) -> Turns:
     return made
 
 
-def pieces(frames: Turns) -> Iterator[tuple[int, bytes]]:
+def pieces(frames: Turns, segment: int = SEGMENT) -> Iterator[tuple[int, bytes]]:
     """The frames in segments; each begins with one."""
     for side, data in frames:
-        yield from ((side, data[at : at + SEGMENT]) for at in range(0, len(data), SEGMENT))
+        yield from ((side, data[at : at + segment]) for at in range(0, len(data), segment))
 
 
 def large(frames: Turns, number: int) -> int:
@@ -81,6 +81,13 @@ def follow(path: Path) -> int:
 def test_the_first_frame_of_a_connection(kind: str, size: int, tmp_path: Path) -> None:
     frames = turns(kind, size)
     assert follow(capture(tmp_path / "whole.pcap", *pieces(frames))) == len(frames)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_first_frame_of_many_segments(kind: str, tmp_path: Path) -> None:
+    """It is whole before the next attempt by the number of segments."""
+    frames = turns(kind, RECOGNISE_WITHIN + SEGMENT)
+    assert follow(capture(tmp_path / "whole.pcap", *pieces(frames, 400))) == len(frames)
 
 
 @pytest.mark.parametrize("size", SIZES)

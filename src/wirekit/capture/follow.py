@@ -374,14 +374,14 @@ class Follower:
         return recognise_begun(*map(self._unbroken, SAME_SIDES)) or recognised
 
     def _unbroken(self, side: str) -> bytes:
-        """The waiting bytes of a side in front of the first gap."""
+        """The bytes of a side in front of the first gap, of those that count for recognition."""
         pieces = []
         for event in self._waiting:
             if event.direction == side:
                 if isinstance(event, tcp.Gap):
                     break
                 pieces.append(event.data)
-        return b"".join(pieces)
+        return b"".join(pieces)[: len(self._heads.get(side, b""))]
 
     @property
     def _size(self) -> int:
@@ -391,10 +391,12 @@ class Follower:
     def _is_time(self, *, last: bool) -> bool:
         """Whether enough new bytes arrived to try recognition again."""
         count, size = len(self._waiting), self._size
-        if not last and count > ATTEMPTS_PER_SEGMENT and count < self._next_count and size < self._next_size:
+        if last or size >= RECOGNISE_WITHIN:
+            return True
+        if count > ATTEMPTS_PER_SEGMENT and count < self._next_count and size < self._next_size:
             return False
         self._next_count, self._next_size = 2 * count, 2 * size
-        if self.link.known_start or last or size >= RECOGNISE_WITHIN:
+        if self.link.known_start:
             return True
         if self._prospects is None:
             self._prospects = Prospects()

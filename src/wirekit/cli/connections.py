@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from wirekit.capture.files import NO_TIME_US
@@ -10,8 +10,8 @@ from wirekit.capture.follow import Choice, Link
 from wirekit.capture.rotation import Parts
 from wirekit.cli.captures import FollowedCapture
 from wirekit.cli.common import console, print_json, say
+from wirekit.cli.complaints import Complaints
 from wirekit.cli.failures import Failures
-from wirekit.cli.frames import complaint
 from wirekit.conversation import Frame
 from wirekit.tables.facts import ConnectionFacts
 from wirekit.values import printable
@@ -28,26 +28,34 @@ def show_connections(captures: list[Parts], choice: Choice, form: str) -> int:
         followed = FollowedCapture(parts, choice)
         failures: dict[str, Failures] = {}
         facts: dict[str, ConnectionFacts] = {}
-        named = False
-        for link, item in followed:
-            if item is None:
-                line = _line(parts[0], link, failures.pop(link.name, Failures()))
-                if screen is None:
-                    print_json(line)
-                else:
-                    _print(line, screen)
-                continue
-            if isinstance(item, Frame):
-                about = facts.setdefault(link.name, ConnectionFacts()).of(item)
-                failures.setdefault(link.name, Failures()).take(about)
-            text = complaint(link, item)
-            if text:
-                if not named:
-                    say(parts[0])
-                say(f"  {text}")
-                named, status = True, 1
+        complaints = Complaints(_under(parts[0]))
+        with complaints:
+            for link, item in followed:
+                complaints.take(link, item)
+                if item is None:
+                    line = _line(parts[0], link, failures.pop(link.name, Failures()))
+                    if screen is None:
+                        print_json(line)
+                    else:
+                        _print(line, screen)
+                elif isinstance(item, Frame):
+                    about = facts.setdefault(link.name, ConnectionFacts()).of(item)
+                    failures.setdefault(link.name, Failures()).take(about)
+        status |= complaints.status
         status |= followed.status
     return status
+
+
+def _under(name: str) -> Callable[[str], None]:
+    """Says indented lines under a name."""
+    names = [name]
+
+    def tell(text: str) -> None:
+        while names:
+            say(names.pop())
+        say(f"  {text}")
+
+    return tell
 
 
 def _line(path: str, link: Link, failures: Failures) -> dict[str, Any]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
 
 import click
 
 from wirekit.capture.files import FRAGMENT
-from wirekit.capture.follow import Choice, Item, Link, Missing, frame_line
+from wirekit.capture.follow import Choice, frame_line
 from wirekit.capture.rotation import Parts
 from wirekit.cli.captures import (
     FollowedCapture,
@@ -18,17 +17,17 @@ from wirekit.cli.captures import (
     captures_of,
     choice_options,
     inputs_by_columns,
-    is_cut,
     parse_choice,
     road_option,
     separate_option,
 )
 from wirekit.cli.common import console, failed, on_terminal, once, piped, print_line, say, strict_option
+from wirekit.cli.complaints import Complaints
 from wirekit.cli.exchange import show_frame
 from wirekit.cli.filters import Selection, chosen, selection_options
 from wirekit.cli.numbered import Numbered, numbered
 from wirekit.cli.where import in_order, where_frames
-from wirekit.conversation import Frame, Quarantined
+from wirekit.conversation import Frame
 from wirekit.display.frames import FrameTable
 from wirekit.errors import plural
 from wirekit.pipeline.inputs import Input
@@ -153,7 +152,11 @@ def _one(parted: list[Parts], choice: Choice, number: int, form: str) -> int:
         raise click.UsageError("--frame N needs exactly one capture; name one, or give --frame FILE:N")
     followed = FollowedCapture(parted[0], choice)
     link, frame, request, answer = show_frame(followed, number, form)
-    return max(report(followed.path, link, each) for each in (frame, request, answer)) | followed.status
+    with Complaints.of(followed.path) as complaints:
+        for each in (frame, request, answer):
+            if each is not None:
+                complaints.take(link, each)
+    return complaints.status | followed.status
 
 
 def _listed(
@@ -171,7 +174,8 @@ def _listed(
         The exit status; ``NO_CONNECTION`` if ``whole`` and the capture does not have the connection.
     """
     bad: Counter[str] = Counter()
-    status = shown = 0
+    shown = 0
+    complaints = Complaints.of(followed.path, allow_cut=allow_cut)
     live = any(piped(part) is not None for part in followed.parts)
     seen = Names(selection)
     items = chosen(
@@ -180,20 +184,19 @@ def _listed(
         None if selection.where is None else where_frames(selection.where),
         live=live,
     )
-    for each in items if table is None or live else in_order(items):
-        if each.item is None:
-            continue
-        shown += 1
-        if isinstance(each.item, Frame):
-            _show(followed.path, each, each.item, table)
-            bad.update(check.kind for check in each.item.decoded.checks if check.status == "bad")
-        elif whole and table is not None:
-            table.undecoded(each.connection, each.link, each.item)
-        if table is None or not isinstance(each.item, Frame):
-            status |= report(followed.path, each.link, each.item, allow_cut=allow_cut)
-        else:  # its line says it
-            status |= bool(complaint(each.link, each.item)) and not (allow_cut and is_cut(each.link, each.item))
-    status |= followed.status
+    with complaints:
+        for each in items if table is None or live else in_order(items):
+            told = table is not None and isinstance(each.item, Frame)  # its line says it
+            complaints.take(each.link, each.item, silent=told)
+            if each.item is None:
+                continue
+            shown += 1
+            if isinstance(each.item, Frame):
+                _show(followed.path, each, each.item, table)
+                bad.update(check.kind for check in each.item.decoded.checks if check.status == "bad")
+            elif whole and table is not None:
+                table.undecoded(each.connection, each.link, each.item)
+    status = complaints.status | followed.status
     if whole and not seen.connected and not status:
         has = plural(seen.connections, "connection")
         say(f"{followed.path} has no connection {selection.links[0] or repr('')}; it has {has}")
@@ -219,17 +222,12 @@ def _listed_by_columns(files: tuple[Input, ...], choice: Choice, *, strict: bool
     """Prints all frames of a capture, one per line; None if objects must read it."""
     from wirekit.cli.frames_columns import FrameWindows
 
-    status = 0
-
-    def take(link: Link, item: Item | None) -> None:
-        nonlocal status
-        status |= report(path, link, item, allow_cut=allow_cut)
-
     path = files[0].name
-    windows = FrameWindows(files, choice, take)
-    if not windows.read():
-        return None
-    status |= windows.status
+    with Complaints.of(path, allow_cut=allow_cut) as complaints:
+        windows = FrameWindows(files, choice, complaints.take)
+        if not windows.read():
+            return None
+    status = complaints.status | windows.status
     skipped = windows.summary.total().skipped
     return status | _summed_up(path, windows.bad, windows.shown, status, skipped, strict=strict)
 
@@ -300,28 +298,3 @@ def _show(path: str, each: Numbered, frame: Frame, table: FrameTable | None) -> 
         print_line(frame_line(each.link, frame, path))
     else:
         table.frame(each.frame, each.connection, each.link, frame, each.facts)
-
-
-def report(path: str, link: Link, item: Any, *, allow_cut: bool = False) -> int:
-    """Reports undecoded bytes on standard error; returns 1 if there are any (see ``allow_cut_option``), otherwise 0."""
-    text = complaint(link, item)
-    if text:
-        say(f"{path}: {text}")
-    return int(bool(text) and not (allow_cut and is_cut(link, item)))
-
-
-def complaint(link: Link, item: Any) -> str:
-    """The reason and place where decoding failed; "" for an item that decoded."""
-    if isinstance(item, Frame):
-        error = item.decoded.error
-        if error is None and item.wrong is None:
-            return ""
-        text = str(error or item.wrong)
-    elif isinstance(item, Quarantined):
-        text = f"{plural(len(item.data), 'byte')} not decoded: {item.reason}"
-    elif isinstance(item, Missing):
-        text = f"{plural(item.length, 'byte')} missing: {item.reason}"
-    else:
-        return ""
-    sender, receiver = link.addresses(item.side)
-    return f"{sender} > {receiver} at byte {item.offset} of the stream: {text}"

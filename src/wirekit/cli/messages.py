@@ -44,8 +44,9 @@ from wirekit.cli.common import (
     say,
     strict_option,
 )
+from wirekit.cli.complaints import Complaints
 from wirekit.cli.filters import Selection, selection_options
-from wirekit.cli.frames import Names, report
+from wirekit.cli.frames import Names
 from wirekit.cli.numbered import numbered
 from wirekit.cli.where import MessageRows, where_messages
 from wirekit.conversation import Frame, Message
@@ -125,11 +126,10 @@ def command(
 
 def _captured(parts: Parts, choice: Choice, selection: Selection, show: Show, road: str, *, allow_cut: bool) -> int:
     """The messages of a capture."""
-    status = 0
+    complaints = Complaints.of(parts[0], allow_cut=allow_cut)
 
     def take(link: Link, item: Item | None) -> list[Message]:
-        nonlocal status
-        status |= report(parts[0], link, item, allow_cut=allow_cut)
+        complaints.take(link, item)
         return item.messages if isinstance(item, Frame) else []
 
     files = None if selection.active else inputs_by_columns(parts, road)
@@ -137,30 +137,32 @@ def _captured(parts: Parts, choice: Choice, selection: Selection, show: Show, ro
         from wirekit.cli.messages_columns import MessageWindows
 
         windows = MessageWindows(files, choice, take, show)
-        if windows.read():
-            return status | windows.status
+        with complaints:
+            if windows.read():
+                return complaints.status | windows.status
     followed = FollowedCapture(parts, choice)
     where = None if selection.where is None else where_messages(selection.where)
     rows_of = MessageRows(followed.path)
     seen, shown = Names(selection), 0
     items = numbered(followed, describe=selection.active)
-    for each in seen.counted(items) if selection.active else items:
-        rows = [] if where is None else rows_of.of(each.link, each.item)
-        if each.item is not None and not selection.wants(each):
-            continue
-        if where is None:
-            status |= report(followed.path, each.link, each.item, allow_cut=allow_cut)
-        messages = each.item.messages if isinstance(each.item, Frame) else []
-        if where is not None and messages:
-            fits = where.fits([[row] for row in rows])
-            messages = [message for message, fit in zip(messages, fits, strict=True) if fit]
-        messages = [message for message in messages if selection.wants_topic(message.topic)]
-        for message in messages:
-            show(followed.path, message)
-        shown += len(messages)
+    with complaints:
+        for each in seen.counted(items) if selection.active else items:
+            rows = [] if where is None else rows_of.of(each.link, each.item)
+            if each.item is not None and not selection.wants(each):
+                continue
+            if where is None:
+                complaints.take(each.link, each.item)
+            messages = each.item.messages if isinstance(each.item, Frame) else []
+            if where is not None and messages:
+                fits = where.fits([[row] for row in rows])
+                messages = [message for message, fit in zip(messages, fits, strict=True) if fit]
+            messages = [message for message in messages if selection.wants_topic(message.topic)]
+            for message in messages:
+                show(followed.path, message)
+            shown += len(messages)
     if selection.active and not shown:
         say(f"{followed.path}: no message matches; {seen.text()}")
-    return status | followed.status
+    return complaints.status | followed.status
 
 
 class Show(Protocol):

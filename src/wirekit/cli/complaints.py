@@ -1,0 +1,111 @@
+"""Lines on standard error about the bytes of a capture that were not decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+
+from wirekit.capture.follow import Item, Link, Missing
+from wirekit.cli.captures import is_cut
+from wirekit.cli.common import say
+from wirekit.conversation import SIDES, Frame, Quarantined
+from wirekit.errors import plural
+
+
+@dataclass(slots=True)
+class _Series:
+    """Pieces of a side that follow each other, with one reason; ``pieces`` and ``size`` do not count the first."""
+
+    link: Link
+    first: Quarantined
+    end: int
+    pieces: int = 0
+    size: int = 0
+
+
+class Complaints:
+    """Reports undecoded bytes, and decides the exit status; a context manager.
+
+    Pieces with one reason that follow each other have two lines: one for the first, at once, and one for all others. A
+    connection of an unknown protocol has a piece for each segment.
+
+    Args:
+        tell: prints a line.
+        allow_cut: see ``allow_cut_option``.
+
+    Attributes:
+        status: 1 after undecoded bytes, otherwise 0.
+    """
+
+    def __init__(self, tell: Callable[[str], object], *, allow_cut: bool = False) -> None:
+        self._tell, self._allow_cut = tell, allow_cut
+        self._series: dict[tuple[str, str], _Series] = {}
+        self.status = 0
+
+    @classmethod
+    def of(cls, path: str, *, allow_cut: bool = False) -> Complaints:
+        """Those about a capture, with its name in front of each line."""
+        return cls(lambda text: say(f"{path}: {text}"), allow_cut=allow_cut)
+
+    def __enter__(self) -> Complaints:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        for key in list(self._series):
+            self._end(key)
+
+    def take(self, link: Link, item: Item | None, *, silent: bool = False) -> None:
+        """Takes an item of a connection; None is its end. If ``silent``, it only counts for the status."""
+        if item is None:
+            for side in SIDES:
+                self._end((link.name, side))
+            return
+        text = complaint(link, item)
+        if not text:
+            return
+        if not (self._allow_cut and is_cut(link, item)):
+            self.status = 1
+        if silent:
+            return
+        key = link.name, item.side
+        series = self._series.get(key)
+        if not isinstance(item, Quarantined):
+            self._end(key)
+            self._tell(text)
+        elif series is not None and (series.first.reason, series.end) == (item.reason, item.offset):
+            series.end += len(item.data)
+            series.pieces += 1
+            series.size += len(item.data)
+        else:
+            self._end(key)
+            self._tell(text)
+            self._series[key] = _Series(link, item, item.offset + len(item.data))
+
+    def _end(self, key: tuple[str, str]) -> None:
+        """Reports the pieces of a side behind the first of a series."""
+        series = self._series.pop(key, None)
+        if series is not None and series.pieces:
+            number = "" if series.pieces == 1 else f" in {series.pieces:,} pieces"
+            text = f"{series.size:,} more bytes{number} not decoded: {series.first.reason}"
+            self._tell(_placed(series.link, series.first.side, series.end - series.size, text))
+
+
+def complaint(link: Link, item: Item) -> str:
+    """The reason and place where decoding failed; "" for an item that decoded."""
+    if isinstance(item, Frame):
+        error = item.decoded.error
+        if error is None and item.wrong is None:
+            return ""
+        text = str(error or item.wrong)
+    elif isinstance(item, Quarantined):
+        text = f"{plural(len(item.data), 'byte')} not decoded: {item.reason}"
+    else:
+        assert isinstance(item, Missing)
+        text = f"{plural(item.length, 'byte')} missing: {item.reason}"
+    return _placed(link, item.side, item.offset, text)
+
+
+def _placed(link: Link, side: str, offset: int, text: str) -> str:
+    sender, receiver = link.addresses(side)
+    return f"{sender} > {receiver} at byte {offset} of the stream: {text}"

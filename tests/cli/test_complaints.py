@@ -1,0 +1,49 @@
+"""What is said about bytes that are not decoded: a line for the first piece, and one for all that follow it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+pytest.importorskip("numba")
+
+from tests.road.test_pairing import capture
+from wirekit.cli import group
+
+UNKNOWN = "no known protocol fits"
+FIRST, SECOND = "10.0.0.1:40000 > 10.0.0.2:7000", "10.0.0.2:7000 > 10.0.0.1:40000"
+
+
+def said(*arguments: str | Path) -> list[str]:
+    """The lines on standard error, without the name of the capture, of a command that ends with status 1."""
+    done = CliRunner().invoke(group, [str(each) for each in arguments], standalone_mode=False)
+    assert done.return_value == 1
+    return [
+        line.removeprefix("wirekit: ").removeprefix(f"{arguments[-1]}: ").strip() for line in done.stderr.splitlines()
+    ]
+
+
+@pytest.mark.parametrize("road", ["objects", "columns"])
+@pytest.mark.parametrize("command", ["frames", "messages"])
+def test_pieces_that_follow_each_other_have_two_lines(command: str, road: str, tmp_path: Path) -> None:
+    pieces = [(0, b"GET / HTTP/1.1\r\n"), (1, b"HTTP/1.1 200 OK\r\n"), *[(0, b"Accept: *\r\n")] * 5, (1, b"\r\n")]
+    path = capture(tmp_path / "other.pcap", *pieces)
+    lines = said(command, "--output", "json", "--road", road, path)
+    assert [line.partition(" at byte ")[0] for line in lines] == [FIRST, SECOND, FIRST, SECOND]
+    texts = [line.partition(" at byte ")[2] for line in lines]
+    assert texts[0].startswith(f"0 of the stream: 16 bytes not decoded: {UNKNOWN}")
+    assert texts[1].startswith(f"0 of the stream: 17 bytes not decoded: {UNKNOWN}")
+    assert texts[2].startswith(f"16 of the stream: 55 more bytes in 5 pieces not decoded: {UNKNOWN}")
+    assert texts[3].startswith(f"17 of the stream: 2 more bytes not decoded: {UNKNOWN}")
+
+
+def test_other_reasons_have_lines_of_their_own(tmp_path: Path) -> None:
+    request = bytes.fromhex("0000000b 0010 0000 00000007 0001 63")
+    answers = [(1, bytes.fromhex(f"0000000a 0000000{number} 000000000000")) for number in (3, 4)]
+    lines = said("inspect", "--connections", capture(tmp_path / "unasked.pcap", (0, request), *answers))
+    assert len(lines) == 3, lines
+    assert all(
+        f"no request has correlation id {number}" in line for number, line in zip((3, 4), lines[1:], strict=True)
+    )

@@ -39,9 +39,13 @@ def _requests(count: int) -> bytes:
     return b"".join(map(request, range(count)))
 
 
+OVERLAPPING = 20
+"""The number of bytes from the start of one to the start of the next in ``overlapping``."""
+
+
 def overlapping(size: int) -> bytes:
     """Requests that begin inside each other: each decodes far into the others before it fails."""
-    value = {"correlation_id": 0x01010101, "client_id": "", "body": {"topics": [""] * (size // 20)}}
+    value = {"correlation_id": 0x01010101, "client_id": "", "body": {"topics": [""] * (size // OVERLAPPING)}}
     head = wirekit.encode("kafka.metadata.request.v0", value)[:18]
     return times(head + len(head).to_bytes(2, "big"), size)
 
@@ -137,11 +141,15 @@ def _in_capture(size: int) -> dict[str, Work]:
     even = [segment(2 * number, time_us=number) for number in range(count // 2)]
     odd = [segment(2 * number + 1, time_us=count + number) for number in range(count // 2)]
     lone = [segment(1, b"", flags=SYN, source=f"10.1.{number >> 8}.{number & 255}:4000") for number in range(count)]
+    other = [segment(0, b"", flags=SYN), segment(1, b"GET / HTTP/1.1\r\n\r\n")]
+    begun = overlapping(size)[: 20 * OVERLAPPING] + b"\xff" * 40
     asked = request()
     clients = [f"10.1.{number >> 8}.{number & 255}:4000" for number in range(size // (HEADERS + len(asked)))]
     tiny = [segment(1, asked, source=client) for client in clients]
     cases = {
         "capture: recognition inside overlapping requests": _inside(overlapping(size)),
+        "capture: segments that begin as requests and fail": other
+        + [segment(19 + at, begun, time_us=at) for at in range(0, size, len(begun))],
         "capture: sequence numbers that fall": [segment(2 * (count - number)) for number in range(count)],
         "capture: a gap between every packet": [segment(2 * number, time_us=number) for number in range(count)],
         "capture: every other byte, then the others": even + odd,

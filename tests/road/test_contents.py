@@ -552,7 +552,7 @@ def test_connections_that_are_joined_in_the_middle_go_by_columns(
         "two in other pieces",
         "a request in pieces",
         "another response",
-        "the begin of a message",
+        "the start of a message",
     ],
 )
 def test_unusual_beginnings_of_joined_connections_are_left_to_objects(

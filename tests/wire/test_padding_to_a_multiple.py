@@ -1,4 +1,4 @@
-"""Padding to a multiple of bytes from the begin of its struct, on every engine."""
+"""Padding to a multiple of bytes from the start of its struct, on every engine."""
 
 from __future__ import annotations
 

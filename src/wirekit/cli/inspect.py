@@ -55,7 +55,7 @@ from wirekit.registry import registry
 from wirekit.stored import Report as DirectoryReport
 
 CUT = {UNASKED, *map(kind_of_reason, (BEFORE_FIRST, ENDED_INSIDE))}
-"""Reasons for undecoded bytes at the begin or end of a capture in the middle of a connection, see ``is_cut``."""
+"""Reasons for undecoded bytes at the start or end of a capture in the middle of a connection, see ``is_cut``."""
 
 
 @click.command("inspect")

@@ -56,11 +56,11 @@ class Heading:
     most: int = 0
 
     def refuses(self, data: bytes) -> bool:
-        """Whether a length at a fixed offset at the begin of some bytes is outside its range."""
+        """Whether a length at a fixed offset at the start of some bytes is outside its range."""
         return len(data) >= self.size and self.announced_size(data, 0) == 0
 
     def overruns(self, frame: bytes) -> bool:
-        """Whether a length at the begin of a frame exceeds the frame, so that the frame cannot be clean."""
+        """Whether a length at the start of a frame exceeds the frame, so that the frame cannot be clean."""
         size = len(frame)
         for place, number, before in self.parts:
             if size >= place + number.size and before + number.unpack_from(frame, place)[0] > size:

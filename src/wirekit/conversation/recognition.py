@@ -29,7 +29,7 @@ LEAST_EVIDENCE = 12
 """Bytes that must decode before damaged data counts as a protocol's."""
 LARGEST_HEAD = 64
 """Bytes up to the end of a frame's own length."""
-SEARCHED_INSIDE = RECOGNISE_WITHIN = 64 * 1024
+RECOGNISE_WITHIN = 64 * 1024
 """Bytes of a connection by which its protocol is recognised; of each side, they are searched for frames."""
 LEAST_INSIDE = 9
 FEW_TIMES = 4 * TIMES_BEFORE_COMPILING
@@ -381,7 +381,7 @@ def _fits_alone(decoded: Decoded) -> bool | None:
 def recognise_inside(client: bytes, server: bytes, *, settled: bool = False) -> Recognised | None:
     """The protocol of a connection that was joined in the middle of a frame; None if no frame is found in the bytes.
 
-    The first ``SEARCHED_INSIDE`` bytes of each direction are searched for frames of each protocol; the search may cost
+    The first ``RECOGNISE_WITHIN`` bytes of each direction are searched for frames of each protocol; the search may cost
     ``CREDIT_INSIDE`` for each of these bytes. If no whole frame is found and the bytes are ``settled``, a frame that
     begins in them suffices.
     """
@@ -391,7 +391,7 @@ def recognise_inside(client: bytes, server: bytes, *, settled: bool = False) -> 
     for protocol in registry.with_stream():
         begin, dialogue = heading(protocol.stream("client"), protocol.limits.frame), protocol.follow()
         for side, data in zip(SIDES, (client, server), strict=True):
-            head = data[:SEARCHED_INSIDE]
+            head = data[:RECOGNISE_WITHIN]
             credit = FIRST_CREDIT_INSIDE + CREDIT_INSIDE * len(head)
             for match in begin.pattern.finditer(head, 0 if settled else 1):
                 if credit < 0:
@@ -428,7 +428,7 @@ def recognise_begun(client: bytes, server: bytes) -> Recognised | None:
 
 
 def recognise_late(side: str, data: bytes) -> str:
-    """The protocol of a connection by a frame at the begin of a piece of its bytes; "" if none fits.
+    """The protocol of a connection by a frame at the start of a piece of its bytes; "" if none fits.
 
     It is for connections whose first ``RECOGNISE_WITHIN`` bytes fit no protocol, such as those of a proxy.
     """
@@ -521,7 +521,7 @@ class Prospects:
             end, length, number = heapq.heappop(begun)
             costs[number] += CALL + length
             worth = worth or end == length or sought[number].fits(bytes(data[end - length : end]))
-        self._always = max(costs) > FIRST_CREDIT_INSIDE + CREDIT_INSIDE * min(size, SEARCHED_INSIDE)
+        self._always = max(costs) > FIRST_CREDIT_INSIDE + CREDIT_INSIDE * min(size, RECOGNISE_WITHIN)
         return worth
 
 

@@ -49,7 +49,7 @@ def events(streams: Streams, flow: int, places: tuple[int, int] | None = None) -
     Args:
         streams: the window.
         flow: the connection.
-        places: the place in ``Streams.stream`` from which each side is read; by default the begin of its bytes.
+        places: the place in ``Streams.stream`` from which each side is read; by default the start of its bytes.
     """
     begins = streams.starts[flow].tolist() if places is None else places
     stops, ended = streams.stops[flow].tolist(), streams.ended[flow, :, 0].tolist()

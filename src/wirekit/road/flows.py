@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 _Payloads = tuple[memoryview, "NDArray[Any]", "NDArray[Any]", FileRange | None]
-"""Bytes with payloads, the begin and size of each payload, and the range of a file that has these bytes, or None."""
+"""Bytes with payloads, the start and size of each payload, and the range of a file that has these bytes, or None."""
 
 
 def flow_batches(

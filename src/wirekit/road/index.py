@@ -213,7 +213,7 @@ def cut_frames(
     Args:
         streams: the flows.
         protocols, odd: for each flow, its protocol, and whether it is odd.
-        begins: (flow, side) the begin of the first frame; by default the begin of the side's bytes.
+        begins: (flow, side) the start of the first frame; by default the start of the side's bytes.
     """
     begins = streams.starts if begins is None else begins
     flows = np.array([flow for flow, name in enumerate(protocols) if name and not odd[flow]], np.int64)

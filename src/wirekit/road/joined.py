@@ -217,7 +217,7 @@ def _unasked(streams: Streams, flows: NDArray[Any], attempts: list[Attempt], pro
 def _copied(
     streams: Streams, starts: NDArray[Any], sizes: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """The bytes of ranges of ``Streams.stream``, one behind the other, and the begin and end of each among them."""
+    """The bytes of ranges of ``Streams.stream``, one behind the other, and the start and end of each among them."""
     content, ends = np.zeros(int(sizes.sum()), np.uint8), np.cumsum(sizes)
     loop("copy_ranges")(streams.stream, starts, sizes, content)
     return content, ends - sizes, ends
@@ -261,7 +261,7 @@ def _attempts(streams: Streams, flows: NDArray[Any]) -> tuple[NDArray[Any], NDAr
 def _places(
     heading: Heading, content: NDArray[Any], data: bytes, ends: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Begin and end of possible whole frames in the bytes of several sides.
+    """Start and end of possible whole frames in the bytes of several sides.
 
     Args:
         heading: the heading of the frames.

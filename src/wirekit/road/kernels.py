@@ -49,7 +49,7 @@ def number_flows(
 def group_rows(rows: Any, numbers: Any, begins: Any, order: Any) -> Any:
     """Groups rows by number in ``order``; rows of one number stay in their order.
 
-    ``begins`` has one element more than there are numbers, all 0; it receives the begin of each number's rows.
+    ``begins`` has one element more than there are numbers, all 0; it receives the start of each number's rows.
     """
     for row in range(numbers.size):
         begins[numbers[row] + 1] += 1
@@ -286,10 +286,10 @@ def copy_streams(
     """Concatenates the bytes of plain connections in ``stream``, side by side.
 
     Args:
-        data: the bytes of the capture; ``begin`` has the begin of each packet's payload.
-        places, pieces: (flow, side) the begin of the side in ``stream``, and the number of its first piece.
+        data: the bytes of the capture; ``begin`` has the start of each packet's payload.
+        places, pieces: (flow, side) the start of the side in ``stream``, and the number of its first piece.
         ends, times, ranks: receive, for each piece, its end in ``stream``, its time and its rank.
-        sources: receives the begin of each piece in ``data``.
+        sources: receives the start of each piece in ``data``.
     """
     place = np.zeros(2, np.int64)
     piece = np.zeros(2, np.int64)
@@ -351,7 +351,7 @@ def cut_frames(
         at to most: for each stream, the length field of its frames: offset, size in bytes, whether it is little-endian,
             the bytes of the frame that it does not count, and its bounds.
         fits: receives whether all lengths are within their bounds.
-        tails: receives the begin of the frame that the end of the stream cuts, or that end.
+        tails: receives the start of the frame that the end of the stream cuts, or that end.
         frame_starts to frame_pieces: receive, for each frame, its range, its stream and the piece with its last byte.
     """
     count = 0

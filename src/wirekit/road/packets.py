@@ -134,7 +134,7 @@ class Packets:
         time: capture time, microseconds since the epoch.
         source, target: numbers of endpoints.
         sequence, acknowledgment, flags: as in ``wirekit.capture.tcp.Segment``.
-        begin, size: the begin of the payload in ``data``, and the number of captured bytes.
+        begin, size: the start of the payload in ``data``, and the number of captured bytes.
         length: bytes of payload on the wire.
         endpoints: the addresses behind the numbers of endpoints.
         data: bytes of one or more files.

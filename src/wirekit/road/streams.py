@@ -51,7 +51,7 @@ class Streams:
         pieces: (flow, side) the number of the side's first piece. A piece is the new bytes of one packet.
         ends, times, ranks: for each piece, its end in ``stream``, its time, and a number that orders all pieces and
             ends of a flow as the road of objects does.
-        sources: the begin of each piece in ``Packets.data``.
+        sources: the start of each piece in ``Packets.data``.
         before: (flow, side) the number of bytes of earlier windows in front of the first piece.
         ended: (flow, side) rank and time of the side's FIN, or -1.
         final: for each flow, whether it has ended.
@@ -229,5 +229,5 @@ def _likely_clients(source: NDArray[Any], target: NDArray[Any], server_ports: fr
 
 
 def _begins(sizes: NDArray[Any]) -> NDArray[Any]:
-    """The begin of each range if the ranges follow each other."""
+    """The start of each range if the ranges follow each other."""
     return (np.cumsum(sizes) - sizes.ravel()).reshape(sizes.shape)

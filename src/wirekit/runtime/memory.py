@@ -170,7 +170,7 @@ _write_32, _write_64 = _writer(int32_on, np.int32, storer(32, 4)), _writer(int64
 
 @inlined
 def offset(t: Any, c: Any, row: Any) -> Any:
-    """The begin of the bytes, or elements, of a row."""
+    """The start of the bytes, or elements, of a row."""
     base, size = get(t, c + op.VALUES), get(t, c + op.ROOM) + 1
     return read_64(base, size, row) if get(t, op.LARGE) else _read_32(base, size, row)
 

@@ -15,7 +15,7 @@ class Elements:
 
     Attributes:
         outer: the rows, or elements, with the lists.
-        offsets: the begin of the elements of each list, and the end of the last one.
+        offsets: the start of the elements of each list, and the end of the last one.
     """
 
     outer: Rows

@@ -27,7 +27,7 @@ class Lists:
 
     Attributes:
         path: the path of the column.
-        offsets: the begin of the elements of each list, from 0, and the end of the last one.
+        offsets: the start of the elements of each list, from 0, and the end of the last one.
         valid: whether each list is not null; empty if there are no nulls.
     """
 

@@ -35,7 +35,7 @@ class Level:
     Attributes:
         buffer: the bytes; from depth 1 on, all decompressed data, concatenated.
         ranges: the ranges of records in the buffer.
-        begins: the begin of each range in the buffer; offsets count from there.
+        begins: the start of each range in the buffer; offsets count from there.
         parents: the row, one depth up, that contains each range.
         rows, errors: their numbers.
         arrays: the filled arrays by name.
@@ -110,7 +110,7 @@ def as_array(buffer: Any) -> NDArray[Any]:
 
 
 def byte_strings(column: pa.Array) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """The bytes of a binary column, the begin and end of each string in them, and which strings are not null.
+    """The bytes of a binary column, the start and end of each string in them, and which strings are not null.
 
     Raises:
         Misuse: the column is not binary.

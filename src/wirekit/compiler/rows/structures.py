@@ -171,7 +171,7 @@ class Structures(Numbers):
 
     @staticmethod
     def _positions(code: Decoding, at: Open, index: int, run: int) -> None:
-        """The begins and ends of the members of a run that are needed; the position is behind the run."""
+        """The starts and ends of the members of a run that are needed; the position is behind the run."""
         left = 0
         known: dict[int, str] = {}
 

@@ -170,6 +170,15 @@ def test_an_object_that_changes_in_the_middle_of_its_ranges_ends_there(
         assert [row for row in now[table] if change == "cut" or row["file"] != uri] == whole[table]
 
 
+def share(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets tasks of Spark share the first capture of a run, however small, in several parts."""
+    from wirekit.spark import pipeline as on_spark
+
+    for name, size in {"PARTITION_BYTES": 200_000, "WINDOW": 50_000, "AT_ONCE": 50_000}.items():
+        monkeypatch.setattr(on_spark, name, size)
+    monkeypatch.setattr(on_spark, "dominating", lambda groups, road, cores: groups[:1])
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize("change", ["unlink", "cut"])
 def test_an_object_that_changes_while_tasks_of_spark_share_it(
@@ -178,15 +187,13 @@ def test_an_object_that_changes_while_tasks_of_spark_share_it(
     pytest.importorskip("numba")
     from wirekit.spark import pipeline as on_spark
 
-    for name, size in {"PARTITION_BYTES": 200_000, "WINDOW": 50_000, "AT_ONCE": 50_000}.items():
-        monkeypatch.setattr(on_spark, name, size)
+    share(monkeypatch)
     folder = f"changing/spark-{change}"
     capture_samples.bulk(tmp_path / "bulk.pcap", 600_000)
     data = (tmp_path / "bulk.pcap").read_bytes()
     uri = store.put(f"{folder}/bulk.pcap", data)
     store.put(f"{folder}/same.pcap", PULSAR)
     job = Job(find_inputs([f"s3://{BUCKET}/{folder}"]), road="columns")
-    monkeypatch.setattr(on_spark, "dominating", lambda groups, road, cores: groups[:1])
     fault = changing_object(store, f"{folder}/bulk.pcap", data[: len(data) // 2] if change == "cut" else b"", 8)
     with store.faulty(fault) as endpoint, monkeypatch.context() as patch:
         for name, value in (store.environment | {"AWS_ENDPOINT_URL": endpoint}).items():
@@ -356,15 +363,13 @@ def test_a_capture_that_is_changed_while_tasks_of_spark_share_it(
     pytest.importorskip("numba")
     from wirekit.spark import pipeline as on_spark
 
-    for name, size in {"PARTITION_BYTES": 200_000, "WINDOW": 50_000, "AT_ONCE": 50_000}.items():
-        monkeypatch.setattr(on_spark, name, size)
+    share(monkeypatch)
     folder = tmp_path / "inputs"
     folder.mkdir()
     capture_samples.bulk(folder / "large.pcap", 600_000, connections=1)
     shutil.copy2(JOYQUEUE, folder / "same.pcap")
     job = Job(find_inputs([folder]), road="columns")
     large = job.inputs[0].name
-    monkeypatch.setattr(on_spark, "dominating", lambda groups, road, cores: groups[:1])
     around = changing_when(stage, tmp_path / "mark", {large: change})
     result = on_spark.run(job, tmp_path / "lake", spark, around=around)
     assert result.changed == (large,)

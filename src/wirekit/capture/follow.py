@@ -368,6 +368,7 @@ class Follower:
         return True
 
     def _recognised_from_start(self, heads: tuple[bytes, bytes], over: bool) -> Recognised:
+        """The protocol of a connection with a handshake by its first frames; ``over``: an incomplete one suffices."""
         recognised = recognise(*heads, sides_known=True, rivals=False)
         if recognised.protocol or not (over or recognised.certain):
             return recognised

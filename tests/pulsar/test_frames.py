@@ -187,3 +187,16 @@ def test_missing_required_field_is_a_failed_check() -> None:
     assert [(check.kind, check.path, check.status) for check in decoded.checks] == [("required", "type", "bad")]
     with pytest.raises(wirekit.Wrong, match="requires it"):
         wirekit.encode("pulsar.command", {})
+
+
+def test_a_nested_message_is_decoded_up_to_the_cut() -> None:
+    producer = {"topic": "t", "producer_id": 3, "request_id": 4, "producer_name": "name"}
+    data = wirekit.encode("pulsar.frame", {"command": {"type": "PRODUCER", "producer": producer}})
+    decoded = wirekit.decode(data[:-2], "pulsar.frame")
+    assert decoded.error is not None
+    assert decoded.error.path == "command.producer.producer_name"
+    assert decoded.value.command.producer.request_id == 4
+    decoded = wirekit.decode(data[:-6], "pulsar.frame")  # between two fields
+    assert decoded.error is not None
+    assert (decoded.error.path, decoded.error.reason) == ("command.producer", "needs 13 bytes, 7 available")
+    assert decoded.value.command.producer.request_id == 4

@@ -387,27 +387,38 @@ def _value(field: Field, stream: Reader) -> Any:
     size = LAST_BYTE if tracing or start >= stream.limit else stream.buffer[start]
     if size < LAST_BYTE:
         stream.position = start + 1
-        if size > stream.limit - start - 1:
-            raise stream.short(size)
     else:
-        size = _length(stream)
+        size = _varint(stream)
+        if tracing:
+            stream.span(start, "length", "$length")
     if field.message is not None:
-        if stream.messages == DEEPEST:
-            raise Limit("messages", DEEPEST, DEEPEST + 1, **stream.where())
-        outer, stream.limit = stream.limit, stream.position + size
-        stream.messages += 1
-        try:
-            value = parse_message(field.message, stream)
-        finally:
-            stream.messages -= 1
-        stream.limit = outer
-        return value
+        return _nested(field.message, stream, size)
     start = stream.position
     data = stream.take(size)
     text = field.kind == "string"
     if tracing:
         stream.span(start, "text" if text else "bytes")
     return decode_text(data, stream, start) if text else data
+
+
+def _nested(message: Message, stream: Reader, size: int) -> Record:
+    """A message of ``size`` bytes in a field; if fewer are left, Short has those as its partial value."""
+    if stream.messages == DEEPEST:
+        raise Limit("messages", DEEPEST, DEEPEST + 1, **stream.where())
+    begin, outer = stream.position, stream.limit
+    stream.limit = min(begin + size, outer)
+    stream.messages += 1
+    try:
+        value = parse_message(message, stream)
+    finally:
+        stream.messages -= 1
+        stream.limit = outer
+    if begin + size > outer:
+        stream.position = begin
+        error = stream.short(size)
+        stream.position, error.partial = outer, value
+        raise error
+    return value
 
 
 def number_of(field: Field, raw: int) -> Any:

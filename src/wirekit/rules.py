@@ -258,7 +258,9 @@ class Checker:
     def take(self, item: Frame | Quarantined) -> None:
         """Checks the next frame; quarantined bytes, and a frame that did not decode whole, make the state unknown.
 
-        A frame that is older than the one before is not checked and changes no facts: its response may be earlier.
+        A frame that is cut, or answers a request that is cut, is not checked: what it lacks may have been sent.
+        A frame that is older than the one before is not checked and changes no facts: its response may be
+        earlier.
         """
         late = self._late(item)
         if isinstance(item, Quarantined):
@@ -267,6 +269,10 @@ class Checker:
         self._frames += 1
         if late:
             self._last[item.side] = self._frames
+            return
+        if item.announced or (item.request is not None and item.request.announced):
+            self._last[item.side] = self._frames
+            self.lose(item.side)
             return
         if not self._last and item.side == "server":
             self.lose()  # clients speak first: what the client said is not in the capture

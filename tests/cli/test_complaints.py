@@ -10,6 +10,7 @@ from click.testing import CliRunner
 pytest.importorskip("numba")
 
 from tests.road.test_pairing import capture
+from tests.road.test_snap_length import snapped
 from wirekit.cli import group
 
 UNKNOWN = "no known protocol fits"
@@ -47,3 +48,13 @@ def test_other_reasons_have_lines_of_their_own(tmp_path: Path) -> None:
     assert all(
         f"no request has correlation id {number}" in line for number, line in zip((3, 4), lines[1:], strict=True)
     )
+
+
+@pytest.mark.parametrize("command", ["frames", "messages"])
+def test_a_frame_and_the_missing_bytes_that_cut_it_have_one_line(command: str, tmp_path: Path) -> None:
+    path = snapped("kafka-0.8.2.2-2-produce.pcapng", 128, tmp_path)
+    lines = said(command, "--output", "json", path)
+    cut = [line for line in lines if "cut after" in line]
+    assert len(cut) == 54
+    assert all("(snap length)" in line for line in cut)
+    assert not any("missing: snap length" in line for line in lines)

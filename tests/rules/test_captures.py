@@ -10,7 +10,8 @@ from tests.rules.conversations import CAPTURES, FIXTURES, captured, joined_late,
 from wirekit.capture.files import open_capture, segments
 from wirekit.capture.follow import Missing, follow
 from wirekit.capture.tcp import Segment
-from wirekit.rules import Checker, rules_of
+from wirekit.conversation import Conversation, Event
+from wirekit.rules import Checker, check, rules_of
 
 RECORDED = sorted([*FIXTURES.glob("kafka*"), *FIXTURES.glob("pulsar*")])
 MADE = {
@@ -101,6 +102,19 @@ def test_one_direction_from_the_middle_on_breaks_nothing(path: Path) -> None:
             left = alone[begin:]
             acknowledged = {each.acknowledgment for each in left}
             assert len(acknowledged) == 1 or judged(left) == set()
+
+
+@pytest.mark.parametrize("most", [20, 40, 60, 80, 200])
+@pytest.mark.parametrize("path", sorted(FIXTURES.glob("*.pcap*")), ids=lambda path: path.name)
+def test_frames_that_are_cut_break_nothing(path: Path, most: int) -> None:
+    for link, said in captured(path):
+        whole = names(violations(link.protocol, said, started=link.known_start))
+        conversation, items = Conversation(link.protocol, started=link.known_start), list[Event]()
+        for side, data, time_us in said:
+            items += conversation.receive(side, data[:most], time_us=time_us)
+            if len(data) > most:
+                items += conversation.gap(side, len(data) - most)
+        assert set(names(check(link.protocol, items, started=link.known_start))) <= set(whole)
 
 
 def judged(recorded: list[Segment]) -> set[str]:

@@ -25,7 +25,7 @@ from wirekit.conversation.recognition import (
     Recognised,
     recognise_begun,
     recognise_joined,
-    recognise_late,
+    recognise_piece,
 )
 from wirekit.value_text import value_text
 from wirekit.values import json_text
@@ -313,9 +313,9 @@ class Follower:
         if not self._hopeless:
             self._hold(event)
             return self._recognise(last=False)
-        late = recognise_late(event.direction, event.data)
-        if late:
-            self._begin(late)
+        late = recognise_piece(event.direction, event.data)
+        if late is not None and not late.swapped:
+            self._begin(late.protocol)
         return self._feed(event)
 
     def _hold(self, event: tcp.Data) -> None:
@@ -328,9 +328,21 @@ class Follower:
 
     def _gap(self, event: tcp.Gap) -> list[Item]:
         if self._conversation is None and not self._hopeless:
+            recognised = self._recognised_before(event.direction)
             self._await(event)
-            return []
+            if recognised is None:
+                return []
+            self._settle(recognised)
+            return self._waited()
         return self._feed(event)
+
+    def _recognised_before(self, side: str) -> Recognised | None:
+        """The protocol by the bytes of a side in front of a gap: those from the start, or the last piece."""
+        begun = recognise_begun(*map(self._unbroken, SAME_SIDES)) if self.link.known_start else None
+        last = self._waiting[-1] if self._waiting else None
+        if begun is not None or not isinstance(last, tcp.Data) or last.direction != side:
+            return begun
+        return recognise_piece(side, last.data)
 
     def _await(self, event: tcp.Data | tcp.Gap) -> None:
         if self._waiting is _NONE_WAITS:
@@ -338,8 +350,10 @@ class Follower:
         self._waiting.append(event)
 
     def _recognise(self, *, last: bool) -> list[Item]:
-        if not self._decided(last=last):
-            return []
+        return self._waited() if self._decided(last=last) else []
+
+    def _waited(self) -> list[Item]:
+        """The items of the events that waited for the protocol."""
         waiting, self._waiting, self._heads, self._prospects = self._waiting, _NONE_WAITS, {}, None
         items: list[Item] = []
         for event in waiting:
@@ -358,14 +372,17 @@ class Follower:
             inside = recognise_joined(*heads, settled=over)
             recognised = inside if recognised is None or not inside.swapped else recognised
         if recognised.protocol:
-            if recognised.swapped:
-                self._swap()
-            self._begin(recognised.protocol)
+            self._settle(recognised)
         elif (recognised.certain and whole) or over:
             self._hopeless = recognised.reason + self._hint(recognised)
         else:
             return False
         return True
+
+    def _settle(self, recognised: Recognised) -> None:
+        if recognised.swapped:
+            self._swap()
+        self._begin(recognised.protocol)
 
     def _recognised_from_start(self, heads: tuple[bytes, bytes], over: bool) -> Recognised:
         """The protocol of a connection with a handshake by its first frames; ``over``: an incomplete one suffices."""
@@ -621,7 +638,7 @@ def line_of(frame: Frame, head: str, latency_us: int | None) -> str:
     number = identifier if type(identifier) is int else json_text(identifier)
     return (
         f'{head}"time": {time}, {about}, "correlation_id": {number}, "offset": {frame.offset}, '
-        f'"length": {len(frame.data)}, "value": {value_text(decoded.value)}, "checks": {value_text(decoded.checks)}, '
+        f'"length": {frame.size}, "value": {value_text(decoded.value)}, "checks": {value_text(decoded.checks)}, '
         f'"error": {error}, "latency_ms": {latency}{undeclared}}}'
     )
 

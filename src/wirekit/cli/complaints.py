@@ -28,7 +28,7 @@ class Complaints:
     """Reports undecoded bytes, and decides the exit status; a context manager.
 
     Pieces with one reason that follow each other have two lines: one for the first, at once, and one for all others. A
-    connection of an unknown protocol has a piece for each segment.
+    connection of an unknown protocol has a piece for each segment. Missing bytes that cut a frame are reported with it.
 
     Args:
         tell: prints a line.
@@ -41,6 +41,7 @@ class Complaints:
     def __init__(self, tell: Callable[[str], object], *, allow_cut: bool = False) -> None:
         self._tell, self._allow_cut = tell, allow_cut
         self._series: dict[tuple[str, str], _Series] = {}
+        self._cut: dict[tuple[str, str], int] = {}  # where the frame ends that was reported last, if it is cut
         self.status = 0
 
     @classmethod
@@ -60,6 +61,7 @@ class Complaints:
         if item is None:
             for side in SIDES:
                 self._end((link.name, side))
+                self._cut.pop((link.name, side), None)
             return
         text = complaint(link, item)
         if not text:
@@ -70,6 +72,10 @@ class Complaints:
             return
         key = link.name, item.side
         series = self._series.get(key)
+        if isinstance(item, Missing) and self._cut.pop(key, None) == item.offset:
+            return
+        if isinstance(item, Frame) and item.announced:
+            self._cut[key] = item.offset + len(item.data)
         if not isinstance(item, Quarantined):
             self._end(key)
             self._tell(text)

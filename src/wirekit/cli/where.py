@@ -126,7 +126,7 @@ def frame_rows(each: Numbered) -> list[dict[str, Any]]:
         "correlation_id": about.correlation_id,
         "role": about.role,
         "position": frame.offset,
-        "length": len(frame.data),
+        "length": frame.size,
         "checks_bad": sum(check.status == "bad" for check in frame.decoded.checks),
         "client": facts.client,
         "client_address": client[0].strip("[]"),

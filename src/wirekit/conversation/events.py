@@ -102,9 +102,11 @@ class Frame:
         time_us: arrival time of its last byte, microseconds since the epoch, or None.
         decoded: value, checks, gaps, error; its offsets count from the start of the direction.
         request: for a response, the request it answers.
-        reason: why the body of a whole frame could not be decoded, or why the frame is unexpected here;
-            ``Undeclared`` if only the layout of the body is missing.
+        reason: why the body of a whole frame could not be decoded, why the frame is unexpected here, or why the frame
+            is cut; ``Undeclared`` if only the layout of the body is missing.
         messages: the application messages in it.
+        announced: of a frame that is cut because bytes are missing, its size by its own length; ``data`` are the bytes
+            before the first missing one. Otherwise 0.
     """
 
     protocol: str
@@ -117,6 +119,12 @@ class Frame:
     request: Frame | None = None
     reason: str | None = None
     messages: list[Message] = field(default_factory=list)
+    announced: int = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole frame, missing ones included."""
+        return self.announced or len(self.data)
 
     @property
     def schema(self) -> str:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from wirekit import plain
-from wirekit.conversation.dialogue import CALL, FEW, LARGEST_PROBE, LARGEST_SEARCHED, LARGEST_WAITED
+from wirekit.conversation.dialogue import CALL, FEW, LARGEST_PROBE, LARGEST_SEARCHED, LARGEST_WAITED, LEAST_BEGUN
 from wirekit.conversation.events import NEED_DATA, SIDES, Description, Event, Frame, Quarantined
 from wirekit.decoding import LARGEST_HEADER, MOST_SHORT, decode, frame_size, header, shortness
 from wirekit.engine import Decoded, decode_bytes, foreign
@@ -31,6 +31,8 @@ FIRST_CREDIT = 4096
 MOST_CREDIT = 1024 * 1024
 MOST_UNSEEN = 256
 """The number of possible frames that are not examined before they are complete."""
+MOST_BEGUN = 16
+"""The number of the last pieces for which it is stored that a frame may begin with them."""
 HEADS = (FEW, LARGEST_PROBE)
 """Sizes of the first bytes of a possible frame that are examined before the whole frame."""
 
@@ -46,14 +48,29 @@ class _Direction:
         short: ``PER_SHORT`` for each frame shorter than the minimum of its layout, less the bytes of other frames.
         lost: why framing was lost, "" while it was not.
         headed: whether the header before the first frame was handled.
+        rest: number of the next bytes that belong to a frame that is cut.
         searched: offset up to which the bytes were searched for a frame since framing was lost.
+        begun: offsets of incomplete possible frames with which a piece of the bytes began since framing was lost.
         waiting: a heap of (end, start) offsets of possible frames that are incomplete.
         whole: a heap of (start, end) offsets of possible frames that have become complete.
         credit: the budget of the search. When it is used up, the search waits for more bytes, so that its time is
             linear in the bytes received.
     """
 
-    __slots__ = ("buffer", "credit", "headed", "lost", "offset", "searched", "short", "time_us", "waiting", "whole")
+    __slots__ = (
+        "begun",
+        "buffer",
+        "credit",
+        "headed",
+        "lost",
+        "offset",
+        "rest",
+        "searched",
+        "short",
+        "time_us",
+        "waiting",
+        "whole",
+    )
 
     def __init__(self) -> None:
         self.buffer = bytearray()
@@ -61,7 +78,9 @@ class _Direction:
         self.lost = ""
         self.headed = False
         self.short = 0
+        self.rest = 0
         self.searched = 0
+        self.begun: list[int] = []
         self.credit = FIRST_CREDIT
         self.waiting = self.whole = _NONE_BEGUN
         self.time_us: int | None = None
@@ -72,9 +91,16 @@ class _Direction:
             self.waiting, self.whole = [], []
         heapq.heappush(self.waiting, (end, start))
 
+    def lose(self, why: str) -> None:
+        """Marks framing as lost."""
+        self.lost = why
+        self.waiting = self.whole = _NONE_BEGUN
+        self.begun.clear()
+
     def state(self) -> dict[str, Any]:
         values = {name: getattr(self, name) for name in self.__slots__}
-        return values | {"waiting": [*self.waiting], "whole": [*self.whole]}  # which are one list where there are none
+        lists = {"waiting": [*self.waiting], "whole": [*self.whole], "begun": [*self.begun]}
+        return values | lists  # the first two are one list where there are none
 
     def restore(self, state: Mapping[str, Any]) -> None:
         self.buffer += state["buffer"]
@@ -143,11 +169,12 @@ class Conversation:
         """
         for side, each in self._directions.items():
             each.restore(state["directions"][side])
-        for pair, (side, offset, data, time_us, key, context, most, description) in state["requests"]:
+        for pair, (side, offset, data, time_us, key, context, most, description, announced) in state["requests"]:
             limits = replace(self.limits, frame=most)
             decoded = self._decoded(data, key, context, offset, limits)
-            restored = Description(*description)
-            self.dialogue.requests[pair] = Frame(self.protocol.name, side, offset, data, time_us, decoded, restored)
+            self.dialogue.requests[pair] = Frame(
+                self.protocol.name, side, offset, data, time_us, decoded, Description(*description), announced=announced
+            )
         self.dialogue.restore(state["dialogue"])
 
     @property
@@ -235,18 +262,21 @@ class Conversation:
             events.append(NEED_DATA)
         return events
 
-    def gap(self, side: str, length: int, reason: str = "missing from the capture") -> list[Event]:
+    def gap(self, side: str, length: int, reason: str = "not captured") -> list[Event]:
         """Reports that the next ``length`` bytes of a direction are missing.
 
-        The frame around them is quarantined, and framing resumes at the next frame that decodes cleanly.
+        A frame that begins before them is decoded as far as possible (``Frame.announced``). Framing resumes at its end
+        if the gap ends before; otherwise at the next frame that decodes cleanly.
         """
         direction = self._direction(side)
-        events = self._give_up(side, direction, len(direction.buffer), f"cut by {length} bytes {reason}")
+        events = self._cut(side, direction, reason)
+        events += self._give_up(side, direction, len(direction.buffer), f"cut by missing bytes ({reason})")
         self.dialogue.lost()
         direction.offset += length
         direction.headed = True
-        direction.waiting = direction.whole = _NONE_BEGUN
-        direction.lost = f"after {length} bytes {reason}"
+        within = 0 < length <= direction.rest
+        direction.rest = direction.rest - length if within else 0
+        direction.lose("" if within and not direction.rest else f"after missing bytes ({reason})")
         return events
 
     def close(self, side: str | None = None) -> list[Event]:
@@ -280,6 +310,15 @@ class Conversation:
             key, limits = self.dialogue.frame_key(side), self._framing()
             if begin is None or of != (key, limits.frame):
                 begin, of = heading(key, limits.frame), (key, limits.frame)
+            if direction.rest:
+                part = min(direction.rest, len(buffer))
+                if part < direction.rest and part < LARGEST_SEARCHED:
+                    return
+                yield from self._give_up(side, direction, part, direction.lost)
+                direction.rest -= part
+                if not direction.rest:
+                    direction.lost = ""
+                continue
             if direction.lost:
                 start = self._search(side, direction, begin, piece)
                 if start is None:
@@ -288,19 +327,13 @@ class Conversation:
                         continue
                     return
                 yield from self._give_up(side, direction, start, direction.lost)
-                direction.lost = ""
-            size = begin.announced_size(buffer, 0) or None
-            if size is None:
-                head = bytes(buffer[:LARGEST_HEAD])
-                refusal = begin.refusal(head)
-                try:
-                    size = frame_size(head, key, limits=limits) if refusal is None else None
-                except WireError as error:
-                    refusal = error
-                if refusal is not None:
-                    hint = foreign(head)
-                    self._lose(direction, f"{refusal.path} {refusal.reason}{'; ' if hint else ''}{hint}")
-                    continue
+                direction.lose("")
+            try:
+                size = _announced(begin, buffer, key, limits)
+            except WireError as refusal:
+                hint = foreign(bytes(buffer[:LARGEST_HEAD]))
+                self._lose(direction, f"{refusal.path} {refusal.reason}{'; ' if hint else ''}{hint}")
+                continue
             if size is None or len(buffer) < size:
                 return
             if size <= 0:
@@ -317,9 +350,49 @@ class Conversation:
 
     @staticmethod
     def _lose(direction: _Direction, why: str) -> None:
-        direction.lost = f"no frame begins here: {why}"
+        direction.lose(f"no frame begins here: {why}")
         direction.searched = direction.offset + 1
-        direction.waiting = direction.whole = _NONE_BEGUN
+
+    def _cut(self, side: str, direction: _Direction, reason: str) -> list[Event]:
+        """The events of the bytes that wait, when the bytes after them are missing, if a frame begins in them."""
+        buffer = direction.buffer
+        if direction.rest:
+            direction.rest -= len(buffer)
+            return self._give_up(side, direction, len(buffer), direction.lost)
+        starts = [each - direction.offset for each in direction.begun] if direction.lost else [0]
+        for start in starts if direction.headed else ():
+            head = bytes(buffer[start : start + LARGEST_PROBE]) if start >= 0 else b""
+            size = self._cut_size(side, head)
+            if size <= len(buffer) - start or not self._is_begun(side, direction, head, size):
+                continue
+            frame = self._described(side, direction, bytes(buffer[start:]), start)
+            if frame.description.api is None:
+                continue
+            events = self._give_up(side, direction, start, direction.lost)
+            direction.rest = size - len(buffer)
+            self._drop(direction, len(buffer))
+            frame.reason, frame.announced = f"cut after {len(frame.data)} of {size} bytes ({reason})", size
+            if frame.decoded.error is not None:
+                frame.decoded.error.hint = frame.reason
+            return [*events, self._linked(frame)]
+        return []
+
+    def _is_begun(self, side: str, direction: _Direction, head: bytes, size: int) -> bool:
+        """Whether a frame of ``size`` bytes begins with some bytes; in sync, it needs less evidence."""
+        plausible, proven = self.dialogue.plausible, self.dialogue.proven
+        if not direction.lost:
+            return plausible(side, head, size) or proven(side, head)
+        return len(head) >= LEAST_BEGUN and plausible(side, head, size) and proven(side, head)
+
+    def _cut_size(self, side: str, head: bytes) -> int:
+        """The size of the frame that begins with some bytes; 0 if they do not contain its length, or it is invalid."""
+        from wirekit.compiler.heading import heading
+
+        key, limits = self.dialogue.frame_key(side), self._framing()
+        try:
+            return _announced(heading(key, limits.frame), head, key, limits) or 0
+        except WireError:
+            return 0
 
     def _header(self, side: str, direction: _Direction, key: str, size: int) -> Frame:
         """The proxy header before the stream."""
@@ -335,20 +408,23 @@ class Conversation:
             frame.request = self.dialogue.requests.get(_pair(frame.description))
         return frame
 
-    def _described(self, side: str, direction: _Direction, data: bytes) -> Frame:
+    def _described(self, side: str, direction: _Direction, data: bytes, start: int = 0) -> Frame:
+        """Describes the frame ``start`` bytes behind the offset of its direction."""
+        offset = direction.offset + start
         key, context, reason = self.dialogue.layout(side, data)
-        decoded = self._decoded(data, key, context, direction.offset)
+        decoded = self._decoded(data, key, context, offset)
         if decoded.error is not None or decoded.gaps:
             decoded = self._as_variant(decoded)
         description = self.dialogue.describe(side, decoded)
         if not isinstance(description, Description):
             raise Misuse(f"{type(self.dialogue).__name__}.describe must return a Description, not {description!r}")
-        return Frame(
-            self.protocol.name, side, direction.offset, data, direction.time_us, decoded, description, reason=reason
-        )
+        return Frame(self.protocol.name, side, offset, data, direction.time_us, decoded, description, reason=reason)
 
     def _frame(self, side: str, direction: _Direction, data: bytes) -> Frame:
-        frame = self._described(side, direction, data)
+        return self._linked(self._described(side, direction, data))
+
+    def _linked(self, frame: Frame) -> Frame:
+        """The frame, linked with its request, after the dialogue has observed it."""
         description, pair = frame.description, _pair(frame.description)
         if description.role == "response":
             frame.request = self.dialogue.requests.pop(pair, None)
@@ -459,6 +535,9 @@ class Conversation:
             if size <= 0 or (size > LARGEST_WAITED and base + start != piece):
                 continue
             end = start + (size if size <= LARGEST_WAITED else LARGEST_PROBE)
+            if base + start == piece and size > len(buffer) - start:
+                direction.begun.append(piece)
+                del direction.begun[:-MOST_BEGUN]
             if end > len(buffer) and len(direction.waiting) < MOST_UNSEEN and size <= LARGEST_WAITED:
                 direction.expect(base + end, base + start)
             elif self._is_frame(side, direction, start, size):
@@ -512,6 +591,22 @@ class Conversation:
         direction.offset += size
 
 
+def _announced(begin: Heading, data: bytes | bytearray, key: str, limits: Limits) -> int | None:
+    """The size of the frame that some bytes begin with, by its own length; None if they do not contain all of it.
+
+    Raises:
+        WireError: the length is invalid.
+    """
+    size = begin.announced_size(data, 0)
+    if size:
+        return size
+    head = bytes(data[:LARGEST_HEAD])
+    refusal = begin.refusal(head)
+    if refusal is not None:
+        raise refusal
+    return frame_size(head, key, limits=limits)
+
+
 def _stored(frame: Frame) -> list[Any]:
     """The plain values from which a request is restored."""
     decoded, description = frame.decoded, frame.description
@@ -525,6 +620,7 @@ def _stored(frame: Frame) -> list[Any]:
         decoded.context,
         limit,
         list(description),
+        frame.announced,
     ]
 
 

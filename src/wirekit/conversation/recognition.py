@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wirekit.compiler.generated import by_key
-from wirekit.conversation.dialogue import CALL, LARGEST_PROBE, LARGEST_SEARCHED
+from wirekit.conversation.dialogue import CALL, LARGEST_PROBE, LARGEST_SEARCHED, LEAST_BEGUN
 from wirekit.conversation.events import SIDES
 from wirekit.decoding import LARGEST_HEADER, decode, frame_size, frames, header
 from wirekit.engine import TIMES_BEFORE_COMPILING, Decoded, foreign
@@ -420,25 +420,27 @@ def recognise_inside(client: bytes, server: bytes, *, settled: bool = False) -> 
 def recognise_begun(client: bytes, server: bytes) -> Recognised | None:
     """The protocol of a connection with a handshake by a first frame that is not whole; None if no protocol fits."""
     for side, data in zip(SIDES, map(_behind_header, (client, server)), strict=True):
-        for sought in sought_frames() if len(data) >= LARGEST_HEAD else ():
+        for sought in sought_frames() if len(data) >= LEAST_BEGUN else ():
             protocol, size = sought.protocol, sought.begun(data)
             if size > len(data) and _sender(protocol, side, data[:LARGEST_PROBE], size, side) == side:
                 return _begun(protocol, swapped=False)
     return None
 
 
-def recognise_late(side: str, data: bytes) -> str:
-    """The protocol of a connection by a frame at the start of a piece of its bytes; "" if none fits.
+def recognise_piece(side: str, data: bytes) -> Recognised | None:
+    """The protocol of a connection by a frame at the start of a piece of its bytes; None if none fits.
 
-    It is for connections whose first ``RECOGNISE_WITHIN`` bytes fit no protocol, such as those of a proxy.
+    It is for connections whose first bytes are not whole or fit no protocol, such as those of a proxy. The frame must
+    be one that only one side sends.
     """
     for sought in sought_frames():
         protocol, size = sought.protocol, sought.begun(data)
-        if LEAST_EVIDENCE <= size <= len(data) or LARGEST_HEAD <= len(data) < size:
+        if LEAST_EVIDENCE <= size <= len(data) or LEAST_BEGUN <= len(data) < size:
             frame = data[: size if size <= len(data) else LARGEST_PROBE]
-            if _sender(protocol, side, frame, size) == side:
-                return protocol.name
-    return ""
+            sender = _sender(protocol, side, frame, size)
+            if sender:
+                return _begun(protocol, swapped=sender != side)
+    return None
 
 
 def _begun(protocol: Protocol, *, swapped: bool) -> Recognised:

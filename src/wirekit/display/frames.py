@@ -66,7 +66,7 @@ class FrameTable:
         latency = "" if frame.latency_us is None else f"{frame.latency_us / 1000:.3f}"
         arrow = ARROWS[frame.side]
         self._row(
-            self._numbers(number, self._time(frame.time_us), connection, arrow, latency, len(frame.data)),
+            self._numbers(number, self._time(frame.time_us), connection, arrow, latency, frame.size),
             [*_about(frame, facts, WIDE_API if self._wide else 0), *_remarks(frame, good=self._wide)],
         )
 

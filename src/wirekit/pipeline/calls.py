@@ -80,7 +80,7 @@ class Calls:
                 emitted += self._completed(self._waiting.pop(oldest), "unanswered")
             return call_id, emitted
         if waiting is not None:
-            call.row["response_time"], call.row["response_bytes"] = frame.time_us, len(frame.data)
+            call.row["response_time"], call.row["response_bytes"] = frame.time_us, frame.size
             call.row["latency_us"] = frame.latency_us
             outcome = "answered"
         elif about.role == "response":
@@ -187,7 +187,7 @@ class Calls:
             "correlation_id": about.correlation_id,
         }
         kind = "response" if about.role == "response" else "request"
-        row[f"{kind}_time"], row[f"{kind}_bytes"] = frame.time_us, len(frame.data)
+        row[f"{kind}_time"], row[f"{kind}_bytes"] = frame.time_us, frame.size
         return row
 
     def _declared(self, call: _Call, evaluator: Records, frame: Frame, frames: Frames) -> None:

@@ -78,6 +78,8 @@ def _kind_of_failure(link: Link, frame: Frame, failed: Quarantined) -> tuple[str
         return UNASKED, ""
     if _without_request(frame):
         return LOST, ""
+    if frame.announced:
+        return failed.reason, ""
     return failed.reason, failed.path
 
 
@@ -98,7 +100,7 @@ def failure(frame: Frame) -> Quarantined | None:
         return None
     reason, path, offset = frame.wrong or "", "", None
     if error is not None:
-        reason, path, offset = error.reason, error.path, error.offset
+        reason, path, offset = reason if frame.announced else error.reason, error.path, error.offset
         if error.source:
             reason, offset = f"{reason}, at byte {offset} of decompressed data", None
     return Quarantined(frame.side, frame.offset, frame.data, frame.time_us, reason, path, offset)
@@ -165,7 +167,8 @@ class FileSummary:
             failed = failure(item)
             if failed is not None:
                 self.quarantined(*_kind_of_failure(link, item, failed), len(failed.data))
-                return
+                if not item.announced:
+                    return
             description = item.description
             self.calls[item.protocol, description.api or "", description.version, description.role] += 1
             if not item.decoded.clean:

@@ -189,7 +189,7 @@ class Report:
             known.client or "",
             errors or ("not decoded" if note else f"{failed[0]} check failed" if failed else ""),
             item.latency_us,
-            len(item.data),
+            item.size,
             note,
             request,
             content,

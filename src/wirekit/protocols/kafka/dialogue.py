@@ -22,15 +22,16 @@ from functools import cache
 from typing import Any
 
 from wirekit.conversation import CALL, THOROUGH, Description, Dialogue, Frame, Message, Skipped, Undeclared
-from wirekit.decoding import decode
+from wirekit.decoding import decode, frame_size
 from wirekit.engine import Decoded
-from wirekit.fitting import fitting_value, lead_of, numbers_of, value_of
+from wirekit.fitting import begins, fitting_value, lead_of, numbers_of, value_of
 from wirekit.registry import Protocol, variants
 from wirekit.schemas.kafka.admin_apis import API_VERSIONS, SASL_HANDSHAKE
 from wirekit.schemas.kafka.api import Api
 from wirekit.schemas.kafka.apis import APIS
 from wirekit.schemas.kafka.client_apis import FETCH, PRODUCE
 from wirekit.values import Record
+from wirekit.wire.stream import Limits
 
 TOKEN = "kafka.sasl_token"
 ANY_REQUEST = "kafka.request"
@@ -48,6 +49,7 @@ HIGHEST = 255
 NEWEST_API, NEWEST_VERSION = 99, 20
 """The same for a request without other evidence, slightly above the largest of Kafka 4."""
 UNSUPPORTED_VERSION = 35
+ANY_SIZE = Limits(frame=(1 << 31) - 1)
 
 BY_KEY: Mapping[int | None, Api] = {api.key: api for api in APIS}
 BY_NAME = {api.name: api for api in APIS}
@@ -101,7 +103,7 @@ class KafkaDialogue(Dialogue):
         expected = self.expects["client"]
         if api is not None and _speaks(api, version):
             key = f"kafka.{api.name}.request.v{version}"
-            if expected == "tokens" and not self._clean(data, key):
+            if expected == "tokens" and not self._may_be(data, key):
                 return TOKEN, {}, None
             return key, {}, None
         headed = _headed(data, number, version)
@@ -123,7 +125,7 @@ class KafkaDialogue(Dialogue):
         tokens = self.expects["server"] == "tokens"
         keys = list(dict.fromkeys(self._answer(each, data) for each in waiting)) if waiting else []
         if tokens or len(keys) > 1:
-            fitting: list[str | None] = [key for key in keys if key is not None and self._clean(data, key)]
+            fitting: list[str | None] = [key for key in keys if key is not None and self._may_be(data, key)]
             keys = fitting if fitting or tokens else keys
         if not keys:
             return (TOKEN, {}, None) if tokens else (ANY_RESPONSE, {}, f"no request has correlation id {number}")
@@ -158,6 +160,13 @@ class KafkaDialogue(Dialogue):
         if decoded is not None and decoded.engine == "rows":  # what the other engine found is bound to the offset
             self.whole = decoded
         return decoded
+
+    def _may_be(self, data: bytes, key: str) -> bool:
+        """Whether the bytes are exactly one frame of a layout, or the first bytes of such a frame."""
+        size = frame_size(data, key, limits=ANY_SIZE)
+        if size is not None and len(data) < size:
+            return begins(data, key, size)
+        return self._clean(data, key) is not None
 
     def _refusal(self, data: bytes) -> str | None:
         """The key of an ApiVersions response of a broker that does not know the requested version; otherwise None."""
@@ -226,9 +235,9 @@ class KafkaDialogue(Dialogue):
         return "client_id" not in value or value.client_id in self.client_ids
 
     def proven(self, side: str, data: bytes) -> bool:
-        """A response is proven by the correlation id of a waiting request."""
+        """A request is proven if only clients send it, a response by the correlation id of a waiting request."""
         if side == "client":
-            return super().proven(side, data)
+            return self.sender(decode(data, ANY_REQUEST)) == side
         number = numbers_of(data, RESPONSE_HEADER).correlation_id
         return bool(self.requests.with_number(number, 1))
 

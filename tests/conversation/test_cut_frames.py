@@ -1,0 +1,187 @@
+"""Frames of which bytes are missing."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import wirekit
+from tests.kafka.golden import message, message_set
+from tests.kafka.sets import call
+from wirekit.conversation import NEED_DATA, Conversation, Event, Frame, Quarantined
+from wirekit.conversation.dialogue import LARGEST_SEARCHED
+
+TOPICS = [f"topic-{number}" for number in range(20)]
+PIECE = 32
+
+
+def metadata(number: int) -> bytes:
+    value = {"correlation_id": number, "client_id": "c", "body": {"topics": TOPICS}}
+    return wirekit.encode("kafka.metadata.request.v0", value)
+
+
+def answer(number: int) -> bytes:
+    topics = [{"topic_error_code": 0, "topic": name, "partition_metadata": []} for name in TOPICS]
+    value = {"correlation_id": number, "body": {"brokers": [], "topic_metadata": topics}}
+    return wirekit.encode("kafka.metadata.response.v0", value)
+
+
+def lose(conversation: Conversation, side: str, data: bytes, begin: int, end: int) -> list[Event]:
+    """The events of some bytes, of which a range is missing."""
+    events = conversation.receive(side, data[:begin], time_us=1)
+    events += conversation.gap(side, end - begin)
+    return [each for each in [*events, *conversation.receive(side, data[end:], time_us=2)] if each is not NEED_DATA]
+
+
+@pytest.mark.parametrize("rest", [0, 1, 40])
+def test_a_frame_is_decoded_up_to_its_missing_bytes(rest: int) -> None:
+    conversation, first, second = Conversation("kafka"), metadata(1), metadata(2)
+    frame, *others = lose(conversation, "client", first + second, 100, len(first) - rest)
+    assert isinstance(frame, Frame)
+    assert (frame.description.api, frame.description.correlation_id) == ("metadata", 1)
+    assert (frame.offset, frame.data, frame.size) == (0, first[:100], len(first))
+    assert frame.value.body.topics == TOPICS[: len(frame.value.body.topics)] != []
+    assert frame.reason == f"cut after 100 of {len(first)} bytes (not captured)"
+    assert str(frame.decoded.error).endswith(f"; {frame.reason}")
+    after = [Quarantined("client", len(first) - rest, first[-rest:], 2, "after missing bytes (not captured)")]
+    assert others[:-1] == (after if rest else [])
+    assert isinstance(others[-1], Frame)
+    assert (others[-1].data, others[-1].size) == (second, len(second))
+
+
+def test_a_response_answers_a_request_that_is_cut() -> None:
+    conversation = Conversation("kafka")
+    (request,) = lose(conversation, "client", metadata(7), 60, len(metadata(7)))
+    (response,) = conversation.receive("server", answer(7), time_us=5)
+    assert isinstance(response, Frame)
+    assert response.request is request
+    assert response.latency_us == 4
+
+
+def test_a_response_that_is_cut_answers_its_request() -> None:
+    conversation = Conversation("kafka")
+    (request, *_) = conversation.receive("client", metadata(7), time_us=0)
+    (response,) = lose(conversation, "server", answer(7), 60, len(answer(7)))
+    assert isinstance(response, Frame)
+    assert response.request is request
+    assert response.description.api == "metadata"
+
+
+def test_frames_of_an_undeclared_version() -> None:
+    conversation = Conversation("kafka")
+    request = bytes.fromhex("00000040 0000 0009 00000007 0001 63 00") + bytes(49)
+    response = bytes.fromhex("00000020 00000007 00") + bytes(27)
+    (asked,) = lose(conversation, "client", request, 30, len(request))
+    (answered,) = lose(conversation, "server", response, 10, len(response))
+    assert isinstance(asked, Frame)
+    assert isinstance(answered, Frame)
+    assert (asked.description.api, asked.description.version) == ("produce", 9)
+    assert (answered.request, answered.size) == (asked, len(response))
+
+
+def test_the_messages_in_front_of_the_missing_bytes_are_decoded() -> None:
+    frames = dict(call("client", message_set(*[message(b"v" * 50)] * 4)))
+    (frame,) = lose(
+        Conversation("kafka"), "client", frames["client"], len(frames["client"]) - 10, len(frames["client"])
+    )
+    assert isinstance(frame, Frame)
+    assert [each.value for each in frame.messages] == [b"v" * 50] * 3
+
+
+def test_a_frame_with_several_gaps() -> None:
+    conversation, data = Conversation("kafka"), metadata(1)
+    events = lose(conversation, "client", data[:150], 80, 120)
+    events += lose(conversation, "client", data[150:] + metadata(2), 10, 20)
+    assert [(type(each), each.offset, len(each.data)) for each in events] == [
+        (Frame, 0, 80),
+        (Quarantined, 120, 40),
+        (Quarantined, 170, len(data) - 170),
+        (Frame, len(data), len(metadata(2))),
+    ]
+
+
+def test_a_gap_beyond_the_end_of_a_frame() -> None:
+    conversation, frames = Conversation("kafka"), [metadata(number) for number in range(3)]
+    cut, piece, whole = lose(conversation, "client", b"".join(frames), 100, len(frames[0]) + 50)
+    assert isinstance(cut, Frame)
+    assert isinstance(piece, Quarantined)
+    assert piece.data == frames[1][50:]
+    assert isinstance(whole, Frame)
+    assert whole.data == frames[2]
+
+
+def test_a_frame_that_is_found_by_its_first_bytes_behind_a_gap() -> None:
+    """As with a snap length: each piece is cut, and the next one begins with a frame."""
+    conversation, frames = Conversation("kafka"), [metadata(number) for number in range(3)]
+    conversation.gap("client", 33)
+    found = [each for data in frames for each in lose(conversation, "client", data, PIECE, len(data))]
+    assert [(each.description.correlation_id, each.size) for each in found if isinstance(each, Frame)] == [
+        (number, len(data)) for number, data in enumerate(frames)
+    ]
+
+
+def test_a_frame_behind_more_bytes_than_are_kept() -> None:
+    conversation = Conversation("kafka")
+    conversation.gap("client", 33)
+    conversation.receive("client", metadata(1)[:PIECE])
+    for _ in range(3):
+        conversation.receive("client", b"\xff" * LARGEST_SEARCHED)
+    frame = lose(conversation, "client", metadata(2), PIECE, len(metadata(2)))[-1]
+    assert isinstance(frame, Frame)
+    assert (frame.data, frame.size) == (metadata(2)[:PIECE], len(metadata(2)))
+
+
+def test_bytes_that_do_not_begin_a_frame_are_not_its_first_ones() -> None:
+    conversation = Conversation("kafka")
+    conversation.gap("client", 33)
+    for data in (bytes(PIECE), b"\0\0\1\0" + bytes(PIECE), b"\0\0\1\0\0\3\0\0\0\0\0\0\1\0" + bytes(PIECE)):
+        events = lose(conversation, "client", data, len(data), 1000)
+        assert all(isinstance(each, Quarantined) for each in events)
+
+
+def test_a_frame_that_is_too_short_to_name_its_api_is_quarantined() -> None:
+    (piece,) = lose(Conversation("kafka"), "client", metadata(1)[:6], 5, 100)[:1]
+    assert isinstance(piece, Quarantined)
+
+
+def test_the_rest_of_a_large_frame_does_not_wait_in_memory() -> None:
+    conversation = Conversation("kafka")
+    data = dict(call("client", message_set(message(bytes(5 * LARGEST_SEARCHED)))))["client"]
+    events = lose(conversation, "client", data[:200], 100, 150)
+    for at in range(200, len(data), 1 << 16):
+        events += conversation.receive("client", data[at : at + (1 << 16)])
+        assert sum(len(each["buffer"]) for each in conversation.state()["directions"].values()) <= LARGEST_SEARCHED
+    pieces = [each for each in events if isinstance(each, Quarantined)]
+    assert b"".join(each.data for each in pieces) == data[150:]
+    assert len(pieces) <= 6
+    assert not isinstance(events[-1], Frame)
+    assert conversation.receive("client", metadata(3))[0].data == metadata(3)
+
+
+@given(st.lists(st.integers(1, 2000), min_size=1, max_size=20, unique=True).map(sorted), st.integers(0, 1 << 20))
+def test_every_byte_is_in_one_event_and_a_state_continues_anywhere(cuts: list[int], lost: int) -> None:
+    data = b"".join(metadata(number) for number in range(10))
+    conversation = Conversation("kafka")
+    events: list[Event] = []
+    resumed: list[Event] = []
+    size = 0
+    for number, (begin, end) in enumerate(pairwise([0, *cuts, len(data)])):
+        other = Conversation("kafka")
+        other.restore(conversation.state())
+        for each, found in ((conversation, events), (other, resumed)):
+            missing = lost >> number & 1
+            found.extend(each.gap("client", end - begin) if missing else each.receive("client", data[begin:end]))
+        assert conversation.state() == other.state()
+        size += 0 if missing else end - begin
+    events += conversation.close("client")
+    resumed += other.close("client")
+    kept, again = ([each for each in found if each is not NEED_DATA] for found in (events, resumed))
+    assert [(type(each), each.offset, each.data) for each in kept] == [
+        (type(each), each.offset, each.data) for each in again
+    ]
+    assert sum(len(each.data) for each in kept) == size
+    assert all(each.data == data[each.offset : each.offset + len(each.data)] for each in kept)
+    assert all(each.offset % len(metadata(0)) == 0 for each in kept if isinstance(each, Frame))

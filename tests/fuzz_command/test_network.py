@@ -144,7 +144,7 @@ def test_the_opening_comes_first_and_must_be_answered() -> None:
 
 def test_no_other_machine_is_reached_unless_asked() -> None:
     for host in ("192.0.2.1", "::ffff:192.0.2.1", "0.0.0.0"):
-        with pytest.raises(Misuse, match="which is not this machine"):
+        with pytest.raises(Misuse, match=f"^{host} is not this machine"):
             TcpTarget(host, 9092, "kafka", Bounds())
     TcpTarget("192.0.2.1", 9092, "kafka", Bounds(), allow_remote=True)  # connects when it runs a case
 
@@ -152,5 +152,5 @@ def test_no_other_machine_is_reached_unless_asked() -> None:
 def test_nobody_listens_at_all() -> None:
     with server(correct, most=0) as port:
         pass
-    with pytest.raises(Misuse, match="cannot connect"):
+    with pytest.raises(Misuse, match=rf"cannot connect to 127\.0\.0\.1:{port}: Connection refused"):
         TcpTarget("127.0.0.1", port, "kafka", Bounds()).run(Case(KEY, next(bulk_frames(KEY)), "sound"))

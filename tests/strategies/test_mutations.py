@@ -131,5 +131,5 @@ def test_all_damage_of_given_bytes() -> None:
 
 
 def test_an_unknown_kind_is_misuse() -> None:
-    with pytest.raises(wirekit.Misuse, match="no mutation 'bit rot'"):
+    with pytest.raises(wirekit.Misuse, match="no kind of damage 'bit rot'"):
         mutations("kafka.message", kinds=["bit rot"])

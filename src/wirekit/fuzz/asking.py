@@ -46,7 +46,7 @@ class ConversationTarget(Target):
             connection = self._connect()
         except OSError as error:
             if not self._connected:
-                raise Misuse(f"cannot connect: {error}") from None
+                raise Misuse(f"cannot connect: {error.strerror or error}") from None
             return Outcome("gone", f"it accepts no connection: {error}")
         self._connected = True
         with connection:

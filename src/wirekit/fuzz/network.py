@@ -55,7 +55,9 @@ class TcpTarget(Target):
             connection = self._connect()
         except OSError as error:
             if not self._connected:
-                raise Misuse(f"cannot connect to {self._address[0]}:{self._address[1]}: {error}") from None
+                raise Misuse(
+                    f"cannot connect to {self._address[0]}:{self._address[1]}: {error.strerror or error}"
+                ) from None
             return Outcome("gone", f"it accepts no connection: {error}")
         with connection:
             exchange = _Exchange(connection, Conversation(self._protocol.name))
@@ -213,5 +215,6 @@ def address_of(host: str, port: int, *, allow_remote: bool) -> tuple[Any, ...]:
         raise Misuse(f"{host}: {error}") from None
     for *_, address in addresses:
         if not allow_remote and not ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback:
-            raise Misuse(f"{host} is {address[0]}, which is not this machine; --allow-remote sends cases there")
+            named = host if host == address[0] else f"{host} ({address[0]})"
+            raise Misuse(f"{named} is not this machine; --allow-remote sends cases there")
     return tuple(addresses[0][4])

@@ -72,7 +72,7 @@ def mutations(
     offered = _offered(layout, context or {})
     for kind in kinds or ():
         if kind not in KINDS:
-            raise Misuse(f"no mutation {kind!r}; choose from {', '.join(KINDS)}")
+            raise Misuse(f"no kind of damage {kind!r}; choose from {', '.join(KINDS)}")
     requested = tuple(kind for kind in offered if kinds is None or kind in kinds)
     return _mutations(layout, dict(context or {}), requested, depth) if requested else st.nothing()
 

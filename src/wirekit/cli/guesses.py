@@ -82,10 +82,11 @@ def _answers(data: bytes, key: str) -> list[Answer]:
 def with_contexts(answers: list[Answer]) -> Iterator[Decoded]:
     """The frames, each behind a message that names its context and the others that fit."""
     for decoded, contexts in answers:
-        others = "".join(f"; {pairs(each)} fits as well" for each in contexts[-2 : -MOST_OTHERS - 2 : -1])
+        others = ", ".join(map(pairs, contexts[-2 : -MOST_OTHERS - 2 : -1]))
         more = len(contexts) - MOST_OTHERS - 1
-        counted = f"; {more} more {'fit' if more > 1 else 'fits'}" if more > 0 else ""
-        say(f"decoded as {decoded.schema} with {pairs(contexts[-1])}{others}{counted}")
+        counted = f" and {more} more" if more > 0 else ""
+        also = f"; also possible: {others}{counted}" if others else ""
+        say(f"decoded as {decoded.schema} with {pairs(contexts[-1])}{also}")
         yield decoded
 
 

@@ -521,7 +521,7 @@ def test_foreign_files_are_no_segments(fixtures: Path) -> None:
     for name in ("kafka/disk/0.8.2.2-t-lz4-0.index", "jmq4/frames.jsonl", "pcap/README.md"):
         run = Run("messages", str(fixtures / name))
         assert (run.status, run.out) == (1, b"")
-        assert "neither a capture nor a file of messages" in run.err
+        assert run.err.endswith(": expected a pcap or pcapng file or a file of kafka.log_segment\n")
 
 
 @pytest.mark.parametrize("command", ["frames", "messages", "inspect", "inspect --connections", "inspect --rules"])
@@ -566,6 +566,17 @@ def test_the_captures_of_a_directory(command: str, fixtures: Path, tmp_path: Pat
     expected, directory = (Run(*command.split(), str(path), "--output", "json") for path in (inside, tmp_path))
     assert (directory.status, directory.out) == (expected.status, expected.out)
     assert directory.out
+
+
+@pytest.mark.parametrize("command", ["frames", "messages", "inspect", "inspect --connections", "inspect --rules"])
+def test_the_captures_that_match_a_pattern(command: str, fixtures: Path, tmp_path: Path) -> None:
+    paths = [str(tmp_path / name) for name in ("a.pcap", "b.pcap")]
+    for path, kind in zip(paths, ("produce", "odd"), strict=True):
+        Path(path).write_bytes((fixtures / "pcap" / f"jmq4-{kind}.pcap").read_bytes())
+    named, pattern = (Run(*command.split(), "--output", "json", *each) for each in (paths, [f"{tmp_path}/[ab].pcap"]))
+    assert (pattern.status, pattern.out, pattern.err) == (named.status, named.out, named.err)
+    assert pattern.out
+    assert f"nothing matches {tmp_path}/*.cap" in Run(*command.split(), f"{tmp_path}/*.cap").err
 
 
 @pytest.mark.parametrize("command", ["frames", "messages", "inspect", "inspect --rules"])
@@ -687,7 +698,11 @@ def test_a_response_whose_correlation_id_is_small_is_no_cut_request(protocol: st
     """The number lies where a request has its API, so that the bytes may begin a request, too."""
     run = Run("decode", *filter(None, [protocol]), "--hex", "000000060000000f000f")
     assert (run.status, run.lines[0]["schema"], run.lines[0]["error"]) == (0, "kafka.response", None)
-    assert run.err.startswith("wirekit: decoded as kafka.response with --context api=leave_group --context version=0")
+    assert run.err == (
+        "wirekit: decoded as kafka.response with --context api=leave_group --context version=0; also possible: "
+        "--context api=heartbeat --context version=0, --context api=update_metadata --context version=3, "
+        "--context api=update_metadata --context version=2 and 2 more\n"
+    )
 
 
 def test_a_request_that_is_cut_stays_one() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 import unicodedata
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import wirekit
+from wirekit.cli.common import cells
 from wirekit.values import json_text
 
 HOSTILE = "a\x1b[31m\x9b31m\x85\x7f\u061c\u200e\u200f\u2028\u202a\u202e\u2066\u2069z"
@@ -42,6 +44,11 @@ def on_terminal(*arguments: str, width: int = 0) -> str:
     return b"".join(pieces).decode()
 
 
+def without_styles(text: str) -> str:
+    """The text without colours and bold type."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
 def controls(text: str) -> set[str]:
     """Characters that a terminal may obey, but for line ends."""
     return {char for char in text if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp")} - {"\r", "\n"}
@@ -68,6 +75,44 @@ def test_a_wide_terminal_shows_the_whole_topic() -> None:
     arguments = ("messages", "--no-pager", str(FIXTURES / "pcap" / "pulsar-batch.pcap"))
     assert "persistent://public/default/t-batch " in on_terminal(*arguments, width=160)
     assert "…nt://public/default/t-batch " in on_terminal(*arguments, width=110)
+
+
+def test_rows_that_are_wider_than_the_terminal_have_a_line_per_value(tmp_path: Path) -> None:
+    capture = str(FIXTURES / "pcap" / "jmq4-consume.pcap")
+    query = "SELECT api, topic, client_address, server_address, latency_us FROM calls ORDER BY request_time LIMIT 2"
+    wide, narrow = (on_terminal("sql", query, capture, width=width).splitlines() for width in (100, 60))
+    assert [line.split()[0] for line in wide] == ["api", "ADD_CONNECTION", "ADD_CONNECTION"]
+    block = ["api             ADD_CONNECTION", "topic           null"]
+    block += ["client_address  10.23.45.67", "server_address  10.1.1.1", "latency_us      1790"]
+    assert narrow == [*block, "", *block]
+    file = tmp_path / "calls.txt"
+    on_terminal("sql", query, capture, "--output", "table", "--to", str(file), width=60)
+    assert file.read_text().splitlines() == wide
+
+
+def test_the_report_on_a_directory_fits_a_narrow_terminal(tmp_path: Path) -> None:
+    partition = tmp_path / "t-none-0"
+    partition.mkdir()
+    for kind in ("log", "index", "timeindex"):
+        source = FIXTURES / "kafka" / "disk" / f"0.10.2.2-t-none-0.{kind}"
+        (partition / f"{'0' * 20}.{kind}").write_bytes(source.read_bytes())
+    (partition / f"{'a' * 40} {'b' * 40}").touch()
+    lines = without_styles(on_terminal("inspect", str(partition), width=80)).splitlines()[1:]
+    assert [line.strip() for line in lines] == [
+        "topic          t-none",
+        "partition      0",
+        f"{'0' * 20}.log  bytes 6698, messages 81, first offset 0, last offset",
+        "80, zeros 0, index entries 3, timeindex entries 3",
+        f"other files    {'a' * 40}",
+        "b" * 40,
+    ]
+    assert max(map(len, lines)) <= 80
+    assert "  first offset  last offset  zeros" in on_terminal("inspect", str(partition), width=140)
+
+
+def test_rules_fit_a_narrow_terminal() -> None:
+    text = on_terminal("inspect", "--rules", "--list", "--no-pager", width=80)
+    assert max(map(cells, without_styles(text).splitlines())) <= 80
 
 
 def test_messages_fit_a_narrow_terminal() -> None:

@@ -21,10 +21,19 @@ from wirekit.capture.follow import Choice, Item, Link, follow
 from wirekit.capture.rotation import Parts, rotations
 from wirekit.capture.tcp import CLOCK_STEP_US, Segment
 from wirekit.cli.arguments import KeyType
-from wirekit.cli.common import COLUMNS, STANDARD_INPUT, STANDARD_INPUT_FILE, need, piped, reopenable, say
+from wirekit.cli.common import COLUMNS, STANDARD_INPUT, STANDARD_INPUT_FILE, need, once, piped, reopenable, say
 from wirekit.conversation import BEFORE_FIRST, ENDED_INSIDE, Frame, Quarantined
 from wirekit.errors import Misuse, WireError, Wrong, plural
-from wirekit.pipeline.inputs import CAPTURE, Input, captures, find_inputs, joined_inputs, kind_of, objects_of
+from wirekit.pipeline.inputs import (
+    CAPTURE,
+    Input,
+    captures,
+    find_inputs,
+    joined_inputs,
+    kind_of,
+    matching,
+    objects_of,
+)
 from wirekit.pipeline.roads import LEAST_FOR_COLUMNS, by_columns
 from wirekit.pipeline.summary import unasked
 from wirekit.registry import BUILT_IN, WITHOUT_STREAM, registry
@@ -133,14 +142,27 @@ def inputs_by_columns(parts: Parts, road: str) -> tuple[Input, ...] | None:
     return files
 
 
+def expanded(paths: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of inputs with each local pattern replaced by the paths that match it.
+
+    Raises:
+        UsageError: standard input is named twice.
+        Misuse: no path matches a pattern.
+        OSError: a path does not exist.
+    """
+    once(paths)
+    return tuple(
+        each
+        for path in paths
+        for each in ([path] if path == STANDARD_INPUT or is_remote(path) else matching(local(path)))
+    )
+
+
 def captures_of(paths: Sequence[str], *, separate: bool, stored: bool = False) -> list[Parts]:
     """The captures that files are parts of; says on standard error which files are read as one.
 
     A URI may be a pattern, or the prefix of many objects; a directory is searched for captures, with ``stored`` for the
     files of brokers as well.
-
-    Raises:
-        OSError: a file does not exist.
     """
     named = [each for path in paths for each in _named(path, stored=stored)]
     parted: list[Parts] = [(path,) for path in named] if separate else rotations(named)
@@ -152,10 +174,8 @@ def captures_of(paths: Sequence[str], *, separate: bool, stored: bool = False) -
 
 def _named(path: str, *, stored: bool) -> list[str]:
     if not is_remote(path):
-        if not os.path.isdir(local(path)):
-            if path != STANDARD_INPUT:
-                os.stat(local(path))
-            return [local(path)]
+        if not os.path.isdir(path):
+            return [path]
         names = [each.name for each in find_inputs([path], separate=True) if stored or each.kind == CAPTURE]
         if not names:
             raise Misuse(

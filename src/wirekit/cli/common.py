@@ -198,6 +198,19 @@ def console(*, stderr: bool = False) -> Console:
     return printer
 
 
+def print_wrapped(screen: Console, text: str, style: str = "", *, indent: int) -> None:
+    """Prints a line; on a terminal that is narrower, further lines with an indentation have the rest of it."""
+    from rich.text import Text
+
+    lines = [text]
+    if screen.is_terminal and cells(text) > screen.width:
+        first = Text(text).wrap(screen, screen.width)[0].plain
+        others = Text(text[len(first) :].lstrip()).wrap(screen, screen.width - indent)
+        lines = [first, *(" " * indent + each.plain for each in others)]
+    for line in lines:
+        screen.print(line.rstrip(), style=style or None, markup=False, soft_wrap=True)
+
+
 def cells(text: str) -> int:
     """The columns of a terminal that a text takes; a Chinese character takes two."""
     if text.isascii():

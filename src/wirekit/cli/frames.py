@@ -16,12 +16,13 @@ from wirekit.cli.captures import (
     allow_cut_option,
     captures_of,
     choice_options,
+    expanded,
     inputs_by_columns,
     parse_choice,
     road_option,
     separate_option,
 )
-from wirekit.cli.common import console, failed, on_terminal, once, piped, print_line, say, strict_option
+from wirekit.cli.common import console, failed, on_terminal, piped, print_line, say, strict_option
 from wirekit.cli.complaints import Complaints
 from wirekit.cli.exchange import show_frame
 from wirekit.cli.filters import Selection, chosen, selection_options
@@ -80,9 +81,9 @@ def command(
 ) -> int:
     """List the frames of CAPTURE: sender, API, topic, error and latency.
 
-    CAPTURE is a pcap or pcapng file; - is standard input. wirekit recognises the protocol of each connection;
-    --protocol or --port override it. Files of one rotation are read as one capture. An option that selects may be
-    repeated: a frame must match one value of every option given.
+    CAPTURE is a pcap or pcapng file, a directory or a pattern; - is standard input. wirekit recognises the protocol of
+    each connection; --protocol or --port override it. Files of one rotation are read as one capture. An option that
+    selects may be repeated: a frame must match one value of every option given.
 
     \b
     wirekit frames --api produce --topic 'orders*' --slower-than 50ms trace.pcap
@@ -92,7 +93,7 @@ def command(
     if len(places) > 1:
         raise click.UsageError("--frame shows one frame; give it once")
     captures, file, number = _placed(captures, places[0] if places else None)
-    once(captures)
+    captures = expanded(captures)
     choice = parse_choice(protocol, ports)
     _check_options(selection, follow, number, output)
     parted = captures_of(captures, separate=separate)

@@ -18,6 +18,7 @@ from wirekit.cli.captures import (
     by_time,
     captures_of,
     choice_options,
+    expanded,
     no_capture,
     open_named,
     parse_choice,
@@ -32,7 +33,6 @@ from wirekit.cli.common import (
     console,
     need,
     on_terminal,
-    once,
     piped,
     print_json,
     say,
@@ -109,7 +109,7 @@ def command(
     if payloads and page is None:
         raise click.UsageError("--payloads needs --report")
     check_page(page, paths)
-    once(paths)
+    paths = expanded(paths)
     if listed:
         return list_rules(protocol, _form(output))
     if road == "columns":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -23,6 +22,7 @@ from wirekit.cli.captures import (
     allow_cut_option,
     captures_of,
     choice_options,
+    expanded,
     inputs_by_columns,
     parse_choice,
     road_option,
@@ -37,9 +37,9 @@ from wirekit.cli.common import (
     have_columns,
     need,
     on_terminal,
-    once,
     padded,
     piped,
+    print_wrapped,
     reopenable,
     say,
     strict_option,
@@ -97,11 +97,11 @@ def command(
     - is standard input. Offsets are absolute; for Pulsar they are ledger:entry:batch_index. Messages with a wrong
     checksum are marked. Options that select apply to the frame of a message, as in `wirekit frames`.
     """
-    once(files)
     choice = parse_choice(protocol, ports)
     output = output or ("table" if on_terminal() else "json")
     if engine == "columns":
         need("--engine columns", *COLUMNS)
+    files = expanded(files)
     much = _size(files)
     show: Show = _Table() if output == "table" else _Json()
     status = 0
@@ -255,18 +255,14 @@ class _Table:
         sealed = " (encrypted)" if message.details.get("encrypted") else ""
         if self._narrow:
             place = "  ".join(filter(None, (f"{topic}[{partition}]" if partition else topic, offset)))
-            self._wrapped(f"{mark} {place}  {_moment(message.timestamp)}  {message.codec}", style)
+            head = f"{mark} {place}  {_moment(message.timestamp)}  {message.codec}"
             most = max(self._console.width - self.BESIDE, self.LEAST)
-            self._wrapped(
-                f"    {_shown(message.key, most // 3)} → {_shown(message.value, 2 * most // 3)}{sealed}", style
-            )
+            texts = f"    {_shown(message.key, most // 3)} → {_shown(message.value, 2 * most // 3)}{sealed}"
+            for line in (head, texts):
+                print_wrapped(self._console, line, style, indent=4)
             return
         columns = (_end_of(topic, self._widths[0]), partition, offset, _moment(message.timestamp), message.codec, mark)
         self._line(columns, f"{_shown(message.key, 24)} → {_shown(message.value, 60)}{sealed}", style)
-
-    def _wrapped(self, text: str, style: str) -> None:
-        for line in textwrap.wrap(text, self._console.width, subsequent_indent="    ", break_on_hyphens=False):
-            self._console.print(line, style=style or None, markup=False, soft_wrap=True)
 
     def piece(self, path: str, piece: Piece) -> None:
         for message in piece.all_messages():
@@ -327,7 +323,9 @@ def _stored(path: str, copy: str, protocol: str, engine: str, show: Show) -> int
                 status = 1
         if known:
             return status
-    say(f"{path}: neither a capture nor a file of messages of {', '.join(names)}")
+    protocols = map(registry.protocol, names)
+    layouts = [f"a file of {each.key(layout)}" for each in protocols for layout in each.stored]
+    say(f"{path}: expected {' or '.join(['a pcap or pcapng file', *layouts])}")
     return 1
 
 

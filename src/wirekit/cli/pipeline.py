@@ -17,7 +17,7 @@ from click.core import ParameterSource
 
 from wirekit.capture.tcp import Settings
 from wirekit.cli.captures import choice_options, inputs_of, parse_choice, road_option, separate_option
-from wirekit.cli.common import STANDARD_INPUT, console, failed, need, once, say
+from wirekit.cli.common import STANDARD_INPUT, console, failed, need, once, print_wrapped, say
 from wirekit.errors import plural
 from wirekit.pipeline.inputs import Input, Job, NothingToReadError, find_inputs
 from wirekit.pipeline.summary import show, size_text
@@ -438,7 +438,7 @@ def _report(result: Result, output: str, strict: bool) -> int:
     if result.committed:
         screen.print(f"{output} has {plural(result.committed, 'file')} already", markup=False, soft_wrap=True)
     rows = ", ".join(f"{name} {table['rows']:,}" for name, table in result.manifest["tables"].items())
-    screen.print(f"{output}: {rows}", markup=False, soft_wrap=True)
+    print_wrapped(screen, f"{output}: {rows}", indent=2)
     return _complain(result, strict)
 
 
@@ -448,7 +448,7 @@ def _report_added(result: Result, output: str, before: Mapping[str, int], *, str
     counts = {name: table["rows"] - before.get(name, 0) for name, table in result.manifest["tables"].items()}
     rows = ", ".join(f"{name} {count:+,}" for name, count in counts.items() if count)
     if rows:
-        console().print(f"{output}: {rows}", markup=False, soft_wrap=True)
+        print_wrapped(console(), f"{output}: {rows}", indent=2)
     return _complain(result, strict)
 
 

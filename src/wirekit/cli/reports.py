@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from wirekit.cli.common import print_wrapped
 from wirekit.stored import Report
 from wirekit.values import printable
 
@@ -20,11 +21,15 @@ def show_report(report: Report, console: Console) -> None:
         if rows and isinstance(rows[0], dict):
             _table(rows, console)
         elif fact not in (None, [], {}):
-            console.print(f"  {name:<15}{printable(_text(fact))}", markup=False, soft_wrap=True)
+            print_wrapped(console, f"  {_title(name):<15}{printable(_text(fact))}", indent=17)
     for problem in report.problems:
-        console.print(f"  ✗ {printable(str(problem))}", style="red", markup=False, soft_wrap=True)
+        print_wrapped(console, f"  ✗ {printable(str(problem))}", "red", indent=4)
     for part in report.parts:
         show_report(part, console)
+
+
+def _title(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def _text(fact: Any) -> str:
@@ -34,10 +39,16 @@ def _text(fact: Any) -> str:
 
 
 def _table(rows: list[dict[str, Any]], console: Console) -> None:
+    """Prints a line per row: in columns, or on a terminal that is too narrow for them as a list of facts."""
     names = list(rows[0])
-    cells = [[name.replace("_", " ") for name in names]]
+    cells = [list(map(_title, names))]
     cells += [["" if row[name] is None else printable(str(row[name])) for name in names] for row in rows]
     widths = [max(len(line[column]) for line in cells) for column in range(len(names))]
+    if console.is_terminal and sum(widths) + 2 * len(widths) > console.width:
+        for first, *others in cells[1:]:
+            facts = [f"{name} {cell}" for name, cell in zip(cells[0][1:], others, strict=True) if cell]
+            print_wrapped(console, f"  {first}  {', '.join(facts)}", indent=4)
+        return
     for number, line in enumerate(cells):
         padded = [
             cell.ljust(width) if not at else cell.rjust(width)

@@ -10,13 +10,16 @@ from wirekit.capture.files import NO_TIME_US
 from wirekit.capture.follow import Choice, Item, Link, Missing
 from wirekit.capture.rotation import Parts
 from wirekit.cli.captures import FollowedCapture
-from wirekit.cli.common import console, print_json, say, time_of_day
+from wirekit.cli.common import console, print_json, print_wrapped, say, time_of_day
 from wirekit.conversation import Frame, Quarantined
 from wirekit.errors import plural
 from wirekit.pipeline.summary import failure
 from wirekit.registry import registry
 from wirekit.rules import Checker, Facts, Rule, Violation, rules_of
 from wirekit.values import printable
+
+TEXTS, SAYINGS = 18, 46
+"""Columns before the texts of violations and of rules."""
 
 
 def list_rules(protocol: str, form: str) -> int:
@@ -32,8 +35,8 @@ def list_rules(protocol: str, form: str) -> int:
                 continue
             if not number:
                 screen.print(f"{name}: {registry.protocol(name).title}", style="bold", markup=False)
-            screen.print(f"  {rule.name:34} {rule.severity:8} {rule.says}", markup=False, soft_wrap=True)
-            screen.print(f"  {'':34} {'':8} {rule.source}", style="dim", markup=False, soft_wrap=True)
+            print_wrapped(screen, f"  {rule.name:34} {rule.severity:8} {rule.says}", indent=SAYINGS)
+            print_wrapped(screen, f"  {'':34} {'':8} {rule.source}", "dim", indent=SAYINGS)
     return 0
 
 
@@ -172,10 +175,10 @@ class _Table:
         style = "red" if violation.rule.severity == "error" else "yellow"
         self._print(f"  {moment:15} {place:28} {api:26} {violation.rule.severity:7} {violation.rule.name}", style)
         if violation.found:
-            self._print(f"  {'':15} {violation.found}")
+            self._print(f"  {'':15} {violation.found}", indent=TEXTS)
         if (link.protocol, violation.rule.name) not in self._explained:
             self._explained.add((link.protocol, violation.rule.name))
-            self._print(f"  {'':15} {violation.rule.says} ({violation.rule.source})", "dim")
+            self._print(f"  {'':15} {violation.rule.says} ({violation.rule.source})", "dim", indent=TEXTS)
 
     def end(self, severities: Counter[str], *, checked: bool) -> None:
         """Prints the number of violations; prints that there were none only if something could be checked."""
@@ -185,5 +188,5 @@ class _Table:
         if counts or checked:
             self._print(counts or "no rule is broken", "bold")
 
-    def _print(self, text: str, style: str = "") -> None:
-        self._console.print(printable(text), style=style or None, markup=False, soft_wrap=True)
+    def _print(self, text: str, style: str = "", *, indent: int = 4) -> None:
+        print_wrapped(self._console, printable(text), style, indent=indent)

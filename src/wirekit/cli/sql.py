@@ -6,13 +6,15 @@ import csv
 import io
 import os
 import re
+import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from datetime import date, datetime, time
 from decimal import Decimal
+from functools import partial
 from itertools import chain, islice
 from math import isfinite
 from pathlib import Path
@@ -47,7 +49,8 @@ FORMS = ("table", "json", "csv", "parquet")
 @click.option(
     "--output",
     type=click.Choice(FORMS),
-    help="Default: by the suffix of --to, else table on a terminal, else json (one line per row).",
+    help="Default: by the suffix of --to, else table on a terminal, else json (one line per row). A table that is "
+    "wider than the terminal has a line per value.",
 )
 @click.option("--to", type=click.Path(), metavar="FILE", help="Write to FILE; Parquet needs one.")
 @separate_option
@@ -165,8 +168,11 @@ def _write(reader: pa.RecordBatchReader, form: str, to: str | None) -> None:
                 writer.write_batch(batch.rename_columns(names))
         return
     rows = (row for batch in reader for row in zip(*map(_values, batch.columns), strict=True))
+    lines_of = LINES[form]
+    if form == "table" and not to and on_terminal():
+        lines_of = partial(_table_lines, most=shutil.get_terminal_size().columns)
     with whole_file(to) if to else nullcontext(sys.stdout.buffer) as lines:
-        for line in LINES[form](names, rows):
+        for line in lines_of(names, rows):
             lines.write(line.encode() + b"\n")
 
 
@@ -206,19 +212,38 @@ def _csv_lines(names: list[str], rows: Iterable[tuple[Any, ...]]) -> Iterator[st
         line.truncate()
 
 
-def _table_lines(names: list[str], rows: Iterable[tuple[Any, ...]]) -> Iterator[str]:
-    """A table whose columns are as wide as their first values; numbers are right-aligned."""
+def _table_lines(names: list[str], rows: Iterable[tuple[Any, ...]], most: int = sys.maxsize) -> Iterator[str]:
+    """A table whose columns are as wide as their first values; numbers are right-aligned.
+
+    If the table would be wider than ``most``, each row is a block with a line per value.
+    """
     remaining = iter(rows)
     first = list(islice(remaining, FIRST_ROWS))
     lines = [names, *(list(map(_cell, row)) for row in first)]
     widths = [max(map(cells, column)) for column in zip(*lines, strict=True)]
+    if sum(widths) + 2 * len(widths) - 2 > most:
+        yield from _blocks(names, chain(first, remaining))
+        return
     right = [any(map(_is_number, column)) for column in zip(*first, strict=True)] or [False] * len(names)
     for row in chain(lines, (list(map(_cell, row)) for row in remaining)):
         aligned = (padded(cell, width, right=number) for cell, width, number in zip(row, widths, right, strict=True))
         yield "  ".join(aligned).rstrip()
 
 
-LINES = {"table": _table_lines, "json": _json_lines, "csv": _csv_lines}
+def _blocks(names: list[str], rows: Iterable[tuple[Any, ...]]) -> Iterator[str]:
+    width = max(map(cells, names))
+    for number, row in enumerate(rows):
+        if number:
+            yield ""
+        for name, value in zip(names, row, strict=True):
+            yield f"{padded(name, width)}  {_cell(value)}"
+
+
+LINES: dict[str, Callable[[list[str], Iterable[tuple[Any, ...]]], Iterator[str]]] = {
+    "table": _table_lines,
+    "json": _json_lines,
+    "csv": _csv_lines,
+}
 
 
 def _is_number(value: Any) -> bool:

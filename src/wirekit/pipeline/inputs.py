@@ -269,15 +269,28 @@ def _captures(name: str) -> Iterator[Status]:
     if is_remote(name):
         yield from objects_of(name)
         return
-    if not os.path.exists(name) and glob.has_magic(name):
-        matching = sorted(glob.glob(name, recursive=True))
-        if not matching:
-            raise NothingToReadError(f"nothing matches {name}")
-        for each in matching:
-            yield from _captures(each)
-        return
-    if not os.path.exists(name):
+    for path in matching(name):
+        yield from _in_path(path)
+
+
+def matching(name: str) -> list[str]:
+    """The local path of this name if it exists, otherwise the paths that it matches as a pattern, in order.
+
+    Raises:
+        NothingToReadError: no path matches the pattern.
+        OSError: the path does not exist.
+    """
+    if os.path.exists(name):
+        return [name]
+    if not glob.has_magic(name):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+    paths = sorted(glob.glob(name, recursive=True))
+    if not paths:
+        raise NothingToReadError(f"nothing matches {name}")
+    return paths
+
+
+def _in_path(name: str) -> Iterator[Status]:
     if os.path.isfile(name):
         yield status(name)
         return

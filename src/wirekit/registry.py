@@ -614,7 +614,7 @@ def _check_names(protocol: Protocol) -> None:
     if not re.fullmatch(r"[\w-]+", name):
         raise Misuse(f"the name of a protocol is letters, digits, _ and -, not {name!r}")
     if not protocol.layouts:
-        raise Misuse(f"{name}: layouts must have at least one")
+        raise Misuse(f"{name}: declare at least one layout")
     for key, layout in protocol.layouts.items():
         if not re.fullmatch(r"\w+(\.\w+)*", key):
             raise Misuse(f"{name}: the name of a layout is words of letters, digits and _ between dots, not {key!r}")

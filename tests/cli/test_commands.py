@@ -468,7 +468,9 @@ def test_a_log_segment_is_recognised_by_its_name(fixtures: Path, tmp_path: Path)
     named.write_bytes(segment)
     run = Run("decode", str(named))
     assert (run.status, json.loads(run.out)["schema"]) == (0, "kafka.log_segment")
-    assert run.err == "wirekit: decoded as kafka.log_segment, as the file is named; name a schema if this is wrong\n"
+    assert (
+        run.err == "wirekit: decoded as kafka.log_segment because of the file's name; name a schema if this is wrong\n"
+    )
     named.write_bytes((fixtures / "pcap/pulsar-batch.pcap").read_bytes())
     assert "this is a capture file" in Run("decode", str(named)).err
 
@@ -602,7 +604,7 @@ def test_fragments_are_named(road: str, fixtures: Path, tmp_path: Path) -> None:
     path = write(tmp_path / "fragments.pcap", marked)
     assert Run("frames", str(path), "--road", road).err.splitlines() == [
         f"wirekit: {path}: no connection has frames; packets without TCP: fragment ×{len(whole)}",
-        f"wirekit: {path}: {len(whole)} IP fragments not read, of datagrams that are not whole or not TCP",
+        f"wirekit: {path}: {len(whole)} IP fragments not read: their datagrams are incomplete or not TCP",
     ]
 
 

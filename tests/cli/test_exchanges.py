@@ -119,7 +119,7 @@ def dump(data: bytes) -> str:
 def test_dumps_of_requests_and_responses_in_turns_are_paired() -> None:
     result = decoded(dump(REQUEST) + dump(RESPONSE))
     assert schemas(result) == ["kafka.metadata.request.v0", "kafka.metadata.response.v0"]
-    assert "decoded as the two sides of a connection in turns" in result.stderr
+    assert "decoded as alternating sides of a connection" in result.stderr
 
 
 def test_dumps_that_do_not_pair_are_decoded_by_themselves() -> None:

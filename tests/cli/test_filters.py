@@ -253,8 +253,8 @@ def test_following_a_connection_that_a_capture_does_not_have(fixtures: Path) -> 
     ("options", "said"),
     [
         (["--since", "yesterday"], "'yesterday' is not a time"),
-        (["--since", "10:00", "--until", "09:00"], "--until must be the later one"),
-        (["--since", "2019-07-30", "--until", "2019-07-30"], "--until must be the later one"),
+        (["--since", "10:00", "--until", "09:00"], "--until must be later than --since"),
+        (["--since", "2019-07-30", "--until", "2019-07-30"], "--until must be later than --since"),
         (["--slower-than", "50"], "'50' is not a duration"),
         (["--output", "tree"], "needs --frame N"),
         (["--frame", "1", "--errors"], "--frame N shows one frame"),

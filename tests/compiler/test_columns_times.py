@@ -128,7 +128,7 @@ def test_only_integers_of_64_bits_are_times() -> None:
     protocol = Protocol("timestest", "For this test", {"metadata": Layout(RecordsToEnd(wrong))})
     register(protocol)
     try:
-        with pytest.raises(Misuse, match="producer_name is a time, but no integer of 64 bits"):
+        with pytest.raises(Misuse, match="producer_name is declared as a time, but is not a 64-bit integer"):
             wirekit.columns("timestest.metadata", b"")
     finally:
         del wirekit.registry._schemas["timestest.metadata"]

@@ -80,7 +80,10 @@ CROSSING = Struct(
             Struct("n" / int8, "a" / Switch(this.n, {}, rest()), "b" / IfMore(int8), "c" / int8),
             "a takes all .*, and c behind it",
         ),
-        (Struct("a" / Bytes(this.n), "n" / int8), "a reads 'n', which Record does not have before it; put it in front"),
+        (
+            Struct("a" / Bytes(this.n), "n" / int8),
+            "a reads 'n', which Record does not have before it; declare it first",
+        ),
         (Struct("a" / Bytes(this.a)), "a reads 'a', which Record does not have before it"),
         (Struct("a" / Struct("b" / Bytes(this._.n)), "n" / int8), "a reads 'n', which Record does not have before it"),
         (Struct("a" / Struct("x" / rest()), "b" / int8), "a takes all bytes up to the limit, and b behind it"),
@@ -220,7 +223,7 @@ ONE = {"x": Layout(int8)}
     ("name", "layouts", "options", "problem"),
     [
         ("a.b", ONE, {}, "the name of a protocol is letters, digits, _ and -, not 'a.b'"),
-        ("p", {}, {}, "p: layouts must have at least one"),
+        ("p", {}, {}, "p: declare at least one layout"),
         ("p", {"x": int8}, {}, "p: layouts must be a mapping to Layout(node), not {'x': int8}"),
         ("p", {"x y": Layout(int8)}, {}, "words of letters, digits and _ between dots, not 'x y'"),
         ("p", {"x": Layout(construct.Int8ub)}, {}, "p.x: a layout of type construct.FormatField cannot be compiled"),

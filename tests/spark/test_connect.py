@@ -18,7 +18,7 @@ from wirekit.spark.java import find_java, shimmed
 pytestmark = pytest.mark.spark
 
 REFUSAL = (
-    "the pipeline needs Spark's classic API, and this session is one of Spark Connect: use one of"
+    "the pipeline needs Spark's classic API, but this session uses Spark Connect: use one of"
     ' wirekit.spark.session.session(), or read captures by spark.read.format("wirekit")'
 )
 PROGRAM = """

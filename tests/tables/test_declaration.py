@@ -61,7 +61,7 @@ def test_a_declaration_that_holds_is_registered() -> None:
         ),
         (Rows("calls", "frame", {"topic": "kind"}, kinds=("POST",)), "frame has no kind 'POST'; there are PUT, GET"),
         (Rows("calls", "item", {"topic": "name"}, kinds=("PUT",)), "the layout item declares no kinds"),
-        (Rows("calls", "frame", {"topic": Named("shop", "kind", "title")}), "no names give shop.title"),
+        (Rows("calls", "frame", {"topic": Named("shop", "kind", "title")}), "no Names declare shop.title"),
         (Rows("calls", "frame", {"topic": Inside("blob", "item", "goods")}), "item has no 'goods'"),
     ],
 )

@@ -34,7 +34,7 @@ NAMES: dict[str, Any] = {**vars(wire), "SymbolTable": SymbolTable}
         ("Switch('n', {1: int8})", "Switch: on must be .* or a tuple of expressions, not 'n'"),
         ("Switch(this.n, [int8])", r"Switch: cases must be a mapping to a node such as int8, not \[int8\]"),
         ("Switch(this.n, {1: 5})", "Switch: cases must be a mapping to a node such as int8, not {1: 5}"),
-        ("Switch(this.n, {})", "Switch: cases must have at least one, or default= be given"),
+        ("Switch(this.n, {})", "Switch: pass at least one case, or default="),
         ("Switch((this.a, this.b), {1: int8})", "Switch: each case must be a tuple of 2 values, as on is, not 1"),
         ("Bytes('n')", "Bytes: length must be .*, a number, an expression such as this.size or None, not 'n'"),
         ("Bytes(-1)", "Bytes: length must be at least 0, not -1"),

@@ -124,7 +124,7 @@ def _decode(source: Input, schema: str | None, context: dict[str, Any], show: Sh
     if any(payloads):
         return _decode_packets(payloads, schema, context, show, strict)
     if protocol and alternate(source.dumps, schema or ""):
-        say("the dumps are decoded as the two sides of a connection in turns, because every frame fits")
+        say("the dumps are decoded as alternating sides of a connection, because every frame fits")
         sides = tuple(number % 2 for number in range(len(source.dumps)))
         return decode_turns(source.dumps, sides, schema or "", show, strict, alone)
     status = 0
@@ -194,7 +194,7 @@ def _stored_as(file: str) -> str | None:
     kind = stored_kind(file)
     if kind == CAPTURE:
         return None
-    say(f"decoded as {kind}, as the file is named; name a schema if this is wrong")
+    say(f"decoded as {kind} because of the file's name; name a schema if this is wrong")
     return kind
 
 

@@ -180,7 +180,7 @@ def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
         selection = Selection(**{each.name: options.pop(each.name) for each in fields(Selection)})
         since, until = selection.since, selection.until
         if since and until and since.dated == until.dated and since.us >= until.us:
-            raise click.UsageError("no time is between --since and --until; --until must be the later one")
+            raise click.UsageError("--until must be later than --since")
         return command(*arguments, selection=selection, **options)
 
     for option in reversed(OPTIONS):

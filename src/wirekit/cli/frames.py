@@ -215,7 +215,7 @@ def _summed_up(path: str, bad: Counter[str], shown: int, status: int, skipped: C
     elif not shown and not status:
         say(f"{path}: no connection has frames{'; packets without TCP: ' if skipped else ''}{listed(skipped)}")
     if skipped[FRAGMENT]:
-        say(f"{path}: {plural(skipped[FRAGMENT], 'IP fragment')} not read, of datagrams that are not whole or not TCP")
+        say(f"{path}: {plural(skipped[FRAGMENT], 'IP fragment')} not read: their datagrams are incomplete or not TCP")
     return int(bool(bad) and strict)
 
 

@@ -70,7 +70,9 @@ class SizeType(click.ParamType):
     type=click.Choice(["serial", "spark"]),
     help="serial: in this process (default); spark: on Spark, local unless --master is given.",
 )
-@click.option("--master", metavar="URL", help="A Spark master, such as local[4,4] or spark://host:7077.")
+@click.option(
+    "--master", metavar="URL", help="A Spark master, such as local[4,4] or spark://host:7077; implies --engine spark."
+)
 @click.option(
     "--archive",
     type=click.Path(exists=True, dir_okay=False),
@@ -195,7 +197,7 @@ def command(
     if not watch and click.get_current_context().get_parameter_source("settle") is ParameterSource.COMMANDLINE:
         raise click.UsageError("--settle needs --watch")
     if rotating and separate:
-        raise click.UsageError("--rotating continues rotations, which --separate does not put together; leave out one")
+        raise click.UsageError("--rotating continues rotations, which --separate does not join; leave out one of them")
     choice = parse_choice(protocol, ports)
     how = {
         "bundle": bundle,

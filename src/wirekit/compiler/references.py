@@ -61,7 +61,7 @@ def _structure(node: ir.Structure, path: str, known: dict[int, _Free]) -> _Free:
             elif up == 0 and name not in names:
                 raise Misuse(f"{where} reads {name!r}, which is not a field of {node.name}; it has {', '.join(names)}")
             elif up == 0 and needed and name not in names[:at]:
-                raise Misuse(f"{where} reads {name!r}, which {node.name} does not have before it; put it in front")
+                raise Misuse(f"{where} reads {name!r}, which {node.name} does not have before it; declare it first")
             free.add((up - 1, name, needed))
     return frozenset(each for each in free if each[0] >= 0)
 

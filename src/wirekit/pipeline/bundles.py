@@ -250,7 +250,7 @@ def _unchangeable(
                 size, now = known[each.path].size, each.size
                 sizes = f"had {size:,} bytes when it was read, and has {now:,} now"
                 raise Misuse(
-                    f"{each.name} {sizes if size != now else 'has changed since it was read'}; name also "
+                    f"{each.name} {sizes if size != now else 'has changed since it was read'}; also pass "
                     f"{name}, which was read with it, or pass --replace"
                 )
         lacking = f"{next(iter(missing.values()))} of its bundle is gone" if missing else "files of its bundle are gone"

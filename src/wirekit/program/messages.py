@@ -109,7 +109,7 @@ def tables(key: str, node: ir.Protobuf, path: str, at: int) -> Tables:
     for name, unit in node.times:
         place = tables.reads(tuple(name.split(".")))
         if place is None or place.field is None or place.field.dtype not in ("int64", "uint64"):
-            raise Misuse(f"{key}: {name} is a time, but no integer of 64 bits in {node.message}")
+            raise Misuse(f"{key}: {name} is declared as a time, but is not a 64-bit integer in {node.message}")
         place.unit = unit
     return tables
 

@@ -154,7 +154,7 @@ def require_classic(spark: object) -> None:
 
     if not isinstance(spark, SparkSession):
         raise Misuse(
-            "the pipeline needs Spark's classic API, and this session is one of Spark Connect: use one of"
+            "the pipeline needs Spark's classic API, but this session uses Spark Connect: use one of"
             ' wirekit.spark.session.session(), or read captures by spark.read.format("wirekit")'
         )
 

@@ -108,7 +108,9 @@ def bulk_mutations(
     full, said = full_key(key), dict(context or {})
     requested = None if kinds is None else frozenset(kinds)
     if requested is not None and not requested <= {*KINDS, EDITED}:
-        raise Misuse(f"no mutation {min(requested - {*KINDS, EDITED})!r}; choose from {', '.join((*KINDS, EDITED))}")
+        raise Misuse(
+            f"no kind of damage {min(requested - {*KINDS, EDITED})!r}; choose from {', '.join((*KINDS, EDITED))}"
+        )
     return _mutations(full, seed, said, requested, originals)
 
 
@@ -133,7 +135,7 @@ def _mutations(
             original, data = pool[0], next(deep)
             barren = 0
             yield Mutation("too deep", "", data, original)
-    raise Misuse(f"{key} has no field for the mutations {', '.join(sorted(requested or ()))}")
+    raise Misuse(f"{key} has no field for the damage {', '.join(sorted(requested or ()))}")
 
 
 def _of_one(

@@ -179,7 +179,7 @@ class _Checker:
         ]
         if not kinds:
             of = f"{name} has no number" if isinstance(path, str) else "no layout has a number"
-            raise Misuse(f"{of} with symbols at {place!r}, which must tell the kinds of frames of {name}")
+            raise Misuse(f"{of} with symbols at {place!r}, which must select the kind of frames of {name}")
         return kinds
 
     def _list(self, names: list[str], each: str, where: str) -> None:
@@ -231,7 +231,7 @@ class _Checker:
             case Named(names=name, key=key, column=column):
                 if column not in self._columns.get(name, ()):
                     there = [f"{name}.{column}" for name, columns in self._columns.items() for column in columns]
-                    raise Misuse(f"{where}: no names give {name}.{column}; choose from {', '.join(there) or 'none'}")
+                    raise Misuse(f"{where}: no Names declare {name}.{column}; choose from {', '.join(there) or 'none'}")
                 self._value(names, each, key, where, True)
             case Inside(path=path, layout=layout, value=inner):
                 self._exists(names, path, where)

@@ -122,7 +122,7 @@ class Switch(Node):
     ) -> None:
         super().__init__()
         if not cases and default is None:
-            raise Misuse("Switch: cases must have at least one, or default= be given")
+            raise Misuse("Switch: pass at least one case, or default=")
         for value in cases if isinstance(on, tuple) else ():
             if not isinstance(value, tuple) or len(value) != len(on):
                 raise Misuse(f"Switch: each case must be a tuple of {len(on)} values, as on is, not {value!r}")

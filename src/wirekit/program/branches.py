@@ -23,7 +23,7 @@ Work = Callable[[], Value]
 
 
 @dataclass(slots=True)
-class Behind:
+class Following:
     """Bytes after a part that one of its paths has: read after the part, if ``mark`` says that this path was taken."""
 
     mark: int
@@ -41,7 +41,7 @@ class Deferred:
     flag: int
     start: int
     limit: int
-    after: list[Behind] = field(default_factory=list)
+    after: list[Following] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class Branches(Choices):
     """Reads optional nodes, and choices between nodes; and, once, structures that a record reaches by several paths.
 
     Attributes:
-        deferred: structures that were met and are not read yet. Behind those in ``loose`` nothing was read yet, where
+        deferred: structures that were met and are not read yet. After those in ``loose`` nothing was read yet, where
             they do not take all bytes to their limit: the position is not where they end.
     """
 
@@ -210,7 +210,7 @@ class Branches(Choices):
             self.loose.append(entry)
         return Value(unfit="a structure that is reached by several ways")
 
-    def behind(self, node: ir.Node, path: str, scope: Scope) -> Value:
+    def following(self, node: ir.Node, path: str, scope: Scope) -> Value:
         """Reads bytes after a part, or after no part."""
         known = len(self.columns)
         loose, self.loose = self.loose, []
@@ -222,8 +222,8 @@ class Branches(Choices):
         self.put(steps.Let(mark, "=", self.constant(1)))
         self.put(steps.Seek(self.limit))
         for entry in loose:
-            entry.after.append(Behind(mark, node, path, self.limit, self.columns[known:]))
-        return Value(unfit="bytes behind a structure")
+            entry.after.append(Following(mark, node, path, self.limit, self.columns[known:]))
+        return Value(unfit="bytes after a structure")
 
     def written(self) -> None:
         """Reads all deferred parts."""

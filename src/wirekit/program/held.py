@@ -28,9 +28,9 @@ class Held(Branches):
         self.messages.append(message)
         first = len(self.reasons)
         self.reasons += message.reasons()
-        there, good = self.fresh(), self.fresh()
-        self.walked.append((number, there))
-        self.put(Walk(number, self.limit, there, good, first))
+        present, good = self.fresh(), self.fresh()
+        self.walked.append((number, present))
+        self.put(Walk(number, self.limit, present, good, first))
         self.gaps = True
         self.put(Emit(self.verdict(path), good))
         return Value(inside=message_values(message, number, slot_at))
@@ -94,7 +94,7 @@ def message_values(
         elif each.wire_type != VARINT or each.high > HIGHEST:
             value = Value(unfit=f"a field of type {each.kind}")
         else:
-            present = () if required and each.required else (Picked(number, at(slot), "there"),)
+            present = () if required and each.required else (Picked(number, at(slot), "present"),)
             value = Value(Picked(number, at(slot), "value"), each.low, each.high, present=present)
         inside[place.path.rpartition(".")[2]] = value
         slot = place.end

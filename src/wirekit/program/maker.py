@@ -249,10 +249,10 @@ class Maker:
         if field not in self.picked:
             self.picked[field] = self.fresh(), self.fresh()
             self.put(steps.Pick(*field, *self.picked[field]))
-        value, there = self.picked[field]
+        value, present = self.picked[field]
         if place.aspect == "count":
-            return self.let("*", value, there)
-        return there if place.aspect == "there" else value
+            return self.let("*", value, present)
+        return present if place.aspect == "present" else value
 
     def all_of(self, places: tuple[Place, ...]) -> int:
         """The register for whether all of these hold."""
@@ -286,8 +286,8 @@ class Maker:
                 raise unfit(self.key, path, f"an expression over {tree}", why)
             case Operation(symbol="==" | "!=" as symbol, operands=(Field() as left, Literal(value=None))):
                 present = scope.value(self.key, left, path).present
-                there = self.all_of(present) if present else self.constant(1)
-                return self.let("==" if symbol == "==" else "!=", there, self.constant(0)), 0, 1
+                exists = self.all_of(present) if present else self.constant(1)
+                return self.let("==" if symbol == "==" else "!=", exists, self.constant(0)), 0, 1
             case Operation(symbol="==", operands=(Field() as left, Literal(value=int(value)))) if (
                 field := scope.value(self.key, left, path)
             ).present and not field.unfit:

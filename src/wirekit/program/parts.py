@@ -71,7 +71,7 @@ class _Search:
                     bounded = any(each.bounds and each.first <= at <= each.last for each in node.measures)
                     summed = any(each.first <= at <= each.last for each in node.sums)
                     summed |= any(not each.bounds and each.first <= at <= each.last for each in node.measures)
-                    last = all(_is_rest(behind.node) for behind in node.members[at + 1 :])
+                    last = all(_is_rest(later.node) for later in node.members[at + 1 :])
                     inside = tail and last and not summed
                     self.visit(member.node, id(node), tail=inside, tight=tight or bounded)
             case ir.Fallback(node=inner):

@@ -197,9 +197,9 @@ class _Reader(Lists):
             good, end = self.fresh(), self.let("+", start, length)
             self.put(steps.Call(good, Stands(coding), start, end, start))
             self.emit(self.verdict(column.path), good, present)
-        there = () if present is None else (present,)
         unfit = TEXT if text else "a byte string"
-        return Value(length, 0, LONGEST, length=length, unfit=unfit, present=there), start, present
+        presence = () if present is None else (present,)
+        return Value(length, 0, LONGEST, length=length, unfit=unfit, present=presence), start, present
 
     def prefixed(self, node: ir.Blob, number: ir.Number, path: str, start: int, length: int) -> steps.Prefixed:
         self.narrow(number, path, node, "length")
@@ -276,7 +276,7 @@ class _Reader(Lists):
             if index in marked:
                 state.begins[index] = self.mark()
             if self.loose and index:
-                value = self.behind(member.node, name, state.scope)
+                value = self.following(member.node, name, state.scope)
             else:
                 self.checked = run > 0
                 value = self.node(member.node, name, state.scope)

@@ -124,8 +124,8 @@ class Show:
                     yield "  else:"
                     yield from self.inside(step.otherwise, "    ")
             case steps.Keep():
-                for which, there in step.messages:
-                    yield f"keep message {self.message(which)}{self.if_present(there)}"
+                for which, present in step.messages:
+                    yield f"keep message {self.message(which)}{self.if_present(present)}"
             case Join():
                 parts = " | ".join(f"{name(part)} << {shift}" for part, shift in step.parts)
                 yield f"store {self.value(step.number)} {parts}"

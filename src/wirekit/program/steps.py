@@ -558,7 +558,7 @@ class Walk(Step):
 
     Attributes:
         message: number of the message's tables.
-        there: register that is set to 1.
+        present: register that is set to 1.
         good: register for whether the message has all required fields and valid text.
         first: number of the reasons before those of the message.
     """
@@ -567,7 +567,7 @@ class Walk(Step):
 
     message: MessageNumber
     limit: In
-    there: Out
+    present: Out
     good: Out
     first: int
 
@@ -592,4 +592,4 @@ class Keep(Step):
     messages: list[tuple[int, int]]
 
     def reads(self) -> Iterator[int]:
-        yield from (there for _, there in self.messages)
+        yield from (present for _, present in self.messages)

@@ -16,7 +16,7 @@ LONGEST = 1 << 40  # bytes of a byte string, more than any buffer has
 
 @dataclass(frozen=True, slots=True)
 class Picked:
-    """A fact of a field of a message that was read: ``value``, ``there`` or, for a list, ``count``."""
+    """A fact of a field of a message that was read: ``value``, ``present`` or, for a list, ``count``."""
 
     message: int
     slot: int

@@ -177,7 +177,7 @@ class _Writer(Messages):
                 self.counts_ahead(node, index, state.path, inner)
                 inner.fields[member.name] = self.node(member.node, name, inner)
             if self.loose:
-                self.put_off(partial(self.behind, state, index))
+                self.put_off(partial(self.resume, state, index))
                 return
             self.ended(state, index)
         for measure in node.measures:
@@ -189,7 +189,7 @@ class _Writer(Messages):
             for selected in bounded:
                 self.patching(state, measure.at, partial(self.decide, selected, state.ends[measure.last]))
 
-    def behind(self, state: _Open, index: int) -> None:
+    def resume(self, state: _Open, index: int) -> None:
         """Continues after a member that is written now."""
         self.ended(state, index)
         self.members(state, index + 1)
@@ -226,7 +226,7 @@ class _Writer(Messages):
     def wrong_sum(self, state: _Open, index: int, number: ir.Number | ir.Blob, reserve: Step) -> None:
         """Writes a checksum from its column if its verdict is false, or else reserves space for it.
 
-        It is not written into reserved space: a copy of bytes may also overwrite what stands behind them.
+        It is not written into reserved space: a copy of bytes may also overwrite what stands after them.
         """
         name = state.name(index)
         self.follows(name)
@@ -234,7 +234,7 @@ class _Writer(Messages):
             self.put(reserve)
             return
         column = self.column(name, column_of(number))
-        wrong = state.wrong[index] = self.let("and", self.bad(self.reading(verdict)), self.there(column))
+        wrong = state.wrong[index] = self.let("and", self.bad(self.reading(verdict)), self.has_value(column))
         with self.block() as body:
             self.node(number, name, state.scope)
         self.if_true(wrong, body, [reserve])
@@ -269,17 +269,17 @@ class _Writer(Messages):
             self.put(Let(size, "+", size, add))
         self.follows(name)
         if measure.exceeds:
-            value, there = self.look(self.column(name, column_of(number)))
-            self.if_true(there, [Test(">", value, size, [Let(size, "=", value)])])
+            value, present = self.look(self.column(name, column_of(number)))
+            self.if_true(present, [Test(">", value, size, [Let(size, "=", value)])])
         if not measure.is_limit or measure.clip:
             self.was(name, size, number)
         if not is_wide(number):
             text = f"the covered fields have more than {number.high} bytes"
             self.fail(">", size, number.high, name, text)
         if measure.zero_is_rest:
-            value, there = self.look(self.column(name, column_of(number)))
+            value, present = self.look(self.column(name, column_of(number)))
             zero = self.constant(0)
-            self.if_true(there, [Test("==", value, zero, [Let(size, "=", zero)])])
+            self.if_true(present, [Test("==", value, zero, [Let(size, "=", zero)])])
         if measure.bounds and state.node.least_of(measure) < measure.least:
             with self.block() as body:
                 self.fail("<", size, measure.least, name, f"it would be less than {measure.least}")
@@ -318,9 +318,9 @@ class _Writer(Messages):
 
     def gap(self) -> None:
         """Refuses a row with unexplained bytes, unless they are a field of their own: no column has them."""
-        value, there = self.look(self.column(GAPS))
+        value, present = self.look(self.column(GAPS))
         text = "it held bytes that no column has; without this column they are left out"
-        self.if_true(there, [Refuse("!=", value, EXTRA, self.refusal(GAPS, text))])
+        self.if_true(present, [Refuse("!=", value, EXTRA, self.refusal(GAPS, text))])
 
     def watch(self) -> None:
         """Refuses values that have no place in a record, or element of a list."""
@@ -337,7 +337,7 @@ class _Writer(Messages):
         for message in self.written_messages:
             if message.flag is not None:
                 silent = self.let("==", message.flag, self.constant(0))
-                filled = self.let("and", silent, self.there(*message.inside[0]))
+                filled = self.let("and", silent, self.has_value(*message.inside[0]))
                 self.fail("!=", filled, 0, message.tables.path, UNREAD)
         if self.contents_path and self.paths[self.contents_path].slot in self.stamps:
             stamp = self.stamps[self.paths[self.contents_path].slot]

@@ -2,7 +2,7 @@
 
 Columns of fields that a record lacks must have no value. Structures that a record reaches by several paths are
 written once, as ``program.parts`` reads them once: a path that reaches one sets a flag, and the structure is written
-after all of these paths. The bytes behind it, and the numbers computed from it, are written after that.
+after all of these paths. The bytes after it, and the numbers computed from it, are written after that.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ class Selected(NamedTuple):
         path: the path of the field.
         magic: the bytes with which a present field begins; empty if any byte will do.
         at: the register with the position where they are compared at the end of the limit; -1 if there is none.
-        there: the register for whether the field is present.
+        present: the register for whether the field is present.
     """
 
     path: str
     magic: bytes
     at: int
-    there: int
+    present: int
 
 
 @dataclass(slots=True)
@@ -138,7 +138,7 @@ class Branches(Fields):
 
     def any_of(self, presence: Presence) -> int:
         """The register for whether one of several columns has a value."""
-        present = self.there(*presence.columns)
+        present = self.has_value(*presence.columns)
         return self.let("or", present, self.holds_records()) if presence.records else present
 
     def holds_records(self) -> int:
@@ -187,7 +187,7 @@ class Branches(Fields):
             place = [Test("<", selected.at, self.constant(0), place)]
         elif self.around is not None:
             self.decide(selected, self.mark(), partly=True)
-        self.put(Let(selected.there, "=", present))
+        self.put(Let(selected.present, "=", present))
         if magic and not isinstance(node, ir.Constant):
             self.body += place
         else:
@@ -195,21 +195,27 @@ class Branches(Fields):
 
     def decide(self, selected: Selected, end: int, *, partly: bool = False) -> None:
         """Refuses rows in which the bytes up to the end of a limit tell of an optional field what is not so."""
-        path, magic, at, there = selected
+        path, magic, at, present = selected
         with self.block() as body:
             if magic:
-                behind, begins = self.let("+", at, self.constant(len(magic))), self.register()
+                after, begins = self.let("+", at, self.constant(len(magic))), self.register()
                 self.put(Begins(begins, at, magic))
-                begins = self.let("and", begins, self.let("<=", behind, end))
-                absent, present = (
+                begins = self.let("and", begins, self.let("<=", after, end))
+                if_absent, if_present = (
                     self.refusal(path, f"it is absent, but bytes follow that begin with {magic.hex()}"),
                     self.refusal(path, f"it does not begin with {magic.hex()}"),
                 )
                 zero = self.constant(0)
                 compared: Body = [
-                    Test("!=", there, zero, [Refuse("==", begins, zero, present)], [Refuse("!=", begins, zero, absent)])
+                    Test(
+                        "!=",
+                        present,
+                        zero,
+                        [Refuse("==", begins, zero, if_present)],
+                        [Refuse("!=", begins, zero, if_absent)],
+                    )
                 ]
-                self.body += [Test("<=", behind, end, compared)] if partly else compared
+                self.body += [Test("<=", after, end, compared)] if partly else compared
             else:
                 self.put(Refuse("<", at, end, self.refusal(path, "it is absent, but bytes follow")))
             self.put(Let(at, "=", self.constant(-1)))
@@ -219,9 +225,9 @@ class Branches(Fields):
         """Writes an optional constant if its column is set; without a column, if it has a default."""
         column = self.constant_column(node, path)
         assert column is not None, path
-        present = self.there(self.reading(column))
+        present = self.has_value(self.reading(column))
         if default is not None:
-            in_batch = self.there(column, in_batch=True)
+            in_batch = self.has_value(column, in_batch=True)
             present = self.let("or", present, self.let("==", in_batch, self.constant(0)))
         with self.block() as body:
             value = self.visit_Constant(node, path, scope)
@@ -316,7 +322,7 @@ class Branches(Fields):
         plain = ir.Blob(None, None, text=False, explained=False, filler=False)
         _, other, presence = self.apart(lambda: self.visit_Blob(plain, path, scope))
         self.loose = loose
-        missing = self.let("==", self.there(verdict, in_batch=True), self.constant(0))
+        missing = self.let("==", self.has_value(verdict, in_batch=True), self.constant(0))
         bad = self.let("or", self.bad(verdict), self.let("and", missing, self.any_of(presence)))
         self.if_true(bad, other, fitted)
         return Value(unfit="a field that may not fit")
@@ -360,7 +366,7 @@ class Branches(Fields):
             if body:
                 self.if_true(mark, body)
             if self.loose or self.later:
-                raise unfit(self.key, "", "a structure behind another", "both are reached by several ways")
+                raise unfit(self.key, "", "a structure after another", "both are reached by several ways")
 
     # Lists.
 
@@ -374,15 +380,15 @@ class Branches(Fields):
         null = None if nullable else self.refusal(path, NULL)
         at = self.element[group.number]
         self.reading(self.own[group.number])
-        end, there = self.range_of(group, at, absent, null)
+        end, present = self.range_of(group, at, absent, null)
         count = self.let("-", end, at)
-        self.counted(node, path, count, there if nullable else None, scope)
+        self.counted(node, path, count, present if nullable else None, scope)
         if node.count is not None and not node.least:
             expected, furthest = self.let("+", self.mark(), count), self.register()
             self.sparse.append((path, furthest))
             self.put(Test(">", expected, furthest, [Let(furthest, "=", expected)]))
         self.put(Each(at, end, self.element_of(node, group, path, scope)))
-        return Value(unfit="a list", length=count, high=LONGEST, present=(there,) if nullable else ())
+        return Value(unfit="a list", length=count, high=LONGEST, present=(present,) if nullable else ())
 
     def end_limit(self, first: int, end: int) -> None:
         """Refuses rows with lists, from the ``first`` of ``sparse`` on, with more elements than bytes up to ``end``."""
@@ -408,9 +414,9 @@ class Branches(Fields):
         self, group: Repeated, begin: int, absent: Fault | None = None, null: Fault | None = None
     ) -> tuple[int, int]:
         """Gets the range of the elements of a list; returns registers with its end and with the list's presence."""
-        column, end, there = self.own[group.number], self.register(), self.register()
-        self.put(Elements(column, self.index(column), begin, end, there, absent, null))
-        return end, there
+        column, end, present = self.own[group.number], self.register(), self.register()
+        self.put(Elements(column, self.index(column), begin, end, present, absent, null))
+        return end, present
 
     def count(self, group: Repeated) -> int:
         """The register with the number of elements of a list."""
@@ -424,22 +430,22 @@ class Branches(Fields):
         default = member.default if isinstance(member, ir.Optional) else None
         if not isinstance(default, LengthOf) or not isinstance(default.of, Field) or default.of.up:
             return
-        for behind in node.members[at + 1 :]:
-            group = self.group(inside(path, behind.name))
-            if (behind.name,) == default.of.names and isinstance(behind.node, ir.Several) and group is not None:
+        for later in node.members[at + 1 :]:
+            group = self.group(inside(path, later.name))
+            if (later.name,) == default.of.names and isinstance(later.node, ir.Several) and group is not None:
                 self.reading(self.own[group.number])
-                scope.fields[behind.name] = Value(unfit="a list", length=self.count(group), high=LONGEST)
+                scope.fields[later.name] = Value(unfit="a list", length=self.count(group), high=LONGEST)
 
-    def counted(self, node: ir.Several, path: str, count: int, there: int | None, scope: Scope) -> None:
+    def counted(self, node: ir.Several, path: str, count: int, present: int | None, scope: Scope) -> None:
         """Writes the number of elements, or compares it with the layout."""
         if isinstance(node.count, ir.Number):
             if node.count.high < LONGEST:
                 self.fail(">", count, node.count.high, path, f"expected at most {node.count.high} elements")
             usual = Store(node.count, count)
-            if there is None:
+            if present is None:
                 self.put(usual)
             else:
-                self.if_true(there, [usual], [Store(node.count, self.constant(node.null or 0))])
+                self.if_true(present, [usual], [Store(node.count, self.constant(node.null or 0))])
         elif node.count is not None:
             wrong = self.let("!=", count, self.amount(node.count, scope, path)[0])
             self.fail("!=", wrong, 0, path, "its number of elements differs from the one the layout requires")

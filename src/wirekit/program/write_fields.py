@@ -122,11 +122,11 @@ class Fields(Choices):
 
     def look(self, column: Column) -> tuple[int, int]:
         """Registers with the value of a column, and whether it has one."""
-        value, there = self.register(), self.register()
-        self.put(steps.Look(column, self.index(column), value, there))
-        return value, there
+        value, present = self.register(), self.register()
+        self.put(steps.Look(column, self.index(column), value, present))
+        return value, present
 
-    def there(self, *columns: Column, in_batch: bool = False) -> int:
+    def has_value(self, *columns: Column, in_batch: bool = False) -> int:
         """The register for whether one of several columns has a value, or is in the batch at all."""
         if not columns:
             return self.constant(0)
@@ -136,8 +136,8 @@ class Fields(Choices):
 
     def bad(self, verdict: Column) -> int:
         """The register for whether a verdict is false."""
-        value, there = self.look(verdict)
-        return self.let("and", there, self.let("==", value, self.constant(0)))
+        value, present = self.look(verdict)
+        return self.let("and", present, self.let("==", value, self.constant(0)))
 
     # Numbers.
 
@@ -202,7 +202,7 @@ class Fields(Choices):
         known = node.parted(default) if isinstance(default, int | Mapping) else {}
         none = None
         if any(known.values()):  # they hold when nothing is told about the field at all
-            none = self.let("==", self.there(*columns, in_batch=True), self.constant(0))
+            none = self.let("==", self.has_value(*columns, in_batch=True), self.constant(0))
         parts, values = [], {}
         for bit, column in zip(node.fields, columns, strict=True):
             usual: Any = int(known.get(bit.name, 0))
@@ -290,8 +290,8 @@ class Fields(Choices):
             length = self.sized(node, column, step, scope)
         if not node.explained:
             self.put(Let(EXTRA, "+", EXTRA, length))
-        there = () if node.null is None else (Filled(column),)
-        return Value(length, 0, LONGEST, length=length, unfit="a byte string", present=there)
+        present = () if node.null is None else (Filled(column),)
+        return Value(length, 0, LONGEST, length=length, unfit="a byte string", present=present)
 
     def bytes(self, column: Column) -> steps.Bytes:
         """The step that takes the bytes of a column."""
@@ -314,7 +314,7 @@ class Fields(Choices):
             self.fail("<", size, 0, column.path, "its length would be less than 0")
         with self.block() as other:
             if not node.filler:
-                in_batch = self.constant(1) if column.kind == "text" else self.there(column, in_batch=True)
+                in_batch = self.constant(1) if column.kind == "text" else self.has_value(column, in_batch=True)
                 self.fail("!=", in_batch, 0, column.path, "its length differs from the one the layout requires")
             self.fail(">", size, ZEROS, column.path, f"it would be more than {ZEROS} zeros")
             self.put(steps.Reserve(size))

@@ -119,9 +119,9 @@ class Messages(Branches):
     def compute(self, message: MessageColumns, slot: int, known: int, always: int, value: int) -> None:
         """Sets a field that is computed from others: if ``known``, when it is present, or ``always``."""
         message.computed.pop(slot, None)
-        stored, there = self.value(message, slot)
-        number, present = self.let("=", stored), self.let("=", there)
-        needed = self.let("and", known, self.let("or", always, there))
+        stored, exists = self.value(message, slot)
+        number, present = self.let("=", stored), self.let("=", exists)
+        needed = self.let("and", known, self.let("or", always, exists))
         self.if_true(needed, [Let(number, "=", value), Let(present, "=", self.constant(1))])
         message.computed[slot] = number, present
 
@@ -129,13 +129,13 @@ class Messages(Branches):
         if isinstance(place, int):
             return place
         if isinstance(place, Filled):
-            return self.there(place.column)
+            return self.has_value(place.column)
         message = self.messages_of[place.message]
         if place.aspect == "count":
             group = message.lists.get(place.slot)
             return self.constant(0) if group is None else self.count(group)
-        value, there = self.value(message, place.slot)
-        return there if place.aspect == "there" else value
+        value, present = self.value(message, place.slot)
+        return present if place.aspect == "present" else value
 
     # Its fields.
 
@@ -158,21 +158,21 @@ class Messages(Branches):
 
     def single(self, message: MessageColumns, slot: int, each: Field) -> None:
         """Writes a field if it has a value."""
-        value, there = self.value(message, slot)
+        value, present = self.value(message, slot)
         with self.block() as body:
             if slot in message.columns or slot in message.computed:
                 self.tagged(message, slot, each, value)
         if each.required:
-            self.fail("==", there, 0, message.tables.places[slot].path, REQUIRED)
+            self.fail("==", present, 0, message.tables.places[slot].path, REQUIRED)
             self.body += body
         elif body:
-            self.if_true(there, body)
+            self.if_true(present, body)
 
     def nested(self, message: MessageColumns, slot: int, each: Field, selected: int | None) -> None:
         """Writes a message if it is required, or selected by another field, or a field of it has a value."""
         facts = [self.constant(1)] if each.required else []
         if slot in message.inside:
-            facts.append(self.there(*message.inside[slot]))
+            facts.append(self.has_value(*message.inside[slot]))
         if selected is not None:
             facts.append(self.let("==", selected, self.constant(each.number)))
         if facts:
@@ -190,8 +190,8 @@ class Messages(Branches):
         with self.block() as body:
             value = 0
             if slot in message.columns:
-                value, there = self.value(message, slot)
-                self.fail("==", there, 0, group.path, NO_ELEMENT)
+                value, present = self.value(message, slot)
+                self.fail("==", present, 0, group.path, NO_ELEMENT)
             self.tagged(message, slot, each, value)
         self.put(steps.Each(at, end, body))
 

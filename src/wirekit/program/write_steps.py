@@ -49,12 +49,12 @@ class Look(Step):
     """Gets the value of a column, 0 for none, and whether there is one."""
 
     PURE = True
-    TEXT = "look {to}, {there} = {column}"
+    TEXT = "look {to}, {present} = {column}"
 
     column: Column
     index: In
     to: Out
-    there: Out
+    present: Out
 
 
 @dataclass(slots=True)
@@ -241,13 +241,13 @@ class Elements(Step):
         absent, null: faults for a missing list, and for a null; None if a null has no elements.
     """
 
-    TEXT = "look {at} to {end}, {there} = elements of {column}"
+    TEXT = "look {at} to {end}, {present} = elements of {column}"
 
     column: Column
     index: In
     at: Out
     end: Out
-    there: Out
+    present: Out
     absent: Fault | None
     null: Fault | None
 

@@ -22,7 +22,7 @@ ALL = (1 << 64) - 1
 
 @dataclass(slots=True)
 class Field:
-    """A number, or bits of one, ``offset`` bytes behind the start of its run, with the bounds of its value."""
+    """A number, or bits of one, ``offset`` bytes after the start of its run, with the bounds of its value."""
 
     number: ir.Number
     offset: int

@@ -97,11 +97,11 @@ def case_of(code: Any, pc: Any, reg: Any) -> Any:
         for at in range(width):
             step = TWO * U(at)
             present = word(code, on + step + ONE)
-            there = present == NONE or get(reg, present) != 0
+            exists = present == NONE or get(reg, present) != 0
             if word(code, row + ONE + step) != U(0):
-                matches = not there
+                matches = not exists
             else:
-                matches = there and get(reg, word(code, on + step)) == np.int64(word(code, row + TWO + step))
+                matches = exists and get(reg, word(code, on + step)) == np.int64(word(code, row + TWO + step))
             if not matches:
                 break
         if matches:
@@ -344,7 +344,7 @@ def _looped(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     if step == op.COUNTED:
         if get(reg, word(code, pc + ONE)) >= get(reg, word(code, pc + TWO)):
             return word(code, pc + FIVE)
-        behind = pc + SIX
+        following = pc + SIX
     else:
         limit, until = get(reg, word(code, pc + TWO)), word(code, pc + SIX)
         ended = p >= limit
@@ -352,11 +352,11 @@ def _looped(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
             ended = _is_next(t, p, limit, code, pc + SIX)
         if ended:
             return word(code, pc + FIVE)
-        behind = pc + SEVEN + until
+        following = pc + SEVEN + until
     put(reg, word(code, pc + THREE), p)
     if word(code, pc + FOUR) != NONE:
         put(reg, word(code, pc + FOUR), get(reg, EXTRA))
-    return behind
+    return following
 
 
 @inner
@@ -483,8 +483,8 @@ def _walk(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     limit, row = get(reg, word(code, pc + TWO)), get(reg, ROW)
     fault, p, good, lost = walked(t, message_at(t, word(code, pc + ONE)), p, limit, row, word(code, pc + FIVE))
     if fault != 0:
-        behind = _fail(reg, fault)
-        return behind if fault > 0 else U(0), p
+        following = _fail(reg, fault)
+        return following if fault > 0 else U(0), p
     put(reg, word(code, pc + THREE), np.int64(1))
     put(reg, word(code, pc + FOUR), good)
     put(reg, EXTRA, get(reg, EXTRA) + lost)
@@ -662,8 +662,8 @@ def read_record(code: Any, reg: Any, t: Any, p: Any) -> Any:
         elif step == op.KEEP:
             pc = _keep(code, reg, t, pc)
         elif step == op.PEEK:
-            there = _is_next(t, p, get(reg, word(code, pc + TWO)), code, pc + THREE)
-            put(reg, word(code, pc + ONE), np.int64(there))
+            is_next = _is_next(t, p, get(reg, word(code, pc + TWO)), code, pc + THREE)
+            put(reg, word(code, pc + ONE), np.int64(is_next))
             pc += FOUR + word(code, pc + THREE)
         elif step in (op.FAILED, op.END):
             return p

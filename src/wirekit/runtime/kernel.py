@@ -94,7 +94,7 @@ PATTERNS: Final[Mapping[type[Step], str]] = {
     ),
     steps.Walk: (
         f"fault, p, {{good}}, lost = walked(t, {{message}}, p, {{limit}}, {ROW}, np.int64({{first}}))\n"
-        f"if fault != 0: return failed(reg, fault, p)\n{{there}} = np.int64(1)\n{EXTRA} += lost"
+        f"if fault != 0: return failed(reg, fault, p)\n{{present}} = np.int64(1)\n{EXTRA} += lost"
     ),
     steps.Pick: "{to}, {present} = pick_field(t, {message}, np.uint64({slot}))",
     steps.Close: (
@@ -214,12 +214,12 @@ class _Renderer(Show):
 
     def keep(self, step: steps.Keep) -> Iterator[str]:
         full = f"put(t, np.uint64({op.FULL}), np.int64(1))"
-        messages = [(self.message(number), self.name(there)) for number, there in step.messages]
-        for message, there in messages:
-            yield f"if {there} != 0 and not ready_message(t, {message}, {ROW}): {full}"
+        messages = [(self.message(number), self.name(present)) for number, present in step.messages]
+        for message, present in messages:
+            yield f"if {present} != 0 and not ready_message(t, {message}, {ROW}): {full}"
         yield f"if get(t, np.uint64({op.FULL})) == 0:"
-        for message, there in messages:
-            yield f"    if {there} != 0: keep_message(t, {message}, {ROW})"
+        for message, present in messages:
+            yield f"    if {present} != 0: keep_message(t, {message}, {ROW})"
 
     def compared(self, step: steps.Test) -> str:
         return f"{self.name(step.left)} {step.symbol} {self.name(step.right)}"
@@ -234,15 +234,15 @@ class _Renderer(Show):
 
     def case(self, on: list[tuple[int, int | None]], row: tuple[int | None, ...]) -> Iterator[str]:
         for (value, present), expected in zip(on, row, strict=True):
-            there = "" if present is None else f"{self.name(present)} != 0"
+            exists = "" if present is None else f"{self.name(present)} != 0"
             if expected is None:
-                yield f"not ({there or 'True'})"
+                yield f"not ({exists or 'True'})"
             else:
-                yield " and ".join(filter(None, (there, f"{self.name(value)} == {expected}")))
+                yield " and ".join(filter(None, (exists, f"{self.name(value)} == {expected}")))
 
     def prefixed(self, step: steps.Prefixed) -> Iterator[str]:
         limit, length = self.name(step.limit), f"r{step.length}"
-        present = f"r{step.start}_there" if step.present is None else f"r{step.present}"
+        present = f"r{step.start}_present" if step.present is None else f"r{step.present}"
         yield f"if {step.number.size} > {limit} - p: {self.fail(step.need)}"
         yield f"{length} = number(data, size, tail, p, np.uint64({how(step.number)}))"
         yield f"{present} = np.int64(1)"

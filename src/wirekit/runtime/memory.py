@@ -100,7 +100,7 @@ def _load_checked(data: Any, size: Any, base: Any, p: Any, big: Any) -> Any:
 
 
 # The 8 bytes at ``base + p``. ``base`` is the buffer or, where less than 8 bytes may be left, what has its last bytes
-# once more, with zeros behind them.
+# once more, with zeros after them.
 load_8: Any = _load_checked if settings.BOUNDSCHECK else _load_fast
 
 
@@ -186,7 +186,7 @@ def _put_offset(t: Any, c: Any, row: Any, value: Any) -> None:
 
 @inner
 def _pad(t: Any, c: Any, row: Any) -> None:
-    """Sets the rows of a column in front of a row to null."""
+    """Sets the rows of a column before a row to null."""
     first, room = get(t, c + op.NEXT), get(t, c + op.ROOM)
     for at in range(first, row):
         _write_8(get(t, c + op.VALID), room, at, np.int64(0))
@@ -279,7 +279,7 @@ def emit_list(t: Any, reg: Any, column: Any, present: Any) -> None:
 
 @inner
 def undo(t: Any, reg: Any, column: Any) -> None:
-    """Removes the current row, and rows behind it, from a column."""
+    """Removes the current row, and rows after it, from a column."""
     c = np.int64(column)
     row = min(get(reg, get(t, c + op.INDEX)), get(t, c + op.ROOM))
     first = get(t, c + op.NEXT)

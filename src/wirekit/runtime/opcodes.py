@@ -22,16 +22,16 @@ DIVIDED, MODULO, AND, OR, XOR, RIGHT = map(U, range(12, 18))
 ALGORITHMS = ("crc32", "crc32c", "internet")
 FORMS = ("varint", "zigzag", "sleb")
 CRC, TWO_SUMS = U(3), U(4)
-"""Checksums with parameters in the words behind the step."""
+"""Checksums with parameters in the words after the step."""
 
 # How a number is read: bits to shift the 8 bytes at its place by, and flags. In a run the bits are those to shift to
-# the left by, and flags tell what follows behind offset, bits to shift back by, mask and register: what the number must
+# the left by, and flags tell what follows after offset, bits to shift back by, mask and register: what the number must
 # lie between, address and width of values that are written directly, a column. A REPEATED number is part of the one
 # before.
 BIG, SIGNED = 64, 128
 DIRECTLY, TO_COLUMN, CHECKED, REPEATED = U(256), U(512), U(1024), U(2048)
 LONGEST_RUN = 128
-"""The most bytes of a run. The copy of the end of the buffer (TAIL) has 8 bytes more, and 8 zeros behind them."""
+"""The most bytes of a run. The copy of the end of the buffer (TAIL) has 8 bytes more, and 8 zeros after them."""
 
 # A fault is the number of a reason, and flags.
 CUT_FAULT, LIMIT_FAULT = 1 << 32, 1 << 33
@@ -54,7 +54,7 @@ VALUES, VALID, NEXT, ROOM, BYTES, BYTES_ROOM, VALUE_WIDTH, INDEX, ROWS_NEEDED, B
 WIDTH_OF_COLUMN = 12
 NUMBERS, STRINGS, LISTS = 0, 1, 2
 
-# Of a message, behind the columns: address and size of the tray, of the items, of the columns, of what is there.
+# Of a message, after the columns: address and size of the tray, of the items, of the columns, of what is there.
 TRAY, TRAY_SIZE, ITEMS, ITEM_ROOM, DENSE, PRESENT, DENSE_COLUMNS, DENSE_ROWS = range(8)
 WIDTH_OF_MESSAGE = 8
 
@@ -62,4 +62,4 @@ WIDTH_OF_MESSAGE = 8
 # a last record that is cut is left alone.
 STATE = 7
 SPARE = 8
-"""Bytes behind the last value of an array, because values are written 8 bytes at a time."""
+"""Bytes after the last value of an array, because values are written 8 bytes at a time."""

@@ -208,9 +208,9 @@ class Encoder:
                 self.switch(step)
             case steps.Refuse():
                 self.put(op.TEST + op.SYMBOLS.index(step.symbol), step.left, step.right)
-                behind = self.hole()
+                target = self.hole()
                 self.put(op.FAIL, self.fault(step.fault))
-                self.code[behind] = self.here()
+                self.code[target] = self.here()
             case steps.Varint(number=ir.Number(form=VarintForm() as form)):
                 self.put(op.VARINT, step.to, step.limit, form.groups, form.bits, op.FORMS.index(form.kind))
                 self.operand((step.column, step.short, step.wrong))

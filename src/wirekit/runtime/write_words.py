@@ -46,10 +46,10 @@ class _Encoder(words.Encoder):
             return
         top = self.here()
         self.put(opcodes.TEST + opcodes.SYMBOLS.index("<"), step.at, step.end)
-        behind = self.hole()
+        target = self.hole()
         self.body(step.body)
         self.put(op.EACH, step.at, top)
-        self.code[behind] = self.here()
+        self.code[target] = self.here()
 
 
 def how(number: ir.Number) -> int:

@@ -77,7 +77,7 @@ _value_of: Any = _value_fast if DIRECT else _value_checked
 
 
 @inlined
-def _is_there(t: Any, c: Any, at: Any) -> Any:
+def _has_value(t: Any, c: Any, at: Any) -> Any:
     """Whether a column has a value."""
     presence = get(t, c + op.PRESENCE)
     if presence == op.NULLS:
@@ -228,17 +228,17 @@ def _take(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
 def _bytes(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     """Takes bytes from a column, and writes them; returns (next place, position)."""
     c, at = np.int64(word(code, pc + ONE)), get(reg, word(code, pc + TWO))
-    presence, there = get(t, c + op.PRESENCE), _is_there(t, c, at)
-    if not there:
+    presence, present = get(t, c + op.PRESENCE), _has_value(t, c, at)
+    if not present:
         fault = word(code, pc + FIVE) if presence == op.MISSING else word(code, pc + SIX)
         if fault != NONE:
             return _fail(reg, fault), p
     if word(code, pc + EIGHT) != NONE:
         verdict = np.int64(word(code, pc + EIGHT))
-        if _is_there(t, verdict, at) and _value(t, verdict, at) == 0:
+        if _has_value(t, verdict, at) and _value(t, verdict, at) == 0:
             return _fail(reg, word(code, pc + NINE)), p
     start, length = np.int64(0), np.int64(0)
-    if there:
+    if present:
         start = read_64(get(t, c + op.VALUES), get(t, c + op.COUNT) + 1, at)
         length = read_64(get(t, c + op.VALUES), get(t, c + op.COUNT) + 1, at + 1) - start
         if start < 0 or length < 0 or length > get(t, c + op.DATA_SIZE) - start:
@@ -250,7 +250,7 @@ def _bytes(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     how = np.int64(word(code, pc + TEN))
     if how != 0:
         prefix = length
-        if not there and word(code, pc + ELEVEN) != U(0):
+        if not present and word(code, pc + ELEVEN) != U(0):
             prefix = np.int64(word(code, pc + TWELVE))
         p = _written_number(t, p, how, prefix)
         if p < 0:
@@ -261,7 +261,7 @@ def _bytes(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
 
 
 @inlined
-def _copied(reg: Any, t: Any, c: Any, start: Any, length: Any, p: Any, behind: Any) -> Any:
+def _copied(reg: Any, t: Any, c: Any, start: Any, length: Any, p: Any, following: Any) -> Any:
     """Writes bytes of a column's data; returns (next place, position)."""
     if length > get(t, op.OUT_SIZE) - p:
         return _fail(reg, op.FULL), p
@@ -271,7 +271,7 @@ def _copied(reg: Any, t: Any, c: Any, start: Any, length: Any, p: Any, behind: A
             uint8_on(get(t, c + op.DATA), get(t, c + op.DATA_SIZE)),
         )
         copy(out, p, data, start, length)
-    return behind, p + length
+    return following, p + length
 
 
 @inner
@@ -281,7 +281,7 @@ def _any_of(code: Any, reg: Any, t: Any, pc: Any) -> Any:
     result = np.int64(0)
     for index in range(count):
         c = np.int64(word(code, pc + FIVE + U(index)))
-        if get(t, c + op.PRESENCE) != op.MISSING if in_batch else _is_there(t, c, at):
+        if get(t, c + op.PRESENCE) != op.MISSING if in_batch else _has_value(t, c, at):
             result = np.int64(1)
     put(reg, word(code, pc + ONE), result)
     return pc + FIVE + count
@@ -292,7 +292,7 @@ def _was(code: Any, reg: Any, t: Any, pc: Any) -> Any:
     """Replaces a number by the one that was read; returns the next place."""
     at = get(reg, word(code, pc + FOUR))
     verdict, c = np.int64(word(code, pc + TWO)), np.int64(word(code, pc + THREE))
-    if _is_there(t, verdict, at) and _value(t, verdict, at) == 0 and _is_there(t, c, at):
+    if _has_value(t, verdict, at) and _value(t, verdict, at) == 0 and _has_value(t, c, at):
         value, wrong = _value(t, c, at), word(code, pc + SEVEN)
         if wrong != NONE and (value < np.int64(word(code, pc + FIVE)) or value > np.int64(word(code, pc + SIX))):
             return _fail(reg, wrong)
@@ -346,7 +346,7 @@ def _unread(code: Any, reg: Any, t: Any, pc: Any) -> Any:
     row, count = get(reg, word(code, pc + ONE)), word(code, pc + TWO)
     pc += THREE
     for _ in range(count):
-        if get(reg, word(code, pc + ONE)) != row and _is_there(t, np.int64(word(code, pc)), row):
+        if get(reg, word(code, pc + ONE)) != row and _has_value(t, np.int64(word(code, pc)), row):
             return _fail(reg, word(code, pc + TWO))
         pc += THREE
     return pc
@@ -372,8 +372,8 @@ def _rare(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
             out[p + index] = np.uint8(word(code, pc + TWO + U(index)))
         return pc + TWO + U(size), p + size
     if step == op.DIGITS:
-        behind = _digits(t, p, get(reg, word(code, pc + ONE)))
-        return (_fail(reg, op.FULL), p) if behind < 0 else (pc + TWO, behind)
+        end = _digits(t, p, get(reg, word(code, pc + ONE)))
+        return (_fail(reg, op.FULL), p) if end < 0 else (pc + TWO, end)
     if step == op.BEGINS:
         start, size = get(reg, word(code, pc + TWO)), np.int64(word(code, pc + THREE))
         out, same = uint8_on(get(t, op.OUT), get(t, op.OUT_SIZE)), p - start >= size
@@ -488,9 +488,9 @@ def _record(code: Any, reg: Any, t: Any, p: Any) -> Any:
             pc = _fail(reg, word(code, pc + ONE))
         elif step == op.LOOK:
             c, at = np.int64(word(code, pc + ONE)), get(reg, word(code, pc + TWO))
-            there = _is_there(t, c, at)
-            put(reg, word(code, pc + FOUR), np.int64(there))
-            put(reg, word(code, pc + THREE), _value(t, c, at) if there else np.int64(0))
+            present = _has_value(t, c, at)
+            put(reg, word(code, pc + FOUR), np.int64(present))
+            put(reg, word(code, pc + THREE), _value(t, c, at) if present else np.int64(0))
             pc += FIVE
         elif step == op.COPY_BYTES:
             c, start = np.int64(word(code, pc + ONE)), get(reg, word(code, pc + TWO))
@@ -513,18 +513,18 @@ def _record(code: Any, reg: Any, t: Any, p: Any) -> Any:
 def _elements(code: Any, reg: Any, t: Any, pc: Any) -> Any:
     """Stores the range of the elements of a list; returns the next place."""
     c, at = np.int64(word(code, pc + ONE)), get(reg, word(code, pc + TWO))
-    there = _is_there(t, c, at)
-    if not there:
+    present = _has_value(t, c, at)
+    if not present:
         fault = word(code, pc + SIX) if get(t, c + op.PRESENCE) == op.MISSING else word(code, pc + SEVEN)
         if fault != NONE:
             return _fail(reg, fault)
     first, last = np.int64(0), np.int64(0)
-    if there:
+    if present:
         first = read_64(get(t, c + op.VALUES), get(t, c + op.COUNT) + 1, at)
         last = read_64(get(t, c + op.VALUES), get(t, c + op.COUNT) + 1, at + 1)
     put(reg, word(code, pc + THREE), first)
     put(reg, word(code, pc + FOUR), last)
-    put(reg, word(code, pc + FIVE), np.int64(there))
+    put(reg, word(code, pc + FIVE), np.int64(present))
     return pc + EIGHT
 
 
@@ -542,12 +542,12 @@ def build_records(words: Any, registers: Any, table: Any, state: Any) -> Any:
     put(reg, CHOOSING, state[3])
     while row < rows:
         put(reg, ROW, row)
-        behind = _record(code, reg, t, p)
+        end = _record(code, reg, t, p)
         fault = get(reg, FAULT)
         if fault != 0:
             break
         if state[3] == 0:
-            p = behind
+            p = end
             if get(t, op.ENDS) != 0:
                 int64_on(get(t, op.ENDS), rows)[row] = p
         row += 1

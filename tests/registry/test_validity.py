@@ -75,10 +75,10 @@ CROSSING = Struct(
             Struct("crc" / Checked(uint32, "crc32", "a", content=True), "a" / int8),
             "content of a, which is not a byte string",
         ),
-        (Struct("n" / Length(int16), "a" / rest(), "b" / uint32), "a takes all bytes up to the limit, and b behind it"),
+        (Struct("n" / Length(int16), "a" / rest(), "b" / uint32), "a takes all bytes up to the limit, and b after it"),
         (
             Struct("n" / int8, "a" / Switch(this.n, {}, rest()), "b" / IfMore(int8), "c" / int8),
-            "a takes all .*, and c behind it",
+            "a takes all .*, and c after it",
         ),
         (
             Struct("a" / Bytes(this.n), "n" / int8),
@@ -86,7 +86,7 @@ CROSSING = Struct(
         ),
         (Struct("a" / Bytes(this.a)), "a reads 'a', which Record does not have before it"),
         (Struct("a" / Struct("b" / Bytes(this._.n)), "n" / int8), "a reads 'n', which Record does not have before it"),
-        (Struct("a" / Struct("x" / rest()), "b" / int8), "a takes all bytes up to the limit, and b behind it"),
+        (Struct("a" / Struct("x" / rest()), "b" / int8), "a takes all bytes up to the limit, and b after it"),
         (Struct("a" / Bytes(uint8, null=-1)), "a: a length that means null must be 0, or negative in a signed integer"),
         (Struct("a" / Sized(int8, int8, null=3)), "a: a length that means null must be 0, or negative"),
         (Struct("a" / Array(int8, int8, null=0)), "a: a count of 0 is an empty list"),

@@ -38,7 +38,7 @@ class Engine:
         """The code of a layout.
 
         Args:
-            arguments: for an engine of columns: the bytes in front of the records, and the context.
+            arguments: for an engine of columns: the bytes before the records, and the context.
 
         Raises:
             Misuse: a package that the engine needs is not installed, or the layout has no such code.

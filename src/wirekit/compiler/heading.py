@@ -39,8 +39,8 @@ class Heading:
         low, most: the smallest and largest length.
         path: the path of the length.
         framed: whether ``most`` is the limit of frames.
-        parts: the lengths at fixed offsets that count the bytes behind them: offset, form, and the number of bytes of
-            the frame in front of the counted ones.
+        parts: the lengths at fixed offsets that count the bytes after them: offset, form, and the number of bytes of
+            the frame before the counted ones.
     """
 
     pattern: re.Pattern[bytes]
@@ -94,7 +94,7 @@ class Heading:
         return length + self.after if self.low <= length <= self.most else 0
 
     def frame_size(self, buffer: bytes | bytearray, start: int) -> int | None:
-        """The size of the frame at a match of the pattern; None if it depends on bytes behind the heading."""
+        """The size of the frame at a match of the pattern; None if it depends on bytes after the heading."""
         if self.number is None:
             return None
         (number,) = self.number.unpack_from(buffer, start + self.length)
@@ -167,7 +167,7 @@ def _length(layout: ir.Node) -> tuple[int, int, struct.Struct | None, int, str, 
 
 
 def _lengths(layout: ir.Node) -> Iterator[tuple[int, struct.Struct, ir.Measure]]:
-    """(offset, form, length) of the lengths among the first numbers that count the bytes behind them."""
+    """(offset, form, length) of the lengths among the first numbers that count the bytes after them."""
     if not isinstance(layout, ir.Structure):
         return
     offset = 0

@@ -123,7 +123,7 @@ class Number(Node):
         return value.to_bytes(self.size, "little" if self.little else "big", signed=self.signed)
 
     def read(self, data: Any, position: int, limit: int) -> tuple[int, int]:
-        """(integer, position behind it) of bytes before a limit; the position is ``SHORT`` or ``LONG`` on an error."""
+        """(integer, position after it) of bytes before a limit; the position is ``SHORT`` or ``LONG`` on an error."""
         if self.form is not None:
             return self.form.read(data, position, limit)
         if position + self.size > limit:
@@ -240,7 +240,7 @@ class Coded(Node):
 
 @dataclass(frozen=True, slots=True)
 class Delimited(Node):
-    """Text, or a decimal integer, with ``end`` behind it; if ``lines``, it must not extend beyond its line."""
+    """Text, or a decimal integer, with ``end`` after it; if ``lines``, it must not extend beyond its line."""
 
     WORDS = "text up to a delimiter"
     COST = BYTES
@@ -649,7 +649,7 @@ def fixed(node: Node) -> Number | None:
 
 
 def length_in_front(node: Node) -> int:
-    """The size of the length in front of an optional byte string, compressed or not; 0 for none."""
+    """The size of the length before an optional byte string, compressed or not; 0 for none."""
     core = bare(node)
     core = core.blob if isinstance(core, Packed) else core
     return core.length.size if isinstance(core, Blob) and isinstance(core.length, Number) else 0

@@ -109,7 +109,7 @@ class Lines:
             yield self._out.data[:written]
 
     def _parts(self, batch: pa.RecordBatch) -> tuple[list[str], list[_Column]]:
-        """The texts in front of each column and behind the last, and the columns."""
+        """The texts before each column and after the last, and the columns."""
         texts, columns = ["{"], []
         for index, name in enumerate(self.fields):
             texts[-1] += f"{', ' if index else ''}{json_text(name)}: "
@@ -129,7 +129,7 @@ def with_others(pieces: Iterable[memoryview], others: Iterable[tuple[int, bytes]
 
     Args:
         pieces: the pieces, as ``Lines.of`` returns them.
-        others: (number, line): the line is inserted in front of the line with this number; in order.
+        others: (number, line): the line is inserted before the line with this number; in order.
 
     >>> b"".join(with_others([memoryview(b"a\\nb\\n"), memoryview(b"c\\n")], [(1, b"x\\n"), (3, b"y\\n")]))
     b'a\\nx\\nb\\nc\\ny\\n'

@@ -117,7 +117,7 @@ def _sums(node: ir.Structure) -> Iterator[str]:
             core = bare(node.members[total.first].node)
             if not isinstance(core, ir.Blob | ir.Packed):
                 yield f"the checksum {name} covers the content of {names[total.first]}, which is not a byte string"
-            elif _behind_varint(core):
+            elif _after_varint(core):
                 yield f"the checksum {name} covers the content of {names[total.first]}, which has a varint as length"
         elif total.content:
             yield f"the checksum {name} can cover the content of only one field"
@@ -127,16 +127,16 @@ def _sums(node: ir.Structure) -> Iterator[str]:
 
 
 def _unreachable(node: ir.Structure) -> Iterator[str]:
-    """The fields behind a field that takes all bytes up to their common limit."""
+    """The fields after a field that takes all bytes up to their common limit."""
     for at, member in enumerate(node.members):
         if not _takes_all(member.node):
             continue
         last = min(_windows(node, at), default=len(node.members) - 1)
-        for behind in node.members[at + 1 : last + 1]:
-            if ir.minimum(behind.node):
+        for later in node.members[at + 1 : last + 1]:
+            if ir.minimum(later.node):
                 yield (
-                    f"{member.name} takes all bytes up to the limit, and {behind.name} behind it needs some; have a "
-                    f"length cover {member.name} without {behind.name}"
+                    f"{member.name} takes all bytes up to the limit, and {later.name} after it needs some; have a "
+                    f"length cover {member.name} without {later.name}"
                 )
                 break
 
@@ -277,7 +277,7 @@ def _takes_all(node: ir.Node) -> bool:
     return False
 
 
-def _behind_varint(node: ir.Node) -> bool:
+def _after_varint(node: ir.Node) -> bool:
     blob = node.blob if isinstance(node, ir.Packed) else node
     return isinstance(blob, ir.Blob) and isinstance(blob.length, ir.Number) and bool(blob.length.groups)
 

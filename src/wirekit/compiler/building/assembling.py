@@ -224,7 +224,7 @@ def source(key: str, ahead: bytes = b"", context: Mapping[str, Any] | None = Non
     """The steps of a schema's write program, as ``wirekit explain KEY --engine build-columns`` prints them.
 
     Args:
-        ahead: the bytes in front of the records, if a header selects the layout of the records.
+        ahead: the bytes before the records, if a header selects the layout of the records.
         context: values that the layout takes from the caller.
 
     Raises:
@@ -233,13 +233,13 @@ def source(key: str, ahead: bytes = b"", context: Mapping[str, Any] | None = Non
     return shown_writing(_builder(key, program_of(key, ahead, context), None).program)
 
 
-def _lead(key: str, plan: Records, behind: int, rows: int) -> bytes:
+def _lead(key: str, plan: Records, size: int, rows: int) -> bytes:
     """The fields before the records, now that the size of these is known."""
     data = b""
     for lead in reversed(plan.lead):
         if lead.number is None:
             continue
-        value = _value(lead, rows, len(data) + behind)
+        value = _value(lead, rows, len(data) + size)
         if not lead.number.low <= value <= lead.number.high or (lead.measure and value < lead.measure.least):
             low = lead.measure.least if lead.measure else lead.number.low
             unit, change = "records" if lead.role == "count" else "bytes", "more" if value < low else "fewer"
@@ -249,9 +249,9 @@ def _lead(key: str, plan: Records, behind: int, rows: int) -> bytes:
     return data
 
 
-def _value(lead: Lead, rows: int, behind: int) -> int:
+def _value(lead: Lead, rows: int, size: int) -> int:
     if lead.role == "count":
         return rows
     if lead.measure is not None:
-        return behind + lead.measure.add
+        return size + lead.measure.add
     return int(lead.value)

@@ -127,7 +127,7 @@ def batch_of(columnar: Columnar, level: Level, depth: int = 1) -> pa.RecordBatch
 def _add_message(
     tray: Tray, columnar: Columnar, level: Level, at: int, fields: list[pa.Field], arrays: list[pa.Array]
 ) -> None:
-    """Adds the columns of a message in front of those that follow it."""
+    """Adds the columns of a message before those that follow it."""
     slot = tray.tables.at
     good = slot in level.slots and _all_good(slot, columnar.program.columns[slot].nullable, level)
     columns = list(message_arrays(tray, level.buffer, level.rows, good))

@@ -25,7 +25,7 @@ from wirekit.compiler.columns.run import Level, NoRoom, run
 from wirekit.errors import Limit, WireError
 from wirekit.program.columns import Packing
 
-ENDING = pa.array(["short", "wrong", "limit"])  # kinds of errors behind which the reference engine reads no record
+ENDING = pa.array(["short", "wrong", "limit"])  # kinds of errors after which the reference engine reads no record
 
 
 def compressed_levels(columnar: Columnar, fields: tuple[str, ...] | None, errors: list[LevelErrors]) -> list[Level]:

@@ -218,7 +218,7 @@ class _Scan:
         return texts, exceeded
 
     def _left_over(self, texts: dict[int, list[str]], level: Level, ends: NDArray[Any], there: NDArray[Any]) -> None:
-        """Adds an error for each value, otherwise good, that has bytes behind its records."""
+        """Adds an error for each value, otherwise good, that has bytes after its records."""
         if _has_tail(self.key, self.columnar):
             return
         stopped = level.arrays["stopped"]
@@ -239,7 +239,7 @@ def _numbers(batch: pa.RecordBatch, begins: NDArray[Any]) -> NDArray[Any]:
 
 
 def _has_tail(key: str, columnar: Columnar) -> bool:
-    """Whether a layout has a field for the bytes behind its records."""
+    """Whether a layout has a field for the bytes after its records."""
     layout = registry[key].layout
     if columnar.plan.stop:
         return True

@@ -186,7 +186,7 @@ def record_of(level: Level, row: int) -> tuple[int, int, int]:
 
 
 def before(level: Level, which: int, offset: int) -> int:
-    """The number of rows of a range in front of the record at an offset."""
+    """The number of rows of a range before the record at an offset."""
     first = level.arrays["first"]
     begin, end = first[which], first[which + 1] if which + 1 < first.size else level.rows
     return int(np.searchsorted(level.arrays["offset"][begin:end], offset + level.begins[which]))

@@ -2,7 +2,7 @@
 
 A record-like schema is, in this order of preference,
 
-- a list of records (``Several``) that extends to the limit or has a count in front of it;
+- a list of records (``Several``) that extends to the limit or has a count before it;
 - a structure with such a list. Only these may precede the list: a length of the rest, the count, constants, and bytes
   up to the limit in place of all others (``IfNext(…, rest())``). Only bytes up to the limit may follow it;
 - one record: the buffer contains such records up to its end. A record that takes all bytes, such as a protobuf
@@ -29,14 +29,14 @@ from wirekit.program.unfit import unfit
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """A list of records and the fields in front of it.
+    """A list of records and the fields before it.
 
     Attributes:
         key: the schema's key.
         element: the layout of one record.
         path: the path of the list in the value, "" for the value itself.
         counted: whether there is a count; otherwise the list extends to the limit.
-        stop: whether the list ends in front of a record that the limit cuts, without an error.
+        stop: whether the list ends before a record that the limit cuts, without an error.
         until: bytes that end the list, or none.
         lead: the fields in front, in order.
         least: the smallest number of bytes of a record, which bounds the count; None without a list.
@@ -54,7 +54,7 @@ class Records:
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """A field in front of a list.
+    """A field before a list.
 
     Attributes:
         path: its name.
@@ -79,7 +79,7 @@ class Start:
     Attributes:
         start, end: the range of the records.
         count: the number of records, or -1 for all up to the limit.
-        wrong: (path, kind, offset, length, reason) of an error in front of them, or None. If a length exceeds the
+        wrong: (path, kind, offset, length, reason) of an error before them, or None. If a length exceeds the
             data, the records in the data are read all the same.
     """
 
@@ -169,7 +169,7 @@ def _leads(key: str, layout: ir.Structure, at: int, counter: ir.Number | Express
 
 
 def start(plan: Records, buffer: memoryview, begin: int, end: int, frame: int) -> Start:
-    """Reads the fields in front of the records in ``buffer[begin:end]``; the reference engine explains errors.
+    """Reads the fields before the records in ``buffer[begin:end]``; the reference engine explains errors.
 
     Args:
         frame: the largest length in bytes that a frame may announce.

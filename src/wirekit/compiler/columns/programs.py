@@ -221,7 +221,7 @@ def source(key: str, ahead: bytes = b"", context: Mapping[str, Any] | None = Non
     """The steps of a schema's program, one a line, as ``wirekit explain KEY --engine columns`` prints them.
 
     Args:
-        ahead: the bytes in front of the records, if a header selects the layout of the records.
+        ahead: the bytes before the records, if a header selects the layout of the records.
         context: values that the layout takes from the caller.
 
     Raises:

@@ -40,7 +40,7 @@ class Level:
         rows, errors: their numbers.
         arrays: the filled arrays by name.
         state: for each row: 0 a row of the result, 1 opened, 2 an error.
-        left: for each opened row, the bytes behind the last good record in it.
+        left: for each opened row, the bytes after the last good record in it.
         slots: the slots of the filled columns.
         measured: the slots of columns that store only lengths.
         trays: the fields of the protobuf messages in the records.

@@ -19,7 +19,7 @@ a text's encoding, or decompression; it is null where there was nothing to verif
 
 A record that contains other records is left out: they stand in its place. A record that cannot be unpacked stays, with
 its bytes. With ``wrappers=True`` all records stay, each before its content, and two more columns describe them:
-``@parent``, the row of the wrapper, and, for a wrapper, ``@left``: the bytes behind the last good record in it.
+``@parent``, the row of the wrapper, and, for a wrapper, ``@left``: the bytes after the last good record in it.
 
 The batch's metadata has ``wirekit.key``, ``wirekit.consumed`` (the end of the records, where a truncated last record
 begins), ``wirekit.errors`` (the number of errors), ``wirekit.front`` (the fields of the header as JSON, if a header

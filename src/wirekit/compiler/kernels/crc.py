@@ -1,7 +1,7 @@
 """CRC-32 (IEEE) and CRC-32C (Castagnoli) for numba kernels, by the processor's instructions where it has them.
 
 ``crc32_at(address, start, end)`` and ``crc32c_at(address, start, end)`` are nopython functions. They take the bytes
-from ``start`` to ``end`` behind an address, and return as uint32 the same as ``zlib.crc32`` and ``crc32c.crc32c`` for
+from ``start`` to ``end`` after an address, and return as uint32 the same as ``zlib.crc32`` and ``crc32c.crc32c`` for
 these bytes. They read no byte beside the range, and trust their arguments. An empty range gives 0.
 
 Each has several variants; the module selects one when it is imported (``CHOICE``):
@@ -9,7 +9,7 @@ Each has several variants; the module selects one when it is imported (``CHOICE`
 - ``clmul512``, ``clmul`` (x86-64): carry-less multiplication in registers of 512 or 128 bits, after Gopal, Ozturk,
   Guilford and others, "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel 2009: four
   registers are folded along the input, then into one, which Barrett's division reduces. Two things differ from the
-  paper. The bytes that a multiple of 16 or 64 leaves over come first, not last, behind zeros, which change nothing at
+  paper. The bytes that a multiple of 16 or 64 leaves over come first, not last, after zeros, which change nothing at
   the start of a message. And the reduction divides 64 bits at once, which takes one multiplication less. Inputs of
   CRC-32C that are too short to fold take the instruction ``crc32`` of SSE 4.2. The paper's constants are computed here.
 - ``arm`` (ARM64): the instructions ``crc32x`` and ``crc32cx``.
@@ -146,14 +146,14 @@ def _vector(typing: Any, words: Any, data: Any, position: Any) -> Any:
 
 @intrinsic
 def _last(typing: Any, data: Any, end: Any, count: Any) -> Any:
-    """A register of 64 bytes whose last ``count``, up to 63, are those in front of ``end``; no others are read."""
+    """A register of 64 bytes whose last ``count``, up to 63, are those before ``end``; no others are read."""
 
     def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        base, behind, size = arguments
+        base, limit, size = arguments
         ones = _I64(0xFFFF_FFFF_FFFF_FFFF)
         there = builder.shl(builder.shl(ones, builder.sub(_I64(63), size)), _I64(1))
         kind = ir.VectorType(_I8, 64)
-        place = builder.inttoptr(builder.add(base, builder.sub(behind, _I64(64))), ir.PointerType(_I8))
+        place = builder.inttoptr(builder.add(base, builder.sub(limit, _I64(64))), ir.PointerType(_I8))
         values = [place, _I32(1), builder.bitcast(there, ir.VectorType(ir.IntType(1), 64)), ir.Constant(kind, [0] * 64)]
         read = _called(builder, "llvm.masked.load.v64i8.p0", kind, values)
         return builder.bitcast(read, ir.VectorType(_I64, 8))
@@ -177,7 +177,7 @@ def _pairs(typing: Any, words: Any, first: Any, second: Any) -> Any:
 
 @intrinsic(prefer_literal=True)
 def _words(typing: Any, vector: Any, first: Any, words: Any) -> Any:
-    """A number of words of a register from the first on; zeros behind its end."""
+    """A number of words of a register from the first on; zeros after its end."""
     begin, kind = first.literal_value, _Vector(words.literal_value)
 
     def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -346,9 +346,9 @@ _SHIFTS: Final = np.array([0x80] * 16 + list(range(16)) + [0x80] * 16, np.uint8)
 
 
 def _odd_bytes(polynomial: int) -> Any:
-    """A function of the bytes in front of the first multiple of 16, and of the initial ones of the checksum.
+    """A function of the bytes before the first multiple of 16, and of the initial ones of the checksum.
 
-    It returns the summand for the first block behind these bytes, and the position of this block.
+    It returns the summand for the first block after these bytes, and the position of this block.
     """
     by_16 = _factors(16, polynomial)
 
@@ -403,7 +403,7 @@ def _by_folding(polynomial: int, least: int, short: Any) -> Any:
     return checksum
 
 
-# Of the 128 bytes from index n on, the 4 behind the first 64 - n are ones: the initial ones of n bytes and 64 more.
+# Of the 128 bytes from index n on, the 4 after the first 64 - n are ones: the initial ones of n bytes and 64 more.
 _INITIAL: Final = np.array([0x00] * 64 + [0xFF] * 4 + [0x00] * 124, np.uint8)
 _LAST_BLOCK: Final = np.array([0x00] * 48 + [0xFF] * 16, np.uint8)
 
@@ -425,8 +425,8 @@ def _joined(polynomial: int) -> Any:
 def _by_wide_folding(polynomial: int, least: int, short: Any, narrow: Any) -> Any:
     """Folds in registers of 512 bits; lengths below ``least`` (4 or more) are left to ``short``.
 
-    The bytes in front of the first multiple of 64 come first, behind zeros. If the range is at the start of the array,
-    the register with them begins in front of the array. The bytes there are masked, not read, but the processor is slow
+    The bytes before the first multiple of 64 come first, after zeros. If the range is at the start of the array,
+    the register with them begins before the array. The bytes there are masked, not read, but the processor is slow
     if that memory is not mapped. So ``narrow`` takes such ranges unless they are long.
     """
     by_64, by_256 = _factors(64, polynomial), _factors(256, polynomial)

@@ -50,7 +50,7 @@ WIRE_VARINT, WIRE_64, WIRE_BYTES, WIRE_32 = U(0), U(1), U(2), U(5)
 
 @inlined
 def _varint(b: Any, p: Any, e: Any) -> Any:
-    """(value, position behind it, error code)."""
+    """(value, position after it, error code)."""
     value, shift = np.uint64(0), np.uint64(0)
     while True:
         if p >= e:

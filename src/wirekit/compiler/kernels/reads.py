@@ -54,7 +54,7 @@ def _copy_checked(target: Any, at: int, source: Any, start: int, length: int) ->
         target[at + index] = source[start + index]
 
 
-# ``target[at:at + length] = source[start:start + length]``. Up to 128 bytes of the target may be written; those behind
+# ``target[at:at + length] = source[start:start + length]``. Up to 128 bytes of the target may be written; those after
 # the value are to be written later, or never looked at. The loop is what NUMBA_BOUNDSCHECK can check.
 copy: Final = _copy_checked if settings.BOUNDSCHECK else _copy
 

@@ -1,6 +1,6 @@
 """Writes numbers, hex and JSON strings into an array of bytes, for the generated writers of text.
 
-Nopython functions; each takes the array and a position, and returns the position behind the written text. They do not
+Nopython functions; each takes the array and a position, and returns the position after the written text. They do not
 check the size of the array: the caller makes sure that the text fits.
 """
 

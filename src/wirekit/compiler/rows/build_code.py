@@ -30,7 +30,7 @@ class Piece:
 
 
 class Place(NamedTuple):
-    """A position in the output: a variable with a position, and a distance behind it."""
+    """A position in the output: a variable with a position, and a distance after it."""
 
     base: str
     offset: int

@@ -87,7 +87,7 @@ class Structures(Generator):
 
     @staticmethod
     def _limit(code: Building, covered: Iterable[ir.Node]) -> None:
-        """The end of bytes that a length counts, in the same buffer: optional fields may be absent in front of it."""
+        """The end of bytes that a length counts, in the same buffer: optional fields may be absent before it."""
         if any(isinstance(inner, ir.WhenMore | ir.Reference) for node in covered for _, inner in ir.walk(node)):
             code.put(f"S.end_limit(o, {code.here()})")
 
@@ -247,7 +247,7 @@ def _stands_alone(node: ir.Structure, measure: ir.Measure, rules: list[ir.Measur
     for rule in rules:
         outside = not measure.at <= rule.at <= measure.last
         around = rule.first <= measure.at and measure.last <= rule.last
-        behind = rule.last < measure.at or rule.first > measure.last
-        if rule is not measure and not (outside and (around or behind)):
+        apart = rule.last < measure.at or rule.first > measure.last
+        if rule is not measure and not (outside and (around or apart)):
             return False
     return True

@@ -1,7 +1,7 @@
 """The rows engine: Python code, generated from the IR, that decodes valid bytes, one value at a time.
 
 Adjacent fixed fields are one ``struct`` call, positions and limits are local variables, and the path of a verdict is
-composed only on request. The generated code reports wrong checksums, bytes behind a frame's fields, and missing fields
+composed only on request. The generated code reports wrong checksums, bytes after a frame's fields, and missing fields
 of a protobuf message. For every other irregularity, such as an exceeded bound or a number in an unusual form, it raises
 ``Unusual``, and the reference engine decodes the same bytes and explains them, with path, offset and all fields before
 the error. So both engines return the same value, verdicts and errors, and only one of them has to explain errors.

@@ -34,7 +34,7 @@ from wirekit.wire.stream import Reader, Session
 REASONS = (Unusual, IndexError, UnicodeDecodeError, struct.error)
 """The exception of ``read_message`` for a message in another form."""
 LONGEST_VARINT = 63
-"""The most bits in front of its last byte."""
+"""The most bits before its last byte."""
 
 
 class Refused(Unusual):
@@ -225,7 +225,7 @@ def _demands(message: Message) -> tuple[list[tuple[str, SymbolTable | None]], di
 
 
 def _varint(b: bytes, p: int) -> tuple[int, int]:
-    """(value, position behind it) of a varint of several bytes."""
+    """(value, position after it) of a varint of several bytes."""
     value = b[p] & 0x7F
     p += 1
     shift = 7

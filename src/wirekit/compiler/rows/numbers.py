@@ -131,7 +131,7 @@ class Numbers(DecodingGenerator):
 
     @staticmethod
     def _end(code: Decoding, size: str, end: str, path: Place) -> None:
-        """A variable with the position behind a number of bytes, checked against the limit."""
+        """A variable with the position after a number of bytes, checked against the limit."""
         code.put(f"{end} = p + {size}")
         code.short(f"{end} > {path.limit}", path.limit)
 

@@ -171,7 +171,7 @@ class Structures(Numbers):
 
     @staticmethod
     def _positions(code: Decoding, at: Open, index: int, run: int) -> None:
-        """The starts and ends of the members of a run that are needed; the position is behind the run."""
+        """The starts and ends of the members of a run that are needed; the position is after the run."""
         left = 0
         known: dict[int, str] = {}
 
@@ -225,7 +225,7 @@ class Structures(Numbers):
                 self._verdict(code, where, "length", value, position)
 
     def _sum(self, code: Decoding, at: Open, total: ir.Sum) -> None:
-        (value, where), behind = at.number(total), at.ends[total.at]
+        (value, where), after = at.number(total), at.ends[total.at]
         number, algorithm = bare(at.node.members[total.at].node), checksum(total.algorithm)
         function = self._constant(algorithm.digest if isinstance(number, ir.Blob) else algorithm.function, "sum")
         size, start, end = ir.minimum(number), at.begins[total.first], at.ends[total.last]
@@ -234,16 +234,16 @@ class Structures(Numbers):
         else:
             data = f"b[{start}:{end}]"
         if total.first <= total.at <= total.last:
-            hole = f"{behind} - {size} - {start}"
+            hole = f"{after} - {size} - {start}"
             data = f"{data}[:{hole}] + bytes({size}) + {data}[{hole} + {size}:]"
         computed = f"{function}({data})"
         if isinstance(number, ir.Number) and number.signed:
             computed = f"({computed} ^ {-number.low}) - {-number.low}"
-        actual, position = code.fresh("n"), f"{behind} - {size}"
+        actual, position = code.fresh("n"), f"{after} - {size}"
         absent = conditional(at.node.members[total.at].node)
         if absent:
             with code.block(f"if {value} is None:"):
-                self._verdict(code, where, total.algorithm, "None", behind, status="absent")
+                self._verdict(code, where, total.algorithm, "None", after, status="absent")
         with code.block("else:") if absent else nullcontext():
             code.put(f"{actual} = {computed}")
             with code.block(f"if {value} != {actual}:"):

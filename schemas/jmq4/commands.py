@@ -56,7 +56,7 @@ topics = array(string2)
 
 
 def no_topic(partitions: Any, source: str) -> Refused:
-    """The empty topic in front of a list of partitions: JoyQueue puts both into a table without null keys."""
+    """The empty topic before a list of partitions: JoyQueue puts both into a table without null keys."""
     when = ~this.topic & (len_(partitions) > 0)
     return Refused("topic", when, "JoyQueue throws a NullPointerException for an empty topic with partitions", source)
 

@@ -6,7 +6,7 @@ Keys under ``kafka.``:
 ``<api>.request.v<N>``, ``<api>.response.v<N>``    the frame of one API version, size and header included
 ``offset_commit.request.v0.beta``     what 0.8.2-beta sent as v0
 ``message_set.untimed``, ``produce.request.v<N>.untimed``, ``fetch.response.v<N>.untimed``
-                                      magic 1 in front of the layout of magic 0, which 0.9 reads
+                                      magic 1 before the layout of magic 0, which 0.9 reads
 ``request_header``, ``response_header``    the fixed fields at the head of a frame
 ``client_header``                          those of a request, and the client id
 ``sasl_token``                        a raw token between SaslHandshake and the first request after it
@@ -71,7 +71,7 @@ def _untimed_layouts() -> Iterator[tuple[str, Layout]]:
         nodes[f"produce.request.v{number}"] = partial(frames.request, PRODUCE, number, UNTIMED_PRODUCED)
         nodes[f"fetch.response.v{number}"] = partial(frames.response, UNTIMED_FETCHED[number])
     for name, node in nodes.items():
-        about = f"{name} with magic 1 in front of the layout of magic 0"
+        about = f"{name} with magic 1 before the layout of magic 0"
         yield f"{name}.untimed", Layout(node, about, "Kafka 0.9.0.1 Message.scala", variant_of=name, notes=UNTIMED)
 
 

@@ -66,7 +66,7 @@ PROTOCOL = Protocol(
         "ip": Layout(ip.IP, "raw IPv4 or IPv6, by its first byte", f"{LINK_DRAFT}, LINKTYPE_RAW"),
         "ipv4": Layout(ip.IPV4, "IPv4 down to TCP", "RFC 791"),
         "ipv6": Layout(ip.IPV6, "IPv6 with extension headers, down to TCP", "RFC 8200"),
-        "ipv6_extension": Layout(ip.EXTENSION, "an extension header behind that of a fragment", "RFC 8200 §4"),
+        "ipv6_extension": Layout(ip.EXTENSION, "an extension header after that of a fragment", "RFC 8200 §4"),
         "tcp": Layout(tcp.TCP, "a TCP segment", "RFC 9293"),
         "udp": Layout(tunnels.UDP, "a UDP datagram, such as that of a tunnel", "RFC 768"),
         "vxlan": Layout(tunnels.VXLAN, "VXLAN, a tunnel of Ethernet frames in UDP", "RFC 7348 §5"),

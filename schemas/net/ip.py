@@ -115,7 +115,7 @@ def _extension(more: int, *, fragment: bool) -> Struct:
 
 
 def _after(headers: int, *, fragment: bool = True) -> Node:
-    """What follows a next_header: TCP, or a header with as many more behind it, of which one may be a fragment's.
+    """What follows a next_header: TCP, or a header with as many more after it, of which one may be a fragment's.
 
     Their number is bounded because bytes that nest without bound are an attack, not a packet.
     """

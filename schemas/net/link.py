@@ -1,7 +1,7 @@
 """Link layers: what a captured packet begins with, by the link type that the capture file announces.
 
 Each is a struct that ends with ``payload`` and ``trailer``: an IP packet knows its own length, and what the link adds
-behind it (padding to the least frame size, a frame check sequence) is no part of it.
+after it (padding to the least frame size, a frame check sequence) is no part of it.
 
 Sources: IEEE 802.3, IEEE 802.1Q; the registry of link types and its descriptions (draft-ietf-opsawg-pcaplinktype,
 LINKTYPE_NULL, LINKTYPE_ETHERNET, LINKTYPE_RAW, LINKTYPE_LOOP, LINKTYPE_LINUX_SLL, LINKTYPE_LINUX_SLL2,
@@ -71,14 +71,14 @@ ETHERTYPES = SymbolTable(
 ETHERTYPE = Symbols(uint16, ETHERTYPES)
 
 
-def _behind(ethertype: Any, tags: int) -> Node:
+def _payload(ethertype: Any, tags: int) -> Node:
     """What follows an EtherType, with at most that many VLAN tags before it."""
     cases: dict[int, Node] = {IPV4_TYPE: IPV4, IPV6_TYPE: IPV6}
     if tags:
         vlan = Struct(
             "tag" / Bits(uint16, "priority" / Bit(3), "drop_eligible" / Bit(1), "identifier" / Bit(12), order="msb"),
             "type" / Default(ETHERTYPE, IPV4_TYPE),
-            "payload" / _behind(this.type, tags - 1),
+            "payload" / _payload(this.type, tags - 1),
             name="VLAN",
         )
         cases |= dict.fromkeys((VLAN_TYPE, SERVICE_VLAN_TYPE, *OLD_SERVICE_VLAN_TYPES), vlan)
@@ -91,7 +91,7 @@ ETHERNET = Struct(
     "destination" / Default(Address("mac"), bytes(6)),
     "source" / Default(Address("mac"), bytes(6)),
     "type" / Default(ETHERTYPE, IPV4_TYPE) * "below 0x0600 a length, and the rest is 802.2 LLC",
-    "payload" / _behind(this.type, TAGS),
+    "payload" / _payload(this.type, TAGS),
     "trailer" / rest() * "padding and frame check sequence",
     name="Ethernet",
 )
@@ -113,7 +113,7 @@ LINUX_COOKED = Struct(
     "address_length" / Default(uint16, 6) * "number of valid bytes of the address",
     "address" / Default(Bytes(8), bytes(8)) * "of the sender",
     "protocol" / Default(ETHERTYPE, IPV4_TYPE),
-    "payload" / _behind(this.protocol, TAGS),
+    "payload" / _payload(this.protocol, TAGS),
     "trailer" / rest(),
     name="LinuxCooked",
 )
@@ -126,7 +126,7 @@ LINUX_COOKED2 = Struct(
     "packet_type" / Default(Symbols(uint8, PACKET_TYPES), 0),
     "address_length" / Default(uint8, 6) * "number of valid bytes of the address",
     "address" / Default(Bytes(8), bytes(8)) * "of the sender",
-    "payload" / _behind(this.protocol, TAGS),
+    "payload" / _payload(this.protocol, TAGS),
     "trailer" / rest(),
     name="LinuxCooked2",
 )

@@ -165,7 +165,7 @@ LABELLED = Struct(
 
 
 def _label(more: int) -> Struct:
-    """A label with at most as many more behind it, for bytes of an attacker nest without bound."""
+    """A label with at most as many more after it, for bytes of an attacker nest without bound."""
     return Struct(
         "entry"
         / Bits(

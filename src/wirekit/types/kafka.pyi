@@ -1279,7 +1279,7 @@ class _OffsetCommitRequestV0Beta_body(Fields):
     topics: list[_Request_body_topics5]
 
 class MessageSetUntimed(Fields):
-    """message_set with magic 1 in front of the layout of magic 0"""
+    """message_set with magic 1 before the layout of magic 0"""
 
     messages: list[_MessageSetUntimed_messages]
     partial: bytes
@@ -1297,7 +1297,7 @@ class _MessageSetUntimed_messages(Fields):
     message: _MessageSetUntimed_messages_message
 
 class ProduceRequestV0Untimed(Fields):
-    """produce.request.v0 with magic 1 in front of the layout of magic 0"""
+    """produce.request.v0 with magic 1 before the layout of magic 0"""
 
     size: int
     api_key: Symbol
@@ -1324,7 +1324,7 @@ class _ProduceRequestV0Untimed_body(Fields):
     topic_data: list[_ProduceRequestV0Untimed_body_topic_data]
 
 class FetchResponseV0Untimed(Fields):
-    """fetch.response.v0 with magic 1 in front of the layout of magic 0"""
+    """fetch.response.v0 with magic 1 before the layout of magic 0"""
 
     size: int
     correlation_id: int
@@ -1344,7 +1344,7 @@ class _FetchResponseV0Untimed_body(Fields):
     responses: list[_FetchResponseV0Untimed_body_responses]
 
 class ProduceRequestV1Untimed(Fields):
-    """produce.request.v1 with magic 1 in front of the layout of magic 0"""
+    """produce.request.v1 with magic 1 before the layout of magic 0"""
 
     size: int
     api_key: Symbol
@@ -1354,7 +1354,7 @@ class ProduceRequestV1Untimed(Fields):
     body: _ProduceRequestV0Untimed_body
 
 class FetchResponseV1Untimed(Fields):
-    """fetch.response.v1 with magic 1 in front of the layout of magic 0"""
+    """fetch.response.v1 with magic 1 before the layout of magic 0"""
 
     size: int
     correlation_id: int

@@ -341,7 +341,7 @@ def _stepped(segment: SegmentFile, data: memoryview, base: int) -> int | None:
     offsets = np.concatenate([[before], numbers(rows, "offset")])
     segment.search.before, size = int(offsets[-1]), int(ends[-1])
     if numbers(rows, "message.attributes.codec").any():
-        # Behind compressed messages that do not decode, the next message is searched for.
+        # After compressed messages that do not decode, the next message is searched for.
         in_order = before >= base and (np.diff(offsets) > 0).all() and offsets[-1] <= base + LARGEST_RELATIVE
         if not (in_order and segment.search.is_message(segment.position + size)):
             window, _, errors = scanned(segment, data)

@@ -109,9 +109,9 @@ class _Rows:
         if self.magic[first] < 1 or self.wrapped[first] >= 0:
             return part
         offsets = self.offset[first:last]
-        behind = np.flatnonzero(offsets[1:] < offsets[:-1])
-        if behind.size or int(offsets[-1]) - int(offsets[0]) >= 1 << 63:
-            row = first + (int(behind[0]) if behind.size else last - first - 2) + 1
+        falls = np.flatnonzero(offsets[1:] < offsets[:-1])
+        if falls.size or int(offsets[-1]) - int(offsets[0]) >= 1 << 63:
+            row = first + (int(falls[0]) if falls.size else last - first - 2) + 1
             raise Misuse(f"{self.key}: row {row}: {OFFSET}: offsets must ascend inside a wrapper of magic 1")
         at = part.schema.get_field_index(OFFSET)
         valid = part.column(at).is_valid()

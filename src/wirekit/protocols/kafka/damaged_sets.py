@@ -89,13 +89,13 @@ class Sets:
         yield from messages_of_set({"messages": entries[:number]}, self._statuses, path=path, **facts)
         for batch in _batches(parts):
             rebuilt = b"".join(self._bytes(data, part) for part in batch)
-            behind = decode(rebuilt, self._key, limits=self._limits(rebuilt))
-            statuses = verdicts(behind.checks)
+            decoded = decode(rebuilt, self._key, limits=self._limits(rebuilt))
+            statuses = verdicts(decoded.checks)
             for index, part in enumerate(batch):
                 place = f"messages[{index}].message.crc"
                 if not part.named and place in statuses:
                     statuses[place] = statuses[place]._replace(status="bad")
-            yield from messages_of_set(behind.value, statuses, first=number, **facts)
+            yield from messages_of_set(decoded.value, statuses, first=number, **facts)
             number += len(batch)
 
     def verify(self, message_set: Any, path: str) -> None:

@@ -165,7 +165,7 @@ class _Partition:
             return segment
         for index in indexes.values():
             for number in index.open:
-                self._behind(segment, index, int(number))
+                self._beyond(segment, index, int(number))
         return segment
 
     # The indexes alone
@@ -206,7 +206,7 @@ class _Partition:
     def _about(self, index: _Index, number: int, text: str) -> None:
         self._say(index.name, text, number * index.width, number)
 
-    def _behind(self, segment: Segment, index: _Index, number: int) -> None:
+    def _beyond(self, segment: Segment, index: _Index, number: int) -> None:
         """Reports an entry that the walk never reached."""
         entry = self._entry(segment, index, number)
         if index.name.endswith(".index"):
@@ -266,7 +266,7 @@ class _Partition:
             file.search.before = segment.before
         if not damaged and file.search.beyond_zeros(segment.end) is None:
             return False
-        next_start = file.search.behind(segment.end)
+        next_start = file.search.after(segment.end)
         if next_start is None:
             return False
         self._say(

@@ -45,7 +45,7 @@ SEGMENT = "kafka.log_segment"
 PARTITION = re.compile(r"(.+)-(\d+)(\.[0-9a-f]{32}-delete)?")
 NO_TIMESTAMP = -1
 ENTRY_HEAD = 12
-"""Bytes of an entry in front of what its ``message_size`` counts."""
+"""Bytes of an entry before what its ``message_size`` counts."""
 
 
 class _Wrapper(NamedTuple):
@@ -211,7 +211,7 @@ class SegmentFile:
         self.search.renew()
 
     def start_of(self, stretch: int) -> Start | None:
-        """The start of a stretch, as the messages in front of it show it; None if none is found."""
+        """The start of a stretch, as the messages before it show it; None if none is found."""
         if not stretch:
             return Start(0, 0, self.search.before)
         crossing = self.search.crossing(stretch * stored.STRETCH)
@@ -223,7 +223,7 @@ class SegmentFile:
         return (self.stretch + 1) * stored.STRETCH
 
     def _cross(self) -> None:
-        """Begins another stretch if the position is behind this one."""
+        """Begins another stretch if the position is after this one."""
         if self.position >= self._boundary:
             self.begin(Start(self.position // stored.STRETCH, self.position, self.search.before))
 
@@ -252,7 +252,7 @@ class SegmentFile:
         )
 
     def _first_of_many(self, decoded: Decoded) -> tuple[Piece, bool]:
-        """The messages in front of one that exceeds a limit together with them; the next window begins with it."""
+        """The messages before one that exceeds a limit together with them; the next window begins with it."""
         messages = decoded.value.messages
         exceeding = f"messages[{len(messages) - 1}]"
         size = _whole(decoded.data, decoded.value)
@@ -277,7 +277,7 @@ class SegmentFile:
             content: other attributes of the piece.
         """
         begin = self.position
-        next_start = None if error is None else self.search.behind(end)
+        next_start = None if error is None else self.search.after(end)
         piece = Piece(
             begin,
             end - begin if error is None else size if next_start is None else next_start - begin,
@@ -364,7 +364,7 @@ class SegmentFile:
             return Piece(begin, self._size - begin, fits=True), False
         where = {"protocol": SEGMENT, "path": "tail", "offset": place}
         error = Wrong("zeros up to the end of the segment", "something else", **where)
-        next_start = self.search.behind(begin)
+        next_start = self.search.after(begin)
         if next_start is None:
             return Piece(begin, self._size - begin, errors=(error,)), False
         self.go(next_start)

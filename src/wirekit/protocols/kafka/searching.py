@@ -21,13 +21,13 @@ from wirekit.wire import Checked, Integer, Struct
 KEY = "kafka.log_entry"
 LOG = re.compile(r"(\d{20})\.log")
 LARGEST_RELATIVE = (1 << 31) - 1
-"""How far behind a segment's base offset its messages may lie: indexes hold the difference in 32 bits."""
+"""How far after a segment's base offset its messages may lie: indexes hold the difference in 32 bits."""
 
 _SEEK_DATA = getattr(os, "SEEK_DATA", os.SEEK_SET)
 _LEAST_CHUNK, _LARGEST_CHUNK = 4 * 1024, 1024 * 1024
 _ALLOWANCE = 64 * 1024 * 1024
 _DISTANCES = (1 << 16, 1 << 20, 1 << 24)
-"""Bytes in front of an offset at which a search for the message there begins."""
+"""Bytes before an offset at which a search for the message there begins."""
 _SMALL = 16 * 1024  # bytes; a larger message is summed only where it may end
 
 
@@ -56,7 +56,7 @@ class Search:
         """Begins another stretch of the file."""
         self._left = self._allowance
 
-    def behind(self, start: int) -> int | None:
+    def after(self, start: int) -> int | None:
         """The start of the next message after damage at ``start``; first tries the end of a whole bad message."""
         size = self._begin.frame_size(self._read(start, self._begin.size).ljust(self._begin.size, b"\0"), 0) or 0
         return start + size if size > 0 and self.is_message(start + size) else self._next(start + 1)
@@ -72,7 +72,7 @@ class Search:
         return self._begin.frame_size(head, 0) if self._begin.pattern.match(head) else None
 
     def crossing(self, at: int) -> tuple[int, int] | None:
-        """The message that begins here or extends beyond, if the ones in front of it show it, and the offset before."""
+        """The message that begins here or extends beyond, if the ones before it show it, and the offset before."""
         for distance in _DISTANCES:
             before, start = None, self.within(max(at - distance, 0), at)
             while start is not None and (size := self.claim(start)) is not None and start + size <= at:

@@ -185,8 +185,8 @@ class _Entries:
         if pa.types.is_null(last.type):
             offsets = pa.nulls(rows.size, pa.int64())
         else:
-            behind = np.where(index >= 0, self._numbers("num_messages_in_batch")[rows] - 1 - index, 0)
-            log_offsets = _whole(last)[rows] - behind
+            later = np.where(index >= 0, self._numbers("num_messages_in_batch")[rows] - 1 - index, 0)
+            log_offsets = _whole(last)[rows] - later
             offsets = pa.array(log_offsets, mask=~np.asarray(last.is_valid())[rows])
         if not self.command:
             return {"log_offset": offsets}

@@ -121,7 +121,7 @@ COMMAND_FIELDS = {number: field.name for number, field in COMMAND.message.fields
 """The field of the sub-message that a type of command has."""
 NO_REQUEST = 2**64 - 1
 SIZE_BYTES = 4
-"""Of ``metadata_size``, in front of each message of a batch."""
+"""Of ``metadata_size``, before each message of a batch."""
 MOST_CHUNKS_HELD = 256 * 1024 * 1024
 """Bytes of chunks of messages that are not all there; the message whose last chunk is oldest is given up first."""
 MOST_CHUNKED = 10_000
@@ -406,8 +406,8 @@ def _broker_index(entry: Any, index: int) -> int | None:
     last = broker.metadata.index if broker is not None and broker.get("metadata") is not None else None
     if last is None:
         return None
-    behind = (entry.metadata.num_messages_in_batch or 1) - 1 - max(index, 0)
-    return int(last - behind) if index >= 0 or entry.metadata.num_messages_in_batch is None else int(last)
+    later = (entry.metadata.num_messages_in_batch or 1) - 1 - max(index, 0)
+    return int(last - later) if index >= 0 or entry.metadata.num_messages_in_batch is None else int(last)
 
 
 def _partition(topic: str | None, position: Any) -> int | None:

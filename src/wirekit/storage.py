@@ -30,7 +30,7 @@ SCHEMES = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
 CHUNK = 4 << 20
 """Bytes of a request."""
 AHEAD = 6
-"""Requests under way or waiting in front of a reader that reads in order."""
+"""Requests under way or waiting ahead of a reader that reads in order."""
 HELD = AHEAD + 4
 """Chunks in memory, of a file."""
 REQUESTS = 16
@@ -407,7 +407,7 @@ class ReadAhead:
         """
         if name not in self._fetched:
             return None
-        for before in list(self._fetched):  # those in front of it were not opened
+        for before in list(self._fetched):  # those before it were not opened
             future, _ = self._fetched.pop(before)
             if before == name:
                 break

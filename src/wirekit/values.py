@@ -393,7 +393,7 @@ class Span(NamedTuple):
     """The bytes [start, end) of one field, or of a length, count or tag of one (see docs/spans.md).
 
     Attributes:
-        path: the field; ``key.$length`` is the length in front of ``key``.
+        path: the field; ``key.$length`` is the length before ``key``.
         start: absolute offset of the first byte.
         end: absolute offset after the last byte.
         source: 0 for the input, n for the n-th piece of decompressed data.

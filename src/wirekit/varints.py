@@ -11,7 +11,7 @@ from dataclasses import dataclass
 GROUP = 7
 MORE = 0x80
 SHORT, LONG = -1, -2
-"""Instead of the position behind a number: the limit cuts it, or it goes on beyond its most bytes or bits."""
+"""Instead of the position after a number: the limit cuts it, or it goes on beyond its most bytes or bits."""
 UNSIGNED, ZIGZAG, SLEB = "varint", "zigzag", "sleb"
 
 
@@ -38,7 +38,7 @@ class VarintForm:
         return f"{self.kind} of {self.bits} bits in {self.groups} bytes"
 
     def read(self, data: Sequence[int], start: int, limit: int) -> tuple[int, int]:
-        """(number, position behind it or ``SHORT`` or ``LONG``).
+        """(number, position after it or ``SHORT`` or ``LONG``).
 
         >>> VarintForm(UNSIGNED, 32, 5).read(b"\\xac\\x02", 0, 2), VarintForm(UNSIGNED, 32, 5).read(b"\\xac", 0, 1)
         ((300, 2), (44, -1))

@@ -73,7 +73,7 @@ def test_a_followed_stream_of_one_side() -> None:
 
 def test_a_followed_stream_that_lacks_bytes_is_refused_at_its_line() -> None:
     lines = followed(TURNS).splitlines(keepends=True)
-    with pytest.raises(Misuse, match="line 6, column 1: bytes are missing behind it, up to 0x1c"):
+    with pytest.raises(Misuse, match="line 6, column 1: bytes are missing after it, up to 0x1c"):
         read_input("".join(lines[:6] + lines[7:]).encode())
     with pytest.raises(Misuse, match="bytes are missing in the capture"):
         read_input("".join([*lines[:8], "[16 bytes missing in capture file]\n", *lines[8:]]).encode())

@@ -301,7 +301,7 @@ def _pcap_records(rows: pa.RecordBatch, begin: int, link_type: int, unit: int) -
 
 def _pcapng(source: Source, limits: Limits, errors: list[pa.RecordBatch], size: int, start: Place) -> Iterator[Records]:
     position, number, order, another, held = start.offset, start.number, start.order, True, None
-    given_order = order  # in front of a section's first block, the order is in it
+    given_order = order  # before a section's first block, the order is in it
     interfaces = [_Described(each, -1) for each in start.interfaces]
     while another:
         if not order:

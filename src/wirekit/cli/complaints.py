@@ -46,7 +46,7 @@ class Complaints:
 
     @classmethod
     def of(cls, path: str, *, allow_cut: bool = False) -> Complaints:
-        """Those about a capture, with its name in front of each line."""
+        """Those about a capture, with its name before each line."""
         return cls(lambda text: say(f"{path}: {text}"), allow_cut=allow_cut)
 
     def __enter__(self) -> Complaints:
@@ -89,7 +89,7 @@ class Complaints:
             self._series[key] = _Series(link, item, item.offset + len(item.data))
 
     def _end(self, key: tuple[str, str]) -> None:
-        """Reports the pieces of a side behind the first of a series."""
+        """Reports the pieces of a side after the first of a series."""
         series = self._series.pop(key, None)
         if series is not None and series.pieces:
             number = "" if series.pieces == 1 else f" in {series.pieces:,} pieces"

@@ -137,7 +137,7 @@ def _decode(source: Input, schema: str | None, context: dict[str, Any], show: Sh
 def _decode_packets(
     payloads: list[Payload | None], schema: str | None, context: dict[str, Any], show: Show, strict: bool
 ) -> int:
-    """Shows the frames in packets, each behind the packet with its last byte."""
+    """Shows the frames in packets, each after the packet with its last byte."""
     from wirekit.cli.packets import followed, joined
 
     segments = [payload.segment for payload in payloads if payload is not None]

@@ -80,7 +80,7 @@ def _answers(data: bytes, key: str) -> list[Answer]:
 
 
 def with_contexts(answers: list[Answer]) -> Iterator[Decoded]:
-    """The frames, each behind a message that names its context and the others that fit."""
+    """The frames, each after a message that names its context and the others that fit."""
     for decoded, contexts in answers:
         others = ", ".join(map(pairs, contexts[-2 : -MOST_OTHERS - 2 : -1]))
         more = len(contexts) - MOST_OTHERS - 1

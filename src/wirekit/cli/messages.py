@@ -177,7 +177,7 @@ class Show(Protocol):
         """Prints the messages of a piece of a stored file."""
 
     def batch(self, path: str, batch: pa.RecordBatch, others: Iterable[tuple[int, Message]]) -> None:
-        """Prints the messages of a batch, and others, each in front of a row of the batch (its number)."""
+        """Prints the messages of a batch, and others, each before a row of the batch (its number)."""
 
 
 class _Json:

@@ -25,7 +25,7 @@ def decode_turns(
     strict: bool,
     alone: Alone,
 ) -> int:
-    """Shows the frames of a conversation, each behind the turn with its last byte.
+    """Shows the frames of a conversation, each after the turn with its last byte.
 
     Args:
         sides: for each turn 0 or 1, its sender.

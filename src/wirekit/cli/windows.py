@@ -56,7 +56,7 @@ class Windows(Writer, Generic[T]):
 
     @abstractmethod
     def show(self, rows: pa.Table, items: list[tuple[int, T]]) -> None:
-        """Shows rows and, each in front of a row (its number), results of ``take``."""
+        """Shows rows and, each before a row (its number), results of ``take``."""
 
     def read(self) -> bool:
         """Shows the whole capture; returns False, and shows nothing, if objects must read it.

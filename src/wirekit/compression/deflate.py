@@ -47,7 +47,7 @@ def _gzip_decompress(data: memoryview, output: Output) -> None:
         if end is None:
             raise Wrong("a complete gzip member", f"its end is missing after {len(data) - start} bytes", offset=start)
         if end == len(data) or (not data[end] and not bytes(data[end:]).strip(b"\0")):
-            return  # zeros behind a member are padding, as for gzip(1); java.util.zip.GZIPInputStream stops there, too
+            return  # zeros after a member are padding, as for gzip(1); java.util.zip.GZIPInputStream stops there, too
         start = end
 
 
@@ -158,7 +158,7 @@ def _zip_compress(data: Buffer) -> bytes:
 
 
 CODECS = (
-    Codec("gzip", _gzip_decompress, _gzip_compress, "RFC 1952, any number of members, zeros behind them"),
+    Codec("gzip", _gzip_decompress, _gzip_compress, "RFC 1952, any number of members, zeros after them"),
     Codec(
         "zlib",
         _zlib_decompress,

@@ -51,7 +51,7 @@ def xerial_blocks(data: View) -> Iterator[tuple[int, View]]:
         Wrong: for another magic, or a negative length.
         Short: for a cut header or block.
     """
-    # SnappyInputStream: a header, then blocks behind a big-endian int32 length. A header may come again between blocks,
+    # SnappyInputStream: a header, then blocks after a big-endian int32 length. A header may come again between blocks,
     # where streams were joined. The two version numbers are not looked at: some writers have them little-endian.
     if data[:8] != XERIAL_MAGIC:
         take(data, 0, 8)

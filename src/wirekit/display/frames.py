@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 WIDE = 120  # columns of a terminal from which on topics begin below each other, and times have microseconds
 WIDE_API = 34
 LEAST_TEXT = 24  # columns that are left to the text, however narrow the terminal
-BELOW = 16  # columns in front of a text that has no room beside the numbers
+BELOW = 16  # columns before a text that has no room beside the numbers
 MOST_TOPICS = 3
 ARROWS = {"client": "→", "server": "←"}
 """The direction of bytes, by their sender."""

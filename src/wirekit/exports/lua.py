@@ -76,7 +76,7 @@ class _Writer:
         self._messages: dict[str, int] = {}
         self._count = 0
 
-    # The declarations in front of the nodes.
+    # The declarations before the nodes.
 
     def head(self) -> list[str]:
         lines = [
@@ -431,8 +431,8 @@ class _Writer:
                     and each.last == len(layout.members) - 1
                 ):
                     at = sum(ir.minimum(member.node) for member in before)
-                    behind = sum(ir.minimum(member.node) for member in layout.members[: each.first])
-                    return length, at, behind - each.add, max(behind, ir.minimum(layout))
+                    start = sum(ir.minimum(member.node) for member in layout.members[: each.first])
+                    return length, at, start - each.add, max(start, ir.minimum(layout))
         self.notes.add(self.key, "the layout has no frame length at a fixed place: a segment is read as one frame")
         return None
 

@@ -163,11 +163,11 @@ def plan_bundles(
             continue
         capture = names.get(files[0].path, "")
         before = tuple(takewhile(lambda each: _is_same(each, known), files))
-        behind = files[len(before) :]
+        later = files[len(before) :]
         if not numbers:
             fresh.append(_part(files, goes_on=rotating))
-        elif capture in live and not any(each.path in known for each in behind):
-            fresh.append(Part(capture, behind, continues=True, goes_on=rotating))
+        elif capture in live and not any(each.path in known for each in later):
+            fresh.append(Part(capture, later, continues=True, goes_on=rotating))
         elif (bundles := set[int]().union(*(connected[number] for number in numbers))) <= whole:
             again |= bundles
             plan.notes.append(f"{files[0].name}: read again with its whole bundle, because it has new or changed files")

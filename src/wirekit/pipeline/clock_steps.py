@@ -29,7 +29,7 @@ def stretches(rows: pa.Table) -> pa.Array:
 
 
 def set_back(times: NDArray[Any]) -> NDArray[Any]:
-    """For each segment of a capture, in the order of the file, whether the clock was set back in front of it.
+    """For each segment of a capture, in the order of the file, whether the clock was set back before it.
 
     Args:
         times: of the segments, microseconds since the epoch.
@@ -46,7 +46,7 @@ class Times(NamedTuple):
 
     ``first`` is the earliest time before the clock was set back between them, ``last`` the latest time after that,
     ``earliest`` the earliest time of all; without a segment, the latest and the earliest possible. ``before`` and
-    ``inside`` tell whether the clock was set back in front of the first of them, and between them.
+    ``inside`` tell whether the clock was set back before the first of them, and between them.
     """
 
     first: int = EVER
@@ -59,7 +59,7 @@ class Times(NamedTuple):
 class Clock(NamedTuple):
     """The clock at the end of a part of a capture, in microseconds since the epoch.
 
-    ``latest`` is the latest time since the clock was set back, ``later`` the earliest time of the parts behind, and
+    ``latest`` is the latest time since the clock was set back, ``later`` the earliest time of the parts after them, and
     ``may_end`` tells whether a window may end there.
     """
 

@@ -105,7 +105,7 @@ class Output:
             self._move(moves, again=True)
         self._remove(leftovers)
         self.commits = read_commits(self.folder)
-        # A run that ended in front of this one may have made the tables Delta tables, all of them.
+        # A run that ended before this one may have made the tables Delta tables, all of them.
         self._has_logs |= not self._is_new and delta.has_log(self.folder, next(iter(OUTPUTS)))
         self.is_delta = self._has_logs
         self.folder.make(_ATTEMPTS)

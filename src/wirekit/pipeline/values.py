@@ -24,12 +24,12 @@ def frame_value(frame: Frame) -> str | None:
 
 def _leave_out(value: Any, path: tuple[Step, ...]) -> None:
     """Removes a field from plain JSON data."""
-    step, behind = path[0], path[1:]
+    step, inner = path[0], path[1:]
     if step == ALL:
         for item in value if isinstance(value, list) else ():
-            _leave_out(item, behind)
+            _leave_out(item, inner)
     elif isinstance(value, dict) and step in value:
-        if behind:
-            _leave_out(value[step], behind)
+        if inner:
+            _leave_out(value[step], inner)
         else:
             del value[step]

@@ -208,7 +208,7 @@ def _is_verdict(leaf: Leaf) -> bool:
 
 
 def _leaves(columnar: Columnar, opened: bool) -> Iterator[Leaf]:
-    """The columns in their order: those of a message stand in front of what follows it."""
+    """The columns in their order: those of a message stand before what follows it."""
     read = columnar.program
     messages: dict[int, list[Tables]] = {}
     for table in read.messages:

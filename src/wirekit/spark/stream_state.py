@@ -60,7 +60,7 @@ class Part:
     Attributes:
         capture: the name of the capture, which is that of its first file.
         files: the next files; none if the micro-batch only ends the capture.
-        state: the state after the files in front of these.
+        state: the state after the files before these.
         since: files between ``state`` and ``files``, whose rows are in other micro-batches.
         ends: whether no more files will come.
     """
@@ -99,7 +99,7 @@ class Open(NamedTuple):
         capture: its name.
         last: its last file so far.
         number: its part in the latest micro-batch; None if it had none.
-        state: the state after the files in front of ``since``.
+        state: the state after the files before ``since``.
         since: the files after that state.
     """
 

@@ -137,8 +137,8 @@ class Scope:
             if isinstance(step, int) and step != ALL:
                 offsets = _offsets(column)
                 first = offsets[:-1] if at is None else offsets[:-1][at]
-                behind = offsets[1:] if at is None else offsets[1:][at]
-                missing = first + step >= behind
+                ends = offsets[1:] if at is None else offsets[1:][at]
+                missing = first + step >= ends
                 mask = missing if mask is None else mask | missing
                 at, column = np.where(mask, 0, first + step), _flat(column)
         if at is not None:

@@ -383,10 +383,10 @@ def _all(value: Any, steps: tuple[Step, ...]) -> list[Any] | None:
     items = _followed(value, steps[:at])
     if not isinstance(items, list):
         return None
-    behind = steps[at + 1 :]
-    if ALL not in behind:
-        return [_followed(item, behind) for item in items]
-    return [inner for item in items for inner in _all(item, behind) or ()]
+    inner_steps = steps[at + 1 :]
+    if ALL not in inner_steps:
+        return [_followed(item, inner_steps) for item in items]
+    return [inner for item in items for inner in _all(item, inner_steps) or ()]
 
 
 def _path(steps: tuple[Step, ...], each: tuple[Step, ...]) -> _Read:

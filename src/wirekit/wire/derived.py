@@ -28,7 +28,7 @@ class Length(Wrapping):
         add: bytes that the stored number counts beyond the covered fields (its own size, for an inclusive length).
         minimum: the least valid stored number; a smaller one is Wrong, read or computed.
         zero_is_rest: whether 0 means up to the enclosing limit (IPv4 with segmentation offload); only with ``bounds``,
-            in front of the covered fields.
+            before the covered fields.
         clip: whether a length beyond the enclosing limit is only a bad check (packets cut by a snap length);
             otherwise the fields are read up to the limit, and the error is Short.
         exceeds: whether the number may exceed the number of bytes, such as the original length of a truncated packet;

@@ -22,7 +22,7 @@ from wirekit.values import Record
 from wirekit.wire import Length, Struct, Switch
 
 LEAST_WINDOW = 512
-"""Bytes that are decoded or searched at once right behind damage; twice as many each time, up to ``WINDOW``."""
+"""Bytes that are decoded or searched at once right after damage; twice as many each time, up to ``WINDOW``."""
 
 _HEAD = 64  # bytes; enough for all that a block begins with
 _UNKNOWN = -1  # the link type of an interface whose description is damaged

@@ -49,7 +49,7 @@ def segments(
         file: ordinal of the capture file, for the segments.
         start: as for ``Capture.items``.
         end: as for ``Capture.items``.
-        fragments: those of the packets in front of ``start``, or of earlier files; receives those at the end.
+        fragments: those of the packets before ``start``, or of earlier files; receives those at the end.
     """
     ends = fragments is None
     fragments = Fragments() if fragments is None else fragments
@@ -88,7 +88,7 @@ def dissect(packet: Packet, file: int = 0, fragments: Fragments | None = None) -
     data, offset, reason, detail = packet.data, packet.offset, "", ""
     network: Record | None = None
     layouts: list[Record] = []  # that were decoded
-    held: list[Skipped] = []  # the packets in front of this one with fragments of its datagram
+    held: list[Skipped] = []  # the packets before this one with fragments of its datagram
     place: int | None = None  # of the fragment in this packet, if it makes its datagram whole
     for _ in range(MOST_LAYERS):
         decoded = decode(data, key, offset=offset)

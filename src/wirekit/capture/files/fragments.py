@@ -54,7 +54,7 @@ class Fragments:
             begin: the place of the fragment in the datagram, in bytes.
             content: the fragment.
             packets: the packet as one that has no segment; before it those with fragments of a tunnel around it.
-            more: whether other fragments follow behind it.
+            more: whether other fragments follow after it.
         """
         if not content or begin + len(content) > _LARGEST or (more and len(content) % FRAGMENT_UNIT):
             self.lost += packets
@@ -132,12 +132,12 @@ class _Datagram:
         first = max(bisect_left(self.pieces, (begin,)) - 1, 0)
         for number in range(first, len(self.pieces)):
             place, known = self.pieces[number]
-            behind = place + len(known)
-            if behind <= at:
+            end = place + len(known)
+            if end <= at:
                 continue
             if place >= stop:
                 break
-            low, high = max(place, at), min(behind, stop)
+            low, high = max(place, at), min(end, stop)
             if known[low - place : high - place] != content[low - begin : high - begin]:
                 return False
             if at < low:

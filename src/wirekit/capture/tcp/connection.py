@@ -459,7 +459,7 @@ class Connection:
 def _must_wait(side: Direction, peer: Direction, acknowledgment: int) -> bool:
     """Whether bytes of the server acknowledge bytes of the client that are not released: a request may be among them.
 
-    Otherwise a late segment of the client, or an uncertain first byte, would put responses in front of their requests.
+    Otherwise a late segment of the client, or an uncertain first byte, would put responses before their requests.
     """
     return side.role == "server" and peer.raw >= 0 and not peer.closed and 0 < peer.distance(acknowledgment) <= WINDOW
 

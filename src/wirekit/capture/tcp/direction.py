@@ -33,9 +33,9 @@ _PENDING: dict[ClosedReason, GapReason] = {
 MASK = 0xFFFFFFFF
 _HALF = 1 << 31
 WINDOW = 1 << 30  # bytes; the largest window that TCP can announce
-NEVER = 1 << 128  # µs; behind any time that the units and offsets of a capture file can tell
+NEVER = 1 << 128  # µs; after any time that the units and offsets of a capture file can tell
 _PIECE_COST = 256  # bytes of memory that a held piece takes besides its payload
-NOTHING = -(1 << 62)  # an offset in front of any that a stream can have
+NOTHING = -(1 << 62)  # an offset before any that a stream can have
 _LISTS = frozenset({"held", "cuts", "waits", "gaps", "stray"})  # of a direction; a state has them as lists
 _GAPS_KEPT = 64  # gaps remembered, to tell a late byte from a duplicate
 

@@ -9,7 +9,7 @@ from wirekit.errors import Misuse
 
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 CLOCK_STEP_US = 128_000
-"""If a segment is older by more than this than the one in front of it, the clock was set back between them; if it is
+"""If a segment is older by more than this than the one before it, the clock was set back between them; if it is
 older by less, it was written late. NTP sets a clock from 128 ms on, and slews it below."""
 
 Side = Literal["client", "server"]

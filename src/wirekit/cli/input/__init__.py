@@ -45,7 +45,7 @@ def read_input(raw: bytes, form: str = "auto", *, limit: int = DEFAULT_LIMIT) ->
        what a debugger or a language printed, may have other characters around it;
     2. what a debugger, a language or Netty printed, which its brackets, quotes and addresses tell; a stream that
        Wireshark followed, which its heading or two margins tell;
-    3. a dump, if at least half of the first lines have an offset and hex words behind it, and the offsets are marked
+    3. a dump, if at least half of the first lines have an offset and hex words after it, and the offsets are marked
        as such (xxd, tcpdump), or a text column is (``|…|``, ``>…<``), or they advance by the bytes of their lines, or
        they start at 0 and stand two columns apart from the bytes. A damaged dump is an error;
     4. hex, if all of it is hex;

@@ -6,12 +6,12 @@ from wirekit.cli.input.lines import Layout, Line
 from wirekit.cli.input.text import wrong_in_line
 from wirekit.errors import Misuse
 
-_WIDEST_TEXT = 64  # words of a line up to which a text column is looked for behind each of them
+_WIDEST_TEXT = 64  # words of a line up to which a text column is looked for after each of them
 _SHOWN = bytes(byte if 0x20 <= byte < 0x7F else 0x2E for byte in range(256))
 
 
 def ends_of(line: Line, layout: Layout) -> list[tuple[int, int]]:
-    """(bytes so far, index behind the word) for each word that could be data: one space apart, two after 8 bytes."""
+    """(bytes so far, index after the word) for each word that could be data: one space apart, two after 8 bytes."""
     ends: list[tuple[int, int]] = []
     count, at = 0, line.start
     while match := layout.word.match(line.text, at):
@@ -49,7 +49,7 @@ def framing(line: Line, layout: Layout) -> str:
 
 
 def _apart(following: str) -> bool:
-    """Whether the text behind hex words is separated from them, or empty."""
+    """Whether the text after hex words is separated from them, or empty."""
     return following[:2] in ("", "  ") or following[0] == "\t"
 
 
@@ -59,7 +59,7 @@ def is_column(following: str, count: int) -> bool:
 
 
 def fitted(line: Line, ends: list[tuple[int, int]], count: int, layout: Layout) -> tuple[bytes, int] | None:
-    """``count`` bytes and the index behind them, if the text behind them is separated or shows them."""
+    """``count`` bytes and the index after them, if the text after them is separated or shows them."""
     spare = layout.group if layout.swapped else 1  # a swapped last word is filled up with zeros
     for have, end in ends:
         if 0 < count <= have < count + spare:

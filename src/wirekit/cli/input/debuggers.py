@@ -65,7 +65,7 @@ def read_windbg(text: str) -> Input | None:
     """Memory as ``db``, ``dw``, ``dd``, ``dc`` and ``dq`` show it, None for other text; words are little-endian.
 
     Lines are WinDbg's if the address has its grave accent or the bytes have its hyphen after the eighth; or if words
-    of several bytes stand two columns behind addresses that advance by them.
+    of several bytes stand two columns after addresses that advance by them.
 
     Raises:
         Misuse: for a line of another kind, an address that does not follow, memory that could not be read, a text
@@ -104,7 +104,7 @@ def _is_windbg(line: str) -> bool:
 
 
 def _advance(lines: list[str]) -> bool:
-    """Whether lines have words of several bytes, behind addresses of eight digits that advance by them."""
+    """Whether lines have words of several bytes, after addresses of eight digits that advance by them."""
     matches = [_WINDBG.fullmatch(line) for line in lines]
     if len(matches) < 2 or matches[0] is None or matches[1] is None:
         return False

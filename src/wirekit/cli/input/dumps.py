@@ -13,7 +13,7 @@ def read_dump(text: str, layout: Layout, limit: int) -> Input:
     dumps = [bytearray()]
     notes = _Notes()
     last = b""  # the bytes of the last data line
-    at = 0  # the offset behind them
+    at = 0  # the offset after them
     before = 0  # bytes of the dumps before this one
     for line, after in paired(text):
         if line.kind == "star" and last:

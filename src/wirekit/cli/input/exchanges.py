@@ -17,7 +17,7 @@ _HEAD = re.compile(
 )
 _HINT = re.compile(r"^[ \t]*Follow: \w+,|^(?:\t| {4})[ \t]*0{8}  ", re.MULTILINE)  # some line of any followed stream
 _MISSING = re.compile(r"[ \t]*\[\d+ bytes missing")
-_INDENT = 4  # columns by which the second side stands behind the first; or a tab
+_INDENT = 4  # columns by which the second side stands after the first; or a tab
 
 
 class _Row(NamedTuple):
@@ -94,7 +94,7 @@ def _of_side(text: str, rows: list[_Row], side: int, limit: int) -> bytes:
     data = read_dump("\n".join(blanked), layout, limit).data
     for row, after in pairwise(own):
         if after.offset - row.offset > layout.width:
-            raise wrong_in_line(row.number, row.text, 0, f"bytes are missing behind it, up to {after.offset:#x},")
+            raise wrong_in_line(row.number, row.text, 0, f"bytes are missing after it, up to {after.offset:#x},")
     return data
 
 

@@ -58,10 +58,10 @@ def begins_dump(line: Line) -> bool:
 
 
 def paired(text: str) -> Iterator[tuple[Line, Line | None]]:
-    """Each line with the next one of its dump; None behind the last, and behind a title in front of a dump.
+    """Each line with the next one of its dump; None after the last, and after a title before a dump.
 
-    A dump ends where the next one begins at offset 0. Lines of another kind are titles if a dump begins behind them.
-    Behind the last dump they are text if an offset alone has ended it, if a blank line or a fence of Markdown stands
+    A dump ends where the next one begins at offset 0. Lines of another kind are titles if a dump begins after them.
+    After the last dump they are text if an offset alone has ended it, if a blank line or a fence of Markdown stands
     between, or if tcpdump prints them at its end.
     """
     line: Line | None = None
@@ -80,11 +80,11 @@ def paired(text: str) -> Iterator[tuple[Line, Line | None]]:
     yield from ((title, None) for title in titles)
 
 
-def _ends(line: Line, behind: list[Line]) -> bool:
-    """Whether the last dump ends with a line, though other lines stand behind it."""
-    if not behind or line.kind == "offset" or behind[0].number > line.number + 1:
+def _ends(line: Line, later: list[Line]) -> bool:
+    """Whether the last dump ends with a line, though other lines stand after it."""
+    if not later or line.kind == "offset" or later[0].number > line.number + 1:
         return True
-    return behind[0].text.strip().startswith("```") or all(_TCPDUMP_END.match(each.text) for each in behind)
+    return later[0].text.strip().startswith("```") or all(_TCPDUMP_END.match(each.text) for each in later)
 
 
 def word_size(line: Line) -> int:

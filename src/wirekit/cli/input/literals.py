@@ -24,7 +24,7 @@ _BEFORE_LIST = re.compile(
 _LABEL = re.compile(r"\s*+[^\n]{0,200}?[\w)\]] ?[:=] ?\[")
 _WORDS = re.compile(r"[^\n\[\](){}]{0,200}\s*+")
 LEAST_LABELLED = 8
-"""Numbers in a list behind other words; fewer may be anything."""
+"""Numbers in a list after other words; fewer may be anything."""
 _TAIL = re.compile(r"[\]})>\s;,]*+")
 _HEX_NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,2}|[0-9a-fA-F]{2}")
 _ITEM = re.compile(r"[\s,]*+(?P<item>'(?:\\.[0-9a-fA-F]{0,2}|[^'\\\n])'|[^\s,]+)")
@@ -153,7 +153,7 @@ def _character(text: str, at: int, item: str) -> int:
 def read_box(text: str) -> Input | None:
     """The boxes that Netty's ``ByteBufUtil.prettyHexDump`` draws, None for other text.
 
-    A box begins where its offset is 0. The lines of ``LoggingHandler`` in front of the boxes tell who sent them.
+    A box begins where its offset is 0. The lines of ``LoggingHandler`` before the boxes tell who sent them.
 
     Raises:
         Misuse: for rows that do not follow, a text column that shows other bytes.

@@ -37,7 +37,7 @@ class _Step(NamedTuple):
             return 0
 
     def size(self, layout: Layout) -> tuple[int, int]:
-        """Bytes in the line and the index behind them; (0, 0) if the offsets disagree."""
+        """Bytes in the line and the index after them; (0, 0) if the offsets disagree."""
         distance = self.distance(layout.base)
         if self.star:
             count, end = self.ends[-1]

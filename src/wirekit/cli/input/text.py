@@ -16,7 +16,7 @@ class Input:
     """Bytes, and how they were written.
 
     Attributes:
-        data: the bytes; of several dumps, one behind the other.
+        data: the bytes; of several dumps, one after the other.
         form: one of raw, hex, decimal, xxd, hexdump, wireshark, od, tcpdump, gdb, windbg, netty or base64.
         note: a sentence for a human if something was ambiguous or odd, else None.
         dumps: the bytes of each dump where there are several, else empty.

@@ -177,7 +177,7 @@ class Switch(Node):
 class IfNext(_Optional):
     """A field that is present if the next bytes are these; otherwise the value is None.
 
-    Building refuses a value that does not begin with them, and None in front of such bytes.
+    Building refuses a value that does not begin with them, and None before such bytes.
     """
 
     def __init__(self, magic: bytes, inner: Node) -> None:
@@ -196,7 +196,7 @@ class IfNext(_Optional):
 class IfMore(_Optional):
     """A field that is present if any byte is left before the limit; otherwise the value is None.
 
-    Building refuses None in front of other bytes.
+    Building refuses None before other bytes.
     """
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:

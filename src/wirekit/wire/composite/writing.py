@@ -90,7 +90,7 @@ class Writing:
             value = node.default(self.scope)
             if value is NOTHING:
                 error = self.stream.wrong("a value", "nothing")
-                others = ", ".join(self._lacking(behind=name))
+                others = ", ".join(self._lacking(after=name))
                 error.hint = f"missing too: {others}" if others else ""
                 raise error
             if isinstance(value, bytes):
@@ -112,11 +112,11 @@ class Writing:
         node._build(value, self.stream, self.scope, "")
         self.ends.append(len(self.stream.buffer))
 
-    def _lacking(self, *, behind: str) -> Iterator[str]:
+    def _lacking(self, *, after: str) -> Iterator[str]:
         """The required members after this one that were not given."""
         members = iter(self.struct.members)
         for name, _ in members:
-            if name == behind:
+            if name == after:
                 break
         for name, node in members:
             try:
@@ -197,9 +197,9 @@ class Writing:
     def _move(self, index: int, by: int) -> None:
         """Moves the ranges of all members after the start of a member by a number of bytes."""
         self.ends[index] += by
-        for behind in range(index + 1, len(self.ends)):
-            self.starts[behind] += by
-            self.ends[behind] += by
+        for later in range(index + 1, len(self.ends)):
+            self.starts[later] += by
+            self.ends[later] += by
         for place in self.numbers:
             _, first, last = self.struct.lengths[place]
             if first <= index <= last:

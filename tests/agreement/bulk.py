@@ -119,7 +119,7 @@ def columns_differ(
     Bytes left over, and data that does not decompress, are errors in some layouts and none in others.
     """
     first, opened = 0, holds_messages(key, context)
-    for values in scan_each(key, pa.array(part, pa.binary()), context=context, opened=opened):
+    for values in scan_each(key, pa.array(part, pa.binary()), context=context, unpack=opened):
         for number in range(values.firsts.size - 1):
             decoded = outcomes[first + number]
             if decoded is None:

@@ -61,7 +61,7 @@ def decoded(key: str, *values: bytes | None, mode: str = "PERMISSIVE", **choices
 
 def opened(key: str, *values: bytes | None) -> list[list[dict[str, Any]] | None]:
     """What ``messages`` gives, without Spark."""
-    function = functions._message_reader(key, None, None, shape(key, opened=True), False)
+    function = functions._message_reader(key, None, None, shape(key, unpack=True), False)
     return [row for part in function(iter([pa.array(values, pa.binary())])) for row in part.to_pylist()]
 
 
@@ -218,11 +218,11 @@ def test_a_bomb_costs_no_other_value() -> None:
     wrapper = {"magic": 0, "attributes": {"codec": "GZIP"}, "value": compress("gzip", inner)}
     bomb = wirekit.encode(SET, {"messages": [{"offset": 0, "message": wrapper}]})
     limits = Limits(decompressed=40_000, total_ratio=0)
-    found = [*scan_each(SET, pa.array([bomb, ENTRIES, bomb, None, ENTRIES]), limits=limits, opened=True)]
+    found = [*scan_each(SET, pa.array([bomb, ENTRIES, bomb, None, ENTRIES]), limits=limits, unpack=True)]
     assert [count for each in found for count in np.diff(each.firsts).tolist()] == [1, 3, 1, 0, 3]
     assert not any(each.errors for each in found)
     small = Limits(decompressed=20_000, total_ratio=0)
-    found = [*scan_each(SET, pa.array([bomb, ENTRIES, bomb, ENTRIES]), limits=small, opened=True)]
+    found = [*scan_each(SET, pa.array([bomb, ENTRIES, bomb, ENTRIES]), limits=small, unpack=True)]
     assert [count for each in found for count in np.diff(each.firsts).tolist()] == [0, 3, 0, 3]
     assert sum(len(each.errors) for each in found) == 2
 

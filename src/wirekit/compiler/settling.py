@@ -21,10 +21,10 @@ def _asked(key: str) -> list[str]:
     return sorted(contexts_of(registry[key].layout))
 
 
-def said(key: str, context: Mapping[str, Any]) -> str:
+def context_text(key: str, context: Mapping[str, Any]) -> str:
     """The context that the layout of a schema uses, as a text that identifies it; "" if it uses none.
 
-    >>> said("kafka.response", {"api": "fetch", "version": 2, "more": 1})
+    >>> context_text("kafka.response", {"api": "fetch", "version": 2, "more": 1})
     "api='fetch' version=2"
     """
     return " ".join(f"{name}={_plain(context.get(name))!r}" for name in _asked(key))

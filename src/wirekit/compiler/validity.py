@@ -178,7 +178,7 @@ def _terms(tree: Expression) -> Iterator[Expression]:
 
 
 def _qualities(node: ir.Node) -> set[str]:
-    """What a value may be or have: an ``integer``, a ``length``."""
+    """The properties that a value may have: an ``integer``, a ``length``."""
     match node:
         case ir.Number(real=True) | ir.BitFields() | ir.Structure() | ir.Packed() | ir.Protobuf():
             return set()

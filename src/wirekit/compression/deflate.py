@@ -33,11 +33,11 @@ class _Inflater:
         return self._inner.decompress(tail + data if tail else data, max_length)
 
 
-def _inflate(wbits: int, data: memoryview, start: int, output: Output, what: str) -> int | None:
+def _inflate(wbits: int, data: memoryview, start: int, output: Output, name: str) -> int | None:
     try:
         return drain(_Inflater(wbits), data, start, output)
     except zlib.error as error:
-        raise Wrong(f"valid {what}", str(error), offset=start) from None
+        raise Wrong(f"valid {name}", str(error), offset=start) from None
 
 
 def _gzip_decompress(data: memoryview, output: Output) -> None:
@@ -133,10 +133,10 @@ def _zip_decompress(data: memoryview, output: Output) -> None:
     at_end(data, end + 22 + comment, "the zip archive")
 
 
-def _zip_signature(data: memoryview, at: int, signature: bytes, what: str) -> None:
+def _zip_signature(data: memoryview, at: int, signature: bytes, name: str) -> None:
     actual = take(data, at, 4)
     if actual != signature:
-        raise Wrong(f"{what}, {signature.hex()}", actual.hex(), offset=at)
+        raise Wrong(f"{name}, {signature.hex()}", actual.hex(), offset=at)
 
 
 def _zip_compare(data: memoryview, at: int, actual: tuple[int, int, int]) -> None:

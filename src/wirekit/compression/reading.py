@@ -24,9 +24,9 @@ def integer(data: memoryview, start: int, size: int) -> int:
     return int.from_bytes(take(data, start, size), "little")
 
 
-def at_end(data: memoryview, end: int, what: str) -> None:
+def at_end(data: memoryview, end: int, name: str) -> None:
     if end != len(data):
-        raise Wrong(f"nothing after {what}", f"{len(data) - end} more bytes", offset=end)
+        raise Wrong(f"nothing after {name}", f"{len(data) - end} more bytes", offset=end)
 
 
 class Stream(Protocol):

@@ -9,7 +9,7 @@ from wirekit.compression.reading import View, integer, take
 from wirekit.errors import Limit, Misuse, WireError, Wrong
 
 SNAPPY_BEST = 64
-"""The best that three bytes of a snappy block can do: they stand for a copy of 64."""
+"""The most bytes that a tag of three bytes in a snappy block expands to."""
 
 
 def _snappy_decompress(data: memoryview, output: Output) -> None:

@@ -127,7 +127,7 @@ FLAG, BYTES = Column("", "flag", "uint8"), Column("", "bytes")
 """The columns of flags, which include verdicts, and of bytes, without their places."""
 
 CONTENTS = {"codec": "int8", "listed": "uint8", "count": "int64", "size": "int64"}
-"""Arrays by row that tell of contents; ``codec`` of packing, too."""
+"""Arrays by row that describe contents; ``codec`` describes packing, too."""
 
 
 def field_metadata(table: SymbolTable | None, unit: str | None) -> dict[str, str] | None:

@@ -194,7 +194,7 @@ class Branches(Fields):
             self.if_true(present, [], place)
 
     def decide(self, selected: Selected, end: int, *, partly: bool = False) -> None:
-        """Refuses rows in which the bytes up to the end of a limit tell of an optional field what is not so."""
+        """Refuses rows in which the bytes up to the end of a limit contradict the presence of an optional field."""
         path, magic, at, present = selected
         with self.block() as body:
             if magic:

@@ -218,7 +218,7 @@ class Messages(Branches):
 
 
 def _number(each: Field) -> ir.Number:
-    """How a number is written."""
+    """The form in which a number is written."""
     if each.fixed:
         return ir.Number("Q", 4 if each.fixed[1] in "fIi" else 8, signed=False, real=False, little=True)
     return SIGNED_VARINT if each.sign == ZIGZAG else VARINT

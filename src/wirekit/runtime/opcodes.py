@@ -9,7 +9,7 @@ import numpy as np
 U: Any = np.uint64
 """Numbers that are compared with words have their type, because numba converts operands of two types to floats."""
 
-# Opcodes; ``words`` says what follows each. FAILED stands at 0, where the record's faults lead.
+# Opcodes; ``words`` defines the words after each. FAILED stands at 0, where the record's faults lead.
 FAILED, END, RUN, LET, CLEAR, MARK, SEEK, FAIL, JUMP, SWITCH, ONE_OF, FIT, BOUND, CLOSE = map(U, range(14))
 PREFIXED, SLICE, FIND, PEEK, SAME, GAP, EMIT, COPY, IS_TEXT, CHECKSUM = map(U, range(14, 24))
 TURN, COUNTED, LIMITED, AGAIN, LISTED, CUT, TRY, CAUGHT, HANDLER, WALK, PICK, KEEP, EMIT_ABSENT = map(U, range(24, 37))

@@ -126,7 +126,7 @@ def messages(
     """
     if not holds_messages(key, context):
         raise Misuse(f"values of {key} contain no messages; use decode")
-    value_shape = shape(key, fields=fields, context=context, times=times, opened=True)
+    value_shape = shape(key, fields=fields, context=context, times=times, unpack=True)
     function = _message_reader(key, fields, context, value_shape, _fails(mode))
     return _arrow_udf(function, pa.list_(pa.struct([("value", value_shape.type), ("error", pa.string())])))(column)
 
@@ -199,7 +199,7 @@ def register(spark: SparkSession, *keys: str) -> None:
         encoder = _encoder(key, None, value_shape, listed, False)
         spark.udf.register(f"wirekit_encode_{name}", _arrow_udf(encoder, pa.binary()))
         if holds_messages(key):
-            value_shape = shape(key, opened=True)
+            value_shape = shape(key, unpack=True)
             kind = pa.list_(pa.struct([("value", value_shape.type), error]))
             spark.udf.register(
                 f"wirekit_messages_{name}", _arrow_udf(_message_reader(key, None, None, value_shape, False), kind)
@@ -279,7 +279,7 @@ def _message_reader(
     def read(columns: Iterator[pa.Array]) -> Iterator[pa.Array]:
         for column in columns:
             at = 0
-            for values in scan_each(key, column, fields=fields, context=context, opened=True):
+            for values in scan_each(key, column, fields=fields, context=context, unpack=True):
                 count = values.firsts.size - 1
                 yield message_values(values, value_shape, column.slice(at, count).is_null(), fails)
                 at += count
@@ -335,7 +335,7 @@ def checked_values(column: pa.Array, keys: pa.Array, context: Mapping[str, Any] 
         part = column if places.size == len(column) else column.take(pa.array(places))
         first, hidden = 0, _left_out(key, context)
         fields = [*_verdicts(key, context), *(name for each in hidden or () for name in each.columns)]
-        for values in scan_each(key, part, fields=fields, context=context, opened=True):
+        for values in scan_each(key, part, fields=fields, context=context, unpack=True):
             count = values.firsts.size - 1
             there = part.slice(first, count).is_valid().to_numpy(zero_copy_only=False)
             statuses[places[first : first + count][there]] = OK

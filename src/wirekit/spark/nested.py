@@ -91,7 +91,7 @@ def shape(
     *,
     fields: Sequence[str] | None = None,
     context: Mapping[str, Any] | None = None,
-    opened: bool = False,
+    unpack: bool = False,
     times: str = "timestamp",
 ) -> Shape:
     """The struct of a record of a schema.
@@ -100,7 +100,7 @@ def shape(
         key: the key of a schema that gives columns.
         fields: paths of the requested columns, each with all its inner columns.
         context: the same as for ``wirekit.columns``.
-        opened: whether nested records replace the record that holds them.
+        unpack: whether nested records replace the record that holds them.
         times: ``timestamp``, or ``int`` for the numbers on the wire.
 
     Raises:
@@ -119,7 +119,7 @@ def shape(
     if fields is not None and not fields:
         raise Misuse("fields must name at least one field")
     root = _Branch("")
-    for leaf in _leaves(columnar, opened):
+    for leaf in _leaves(columnar, unpack):
         if chosen(leaf.path, requested):
             root.add(leaf)
     if not root.inside:
@@ -207,8 +207,8 @@ def _is_verdict(leaf: Leaf) -> bool:
     return leaf.type == pa.bool_() and leaf.path.rpartition(".")[2] == "ok"
 
 
-def _leaves(columnar: Columnar, opened: bool) -> Iterator[Leaf]:
-    """The columns in their order: those of a message stand before what follows it."""
+def _leaves(columnar: Columnar, unpack: bool) -> Iterator[Leaf]:
+    """The columns in their order: the columns of a message precede those after it."""
     read = columnar.program
     messages: dict[int, list[Tables]] = {}
     for table in read.messages:
@@ -216,9 +216,9 @@ def _leaves(columnar: Columnar, opened: bool) -> Iterator[Leaf]:
     for column in read.columns:
         for table in messages.pop(column.slot, []):
             yield from _places(table)
-        holds = opened and read.contents is not None and column.slot == read.contents.column
+        holds = unpack and read.contents is not None and column.slot == read.contents.column
         yield _column(column, holds)
-        if opened and read.packing is not None and column.slot == read.packing.column:
+        if unpack and read.packing is not None and column.slot == read.packing.column:
             yield Leaf(f"{column.path}.ok", pa.bool_(), True)
         if holds:
             yield Leaf(f"{column.path}.ok", pa.bool_(), True)
@@ -232,9 +232,9 @@ def _leaves(columnar: Columnar, opened: bool) -> Iterator[Leaf]:
             yield from _places(table)
     if read.gaps:
         yield Leaf("@gap", pa.int64(), False)
-    if opened and read.packing is not None:
+    if unpack and read.packing is not None:
         yield Leaf("@depth", pa.int32(), False)
-    if opened and columnar.contents is not None:
+    if unpack and columnar.contents is not None:
         yield Leaf("@index", pa.int32(), True)
 
 

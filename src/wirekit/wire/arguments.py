@@ -32,7 +32,7 @@ DESCRIBED = {
     "NoneType": "None",
 }
 PLURALS = {"ExprMixin": "expressions", "int": "numbers", "str": "texts", "bytes": "bytes", "Mapping": "mappings"}
-"""How messages describe types, by name."""
+"""The descriptions of types in messages, by name."""
 
 
 def checked(init: Init) -> Init:

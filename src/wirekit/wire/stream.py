@@ -187,7 +187,7 @@ class Contained(NamedTuple):
 
 
 Mark = tuple[int, int, int, int, int, int, int, int]
-"""How much of each kind a session has recorded, and what room for more it had."""
+"""The number of entries of each kind that a session has recorded, and its remaining capacity."""
 
 
 class Session:
@@ -470,7 +470,7 @@ class Sparse(NamedTuple):
     elements: int
 
     def problem(self, left: memoryview) -> tuple[str, Any] | None:
-        """What is expected and what is there, if the bytes up to the limit do not suffice."""
+        """The expected and the available size, if the bytes up to the limit do not suffice."""
         if self.elements <= len(left):
             return None
         return f"at most {len(left)} elements, one for each byte up to the limit of the list", self.elements

@@ -76,16 +76,16 @@ def build_columns(key: str, batch: Any, *, context: Mapping[str, Any] | None = N
     """
     key = built_key(key)
     schema, protocol = registry[key], registry.protocol(key)
-    said = checked(key, context)
+    checked_context = checked(key, context)
     place = protocol.built.get(key.removeprefix(f"{protocol.name}."))
     if place is None:
         if options:
             raise Misuse(f"{key} takes no options; remove {', '.join(options)}")
-        return encode_batch(schema.key, batch, context=said)
+        return encode_batch(schema.key, batch, context=checked_context)
     module, name = place.split(":")
     function = getattr(importlib.import_module(module), name)
     signature = inspect.signature(function)
-    options |= {"context": said} if said else {}
+    options |= {"context": checked_context} if checked_context else {}
     try:
         signature.bind(schema.key, batch, **options)
     except TypeError as error:

@@ -94,7 +94,7 @@ def scan_each(
     fields: Sequence[str] | None = None,
     context: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
-    opened: bool = False,
+    unpack: bool = False,
 ) -> Iterator[Values]:
     """Scans each byte string of a column as one value of a schema.
 
@@ -102,7 +102,7 @@ def scan_each(
         key: the key of a schema that gives columns.
         column: a binary column; a null gives no row and no error.
         fields, context, limits: as for ``wirekit.columns``; the limits are for as many values as are scanned at once.
-        opened: whether nested records replace the record that contains them.
+        unpack: whether nested records replace the record that contains them.
 
     Yields:
         ``Values`` of consecutive byte strings, usually of all.
@@ -120,7 +120,7 @@ def scan_each(
     """
     columnar = program(key, checked_context(key, context))
     paths = checked(key, columnar, fields)
-    scan = _Scan(key, columnar, paths, context, limits or registry[key].limits, opened)
+    scan = _Scan(key, columnar, paths, context, limits or registry[key].limits, unpack)
     waiting = [column]
     while waiting:
         part = waiting.pop()
@@ -141,7 +141,7 @@ class _Scan:
     fields: tuple[str, ...] | None
     context: Mapping[str, Any] | None
     limits: Limits
-    opened: bool
+    unpack: bool
 
     def values(self, column: pa.Array) -> Values | None:
         """The contents of the byte strings; None if they exceed the limits and are more than one."""
@@ -155,14 +155,14 @@ class _Scan:
             return self._beyond(column, allowance)
         reference = of_records(columnar.plan, allowance, self.context)
         errors = [LevelErrors(columnar.program, reference, level).refused()]
-        if self.opened and columnar.program.packing is not None:
+        if self.unpack and columnar.program.packing is not None:
             batch = merged_levels(columnar, compressed_levels(columnar, self.fields, errors), False)
             numbers = _numbers(batch, begins)
         else:
             batch = batch_of(columnar, level, depth=0).append_column(
                 _VALUE, pa.array(level.ranges_of_rows(), pa.int64())
             )
-            if self.opened and columnar.program.contents is not None:
+            if self.unpack and columnar.program.contents is not None:
                 opening = Opening(columnar, level, batch, reference, self.fields)
                 batch = opening.unpack()
                 errors.append(opening.errors)
@@ -172,7 +172,7 @@ class _Scan:
         if exceeded and len(column) > 1:
             return None
         self._left_over(texts, level, ends, there)
-        if texts and not self.opened:  # a value is good as a whole, or not at all
+        if texts and not self.unpack:  # a value is good as a whole, or not at all
             good = ~np.isin(numbers, np.array([*texts]))
             batch, numbers = batch.filter(pa.array(good)), numbers[good]
         firsts = np.searchsorted(numbers, np.arange(begins.size + 1))
@@ -194,7 +194,7 @@ class _Scan:
         """The error of a single value that exceeds the memory limit; None if there are several values."""
         if len(column) > 1:
             return None
-        (empty,) = scan_each(self.key, column.slice(0, 0), context=self.context, opened=self.opened)
+        (empty,) = scan_each(self.key, column.slice(0, 0), context=self.context, unpack=self.unpack)
         reason = f"{self.key}: {allowance.exceeded().reason}, at byte 0 (0x0)"
         return Values(empty.batch, np.zeros(2, np.int64), {0: [reason]})
 

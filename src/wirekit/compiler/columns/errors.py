@@ -86,7 +86,7 @@ class LevelErrors:
         return self._row((which, start - begin, length), details, at_depth)
 
     def _read(self, start: int, end: int, begin: int) -> tuple[WireError | None, list[Check]]:
-        """What the reference engine finds in a record."""
+        """The errors that the reference engine finds in a record."""
         return self.reference.read(self.level.buffer.data, start, end, origin=-begin, depth=self.depth)
 
     def _in_front(self) -> Iterator[tuple[int, dict[str, Any]]]:

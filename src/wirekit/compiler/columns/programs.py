@@ -18,7 +18,7 @@ from wirekit.compiler.columns.header_variants import Header, read_header, select
 from wirekit.compiler.columns.meanings import dated_schema
 from wirekit.compiler.columns.plan import Records, Start, records
 from wirekit.compiler.generated import by_key
-from wirekit.compiler.settling import said, settled
+from wirekit.compiler.settling import context_text, settled
 from wirekit.engine import Params
 from wirekit.errors import Misuse
 from wirekit.program.columns import Column, Repeated, field_metadata
@@ -136,7 +136,7 @@ def program(key: str, context: Mapping[str, Any] | None = None) -> Columnar:
     if "" in known:
         return known[""]
     schema = registry[key]
-    name = said(key, context or {})
+    name = context_text(key, context or {})
     if name in known:
         return known[name]
     if selected_by_header(schema.layout):

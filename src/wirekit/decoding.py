@@ -141,15 +141,15 @@ def clean_contexts(data: bytes, key: str, context: Mapping[str, Any] | None = No
     """
     from wirekit.compiler.contexts import choices_of
 
-    said = dict(context or {})
+    fixed = dict(context or {})
     tried = [
         dict(zip(names, values, strict=True))
         for names, cases in choices_of(registry[key].layout)
         for values in cases
-        if not said.keys() & set(names)
+        if not fixed.keys() & set(names)
     ]
-    fitting = (each for each in tried if begins(data, key, len(data), context={**said, **each}))
-    decoded = ((each, decode(data, key, context={**said, **each})) for each in fitting)
+    fitting = (each for each in tried if begins(data, key, len(data), context={**fixed, **each}))
+    decoded = ((each, decode(data, key, context={**fixed, **each})) for each in fitting)
     return [each for each, result in decoded if result.clean and result.consumed == len(data)]
 
 
@@ -255,8 +255,8 @@ def _walk(
         if size is not None and size < least and short > MOST_SHORT:
             size = None
         end = len(data) if size is None else position + size
-        said: dict[str, Any] = {"context": context, "limits": limits, "decrypt": decrypt}
-        decoded = decode(data[position:end], key, offset=position, **said)
+        options: dict[str, Any] = {"context": context, "limits": limits, "decrypt": decrypt}
+        decoded = decode(data[position:end], key, offset=position, **options)
         if size is None and decoded.error is None and not decoded.consumed:
             decoded._gaps = [*decoded.gaps, Gap(position, len(data) - position)]
             decoded._state = None

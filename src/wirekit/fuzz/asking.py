@@ -23,7 +23,7 @@ MOST_READ = 16 << 20
 
 
 class ConversationTarget(Target):
-    """A server that listens; a case is a connection on which a few requests are made.
+    """A server that listens; a case is a connection with a few requests.
 
     Args:
         host, port, allow_remote: as for ``TcpTarget``.
@@ -35,6 +35,7 @@ class ConversationTarget(Target):
     """
 
     def __init__(self, host: str, port: int, protocol: str, bounds: Bounds, *, allow_remote: bool = False) -> None:
+        self._address = f"{host}:{port}"
         self._connect = connect_to(host, port, bounds.seconds, allow_remote=allow_remote)
         self._protocol, self._bounds = protocol, bounds
         self._connected = False
@@ -46,7 +47,7 @@ class ConversationTarget(Target):
             connection = self._connect()
         except OSError as error:
             if not self._connected:
-                raise Misuse(f"cannot connect: {error.strerror or error}") from None
+                raise Misuse(f"cannot connect to {self._address}: {error.strerror or error}") from None
             return Outcome("gone", f"it accepts no connection: {error}")
         self._connected = True
         with connection:
@@ -80,7 +81,7 @@ class _Asking:
             if skipped:
                 self._exchange.answer(self._exchange.frames[-1])  # as if: else the rules allow nothing but an opening
                 continue
-            problem = self._said(data, harmless=True)
+            problem = self._problem(data, harmless=True)
             if problem is not None:
                 return problem
         at = 0 if skipped else play.at % REQUESTS
@@ -89,7 +90,7 @@ class _Asking:
             if turn is None or self.state == CLOSED:
                 break
             data = self._changed(turn.data) if number == at else turn.data
-            problem = self._said(data, harmless=play.kind in HARMLESS)
+            problem = self._problem(data, harmless=play.kind in HARMLESS)
             if problem is not None:
                 return problem
             if number == at and play.kind not in HARMLESS:
@@ -105,7 +106,7 @@ class _Asking:
             return edited(data, self._random)
         return data
 
-    def _said(self, data: bytes, *, harmless: bool) -> Outcome | None:
+    def _problem(self, data: bytes, *, harmless: bool) -> Outcome | None:
         """Sends a request and waits for its response; returns the fault of the server, if the request was valid."""
         request = self._exchange.frames[-1]
         pieces = [data[at : at + 1] for at in range(len(data))] if self._play.kind == PIECES else [data]

@@ -79,9 +79,9 @@ class TcpTarget(Target):
             exchange.send(data)
             if not exchange.receive(self._bounds.seconds):
                 return Outcome("unanswered", "no response to the opening of the connection", "the opening")
-        begun = len(exchange.frames)
+        started = len(exchange.frames)
         exchange.send(case.data)
-        requests = [frame for frame in exchange.frames[begun:] if frame.side == "client"]
+        requests = [frame for frame in exchange.frames[started:] if frame.side == "client"]
         sound = case.expectation.verdict == "sound" and len(requests) == 1 and exchange.sound
         owed = sound and requests[0].description.role == "request" and requests[0].description.answered
         endless = _endless(self._protocol.stream("client"), case.data)

@@ -21,7 +21,7 @@ from wirekit.fuzz.cases import Case
 from wirekit.fuzz.process import DONE, HANG, MEMORY, Child
 
 START_SECONDS = 60.0
-"""How long a Python target may take to be imported."""
+"""Seconds that the import of a Python target may take."""
 ACCEPTED = "accepted"
 REFUSED = "refused"
 LONGEST_TEXT = 300
@@ -127,8 +127,8 @@ class PythonTarget(Target):
         result = _result(child) if state == DONE else None
         if result is None:
             child.kill()
-            said = child.complaint.decode(errors="replace").strip() or f"it did not start: {state}"
-            raise Misuse(f"python:{':'.join(self._words)}: {said[-LONGEST_TEXT:]}")
+            complaint = child.complaint.decode(errors="replace").strip() or f"it did not start: {state}"
+            raise Misuse(f"python:{':'.join(self._words)}: {complaint[-LONGEST_TEXT:]}")
         self._base = _number(result, "resident")
         return child
 

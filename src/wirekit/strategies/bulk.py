@@ -105,13 +105,13 @@ def bulk_mutations(
     >>> [wrong.name for wrong in islice(bulk_mutations("kafka.sasl_token", kinds=["truncated"]), 2)]
     ['truncated', 'truncated']
     """
-    full, said = full_key(key), dict(context or {})
+    full, fixed = full_key(key), dict(context or {})
     requested = None if kinds is None else frozenset(kinds)
     if requested is not None and not requested <= {*KINDS, EDITED}:
         raise Misuse(
             f"no kind of damage {min(requested - {*KINDS, EDITED})!r}; choose from {', '.join((*KINDS, EDITED))}"
         )
-    return _mutations(full, seed, said, requested, originals)
+    return _mutations(full, seed, fixed, requested, originals)
 
 
 def _mutations(
@@ -173,9 +173,9 @@ def _drawn(
     clean: bool,
     fields: Mapping[str, Any] | None,
 ) -> Iterator[tuple[Any, bytes]]:
-    layout, said = layout_of(full_key(key)), dict(context or {})
+    layout, fixed = layout_of(full_key(key)), dict(context or {})
     wish = Wish(depth, clean, fields=ends_of(layout, fields))
-    return _attempts(layout, SeededChoices(Random(f"{layout.key} {seed}")), said, wish)
+    return _attempts(layout, SeededChoices(Random(f"{layout.key} {seed}")), fixed, wish)
 
 
 def _attempts(

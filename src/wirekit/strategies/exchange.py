@@ -152,10 +152,10 @@ class Exchange:
         drawn = self._draws(request, other=other)
         if drawn is None:
             return None
-        kind, key, fixed, context, said = drawn
+        kind, key, fixed, context, requested = drawn
         if number and kind.pair:
             fixed[kind.pair[-1]] = (fixed[kind.pair[-1]] or 0) + number
-        frames = (self._frame(key, fixed, context, said) for _ in range(ATTEMPTS))
+        frames = (self._frame(key, fixed, context, requested) for _ in range(ATTEMPTS))
         return next((data for data in frames if data is not None), None)
 
     def kind_of(self, frame: Frame) -> Kind | None:
@@ -202,10 +202,10 @@ class Exchange:
         if refusal is not None:
             fixed[refusal[0]] = refusal[1]
         context = {kind.context: request.description.version} if kind.context else {}
-        said: dict[str, list[Any]] = {}
+        requested: dict[str, list[Any]] = {}
         for name, value in _scalars(request.value):
-            said.setdefault(name, []).append(value)
-        return kind, self.protocol.key(layout or kind.layout), fixed, context, said
+            requested.setdefault(name, []).append(value)
+        return kind, self.protocol.key(layout or kind.layout), fixed, context, requested
 
     def _of_some(self, side: str, heads: Heads, kinds: list[tuple[tuple[int, ...], Kind]]) -> Turn | None:
         for numbers, kind in self._random.sample(kinds, min(len(kinds), ATTEMPTS)):
@@ -225,7 +225,7 @@ class Exchange:
         key: str,
         fixed: dict[str, Any],
         context: dict[str, Any],
-        said: dict[str, list[Any]],
+        requested: dict[str, list[Any]],
         *,
         request: Frame | None = None,
         attempts: int = ATTEMPTS,
@@ -233,7 +233,7 @@ class Exchange:
         """Draws frames until one fits, and adds it."""
         place = (request.side, request.offset) if request is not None else None
         for _ in range(attempts):
-            data = self._frame(key, fixed, context, said)
+            data = self._frame(key, fixed, context, requested)
             if data is None:
                 continue
             if self._fits(self.conversation.preview(side, data), kind, place):
@@ -242,7 +242,7 @@ class Exchange:
         return None
 
     def _frame(
-        self, key: str, fixed: dict[str, Any], context: dict[str, Any], said: dict[str, list[Any]]
+        self, key: str, fixed: dict[str, Any], context: dict[str, Any], requested: dict[str, list[Any]]
     ) -> bytes | None:
         layout = layout_of(key)
         names = layout.field_names()
@@ -250,9 +250,9 @@ class Exchange:
         fields = {path: value for path, value in paths.items() if names.issuperset(path)}
         try:
             value = Maker(layout, self._choices, context, Wish(1, clean=True, fields=fields)).whole()
-            if said:
-                said = {**{name: [0] for name in _symbols_of_zero(key)}, **said}
-            bound = self._bound(value, {path[-1] for path in paths}, said)
+            if requested:
+                requested = {**{name: [0] for name in _symbols_of_zero(key)}, **requested}
+            bound = self._bound(value, {path[-1] for path in paths}, requested)
             for path, item in paths.items():
                 if path not in fields:  # bits of a number, which are no fields of their own
                     _set(bound, path, item)
@@ -287,10 +287,10 @@ class Exchange:
                 if known is not None and value not in known and len(known) < MOST_KNOWN:
                     known.append(value)
 
-    def _bound(self, value: Any, fixed: set[str], said: Mapping[str, list[Any]]) -> Any:
+    def _bound(self, value: Any, fixed: set[str], requested: Mapping[str, list[Any]]) -> Any:
         """A value with fields from the caller, from its request, or with earlier names and ids."""
         if isinstance(value, list):
-            return [self._bound(each, fixed, said) for each in value]
+            return [self._bound(each, fixed, requested) for each in value]
         if not isinstance(value, dict):
             return value
         bound = {}
@@ -298,18 +298,18 @@ class Exchange:
             if name in fixed or name.startswith("$"):
                 bound[name] = item
             elif isinstance(item, list) and item and not isinstance(item[0], dict | list):
-                bound[name] = [self._scalar(name.removesuffix("s"), each, said) for each in item]
+                bound[name] = [self._scalar(name.removesuffix("s"), each, requested) for each in item]
             elif isinstance(item, dict | list):
-                bound[name] = self._bound(item, fixed, said)
+                bound[name] = self._bound(item, fixed, requested)
             else:
-                bound[name] = self._scalar(name, item, said)
+                bound[name] = self._scalar(name, item, requested)
         return bound
 
-    def _scalar(self, name: str, item: Any, said: Mapping[str, list[Any]]) -> Any:
+    def _scalar(self, name: str, item: Any, requested: Mapping[str, list[Any]]) -> Any:
         if name in self._fields:
             override = self._fields[name]
             return override(self._random) if isinstance(override, Callable) else override  # type: ignore[arg-type]
-        for source in (said, self._known):
+        for source in (requested, self._known):
             fitting = [each for each in source.get(name, ()) if type(each) is type(item)]
             if fitting and self._random.random() < 0.9:
                 return self._random.choice(fitting)

@@ -23,7 +23,7 @@ from wirekit.wire.stream import Scope
 
 _LEFT_OUT: Any = object()
 TRIES = 20
-"""How often a record is made anew that peers would refuse."""
+"""Attempts to generate a record that peers do not refuse."""
 
 
 class Maker(Fields, Settling, Messages):

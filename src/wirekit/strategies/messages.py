@@ -10,7 +10,7 @@ from wirekit.wire.protobuf import BYTES, VARINT, Message, refused
 from wirekit.wire.protobuf import Field as MessageField
 
 MESSAGES = 3
-"""How deep protobuf messages lie inside each other, those that are required not counted."""
+"""The nesting depth of protobuf messages; required messages are not counted."""
 
 
 class Messages(Drawing):

@@ -152,9 +152,9 @@ def frames(
     fields: Mapping[str, Any] | None = None,
 ) -> st.SearchStrategy[bytes]:
     """The bytes of ``values``; the arguments are the same."""
-    full, said = full_key(key), dict(context or {})
-    return values(full, context=said, depth=depth, clean=clean, fields=fields).map(
-        lambda value: encoding.encode(full, value, context=said)
+    full, fixed = full_key(key), dict(context or {})
+    return values(full, context=fixed, depth=depth, clean=clean, fields=fields).map(
+        lambda value: encoding.encode(full, value, context=fixed)
     )
 
 

@@ -1,4 +1,4 @@
-"""How streams begin that are not of the protocol that is expected; the layouts of what can be read are in ``net``.
+"""The first bytes of streams of other protocols; the layouts of those that can be read are in ``net``.
 
 Sources: the PROXY protocol, https://www.haproxy.org/download/2.9/doc/proxy-protocol.txt; TLS records, RFC 8446 §5.1;
 HTTP/1.1, RFC 9112; HTTP/2, RFC 9113 §3.4; SSH, RFC 4253 §4.2.

@@ -2,7 +2,7 @@
 
 Sources: document, 命令目录 and 错误码; JoyQueue command/JoyQueueCommandType.java, exception/JoyQueueCode.java:90-223,
 domain/QosLevel.java, session/Language.java, message/Message.java:521-529, message/SourceType.java. Names are the
-document's where it has one. The document's Chinese text stands in brackets after the description.
+document's where it has one. The document's Chinese text follows the description in brackets.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The payload of every command, by type: the implementation's, and the document's where it says something else.
 
 Sources: document, 通用相关 to 生产相关; JoyQueue network/codec/*Codec.java (named at each). Where the document is
-silent or contradicts itself, the implementation's layout stands in both dialects. Field names are the document's.
+silent or contradicts itself, both dialects have the implementation's layout. Field names are the document's.
 
 The layout of three answers depends on the header version that the request asked for. Releases 4.1.0 to 4.2.7 write
 their own version into the header of the answer, so ``context.layout_version`` overrides it (1 or more; not given: the
@@ -583,5 +583,5 @@ VERSIONED = frozenset(NEWEST)
 
 def by_version(string: String, otherwise: dict[int, Node]) -> dict[int, Node]:
     """``versioned`` by ``context.layout_version`` if that is given, and other layouts if not."""
-    told = versioned(string, context.layout_version)
-    return {kind: IfThenElse(context.layout_version, told[kind], otherwise[kind]) for kind in told}
+    layouts = versioned(string, context.layout_version)
+    return {kind: IfThenElse(context.layout_version, layouts[kind], otherwise[kind]) for kind in layouts}

@@ -1,4 +1,4 @@
-"""Requests and responses as they stand in the byte stream: size, header, body.
+"""Requests and responses in the byte stream: size, header, body.
 
 A response names neither API nor version: it is read as the answer to the request with its correlation id.
 

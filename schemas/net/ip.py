@@ -1,7 +1,7 @@
 """IPv4 and IPv6, down to TCP; other protocols and pieces of fragmented packets stay as they are.
 
-A length that goes beyond the capture (snap length) is a bad check, and what is there is decoded. A length of 0 is that
-of a packet which the sending host left to its network card to cut up: it reaches to the end.
+A length that exceeds the captured bytes (snap length) is a bad check, and the captured bytes are decoded. In a
+packet that the sending host left to its network card to segment, the length is 0: the packet extends to the end.
 
 Sources: RFC 791 §3.1 (IPv4), RFC 8200 §3 and §4 (IPv6), IANA "Assigned Internet Protocol Numbers".
 """

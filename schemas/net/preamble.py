@@ -1,4 +1,4 @@
-"""What may stand at the head of a stream; ``wirekit.schemas.beginnings`` tells how it is known.
+"""Headers that may precede a stream; ``wirekit.schemas.beginnings`` recognises them.
 
 Sources: the PROXY protocol, https://www.haproxy.org/download/2.9/doc/proxy-protocol.txt, versions 1 and 2; TLS records,
 RFC 8446 §5.1.

@@ -471,14 +471,14 @@ def _cut(left: memoryview, position: int, key: str, limits: Limits, errors: list
 
 def _error(error: WireError, position: int, size: int) -> pa.RecordBatch:
     at = position + min(error.offset or 0, size)
-    return _told(position, size, error.kind, error.path, at, error.reason)
+    return _error_batch(position, size, error.kind, error.path, at, error.reason)
 
 
 def _refused(rows: pa.RecordBatch, row: int, begin: int, path: str, why: str) -> pa.RecordBatch:
     offset, size = begin + rows["@offset"][row].as_py(), rows["@length"][row].as_py()
-    return _told(offset, size, "wrong", path, offset, why)
+    return _error_batch(offset, size, "wrong", path, offset, why)
 
 
-def _told(offset: int, size: int, kind: str, path: str, at: int, reason: str) -> pa.RecordBatch:
+def _error_batch(offset: int, size: int, kind: str, path: str, at: int, reason: str) -> pa.RecordBatch:
     error = {"offset": offset, "length": size, "kind": kind, "path": path, "at": at, "reason": reason}
     return pa.RecordBatch.from_pylist([{**error, "depth": 0, "wrapper": None, "at_depth": 0}], schema=ERRORS)

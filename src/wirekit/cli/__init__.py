@@ -47,7 +47,7 @@ COMMANDS = {
     "schemas": "List all layouts, or the fields of one layout.",
     "explain": "Print the code that is generated for a layout.",
     "pipeline": "Write captures as Parquet tables, on Spark or in this process.",
-    "warm": "Compile the code that large captures use in advance.",
+    "warm": "Compile in advance the code that large captures use.",
     "archive": "Write an archive for workers of a Spark cluster without wirekit.",
 }
 

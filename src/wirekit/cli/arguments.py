@@ -54,7 +54,7 @@ class KeyType(click.ParamType):
         self._files = files
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """The protocols, and the keys of the one that is begun with."""
+        """The protocols, and the keys of the protocol that the text begins with."""
         names = [*registry.protocols()]
         if not self._protocols and "." in incomplete:
             names = [*registry.keys()]

@@ -222,7 +222,7 @@ def open_named(name: str) -> Capture:
 
 
 def read_segments(capture: Capture, number: int, fragments: Fragments) -> Iterator[Segment | Skipped | Damaged]:
-    """The TCP segments of a file of a capture, by columns where that is faster; what else is in it as it comes."""
+    """The TCP segments and other contents of a file of a capture, in its order; by columns where that is faster."""
     if not capture.piped and by_columns(capture.size, compiles=False):
         need("the road of columns", *COLUMNS)
         from wirekit.road import packets

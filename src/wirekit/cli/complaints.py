@@ -46,7 +46,7 @@ class Complaints:
 
     @classmethod
     def of(cls, path: str, *, allow_cut: bool = False) -> Complaints:
-        """Those about a capture, with its name before each line."""
+        """Complaints about a capture; its name begins each line."""
         return cls(lambda text: say(f"{path}: {text}"), allow_cut=allow_cut)
 
     def __enter__(self) -> Complaints:

@@ -52,14 +52,14 @@ def _encode(schema: str | None, text: bytes, context: dict[str, Any], form: str,
         raise Misuse("the input is empty")
     status = 0
     for number, obj in enumerate(_objects(text), 1):
-        key, value, said = schema or "", obj, context
+        key, value, frame_context = schema or "", obj, context
         if isinstance(obj, dict) and "value" in obj and "schema" in obj:
             _check_line(number, obj)
             if obj.get("error"):
                 say(f"line {number}: was not decoded completely: {_reason(obj['error'])}")
                 status = 1
                 continue
-            key, value, said = obj["schema"], obj["value"], {**obj.get("context", {}), **context}
+            key, value, frame_context = obj["schema"], obj["value"], {**obj.get("context", {}), **context}
             if schema not in (None, key, key.partition(".")[0]):
                 raise Misuse(
                     f"line {number}: the schema is {key}, not {schema}; omit SCHEMA to use the schema of each line"
@@ -69,7 +69,7 @@ def _encode(schema: str | None, text: bytes, context: dict[str, Any], form: str,
         elif schema is None:
             raise Misuse(f"line {number}: names no schema; pass one: `wirekit encode SCHEMA`")
         try:
-            data = encode(key, value, context=said, strict=strict)
+            data = encode(key, value, context=frame_context, strict=strict)
         except WirekitError as error:
             say(f"line {number}: {error}")
             return 1

@@ -18,7 +18,7 @@ class Exchange(NamedTuple):
 
     Attributes:
         link: the connection.
-        frame: the one that was asked for.
+        frame: the requested frame.
         request: that it answers, or None.
         response: that it got, or None.
     """

@@ -187,8 +187,8 @@ def _listed(
     )
     with complaints:
         for each in items if table is None or live else in_order(items):
-            told = table is not None and isinstance(each.item, Frame)  # its line says it
-            complaints.take(each.link, each.item, silent=told)
+            in_table = table is not None and isinstance(each.item, Frame)  # its line says it
+            complaints.take(each.link, each.item, silent=in_table)
             if each.item is None:
                 continue
             shown += 1

@@ -281,5 +281,5 @@ def _described(case: Case) -> str:
     at = f" at byte {case.offset}" if case.offset is not None else ""
     where = f" in {case.path}" if case.path else ""
     expected = case.expectation
-    said = f": {expected.says}" if expected.says else ""
-    return printable(f"{case.kind}{where}{at}, {len(case.data)} bytes; wirekit: {expected.verdict}{said}")
+    explanation = f": {expected.says}" if expected.says else ""
+    return printable(f"{case.kind}{where}{at}, {len(case.data)} bytes; wirekit: {expected.verdict}{explanation}")

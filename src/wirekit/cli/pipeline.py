@@ -36,11 +36,11 @@ MOST_FILES = 10
 IDLE_SECONDS = Settings().idle_us / 1_000_000
 POLL_SECONDS = 1.0
 ESTIMATE_SECONDS = 600.0
-"""How far back the time left is estimated from; on Spark a task may take minutes."""
+"""The past period from which the time left is estimated; on Spark a task may take minutes."""
 LINE_SECONDS = 60.0
 """Without a terminal: seconds between two lines about the progress at least."""
 PAUSE = 4.0
-"""With --watch: seconds between two looks at least, and how many times as long as a look took."""
+"""With --watch: the pause between two scans, as a multiple of the duration of a scan."""
 
 
 class SizeType(click.ParamType):
@@ -252,15 +252,15 @@ def _watch(
     commits = read_commits(folder(output))
     rows = {name: table["rows"] for name, table in merged(commits.values())["tables"].items()} if commits else {}
     added: set[Input] | None = None
-    said, status = "", 0
+    reported, status = "", 0
     with suppress(KeyboardInterrupt), _interrupted_by(signal.SIGTERM):
         while True:
             began = time.monotonic()
             inputs, trouble = _looked(look, ended_by_errors=added is None)
             pause = max(POLL_SECONDS, PAUSE * (time.monotonic() - began))
-            if trouble not in ("", said):
+            if trouble not in ("", reported):
                 say(trouble)
-            said = trouble
+            reported = trouble
             ready = () if trouble else settled(inputs, settling.complete(inputs), commits)
             known = {replace(each, number=0, first=None) for each in ready}
             if known - (added or set()):

@@ -37,9 +37,9 @@ def complain(decoded: Decoded, strict: bool) -> int:
     if decoded.error is not None or decoded.gaps:
         from wirekit.conversation import reading
 
-        said = reading(decoded)
-        if said:
-            say(f"{decoded.schema} decodes cleanly with {pairs(said)}")
+        alternative = reading(decoded)
+        if alternative:
+            say(f"{decoded.schema} decodes cleanly with {pairs(alternative)}")
         for key in variants(decoded.schema):
             if decode(decoded.data, key, context=decoded.context).clean:
                 say(f"the bytes decode cleanly as {key}")

@@ -69,7 +69,7 @@ class Calls:
         request = frame.request
         waiting = None if request is None else self._waiting.pop((request.side, request.offset), None)
         frames = Frames(frame.value, None if request is None else request.value, self.names)
-        call = waiting or _Call(self._begun(frame, connection))
+        call = waiting or _Call(self._first_row(frame, connection))
         call_id = call.row["call_id"]
         self._declared(call, evaluator, frame, frames)
         emitted = list(self._messages(call, evaluator, frame, frames, connection))
@@ -174,7 +174,7 @@ class Calls:
         self.names, self._facts = state["names"], state["facts"]
         self._number, self._errors = state["counts"]
 
-    def _begun(self, frame: Frame, connection: str) -> Row:
+    def _first_row(self, frame: Frame, connection: str) -> Row:
         """The columns from the first frame of a call."""
         about = frame.description
         row: Row = {

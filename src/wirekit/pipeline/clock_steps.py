@@ -1,4 +1,4 @@
-"""Where the clock of a capture was set back: packets are followed stretch by stretch, each in the order of time."""
+"""Finds where the clock of a capture was set back: the packets between two such steps are in the order of time."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ def clocks(parts: Sequence[Times]) -> list[Clock]:
     for part in parts:
         clock = part.last if part.before or part.inside else max(clock, part.last)
         latest.append(clock)
-    found, following, later = list[Clock](), EVER, EVER  # following: before the clock is set back again
+    backwards, following, later = list[Clock](), EVER, EVER  # following: before the clock is set back again
     for part, clock in zip(reversed(parts), reversed(latest), strict=True):
-        found.append(Clock(clock, later, clock <= following))
+        backwards.append(Clock(clock, later, clock <= following))
         following = EVER if part.before else part.first if part.inside else min(part.first, following)
         later = min(part.earliest, later)
-    return found[::-1]
+    return backwards[::-1]

@@ -26,14 +26,14 @@ def flows_of(windows: Iterable[pa.RecordBatch]) -> np.ndarray | None:
     Args:
         windows: rows of the table ``packets`` with the column ``flow``, in the order of the capture.
     """
-    found, last = np.zeros(0, np.int64), np.zeros(0, np.int64)
+    flows, last = np.zeros(0, np.int64), np.zeros(0, np.int64)
     for number, window in enumerate(windows):
         last = np.unique(window["flow"].to_numpy())
-        new = np.setdiff1d(last, found, assume_unique=True)
+        new = np.setdiff1d(last, flows, assume_unique=True)
         if number == 1 and new.size < BEGINNING * last.size:
             return None
-        found = np.union1d(found, new)
-    return found
+        flows = np.union1d(flows, new)
+    return flows
 
 
 class Crossing:

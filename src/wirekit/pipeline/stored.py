@@ -52,9 +52,9 @@ def parts_of(each: Input, walks: Walks | None = None) -> list[Part]:
     if walk is None or not _by_columns(name, layout):
         return []
     stretches = range(-(-each.size // stored.STRETCH) - 1)
-    found = [None] * len(stretches) if walks is None else walks(stretches)
+    walked_stretches = [None] * len(stretches) if walks is None else walks(stretches)
     starts: list[Start] = []
-    for number, walked in zip(stretches, found, strict=True):
+    for number, walked in zip(stretches, walked_stretches, strict=True):
         start = starts[-1] if starts else None
         if walked is None or start not in (None, walked.start):
             walked = walk(each.path, number, start)  # noqa: PLW2901

@@ -405,7 +405,7 @@ def _brief(file: FileSummary) -> str:
         "message": file.messages.total(),
     }
     faults = dict.fromkeys(title for title, _, style in facts(file) if style)
-    texts = [", ".join(plural(count, what) for what, count in counts.items() if count), ", ".join(faults)]
+    texts = [", ".join(plural(count, unit) for unit, count in counts.items() if count), ", ".join(faults)]
     return "; ".join(filter(None, texts)) or "nothing"
 
 

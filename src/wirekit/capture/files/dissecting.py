@@ -169,15 +169,15 @@ def _missing(packet: Packet, network: Record, decoded: Decoded) -> int:
 
 def _networks(layouts: list[Record]) -> tuple[Any, ...]:
     """The names and the identifying fields of the layers of a packet."""
-    found: list[Any] = []
+    identity: list[Any] = []
     for layout in layouts:
         layer: Any = layout
         while isinstance(layer, Record):
             name = type(layer).__name__
             if name in _IDENTIFYING:
-                found += name, _IDENTIFYING[name](layer)
+                identity += name, _IDENTIFYING[name](layer)
             layer = layer.get("payload")
-    return tuple(found)
+    return tuple(identity)
 
 
 def endpoint_text(address: bytes, port: int) -> str:

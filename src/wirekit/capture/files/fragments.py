@@ -10,7 +10,7 @@ from wirekit.capture.files.items import Skipped
 from wirekit.schemas.net.ip import FRAGMENT_UNIT
 
 MOST_DATAGRAMS = 1 << 12
-"""Datagrams of which fragments are held at once."""
+"""The largest number of incomplete datagrams."""
 MOST_BYTES = 16 << 20
 """Bytes of held fragments; each counts ``COST`` bytes besides its content."""
 COST = 256
@@ -20,7 +20,7 @@ _LARGEST = (1 << 16) - 1
 
 
 class Identity(NamedTuple):
-    """What the fragments of a datagram have in common."""
+    """The fields that all fragments of a datagram share."""
 
     networks: tuple[Any, ...]  # the addresses, and the identifiers of VLANs and tunnels around them
     protocol: int

@@ -37,7 +37,7 @@ _PRINTABLE = bytes(range(0x20, 0x7F)) + b"\t\n\v\f\r"
 def read_input(raw: bytes, form: str = "auto", *, limit: int = DEFAULT_LIMIT) -> Input:
     r"""Read the bytes that ``raw`` represents.
 
-    ``form`` says what ``raw`` is. ``raw`` takes it as it is. ``hex`` takes plain hex (``0A 0b``, ``0a:0b``,
+    ``form`` is the form of ``raw``. ``raw`` takes it as it is. ``hex`` takes plain hex (``0A 0b``, ``0a:0b``,
     ``0x0a,0x0b``, ``\x0a\x0b``, a C array, in any number of lines), lists of decimal numbers and all dumps. ``base64``
     takes the standard and the URL-safe alphabet, wrapped or not, padded or not. ``auto`` decides, in this order:
 

@@ -58,7 +58,7 @@ MESSAGE_SETS = {
     PRODUCE.name: ("request", "topic_data", "data"),
     FETCH.name: ("response", "responses", "partition_responses"),
 }
-"""Where message sets stand: role of the frame, name of the array of topics, name of the array of partitions."""
+"""The places of message sets: role of the frame, name of the array of topics, name of the array of partitions."""
 FETCHED = [
     f"kafka.{FETCH.name}.response.v{version}"
     for version, bodies in enumerate(FETCH.versions)

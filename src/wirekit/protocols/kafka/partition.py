@@ -247,7 +247,7 @@ class _Partition:
             left = bytes(window[consumed:])
             if not ended and not file.last and not left.startswith(ZEROS):
                 file.take(consumed)
-            elif not self._goes_on(segment, file, indexes, damaged=ended or bool(left.strip(b"\0"))):
+            elif not self._resumes(segment, file, indexes, damaged=ended or bool(left.strip(b"\0"))):
                 if not ended:
                     self._tail(segment, file, left)
                 return
@@ -260,7 +260,7 @@ class _Partition:
         oversized = file.oversized(decode(bytes(window), SEGMENT, offset=file.position))
         return None if oversized is None else oversized[1]
 
-    def _goes_on(self, segment: Segment, file: SegmentFile, indexes: dict[str, _Index], *, damaged: bool) -> bool:
+    def _resumes(self, segment: Segment, file: SegmentFile, indexes: dict[str, _Index], *, damaged: bool) -> bool:
         """Moves to the next message after undecodable bytes, if any; unknown facts are not compared."""
         if segment.before != EARLIEST:
             file.search.before = segment.before

@@ -87,7 +87,7 @@ def test_a_protocol_can_be_given(tmp_path: Path, capsys: pytest.CaptureFixture[s
     _, out, _ = run(capsys, BATCH, "-o", tmp_path, "--protocol", "joyqueue")
     assert "joyqueue ×1" in out
     status, _, err = run(capsys, BATCH, "-o", tmp_path, "--port", "6650=jmq4")
-    assert (status, "with other options (protocol: 'joyqueue', ports: {})" in err) == (2, True)
+    assert (status, "with other options (--protocol joyqueue, without --port)" in err) == (2, True)
     _, out, _ = run(capsys, BATCH, "-o", tmp_path, "--port", "6650=jmq4", "--replace")
     assert "jmq4 ×1" in out
 

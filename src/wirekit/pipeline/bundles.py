@@ -119,11 +119,8 @@ def plan_bundles(
         return Plan([_bundle([_part(files, goes_on=rotating) for files in groups], sorted(commits))])
     for commit in commits.values():
         if commit["version"] != VERSION or commit["configuration"] != job.configuration():
-            options = ", ".join(
-                f"{name}: {value!r}"
-                for name, value in commit["configuration"].items()
-                if job.configuration()[name] != value
-            )
+            now, then = (_options(each) for each in (job.configuration(), commit["configuration"]))
+            options = ", ".join(then[name] for name in then if now[name] != then[name])
             raise Misuse(
                 f"the tables were written with other options ({options or 'another version'}); pass the same options, "
                 "another directory, or --replace"
@@ -203,6 +200,17 @@ def plan_bundles(
     for parts in _cut(fresh, size, cut=cut):
         plan.bundles.append(_bundle(parts, without_open_rows(part.capture for part in parts)))
     return plan
+
+
+def _options(configuration: Mapping[str, Any]) -> dict[str, str]:
+    """The options of the command that select a configuration."""
+    protocol, ports = configuration["protocol"], configuration["ports"]
+    return {
+        "protocol": f"--protocol {protocol}" if protocol else "without --protocol",
+        "ports": " ".join(f"--port {port}={name}" for port, name in ports.items()) or "without --port",
+        "raw": "without --no-raw" if configuration["raw"] else "--no-raw",
+        "values": "--values" if configuration["values"] else "without --values",
+    }
 
 
 def _part(files: Files, *, goes_on: bool) -> Part:

@@ -22,9 +22,9 @@ from wirekit.tables.times import in_years
 MOST_FRAMES = 20_000
 """The most frames with a row; of more frames, every second, every fourth, ... has one."""
 MOST_WRONG = 5_000
-"""Frames with something wrong that are there besides."""
+"""Further frames that have an error, a failed check or undecoded bytes."""
 MOST_SLOW = 200
-"""Answers that took longest and are there besides."""
+"""Further frames: the slowest responses."""
 MOST_CONTENT = 12_000_000
 """Characters of JSON that the fields and bytes of frames may take, before they are compressed."""
 MOST_CONNECTIONS = 2_000

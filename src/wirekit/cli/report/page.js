@@ -14,7 +14,7 @@
   }));
   const links = new Map(data.connections.map((link) => [link.number, link]));
   const byNumber = new Map(rows.filter((row) => row.number).map((row) => [key(row, row.number), row]));
-  const answers = new Map(rows.filter((row) => row.request).map((row) => [key(row, row.request), row]));
+  const responses = new Map(rows.filter((row) => row.request).map((row) => [key(row, row.request), row]));
   for (const row of rows) {
     row.text = [row.api, row.topics, row.group, row.client, row.error, row.note].join(" ").toLowerCase();
   }
@@ -158,7 +158,7 @@
   const sum = (name) => data.captures.reduce((total, capture) => total + capture.apis.reduce((part, api) => part + api[name], 0), 0);
   const failures = data.captures.flatMap((capture) => capture.apis).flatMap((api) => Object.values(api.errors)).reduce((a, b) => a + b, 0);
   for (const [title, value, style] of [
-    ["calls", sum("calls")], ["answered", sum("answered")], ["errors in answers", failures, failures ? "bad" : ""],
+    ["calls", sum("calls")], ["answered", sum("answered")], ["errors in responses", failures, failures ? "bad" : ""],
     ["connections", data.connections.length], ["topics", new Set(data.captures.flatMap((each) => each.topics.map((topic) => topic.topic))).size],
     ["clients", data.captures.reduce((total, capture) => total + capture.clients.length, 0)],
   ]) cards.append(element("div", { class: style || "" }, element("b", {}, number(value)), title));
@@ -199,7 +199,7 @@
   $("filters").addEventListener("submit", (event) => event.preventDefault());
   $("clear").addEventListener("click", () => { $("filters").reset(); view = { ...whole }; filter(); });
 
-  // Timeline: a lane for each API, the most frequent on top; a bar from request to answer.
+  // Timeline: a lane for each API, the most frequent on top; a bar from request to response.
   const canvas = $("timeline"), lanes = new Map();
   names.forEach((name, at) => lanes.set(name, Math.min(at, LANES - 1)));
   const height = AXIS + LANE * Math.max(1, Math.min(names.length, LANES));
@@ -337,11 +337,11 @@
     picked = row;
     paint();
     const place = $("frame"), link = links.get(row.connection), content = data.opened[row.at];
-    const partner = row.request ? byNumber.get(key(row, row.request)) : answers.get(key(row, row.number));
+    const partner = row.request ? byNumber.get(key(row, row.request)) : responses.get(key(row, row.number));
     const way = link ? (row.role === "←" ? `${link.server} → ${link.client}` : `${link.client} → ${link.server}`) : "";
     const bar = element("div", { class: "bar" },
       element("b", {}, `${row.number ? `frame ${row.number}` : row.error} · ${row.api}`), element("span", { class: "dim" }, `${clock(row.time, true)} · ${way}${several && link ? ` · ${data.captures[link.capture].name}` : ""}`));
-    if (partner) bar.append(element("button", { type: "button", id: "partner", onclick: () => list.show(partner) }, row.request ? `its request, ${partner.number}` : `its answer, ${partner.number}`));
+    if (partner) bar.append(element("button", { type: "button", id: "partner", onclick: () => list.show(partner) }, row.request ? `its request, ${partner.number}` : `its response, ${partner.number}`));
     place.replaceChildren(bar);
     if (row.error || row.note) place.append(element("p", { class: "bad" }, [row.error, row.note].filter(Boolean).join(": ")));
     if (!content) {
@@ -467,7 +467,7 @@
     return node;
   }
 
-  // Latencies: a histogram for each API with answers, over powers of two.
+  // Latencies: a histogram for each API with responses, over powers of two.
   const measured = data.captures.flatMap((capture) => capture.apis).filter((api) => api.histogram.length);
   const ends = measured.flatMap((api) => [api.histogram[0][0], api.histogram[api.histogram.length - 1][0]]);
   const first = Math.min(...ends), last = Math.max(...ends);
@@ -488,13 +488,13 @@
     }
     const { p50, p95, p99, max } = api.latency_ms;
     const box = element("button", { type: "button", class: "histogram", "data-api": name, "aria-pressed": "false" },
-      element("b", {}, name), ` ${number(api.answered)} ${api.answered === 1 ? "answer" : "answers"}`, svg,
+      element("b", {}, name), ` ${number(api.answered)} ${api.answered === 1 ? "response" : "responses"}`, svg,
       element("span", { class: "dim" }, `p50 ${brief(p50)}  p95 ${brief(p95)}  p99 ${brief(p99)}  max ${brief(max)}`));
     box.addEventListener("click", () => { $("api").value = $("api").value === name ? "" : name; filter(); });
     $("latencies").append(box);
   }
   $("scale").textContent = measured.length ? `in ms, from ${ms(2 ** (first / data.octave))} to ${ms(1000 * Math.max(...measured.map((api) => api.latency_ms.max)))}, logarithmic` : "";
-  if (!measured.length) $("latencies").append(element("p", { class: "dim" }, "No answer belongs to a request of the capture."));
+  if (!measured.length) $("latencies").append(element("p", { class: "dim" }, "No response has its request in the capture."));
 
   // All other tables.
   const captureColumn = several ? [{ title: "capture", value: (row) => data.captures[row.capture].name, text: (row) => data.captures[row.capture].name }] : [];

@@ -110,6 +110,13 @@ def test_the_report_on_a_directory_fits_a_narrow_terminal(tmp_path: Path) -> Non
     assert "  first offset  last offset  zeros" in on_terminal("inspect", str(partition), width=140)
 
 
+def test_connections_fit_a_narrow_terminal() -> None:
+    path = str(FIXTURES / "pcap" / "pulsar-batch.pcap")
+    lines = without_styles(on_terminal("inspect", "--connections", "--no-pager", path, width=70)).splitlines()
+    assert max(map(cells, lines[1:])) <= 70
+    assert any(line.startswith("  producer: producer_id 0") for line in lines)
+
+
 def test_rules_fit_a_narrow_terminal() -> None:
     text = on_terminal("inspect", "--rules", "--list", "--no-pager", width=80)
     assert max(map(cells, without_styles(text).splitlines())) <= 80

@@ -1,4 +1,4 @@
-"""``wirekit inspect --connections``: what each connection of a capture carries."""
+"""``wirekit inspect --connections``: prints the conversation of each connection of a capture."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from wirekit.capture.files import NO_TIME_US
 from wirekit.capture.follow import Choice, Link
 from wirekit.capture.rotation import Parts
 from wirekit.cli.captures import FollowedCapture
-from wirekit.cli.common import console, print_json, say
+from wirekit.cli.common import console, print_json, print_wrapped, say
 from wirekit.cli.complaints import Complaints
 from wirekit.cli.failures import Failures
 from wirekit.conversation import Frame
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def show_connections(captures: list[Parts], choice: Choice, form: str) -> int:
-    """Prints each connection with the summary of its conversation; what did not decode is said, and makes it 1."""
+    """Prints each connection with the summary of its conversation, and undecoded bytes, which make the status 1."""
     screen = console() if form == "text" else None
     status = 0
     for parts in captures:
@@ -86,7 +86,7 @@ def _print(line: Mapping[str, Any], screen: Console) -> None:
         if _of_objects(value):
             lines += [(f"  {name.removesuffix('s')}: {_pairs(each)}", "") for each in value]
     for text, style in lines:
-        screen.print(printable(text), style=style or None, markup=False, soft_wrap=True)
+        print_wrapped(screen, printable(text), style, indent=4)
 
 
 def _failure(each: Mapping[str, Any]) -> str:

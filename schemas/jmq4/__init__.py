@@ -73,7 +73,7 @@ JOYQUEUE = Protocol(
 
 JMQ4 = Protocol(
     name="jmq4",
-    title="JMQ4 as its document reads literally, which no known client or broker speaks",
+    title="JMQ4 exactly as in its document; no known client or broker speaks it",
     layouts=noted(
         {
             "frame": Layout(frame.JMQ4_FRAME, "a request or a response", DOCUMENT),

@@ -41,7 +41,7 @@ CONSUMER = "Kafka 0.10.2 ConsumerProtocol.java"
 
 UNTIMED = (
     Note(
-        "magic 1 without a timestamp: kafka-php's clients wrote it, and 0.8 and 0.9, which look at no magic, read it",
+        "magic 1 without a timestamp: kafka-php's clients wrote it; 0.8 and 0.9 do not check the magic and read it",
         "Kafka 0.9.0.1 Message.scala; weiboad/kafka-php tests/Protocol/FetchTest.php",
     ),
 )
@@ -71,7 +71,7 @@ def _untimed_layouts() -> Iterator[tuple[str, Layout]]:
         nodes[f"produce.request.v{number}"] = partial(frames.request, PRODUCE, number, UNTIMED_PRODUCED)
         nodes[f"fetch.response.v{number}"] = partial(frames.response, UNTIMED_FETCHED[number])
     for name, node in nodes.items():
-        about = f"{name} with magic 1 before the layout of magic 0"
+        about = f"{name} whose messages have magic 1 and the layout of magic 0"
         yield f"{name}.untimed", Layout(node, about, "Kafka 0.9.0.1 Message.scala", variant_of=name, notes=UNTIMED)
 
 

@@ -74,7 +74,7 @@ UPDATE_METADATA = Api(
     ),
     Version(
         "0.9.0",
-        "several end points a broker, where the port comes before the host",
+        "several end points per broker, with the port before the host",
         request=Struct(*CONTROLLER, PARTITION_STATES, "live_brokers" / array_of("id" / int32, END_POINTS)),
     ),
     Version(

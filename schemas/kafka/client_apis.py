@@ -101,7 +101,7 @@ FETCH = Api(
     Version("0.10.0", "messages of magic 1"),
     Version(
         "0.10.1",
-        "max_bytes of the whole response; the order of partitions counts, the first message comes whole",
+        "max_bytes of the whole response; the order of partitions matters, the first message is sent whole",
         request=Struct(*FETCHER, "max_bytes" / int32 * "of the response", FETCHED),
     ),
 )
@@ -180,7 +180,7 @@ METADATA = Api(
     ),
     Version(
         "0.10.0",
-        "null topics for all, so that an empty array means none; rack, controller_id, is_internal",
+        "null topics: all topics, an empty array: none; rack, controller_id, is_internal",
         request=Struct("topics" / nullable_array(string) * "null: all"),
         response=Struct("brokers" / array_of(*RACKED_BROKER), "controller_id" / int32, TOPIC_METADATA),
     ),

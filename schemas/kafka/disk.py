@@ -56,7 +56,7 @@ OFFSET_INDEX = Struct(
     ),
     "tail" / rest() * "zeros of an index that was not closed",
     name="OffsetIndex",
-    doc="a .index file: where in the log the messages of some offsets stand",
+    doc="a .index file: the positions in the log of the messages of some offsets",
 )
 
 TIME_INDEX = Struct(

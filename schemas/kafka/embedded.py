@@ -93,5 +93,5 @@ CONSUMER_OFFSETS = Struct(
     "key" / Sized(int32, KEY),
     "value" / Sized(int32, Switch(this.key.version, VALUES, default=unexplained()), null=-1) * "null deletes the key",
     name="OffsetsRecord",
-    doc="key and value of a message in __consumer_offsets, with their lengths, as they end the message",
+    doc="key and value of a message in __consumer_offsets, with their lengths: the last fields of the message",
 )

@@ -84,7 +84,7 @@ OFFSET_FETCH = Api(
     Version("0.8.2", "reads __consumer_offsets instead of ZooKeeper"),
     Version(
         "0.10.2",
-        "null topics for all of the group; an error_code of the whole",
+        "null topics: all topics of the group; an error_code for the whole response",
         request=Struct(
             "group_id" / string,
             "topics" / nullable_array(per_topic("partitions", "partition" / int32)) * "null: all of the group",

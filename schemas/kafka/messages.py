@@ -57,7 +57,7 @@ TIMESTAMP_TYPES = SymbolTable(
     "timestamp_type",
     {
         0: ("CreateTime", "set by the producer"),
-        1: ("LogAppendTime", "set by the broker; a wrapper's holds for all its inner messages"),
+        1: ("LogAppendTime", "set by the broker; that of a wrapper applies to all its inner messages"),
     },
 )
 
@@ -81,7 +81,7 @@ ATTRIBUTES = Bits(
 
 CUT = rest() * "a last message that a fetch's max_bytes cut, or the overflow stub of later brokers"
 UNREAD = unexplained() * "empty in a valid set: brokers drop an incomplete message"
-"""After the messages of a produce request, of which nothing cuts the last one (Kafka 0.10.2 ``Log.scala``,
+"""After the messages of a produce request, whose last message is never cut (Kafka 0.10.2 ``Log.scala``,
 ``trimInvalidBytes``)."""
 
 
@@ -136,6 +136,6 @@ produced_set = Sized(int32, _message_set(ENTRY, UNREAD), null=-1, contain=True)
 UNTIMED_ENTRY = _entry(_message("kafka.message_set.untimed"))
 UNTIMED_MESSAGE_SET = _message_set(UNTIMED_ENTRY)
 untimed_record_set = Sized(int32, UNTIMED_MESSAGE_SET, null=-1, contain=True)
-"""With magic 1 before the layout of magic 0. Brokers of 0.8 and 0.9 look at no magic: they take such messages,
-store them, and give them to consumers."""
+"""Messages with magic 1 and the layout of magic 0. Brokers of 0.8 and 0.9 do not check the magic: they accept such
+messages, store them, and send them to consumers."""
 untimed_produced_set = Sized(int32, _message_set(UNTIMED_ENTRY, UNREAD), null=-1, contain=True)

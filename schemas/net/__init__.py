@@ -40,7 +40,7 @@ PROTOCOL = Protocol(
             pcapng.FILE, "a pcapng file; the context link_type selects the layout of its packets", PCAPNG_DRAFT
         ),
         "pcapng.start": Layout(
-            pcapng.START, "the start of a block, which tells the byte order of a section", PCAPNG_DRAFT
+            pcapng.START, "the start of a block, which shows the byte order of a section", PCAPNG_DRAFT
         ),
         "pcapng.block.be": Layout(pcapng.BLOCK_BE, "a block of a big-endian section", PCAPNG_DRAFT),
         "pcapng.block.le": Layout(pcapng.BLOCK_LE, "a block of a little-endian section", PCAPNG_DRAFT),

@@ -165,7 +165,7 @@ IPV6 = Struct(
 
 EXTENSION = _extension(HEADERS - 2, fragment=False)
 FRAGMENTED = {"TCP": "tcp", **dict.fromkeys(("HOPOPT", "IPV6_ROUTE", "IPV6_OPTS"), "ipv6_extension")}
-"""The layout of what came in fragments, by the symbol of its protocol; ``tunnels.FOLLOWING`` has those of tunnels."""
+"""The layout of a reassembled payload, by the symbol of its protocol; ``tunnels.FOLLOWING`` has those of tunnels."""
 
 IP = Struct(
     "start"

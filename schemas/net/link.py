@@ -175,7 +175,7 @@ LINK_TYPES = SymbolTable(
         1: ("ETHERNET", "IEEE 802.3"),
         8: ("SLIP", "SLIP"),
         9: ("PPP", "PPP"),
-        12: ("DLT_RAW", "raw IP, a number that files should not use but do"),
+        12: ("DLT_RAW", "raw IP; files should not use this number, but some do"),
         14: ("DLT_RAW_OPENBSD", "raw IP, as OpenBSD writes it"),
         101: ("RAW", "raw IP"),
         105: ("IEEE802_11", "wireless LAN"),

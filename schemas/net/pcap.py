@@ -74,7 +74,7 @@ def _header(order: Order) -> Struct:
         "minor_version" / Default(order.uint16, 4),
         "reserved1" / Default(order.int32, 0) * "formerly the offset of the time zone in seconds",
         "reserved2" / Default(order.uint32, 0) * "formerly the accuracy of timestamps",
-        "snap_length" / Default(order.uint32, MAXIMUM_SNAP_LENGTH) * "maximal number of bytes stored of a packet",
+        "snap_length" / Default(order.uint32, MAXIMUM_SNAP_LENGTH) * "maximum number of bytes stored per packet",
         "link"
         / Bits(
             order.uint32,

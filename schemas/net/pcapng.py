@@ -180,7 +180,7 @@ def _interface(order: Order) -> Struct:
     return Struct(
         "link_type" / Symbols(order.uint16, LINK_TYPES),
         "reserved" / Default(order.uint16, 0),
-        "snap_length" / Default(order.uint32, 0) * "maximal number of bytes stored of a packet; 0: no limit",
+        "snap_length" / Default(order.uint32, 0) * "maximum number of bytes stored per packet; 0: no limit",
         "options" / _options(order, INTERFACE_OPTIONS, values),
         name="InterfaceDescription",
     )

@@ -240,7 +240,7 @@ IDENTIFYING = {
     "MPLS": ("entry.label",),
     "PPPoE": ("session",),
 }
-"""By the name of a struct: the fields that tell a network, in which addresses are unique, from others.
+"""By the name of a struct: the fields that identify a network, in which addresses are unique.
 
 Other fields, such as a priority or the source port of a tunnel, may differ between the fragments of a datagram.
 """

@@ -705,7 +705,7 @@ class FetchResponseV2(Fields):
     body: _Response_body5
 
 class FetchRequestV3(Fields):
-    """Fetch; request v3, since 0.10.1: max_bytes of the whole response; the order of partitions counts, the first message comes whole"""
+    """Fetch; request v3, since 0.10.1: max_bytes of the whole response; the order of partitions matters, the first message is sent whole"""
 
     size: int
     api_key: Symbol
@@ -715,7 +715,7 @@ class FetchRequestV3(Fields):
     body: _Request_body3
 
 class FetchResponseV3(Fields):
-    """Fetch; response v3, since 0.10.1: max_bytes of the whole response; the order of partitions counts, the first message comes whole"""
+    """Fetch; response v3, since 0.10.1: max_bytes of the whole response; the order of partitions matters, the first message is sent whole"""
 
     size: int
     correlation_id: int
@@ -773,7 +773,7 @@ class MetadataResponseV0(Fields):
     body: _Response_body8
 
 class MetadataRequestV1(Fields):
-    """Metadata; request v1, since 0.10.0: null topics for all, so that an empty array means none; rack, controller_id, is_internal"""
+    """Metadata; request v1, since 0.10.0: null topics: all topics, an empty array: none; rack, controller_id, is_internal"""
 
     size: int
     api_key: Symbol
@@ -783,7 +783,7 @@ class MetadataRequestV1(Fields):
     body: _Request_body7
 
 class MetadataResponseV1(Fields):
-    """Metadata; response v1, since 0.10.0: null topics for all, so that an empty array means none; rack, controller_id, is_internal"""
+    """Metadata; response v1, since 0.10.0: null topics: all topics, an empty array: none; rack, controller_id, is_internal"""
 
     size: int
     correlation_id: int
@@ -858,7 +858,7 @@ class UpdateMetadataResponseV0(Fields):
     body: _Response_body12
 
 class UpdateMetadataRequestV1(Fields):
-    """UpdateMetadata, from the controller to a broker; request v1, since 0.9.0: several end points a broker, where the port comes before the host"""
+    """UpdateMetadata, from the controller to a broker; request v1, since 0.9.0: several end points per broker, with the port before the host"""
 
     size: int
     api_key: Symbol
@@ -868,7 +868,7 @@ class UpdateMetadataRequestV1(Fields):
     body: _Request_body11
 
 class UpdateMetadataResponseV1(Fields):
-    """UpdateMetadata, from the controller to a broker; response v1, since 0.9.0: several end points a broker, where the port comes before the host"""
+    """UpdateMetadata, from the controller to a broker; response v1, since 0.9.0: several end points per broker, with the port before the host"""
 
     size: int
     correlation_id: int
@@ -1027,7 +1027,7 @@ class OffsetFetchResponseV1(Fields):
     body: _Response_body15
 
 class OffsetFetchRequestV2(Fields):
-    """OffsetFetch; request v2, since 0.10.2: null topics for all of the group; an error_code of the whole"""
+    """OffsetFetch; request v2, since 0.10.2: null topics: all topics of the group; an error_code for the whole response"""
 
     size: int
     api_key: Symbol
@@ -1037,7 +1037,7 @@ class OffsetFetchRequestV2(Fields):
     body: _Request_body19
 
 class OffsetFetchResponseV2(Fields):
-    """OffsetFetch; response v2, since 0.10.2: null topics for all of the group; an error_code of the whole"""
+    """OffsetFetch; response v2, since 0.10.2: null topics: all topics of the group; an error_code for the whole response"""
 
     size: int
     correlation_id: int
@@ -1279,7 +1279,7 @@ class _OffsetCommitRequestV0Beta_body(Fields):
     topics: list[_Request_body_topics5]
 
 class MessageSetUntimed(Fields):
-    """message_set with magic 1 before the layout of magic 0"""
+    """message_set whose messages have magic 1 and the layout of magic 0"""
 
     messages: list[_MessageSetUntimed_messages]
     partial: bytes
@@ -1297,7 +1297,7 @@ class _MessageSetUntimed_messages(Fields):
     message: _MessageSetUntimed_messages_message
 
 class ProduceRequestV0Untimed(Fields):
-    """produce.request.v0 with magic 1 before the layout of magic 0"""
+    """produce.request.v0 whose messages have magic 1 and the layout of magic 0"""
 
     size: int
     api_key: Symbol
@@ -1324,7 +1324,7 @@ class _ProduceRequestV0Untimed_body(Fields):
     topic_data: list[_ProduceRequestV0Untimed_body_topic_data]
 
 class FetchResponseV0Untimed(Fields):
-    """fetch.response.v0 with magic 1 before the layout of magic 0"""
+    """fetch.response.v0 whose messages have magic 1 and the layout of magic 0"""
 
     size: int
     correlation_id: int
@@ -1344,7 +1344,7 @@ class _FetchResponseV0Untimed_body(Fields):
     responses: list[_FetchResponseV0Untimed_body_responses]
 
 class ProduceRequestV1Untimed(Fields):
-    """produce.request.v1 with magic 1 before the layout of magic 0"""
+    """produce.request.v1 whose messages have magic 1 and the layout of magic 0"""
 
     size: int
     api_key: Symbol
@@ -1354,7 +1354,7 @@ class ProduceRequestV1Untimed(Fields):
     body: _ProduceRequestV0Untimed_body
 
 class FetchResponseV1Untimed(Fields):
-    """fetch.response.v1 with magic 1 before the layout of magic 0"""
+    """fetch.response.v1 whose messages have magic 1 and the layout of magic 0"""
 
     size: int
     correlation_id: int

@@ -42,7 +42,7 @@ def decode(
         offset: absolute offset of ``data[0]``, for reports.
         engine: ``rows``, ``trace`` (computes ``spans`` at once) or ``reference``; the default is rows or reference,
             whichever is faster. The results are equal.
-        decrypt: a function that gets the cipher text and what the message says about it (for Pulsar its metadata); it
+        decrypt: a function that gets the cipher text and the message's data about it (for Pulsar its metadata); it
             returns the plain bytes, or None if it has no key.
 
     Raises:
@@ -221,7 +221,7 @@ def frames(
         context, limits, decrypt: as for ``decode``.
 
     Raises:
-        Misuse: for a name or key that does not exist, at once.
+        Misuse: for a name or key that does not exist; raised by the call, not by the iteration.
 
     >>> import wirekit
     >>> ping = bytes.fromhex("00000009" "00000005" "0812" "920100")

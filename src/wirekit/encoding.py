@@ -190,7 +190,7 @@ def _rows_built(
 def from_json(key: str, obj: Any, *, context: Mapping[str, Any] | None = None, engine: str | None = None) -> Any:
     """Converts the JSON form of a value to the value: the inverse of ``to_json``.
 
-    The layout is needed to tell bytes from text.
+    The layout is needed to distinguish bytes from text.
 
     Args:
         key: a schema key, or a protocol's name for a frame of its client stream.

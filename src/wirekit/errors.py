@@ -93,8 +93,8 @@ class WireError(WirekitError):
         offset: absolute byte offset in ``source``, or None for an error of building.
         source: 0 for the input itself; 1, 2, … for the n-th piece of decompressed data inside it.
         partial: the fields decoded before the error.
-        hint: a suggestion what the bytes may be instead, or "".
-        bounded: number of valid lengths around the error; tells a cut tail from damage.
+        hint: a suggestion of what the bytes may be, or "".
+        bounded: number of valid lengths around the error; distinguishes a cut tail from damage.
     """
 
     __slots__ = ("bounded", "hint", "offset", "partial", "path", "protocol", "source")

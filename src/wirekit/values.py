@@ -332,7 +332,7 @@ def _restore(
 
 
 class Check(NamedTuple):
-    """The verdict on one validator: a checksum, a redundant length, a constant, a codec.
+    """The verdict of one check: of a checksum, a redundant length, a constant, a codec.
 
     Attributes:
         path: the checked field.

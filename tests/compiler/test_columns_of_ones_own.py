@@ -167,5 +167,5 @@ def record(data: bytes, *, codec: int = 0, more: int = 0) -> bytes:
     ],
 )
 def test_a_refusal_names_the_reason(node: Node, why: str) -> None:
-    with own(node) as key, pytest.raises(wirekit.Misuse, match=rf"gives no columns: .*\({why}\)"):
+    with own(node) as key, pytest.raises(wirekit.Misuse, match=rf"has no columns: .*\({why}\)"):
         wirekit.columns(key, b"")

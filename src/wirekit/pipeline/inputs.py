@@ -154,7 +154,7 @@ def find_inputs(paths: Iterable[str | os.PathLike[str]], *, separate: bool = Fal
 
     Args:
         paths: files and directories, URIs of objects and prefixes, and patterns of both (``s3://bucket/2026/*.pcap``).
-        separate: whether each file is a capture of its own, even if it is a part of a rotation.
+        separate: whether each file is a separate capture, even if it is a part of a rotation.
 
     Raises:
         Misuse: a path is not a regular file (a pipe can be read only once).

@@ -54,7 +54,7 @@ def read(
             decoded if its name, its protocol or its times exclude such rows.
         protocol: the protocol of every connection; by default it is recognised from the bytes.
         ports: {server port: protocol} of connections on known ports.
-        separate: whether each file is a capture of its own, even if it is a part of a rotation.
+        separate: whether each file is a separate capture, even if it is a part of a rotation.
         values: whether the table ``frames`` contains the values of frames.
 
     Returns:

@@ -14,7 +14,7 @@ class Unfit(Misuse):
     """
 
     def __init__(self, key: str, path: str, kind: str, why: str) -> None:
-        text = f"{key} gives no columns: {path or 'its layout'} is {kind}"
+        text = f"{key} has no columns: {path or 'its layout'} is {kind}"
         super().__init__(f"{text}{f' ({why})' if why else ''}; decode it with wirekit.decode")
         self.path, self.kind, self.why = path, kind, why
 

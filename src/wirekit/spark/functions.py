@@ -52,13 +52,13 @@ def spark_schema(
     """The Spark type of a value of a schema: a struct, or an array of structs for a list of records.
 
     Args:
-        key: the key of a schema that gives columns.
+        key: the key of a schema with columns.
         fields: paths of the wanted fields, each with all its inner fields, as for ``wirekit.columns``.
         context: facts that the bytes lack, as for ``wirekit.decode``.
         times: ``timestamp``, or ``int`` for the numbers on the wire.
 
     Raises:
-        Misuse: for a schema that gives no columns, and for ``fields`` or context that it does not have.
+        Misuse: for a schema that has no columns, and for ``fields`` or context that it does not have.
 
     >>> spark_schema("kafka.offset_index").simpleString()
     'array<struct<relative_offset:int,position:int>>'

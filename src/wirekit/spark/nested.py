@@ -97,14 +97,14 @@ def shape(
     """The struct of a record of a schema.
 
     Args:
-        key: the key of a schema that gives columns.
+        key: the key of a schema with columns.
         fields: paths of the requested columns, each with all its inner columns.
         context: the same as for ``wirekit.columns``.
         unpack: whether nested records replace the record that holds them.
         times: ``timestamp``, or ``int`` for the numbers on the wire.
 
     Raises:
-        Misuse: for a schema that gives no columns, ``fields`` that it does not have, other ``times``.
+        Misuse: for a schema that has no columns, ``fields`` that it does not have, other ``times``.
 
     >>> [each.name for each in shape("kafka.message_set", fields=["offset", "message.crc"]).fields]
     ['offset', 'message']

@@ -45,7 +45,7 @@ def build_columns(key: str, batch: Any, *, context: Mapping[str, Any] | None = N
     that are messages of one record.
 
     Args:
-        key: the key of a schema that gives columns.
+        key: the key of a schema with columns.
         batch: a ``pyarrow.RecordBatch`` or ``Table`` with the columns of ``columns`` in any order. Integers may have
             any width, bytes and text any binary or string type. Numbers with names may be names or dictionaries. Times
             may be integers, or timestamps of any unit with a time zone. A field inside a list has a list in each row;
@@ -57,7 +57,7 @@ def build_columns(key: str, batch: Any, *, context: Mapping[str, Any] | None = N
         The bytes that ``encode`` returns for the same records.
 
     Raises:
-        Misuse: for a schema that gives no columns, a column of another type or name, a missing column without a
+        Misuse: for a schema without columns, a column of another type or name, a missing column without a
             default, a null or a value that the layout does not allow, lists of one structure that differ in length
             (the text has the column, the row, and in lists the indexes of the element), and for context that the layout
             does not use or has no case for.
@@ -228,7 +228,7 @@ def source(key: str, ahead: bytes = b"", context: Mapping[str, Any] | None = Non
         context: values that the layout takes from the caller.
 
     Raises:
-        Misuse: the schema gives no columns, or columns cannot build it.
+        Misuse: the schema has no columns, or columns cannot build it.
     """
     return shown_writing(_builder(key, program_of(key, ahead, context), None).program)
 

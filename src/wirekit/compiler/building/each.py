@@ -21,7 +21,7 @@ def build_each(
     """A byte string for each value.
 
     Args:
-        key: the key of a schema that gives columns.
+        key: the key of a schema with columns.
         batch: the rows of all values, with columns as for ``build_columns``. Null in a field that is never null means
             its default, or empty text or bytes. A field with compressed data, or records of another layout, is a column
             of bytes, which are written unchanged.

@@ -99,7 +99,7 @@ def scan_each(
     """Scans each byte string of a column as one value of a schema.
 
     Args:
-        key: the key of a schema that gives columns.
+        key: the key of a schema with columns.
         column: a binary column; a null gives no row and no error.
         fields, context, limits: as for ``wirekit.columns``; the limits are for as many values as are scanned at once.
         unpack: whether nested records replace the record that contains them.
@@ -108,7 +108,7 @@ def scan_each(
         ``Values`` of consecutive byte strings, usually of all.
 
     Raises:
-        Misuse: the schema gives no columns, or does not have one of ``fields`` or the context.
+        Misuse: the schema has no columns, or does not have one of ``fields`` or the context.
 
     >>> import pyarrow as pa, wirekit
     >>> token = wirekit.encode("kafka.sasl_token", {"token": b"abc"})

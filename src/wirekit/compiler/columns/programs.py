@@ -225,7 +225,7 @@ def source(key: str, ahead: bytes = b"", context: Mapping[str, Any] | None = Non
         context: values that the layout takes from the caller.
 
     Raises:
-        Misuse: the schema gives no columns.
+        Misuse: the schema has no columns.
         WireError: ``ahead`` is not a header of the schema.
     """
     return shown(program_of(key, ahead, context).program)
@@ -235,7 +235,7 @@ def program_of(key: str, ahead: bytes, context: Mapping[str, Any] | None = None)
     """The program of a schema; ``ahead`` and ``context`` are those of ``source``.
 
     Raises:
-        Misuse: the schema gives no columns.
+        Misuse: the schema has no columns.
         WireError: ``ahead`` is not a header of the schema.
     """
     if not ahead or not selected_by_header(registry[key].layout):

@@ -62,7 +62,7 @@ def scan_ranges(
         Times are integers.
 
     Raises:
-        Misuse: the schema gives no columns, does not have one of ``fields``, or does not take the context, or a range
+        Misuse: the schema has no columns, does not have one of ``fields``, or does not take the context, or a range
             lies outside the buffer.
 
     >>> import numpy as np, wirekit

@@ -34,7 +34,7 @@ def rows(batch: Any, fields: Sequence[str] | None = None) -> Iterator[Any]:
         as ``to_pylist`` returns them. Times are integers in the unit of the column.
 
     Raises:
-        Misuse: at once, for a column that the batch lacks, or an object that is not a batch.
+        Misuse: for a column that the batch lacks, or an object that is not a batch; raised by the call.
 
     >>> import wirekit
     >>> entries = [{"offset": n, "message": {"magic": 0, "value": "6869"}} for n in (5, 6)]

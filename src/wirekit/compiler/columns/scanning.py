@@ -90,7 +90,7 @@ def columns(
         ``scan`` returns their errors, and the metadata ``wirekit.errors`` has their number.
 
     Raises:
-        Misuse: for a schema that gives no columns (the text names the cause), other ``enums`` or ``times``, or
+        Misuse: for a schema without columns (the text names the cause), other ``enums`` or ``times``, or
             ``fields`` that the layout lacks.
 
     >>> import wirekit

@@ -102,14 +102,14 @@ class _Level:
     def _decompressed(self, packed: NDArray[Any]) -> tuple[list[bytes], NDArray[Any]]:
         """The decompressed bytes, and the rows that held them."""
         pieces: list[bytes] = []
-        there = np.ones(packed.size, bool)
+        unpacked = np.ones(packed.size, bool)
         for number, quick in enumerate(self._quickly(packed)):
             piece = self._content(int(packed[number])) if quick is None else quick
             if piece is None:
-                there[number] = False
+                unpacked[number] = False
             else:
                 pieces.append(piece)
-        return pieces, packed[there]
+        return pieces, packed[unpacked]
 
     def _quickly(self, packed: NDArray[Any]) -> Iterator[bytes | None]:
         """The contents of the valid compressed rows, run by run of rows of one codec."""

@@ -145,10 +145,10 @@ class _Scan:
 
     def values(self, column: pa.Array) -> Values | None:
         """The contents of the byte strings; None if they exceed the limits and are more than one."""
-        columnar, (data, begins, ends, there) = self.columnar, byte_strings(column)
+        columnar, (data, begins, ends, valid) = self.columnar, byte_strings(column)
         allowance = Allowance(self.limits, int((ends - begins).sum()))
         allowance.room -= LIBRARIES
-        level = Level(data, self._ranges(data, begins, ends, there), begins, np.arange(begins.size))
+        level = Level(data, self._ranges(data, begins, ends, valid), begins, np.arange(begins.size))
         try:
             run(columnar, columnar.plan, level, self.limits, self.fields, allowance)
         except NoRoom:
@@ -171,24 +171,24 @@ class _Scan:
         texts, exceeded = self._errors(errors, begins)
         if exceeded and len(column) > 1:
             return None
-        self._left_over(texts, level, ends, there)
+        self._left_over(texts, level, ends, valid)
         if texts and not self.unpack:  # a value is good as a whole, or not at all
             good = ~np.isin(numbers, np.array([*texts]))
             batch, numbers = batch.filter(pa.array(good)), numbers[good]
         firsts = np.searchsorted(numbers, np.arange(begins.size + 1))
         return Values(batch, firsts, texts)
 
-    def _ranges(self, data: NDArray[Any], begins: NDArray[Any], ends: NDArray[Any], there: NDArray[Any]) -> Ranges:
+    def _ranges(self, data: NDArray[Any], begins: NDArray[Any], ends: NDArray[Any], valid: NDArray[Any]) -> Ranges:
         plan = self.columnar.plan
         if plan.lead:
-            places = zip(begins.tolist(), ends.tolist(), there.tolist(), strict=True)
+            places = zip(begins.tolist(), ends.tolist(), valid.tolist(), strict=True)
             frame, view = self.limits.frame, data.data
             return Ranges.of(
-                [start(plan, view, begin, end, frame) if is_there else Start(begin, begin, 0)
-                 for begin, end, is_there in places]
+                [start(plan, view, begin, end, frame) if is_valid else Start(begin, begin, 0)
+                 for begin, end, is_valid in places]
             )  # fmt: skip
         count = -1 if is_list(self.key, self.context) else 1
-        return Ranges(begins, ends, np.where(there, count, 0).astype(np.int64))
+        return Ranges(begins, ends, np.where(valid, count, 0).astype(np.int64))
 
     def _beyond(self, column: pa.Array, allowance: Allowance) -> Values | None:
         """The error of a single value that exceeds the memory limit; None if there are several values."""
@@ -217,12 +217,12 @@ class _Scan:
                 exceeded |= row["kind"] == "limit" and any(name in row["reason"] for name in shared)
         return texts, exceeded
 
-    def _left_over(self, texts: dict[int, list[str]], level: Level, ends: NDArray[Any], there: NDArray[Any]) -> None:
+    def _left_over(self, texts: dict[int, list[str]], level: Level, ends: NDArray[Any], valid: NDArray[Any]) -> None:
         """Adds an error for each value, otherwise good, that has bytes after its records."""
         if _has_tail(self.key, self.columnar):
             return
         stopped = level.arrays["stopped"]
-        for number in np.flatnonzero(there & (stopped < ends)).tolist():
+        for number in np.flatnonzero(valid & (stopped < ends)).tolist():
             if number not in texts:
                 at, left = int(stopped[number] - level.begins[number]), int(ends[number] - stopped[number])
                 text = f"{left} byte{'s'[: left > 1]} left over, at byte {at} (0x{at:x})"

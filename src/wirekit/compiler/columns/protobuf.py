@@ -165,17 +165,17 @@ def _array(
     each: Field,
     values: NDArray[Any],
     lengths: NDArray[Any],
-    there: NDArray[Any],
+    present: NDArray[Any],
     buffer: NDArray[Any],
     good: bool,
 ) -> pa.Array:
     """An Arrow array of the values in a tray: numbers of 64 bits, or the places of strings in the buffer."""
-    count = len(there)
-    valid = None if there.all() else bit_buffer(there)
+    count = len(present)
+    valid = None if present.all() else bit_buffer(present)
     if each.wire_type == BYTES:
-        return _strings(each, values, lengths, there, buffer, valid, good)
+        return _strings(each, values, lengths, present, buffer, valid, good)
     if each.kind == "bool":
-        bits = bit_buffer(np.where(there, values, 0).astype(np.uint8))
+        bits = bit_buffer(np.where(present, values, 0).astype(np.uint8))
         return pa.Array.from_buffers(pa.bool_(), count, [valid, bits])
     dtype = np.dtype(each.dtype)
     numbers = values.astype(np.uint32).view(dtype) if dtype.itemsize == 4 else np.ascontiguousarray(values).view(dtype)
@@ -186,22 +186,22 @@ def _strings(
     each: Field,
     starts: NDArray[Any],
     lengths: NDArray[Any],
-    there: NDArray[Any],
+    present: NDArray[Any],
     buffer: NDArray[Any],
     valid: pa.Buffer | None,
     good: bool,
 ) -> pa.Array:
     starts, lengths = np.ascontiguousarray(starts), np.ascontiguousarray(lengths)
-    there = np.ascontiguousarray(there)
-    size = int((lengths if valid is None else lengths[there.astype(bool)]).sum())
+    present = np.ascontiguousarray(present)
+    size = int((lengths if valid is None else lengths[present.astype(bool)]).sum())
     large = size > LARGE
     gather = columns_cache.function(_GATHER.format("int64" if large else "int32"))
-    offsets = pool.array(len(there) + 1, np.dtype(np.int64 if large else np.int32))
+    offsets = pool.array(len(present) + 1, np.dtype(np.int64 if large else np.int32))
     offsets[0] = 0
     data = pool.array(size, np.dtype(np.uint8))
-    gather(buffer, starts, lengths, there, offsets, data)
+    gather(buffer, starts, lengths, present, offsets, data)
     kind = pa.large_binary() if large else pa.binary()
-    array = pa.Array.from_buffers(kind, len(there), [valid, pa.py_buffer(offsets), pa.py_buffer(data)])
+    array = pa.Array.from_buffers(kind, len(present), [valid, pa.py_buffer(offsets), pa.py_buffer(data)])
     return text_array(array, good) if each.kind == "string" else array
 
 
@@ -245,8 +245,8 @@ class _Items:
         row = int(self.tray.where[slot])
         offsets = np.zeros(self.rows + 1, np.int64)
         if row >= 0:
-            there = self.tray.present[row >> 1, : self.rows].astype(bool)
-            np.cumsum(np.where(there, self.tray.dense[row, : self.rows], 0), out=offsets[1:])
+            present = self.tray.present[row >> 1, : self.rows].astype(bool)
+            np.cumsum(np.where(present, self.tray.dense[row, : self.rows], 0), out=offsets[1:])
         return offsets
 
     def column(self, slot: int, place: Place, buffer: NDArray[Any]) -> tuple[pa.Field, pa.Array]:
@@ -257,20 +257,20 @@ class _Items:
         offsets = self.offsets(owner)
         count = int(offsets[-1])
         values, lengths = np.zeros(count, np.uint64), np.zeros(count, np.uint64)
-        there = np.zeros(count, np.uint8)
+        present = np.zeros(count, np.uint8)
         first, last = np.searchsorted(self.slots, (slot_at(slot), slot_at(slot + 1)))
         items = self.items[first:last]
         at = offsets[items[:, 1]] + items[:, 2]
-        values[at], lengths[at], there[at] = items[:, 3].view(np.uint64), items[:, 4].view(np.uint64), 1
+        values[at], lengths[at], present[at] = items[:, 3].view(np.uint64), items[:, 4].view(np.uint64), 1
         if each.message is not None:  # a message without fields
             inner = pa.array(np.ones(count, bool))
         else:
-            inner = _array(each, values, lengths, there, buffer, self.good)
+            inner = _array(each, values, lengths, present, buffer, self.good)
         listed = list_array(inner, offsets, self._valid(owner), nullable=place.owner >= 0)
         return _field_of(place).with_type(listed.type), listed
 
     def _valid(self, owner: int) -> pa.Buffer | None:
         message = self.tray.tables.places[owner].message
         row = int(self.tray.where[message])
-        there = self.tray.present[row >> 1, : self.rows] if row >= 0 else np.zeros(self.rows, np.uint8)
-        return None if there.all() else bit_buffer(there)
+        present = self.tray.present[row >> 1, : self.rows] if row >= 0 else np.zeros(self.rows, np.uint8)
+        return None if present.all() else bit_buffer(present)

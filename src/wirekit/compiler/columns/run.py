@@ -122,8 +122,8 @@ def byte_strings(column: pa.Array) -> tuple[NDArray[Any], NDArray[Any], NDArray[
     size = dtype.itemsize * (column.offset + len(column) + 1)
     places = np.zeros(1, dtype) if offsets is None else np.frombuffer(offsets[:size], dtype)[column.offset :]
     places = places.astype(np.int64)
-    there = np.asarray(column.is_valid())
-    return as_array(data if data is not None else b""), places[:-1].copy(), places[1:].copy(), there
+    valid = np.asarray(column.is_valid())
+    return as_array(data if data is not None else b""), places[:-1].copy(), places[1:].copy(), valid
 
 
 class NoRoom(Exception):

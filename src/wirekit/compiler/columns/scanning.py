@@ -226,9 +226,9 @@ def scan_column(
     columnar = program(key, context)
     if columnar.plan.path or columnar.program.packing is not None or columnar.program.contents is not None:
         raise Misuse(f"{key} is a list of records; a byte string of a column must be one record")
-    data, begins, ends, there = byte_strings(column)
+    data, begins, ends, valid = byte_strings(column)
     rows = np.arange(begins.size)
-    level = Level(data, Ranges(begins, ends, there.astype(np.int64)), begins, rows)
+    level = Level(data, Ranges(begins, ends, valid.astype(np.int64)), begins, rows)
     level.roots = rows
     bounds = limits or registry[key].limits
     run(columnar, columnar.plan, level, bounds)

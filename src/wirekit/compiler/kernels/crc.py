@@ -151,10 +151,10 @@ def _last(typing: Any, data: Any, end: Any, count: Any) -> Any:
     def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         base, limit, size = arguments
         ones = _I64(0xFFFF_FFFF_FFFF_FFFF)
-        there = builder.shl(builder.shl(ones, builder.sub(_I64(63), size)), _I64(1))
+        mask = builder.shl(builder.shl(ones, builder.sub(_I64(63), size)), _I64(1))
         kind = ir.VectorType(_I8, 64)
         place = builder.inttoptr(builder.add(base, builder.sub(limit, _I64(64))), ir.PointerType(_I8))
-        values = [place, _I32(1), builder.bitcast(there, ir.VectorType(ir.IntType(1), 64)), ir.Constant(kind, [0] * 64)]
+        values = [place, _I32(1), builder.bitcast(mask, ir.VectorType(ir.IntType(1), 64)), ir.Constant(kind, [0] * 64)]
         read = _called(builder, "llvm.masked.load.v64i8.p0", kind, values)
         return builder.bitcast(read, ir.VectorType(_I64, 8))
 

@@ -213,8 +213,8 @@ class Structures(Generator):
             case ir.Constant():
                 return self._expression(node.value, scope)
             case ir.When():
-                there = self._default(node.node, scope) or "missing()"
-                return f"{there} if {self._expression(node.condition, scope)} else None"
+                value = self._default(node.node, scope) or "missing()"
+                return f"{value} if {self._expression(node.condition, scope)} else None"
             case ir.Fallback(node=inner) | ir.Packed(blob=inner):
                 return self._default(inner, scope)
             case ir.Several(count=None):

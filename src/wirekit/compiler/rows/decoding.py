@@ -59,10 +59,10 @@ class Decoder(Structures, Lists):
             case ir.When():
                 return self._maybe(code, self._expression(node.condition, path.scope), node.node, path)
             case ir.WhenMore():
-                return self._there(code, f"p < {path.limit}", node.node, path)
+                return self._present(code, f"p < {path.limit}", node.node, path)
             case ir.WhenNext():
                 size = len(node.magic)
-                return self._there(
+                return self._present(
                     code, f"b[p:p + {size}] == {node.magic!r} and p + {size} <= {path.limit}", node.node, path
                 )
             case ir.Either():
@@ -123,14 +123,14 @@ class Decoder(Structures, Lists):
             self._absent(code, value, path)
         return value
 
-    def _there(self, code: Decoding, condition: str, node: ir.Node, path: Place) -> str:
+    def _present(self, code: Decoding, condition: str, node: ir.Node, path: Place) -> str:
         """Reads a node whose presence its own bytes decide; a null that is present is not an absence."""
         if not nullable(node):
             return self._maybe(code, condition, node, path)
-        there = code.fresh("t")
-        code.put(f"{there} = {condition}")
-        value = self._maybe(code, there, node, path)
-        code.put(f"if {there} and {value} is None: raise Unusual")
+        present = code.fresh("t")
+        code.put(f"{present} = {condition}")
+        value = self._maybe(code, present, node, path)
+        code.put(f"if {present} and {value} is None: raise Unusual")
         return value
 
     def _choice(self, code: Decoding, node: ir.Choice, path: Place) -> str:

@@ -292,8 +292,8 @@ class _Writer:
                 return _if(self._truth(condition, kind.chain), self._attributes(name, inner, kind))
             case ir.WhenNext(magic=magic, node=inner):
                 kind.instances[f"next_{name}"] = {"pos": "_io.pos", "size": len(magic)}
-                there = f"_io.size - _io.pos >= {len(magic)} and next_{name} == [{', '.join(map(str, magic))}]"
-                return _if(there, self._attributes(name, inner, kind))
+                present = f"_io.size - _io.pos >= {len(magic)} and next_{name} == [{', '.join(map(str, magic))}]"
+                return _if(present, self._attributes(name, inner, kind))
             case ir.WhenMore(node=inner):
                 return _if("not _io.eof", self._attributes(name, inner, kind))
             case ir.Either(condition=condition, then=then, otherwise=otherwise):

@@ -342,13 +342,13 @@ def _unless(values: Values, other: int | str) -> Values:
 
 
 def _total(scope: Scope, path: str, add: int) -> Values:
-    items, offsets, there = scope.lists(path)
+    items, offsets, lists_valid = scope.lists(path)
     if pa.types.is_null(items.type):
         return Values(pa.nulls(scope.size))
     valid = np.asarray(items.is_valid())
     numbers = np.asarray(pc.fill_null(items, 0)).astype(np.int64) + add
     sums = np.concatenate([[0], np.cumsum(np.where(valid, numbers, 0))])
-    return Values(pa.array(sums[offsets[1:]] - sums[offsets[:-1]], mask=~np.asarray(there)))
+    return Values(pa.array(sums[offsets[1:]] - sums[offsets[:-1]], mask=~np.asarray(lists_valid)))
 
 
 def _extracted(texts: pa.Array, pattern: str) -> Values:
@@ -366,7 +366,7 @@ def _decoded(scope: Scope, path: str, layout: str, value: Value, kind: str) -> V
     if not pa.types.is_binary(data.type):
         return Values(pa.nulls(scope.size))
     frames = scope.frames
-    there = np.flatnonzero(np.asarray(data.is_valid()))
+    valid_rows = np.flatnonzero(np.asarray(data.is_valid()))
     _, offsets, content = data.buffers()
     places = np.frombuffer(offsets, np.int32)[data.offset :][: len(data) + 1].astype(np.int64)
     key = f"{frames.protocol}.{layout}"
@@ -374,16 +374,16 @@ def _decoded(scope: Scope, path: str, layout: str, value: Value, kind: str) -> V
         batch, states = scan_ranges(
             key,
             content if content is not None else b"",
-            places[:-1][there],
-            places[1:][there],
+            places[:-1][valid_rows],
+            places[1:][valid_rows],
             fields=columns_for(key, paths_of([value])),
             prefix=True,
         )
     except Misuse as error:
         raise Unfit(str(error)) from None
     if (states == DOUBTFUL).any():  # records escape text that is no UTF-8
-        frames.doubted(frames, np.unique(scope.rows[there[states == DOUBTFUL]]))
-    rows = there[states < REFUSED]
+        frames.doubted(frames, np.unique(scope.rows[valid_rows[states == DOUBTFUL]]))
+    rows = valid_rows[states < REFUSED]
     inner = Frames(frames.protocol, batch, frames.numbers, frames.asked, frames.named, frames.doubted)
     values = evaluate(value, Scope(inner), kind)
     back = np.full(scope.size, -1, np.int64)

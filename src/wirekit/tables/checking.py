@@ -100,8 +100,8 @@ class _Checker:
             self._frames(names, f"names {names.name}", "", {**names.columns, "its key": names.key})
         for rows in tables.rows:
             if rows.table not in DECLARED or rows.table == MESSAGES.name:
-                there = ", ".join(name for name in DECLARED if name != MESSAGES.name)
-                raise Misuse(f"no table {rows.table!r} can be declared; choose from {there}")
+                choices = ", ".join(name for name in DECLARED if name != MESSAGES.name)
+                raise Misuse(f"no table {rows.table!r} can be declared; choose from {choices}")
             self._known(rows.table, rows.columns)
             if rows.each and rows.table in ONE_ROW:
                 raise Misuse(f"{rows.table} has one row per frame; leave out each={rows.each!r}")
@@ -119,8 +119,8 @@ class _Checker:
     def _known(self, table: str, columns: Mapping[str, Value]) -> None:
         for column in columns:
             if column not in DECLARED[table].declared:
-                there = ", ".join(sorted(DECLARED[table].declared))
-                raise Misuse(f"no column {column!r} of {table} can be declared; choose from {there}")
+                choices = ", ".join(sorted(DECLARED[table].declared))
+                raise Misuse(f"no column {column!r} of {table} can be declared; choose from {choices}")
 
     def _frames(self, of: Rows | Names | Messages, where: str, each: str, columns: Mapping[str, Value]) -> None:
         names = matching(self._layouts, of.layouts)
@@ -131,10 +131,10 @@ class _Checker:
                     f"{where}: the layout {name} declares no kinds; name its field in Tables(kinds=...), or "
                     "Asked(FIELD) of its request"
                 )
-            there = self._kinds(name, path) if path is not None else []
+            declared = self._kinds(name, path) if path is not None else []
             for kind in of.kinds:
-                if kind not in there:
-                    raise Misuse(f"{where}: {name} has no kind {kind!r}; there are {', '.join(there)}")
+                if kind not in declared:
+                    raise Misuse(f"{where}: {name} has no kind {kind!r}; there are {', '.join(declared)}")
         if each:
             self._list(names, each, where)
         if of.when is not None:
@@ -199,8 +199,8 @@ class _Checker:
             if any(self._reach(self._layouts[name](), steps[:end]) for name in names):
                 longest = steps[:end]
         fields = sorted({field for name in names for field in self._names(self._layouts[name](), longest)})
-        there = f"; it has {', '.join(fields)}" if fields else ""
-        raise Misuse(f"{where}: {names[0]}{' and similar ones have' if len(names) > 1 else ' has'} no {path!r}{there}")
+        advice = f"; it has {', '.join(fields)}" if fields else ""
+        raise Misuse(f"{where}: {names[0]}{' and similar ones have' if len(names) > 1 else ' has'} no {path!r}{advice}")
 
     def _value(self, names: list[str], each: str, value: Value, where: str, single: bool) -> None:
         """Checks the paths of a value.
@@ -230,8 +230,10 @@ class _Checker:
                 self._value(list(self._layouts), "", inner, where, single)
             case Named(names=name, key=key, column=column):
                 if column not in self._columns.get(name, ()):
-                    there = [f"{name}.{column}" for name, columns in self._columns.items() for column in columns]
-                    raise Misuse(f"{where}: no Names declare {name}.{column}; choose from {', '.join(there) or 'none'}")
+                    choices = [f"{name}.{column}" for name, columns in self._columns.items() for column in columns]
+                    raise Misuse(
+                        f"{where}: no Names declare {name}.{column}; choose from {', '.join(choices) or 'none'}"
+                    )
                 self._value(names, each, key, where, True)
             case Inside(path=path, layout=layout, value=inner):
                 self._exists(names, path, where)

@@ -148,8 +148,9 @@ class Plan:
             }
             rows = scope.rows
             if each.when is not None:
-                there = np.flatnonzero(where(each.when, Scope(frames))[rows])
-                rows, columns = rows[there], {name: column.take(pa.array(there)) for name, column in columns.items()}
+                matching = np.flatnonzero(where(each.when, Scope(frames))[rows])
+                indexes = pa.array(matching)
+                rows, columns = rows[matching], {name: column.take(indexes) for name, column in columns.items()}
             bits = sum(1 << number for number, key in enumerate(keys) if key in each.columns)
             declared.append(Declared(each.table, bits, rows, columns))
         return declared
@@ -187,10 +188,10 @@ class Plan:
                 columns["message_id"] = pc.if_else(numbered, pa.scalar(None, pa.string()), columns["message_id"])
         else:
             raise Unfit("only the dialogue knows its messages")
-        there = self.holds_messages(frames)[rows]
-        if not there.all():
-            present = pa.array(np.flatnonzero(there))
-            rows, columns = rows[there], {name: column.take(present) for name, column in columns.items()}
+        holding = self.holds_messages(frames)[rows]
+        if not holding.all():
+            present = pa.array(np.flatnonzero(holding))
+            rows, columns = rows[holding], {name: column.take(present) for name, column in columns.items()}
         if "timestamp_ms" in columns:
             columns.setdefault("timestamp", fitted(Values(columns["timestamp_ms"]), types["timestamp"]))
         return rows, columns
@@ -231,5 +232,5 @@ def _status(scope: Scope, crc: Any) -> pa.Array:
     """The status of a checksum in frames without a failed one: ``ok``, or ``absent`` if there is none."""
     if not isinstance(crc, str):
         return pa.repeat("absent", scope.size)
-    there = np.asarray(scope.path(f"{crc}.ok").array.is_valid())
-    return pa.array(np.where(there, "ok", "absent"))
+    verified = np.asarray(scope.path(f"{crc}.ok").array.is_valid())
+    return pa.array(np.where(verified, "ok", "absent"))

@@ -84,15 +84,15 @@ def _truth(tree: Expression, scope: Scope, path: str) -> NDArray[Any]:
             truth: NDArray[Any] = _JOINED[symbol](_truth(one, scope, path), _truth(other, scope, path))
             return truth
         case Operation(symbol=symbol, operands=(one, Literal(value=int(value)))) if symbol in _COMPARED:
-            numbers, there = _numbers(one, scope, path)
-            truth = _COMPARED[symbol](numbers, value) & there
+            numbers, present = _numbers(one, scope, path)
+            truth = _COMPARED[symbol](numbers, value) & present
             return truth
         case Field():
             array = scope.path(_path(tree, path)).array
             if pa.types.is_string(array.type) or pa.types.is_binary(array.type):
                 return np.asarray(pc.fill_null(pc.greater(pc.binary_length(array), 0), False))
-            numbers, there = _numbers(tree, scope, path)
-            return (numbers != 0) & there
+            numbers, present = _numbers(tree, scope, path)
+            return (numbers != 0) & present
     raise Unfit(f"{tree}: columns cannot evaluate this refusal")
 
 

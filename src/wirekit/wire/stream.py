@@ -494,8 +494,8 @@ class Selected(NamedTuple):
             return None
         if self.present:
             return f"bytes that begin with {self.magic.hex()}", begin.hex()
-        there = f"that begin with {self.magic.hex()} " if self.magic else ""
-        return f"a value, because bytes {there}follow, which a reader takes for this field", None
+        which = f"that begin with {self.magic.hex()} " if self.magic else ""
+        return f"a value, because bytes {which}follow, which a reader takes for this field", None
 
 
 class Writer:

@@ -56,14 +56,14 @@ class _Entries:
     def messages(self) -> pa.RecordBatch:
         """The messages, in order."""
         payloads = self._column("payload")
-        there = np.asarray(payloads.is_valid()) & np.asarray(self._column("metadata_size").is_valid())
-        there &= ~self._unusual()
+        regular = np.asarray(payloads.is_valid()) & np.asarray(self._column("metadata_size").is_valid())
+        regular &= ~self._unusual()
         encrypted = np.asarray(self.scope.lengths("entry.metadata.encryption_keys")) > 0
-        batched = there & ~encrypted & np.asarray(self._metadata("num_messages_in_batch").is_valid())
+        batched = regular & ~encrypted & np.asarray(self._metadata("num_messages_in_batch").is_valid())
         compression = self._numbers("compression")
-        payloads, good = self._decompressed(payloads, there & ~encrypted & (compression != 0), compression)
-        there, batched = there & good, batched & good
-        alone, outer = np.flatnonzero(there & ~batched), np.flatnonzero(batched)
+        payloads, good = self._decompressed(payloads, regular & ~encrypted & (compression != 0), compression)
+        regular, batched = regular & good, batched & good
+        alone, outer = np.flatnonzero(regular & ~batched), np.flatnonzero(batched)
         inner, counts = self._batches(payloads, outer)
         outer = np.repeat(outer, counts)
         index = np.arange(outer.size) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -190,3 +190,10 @@ def test_payloads_that_are_json_are_indented_on_request() -> None:
     assert drawn(wirekit.decode(broken, "kafka.message"), indent_json=True) == drawn(
         wirekit.decode(broken, "kafka.message")
     )
+
+
+def test_bytes_left_over_in_a_length_are_shown_as_bytes() -> None:
+    entry = {"offset": 7, "message": {"magic": 0, "key": None, "value": None}}
+    message = wirekit.encode("kafka.message_set", {"messages": [entry]})
+    longer = message[:8] + (int.from_bytes(message[8:12]) + 4).to_bytes(4) + message[12:] + b"\0\xff" + b"zz"
+    assert "$trailing = message_size: 00ff7a7a" in drawn(wirekit.decode(longer, "kafka.message_set"))

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import starmap
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -122,7 +123,12 @@ class _Walk:
             yield self._fold(folded, inside)
         if isinstance(value, Record):
             for beside, content in value._beside().items():
-                text = ", ".join(map(_entry, content)) if isinstance(content, list) else self._shown(content)[0]
+                if isinstance(content, dict):
+                    text = self._shortened(", ".join(starmap(_detail, content.items())))
+                elif isinstance(content, list):
+                    text = ", ".join(map(_entry, content))
+                else:
+                    text = self._shown(content)[0]
                 yield Line(inside, f"${beside}", text, NOTES.get(beside, ""))
 
     def begun(self) -> Iterator[Line]:
@@ -217,6 +223,11 @@ def _children(value: Any, path: str) -> list[tuple[str, str, Any]] | None:
 def _entry(entry: Any) -> str:
     """An entry of a list that a record stores: a name, or an unknown protobuf field."""
     return f"field {entry['number']} = {entry['value']}" if isinstance(entry, dict) else str(entry)
+
+
+def _detail(name: str, detail: Any) -> str:
+    """A detail that a record stores for a field; bytes in hex, as in JSON."""
+    return f"{name}: {detail.hex() if isinstance(detail, bytes) else detail}"
 
 
 def _pattern(span: Span, value: Any) -> str:

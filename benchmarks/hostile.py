@@ -146,7 +146,14 @@ def _in_capture(size: int) -> dict[str, Work]:
     asked = request()
     clients = [f"10.1.{number >> 8}.{number & 255}:4000" for number in range(size // (HEADERS + len(asked)))]
     tiny = [segment(1, asked, source=client) for client in clients]
+    gaps = [segment(3 + 2 * number, time_us=number) for number in range(count)]
+    cut = [
+        segment(1 + MSS * number, begun[:OVERLAPPING] * 2, time_us=number)._replace(length=MSS)
+        for number in range(size // (HEADERS + 2 * OVERLAPPING))
+    ]
     cases = {
+        "capture: gaps that recognition waits for": [*other[:1], *gaps],
+        "capture: requests that the snap length cuts": [*other[:1], *cut],
         "capture: recognition inside overlapping requests": _inside(overlapping(size)),
         "capture: segments that begin as requests and fail": other
         + [segment(19 + at, begun, time_us=at) for at in range(0, size, len(begun))],

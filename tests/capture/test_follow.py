@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from wirekit.capture import follow as follow_module
 from wirekit.capture.files import open_capture, segments
 from wirekit.capture.follow import Choice, Item, Link, Missing, follow
 from wirekit.capture.tcp import ACK, PSH, SYN, Segment
@@ -167,3 +168,12 @@ def test_a_hole_costs_the_frame_it_cuts_and_no_other() -> None:
     assert [(item.offset, item.length) for item in followed if isinstance(item, Missing)] == [
         (2 * len(request(0)), len(request(2)))
     ]
+
+
+def test_the_bytes_before_the_first_gap_are_not_examined_at_each_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    heads: list[tuple[bytes, ...]] = []
+    monkeypatch.setattr(follow_module, "recognise_begun", lambda *data: heads.append(data))
+    segments = [segment("a:1", "b:2", 0, SYN)]
+    segments += [segment("a:1", "b:2", 3 + 2 * number, ACK, b"x", number) for number in range(100)]
+    assert len([item for _, item in follow(segments) if isinstance(item, Missing)]) == 100
+    assert len(heads) < 10  # and whenever the number of segments has doubled

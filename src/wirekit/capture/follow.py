@@ -164,6 +164,7 @@ class Follower:
     """Follows one connection from its TCP events; its protocol is given by the link, or recognised from the bytes."""
 
     __slots__ = (
+        "_broken",
         "_conversation",
         "_heads",
         "_hopeless",
@@ -179,6 +180,7 @@ class Follower:
         self.link = link
         self._sides: Mapping[str, str] = SAME_SIDES
         self._waiting: list[tcp.Data | tcp.Gap] = _NONE_WAITS
+        self._broken: frozenset[str] = frozenset()  # the sides of the gaps that wait
         self._heads: dict[str, bytearray] = {}
         self._next_count = self._next_size = 0
         self._prospects: Prospects | None = None
@@ -338,7 +340,8 @@ class Follower:
 
     def _recognised_before(self, side: str) -> Recognised | None:
         """The protocol by the bytes of a side in front of a gap: those from the start, or the last piece."""
-        begun = recognise_begun(*map(self._unbroken, SAME_SIDES)) if self.link.known_start else None
+        first = self.link.known_start and side not in self._broken
+        begun = recognise_begun(*map(self._unbroken, SAME_SIDES)) if first else None
         last = self._waiting[-1] if self._waiting else None
         if begun is not None or not isinstance(last, tcp.Data) or last.direction != side:
             return begun
@@ -347,6 +350,8 @@ class Follower:
     def _await(self, event: tcp.Data | tcp.Gap) -> None:
         if self._waiting is _NONE_WAITS:
             self._waiting = []
+        if isinstance(event, tcp.Gap):
+            self._broken |= {event.direction}
         self._waiting.append(event)
 
     def _recognise(self, *, last: bool) -> list[Item]:
@@ -367,7 +372,7 @@ class Follower:
         known, over = self.link.known_start, last or self._size >= RECOGNISE_WITHIN
         heads = bytes(self._heads.get("client", b"")), bytes(self._heads.get("server", b""))
         recognised = self._recognised_from_start(heads, over) if known else None
-        whole = known and not any(isinstance(event, tcp.Gap) for event in self._waiting)
+        whole = known and not self._broken
         if recognised is None or not (recognised.protocol or whole):
             inside = recognise_joined(*heads, settled=over)
             recognised = inside if recognised is None or not inside.swapped else recognised

@@ -27,7 +27,7 @@ SAID = {
     ),
     "corrupt_truncated_metadata": (
         "entry.metadata: expected a wire type of 0, 1, 2 or 5, found 4, at byte 68 (0x44); "
-        "entry.metadata_size says 16777215 bytes where 125 are left"
+        "entry.metadata_size says 16777215 bytes, but 125 are left"
     ),
 }
 

@@ -168,7 +168,7 @@ class Reading:
         beyond = next((bound for bound in self.bounds if bound.cut), None)
         if beyond is not None:
             where = join_path([*self.stream.session.path[:depth], beyond.name])
-            error.hint = f"{where} says {beyond.size} bytes where {beyond.end - beyond.start} are left"
+            error.hint = f"{where} says {beyond.size} bytes, but {beyond.end - beyond.start} are left"
 
     def _verify(self, index: int, checked: Checked, start: int, end: int) -> None:
         stream = self.stream

@@ -179,8 +179,8 @@ def _named(path: str, *, stored: bool) -> list[str]:
         names = [each.name for each in find_inputs([path], separate=True) if stored or each.kind == CAPTURE]
         if not names:
             raise Misuse(
-                f"nothing to read in {path}; it has log segments only, which `wirekit messages` lists without options "
-                "for selection"
+                f"nothing to read in {path}; it has log segments only, which `wirekit messages` lists without "
+                "selection options"
             )
         return names
     objects = [each.name for each in objects_of(path)]

@@ -1,4 +1,4 @@
-"""Options that select frames of captures, shared by several commands."""
+"""Selection options: they select frames of captures in several commands."""
 
 from __future__ import annotations
 

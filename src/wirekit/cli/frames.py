@@ -82,8 +82,8 @@ def command(
     """List the frames of CAPTURE: sender, API, topic, error and latency.
 
     CAPTURE is a pcap or pcapng file, a directory or a pattern; - is standard input. wirekit recognises the protocol of
-    each connection; --protocol or --port override it. Files of one rotation are read as one capture. An option that
-    selects may be repeated: a frame must match one value of every option given.
+    each connection; --protocol or --port override it. Files of one rotation are read as one capture. Selection
+    options may be repeated: a frame must match one value of every option given.
 
     \b
     wirekit frames --api produce --topic 'orders*' --slower-than 50ms trace.pcap
@@ -142,7 +142,7 @@ def _check_options(selection: Selection, follow: str | None, number: int | None,
         raise click.UsageError(f"--output {output} needs --frame N")
     if number is not None and (output == "table" or follow is not None or selection.active):
         raise click.UsageError(
-            "--frame N shows one frame by its number; leave out --output table and options for selection"
+            "--frame N shows one frame by its number; leave out --output table and selection options"
         )
     if follow is not None and selection.links:
         raise click.UsageError("give --follow or --connection, not both")

@@ -93,7 +93,7 @@ def command(
     """Summarise captures, or check the data directory of a broker.
 
     For CAPTURE (- is standard input), print clients, topics, groups, calls with errors and latencies, the slowest
-    calls, failed checks, and undecoded bytes. Options that select restrict the summary to the frames that match, and
+    calls, failed checks, and undecoded bytes. Selection options restrict the summary to the frames that match, and
     to their calls. Violations of rules are counted for captures below 16 MiB, or with --road objects.
 
     DIRECTORY is the data directory of a broker, or of one partition. Its segments, indexes and checkpoints are
@@ -101,7 +101,7 @@ def command(
     """
     _check_options(paths, connections=connections, rules=rules, listed=listed)
     if selection.active and (connections or rules):
-        raise click.UsageError("options for selection apply to the counts only; leave out --connections and --rules")
+        raise click.UsageError("selection options apply to the counts only; leave out --connections and --rules")
     if page is not None and (connections or rules):
         raise click.UsageError("--report shows the counts; leave out --connections and --rules")
     if allow_cut and (connections or rules):

@@ -95,7 +95,7 @@ def command(
     """List the application messages in captures and log segments, including those in compressed sets and batches.
 
     - is standard input. Offsets are absolute; for Pulsar they are ledger:entry:batch_index. Messages with a wrong
-    checksum are marked. Options that select apply to the frame of a message, as in `wirekit frames`.
+    checksum are marked. Selection options apply to the frame of a message, as in `wirekit frames`.
     """
     choice = parse_choice(protocol, ports)
     output = output or ("table" if on_terminal() else "json")
@@ -108,7 +108,7 @@ def command(
     parted = captures_of(files, separate=separate, stored=not selection.active)
     for path in (parts[0] for parts in parted if selection.active and len(parts) == 1):
         if not _is_capture(path):
-            raise Misuse(f"{path} is not a capture: options for selection need frames; use `wirekit sql`")
+            raise Misuse(f"{path} is not a capture: selection options need frames; use `wirekit sql`")
     for parts in parted:
         path = parts[0]
         before = show.bad

@@ -145,6 +145,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
         " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
         "spark.local.dir": str(tmp_path_factory.mktemp("spark")),
+        "spark.python.daemon.module": "tests.spark.daemon",
+        "spark.executorEnv.PYTHONPATH": str(FIXTURES.parent),
     }
     started = session("local[2,4]", "wirekit tests", conf)
     yield started

@@ -52,7 +52,7 @@ demo: setup
 # One process more than there are cores, as tests wait for other programs a fifth of their time; each takes a gigabyte.
 # `make test WORKERS=0` runs them in one process.
 WORKERS := $(shell cores=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); echo $$((cores < 7 ? cores + 1 : 8)))
-DISTRIBUTED := -n $(WORKERS) --dist loadfile
+DISTRIBUTED := -n $(WORKERS) --dist loadgroup
 test: setup
 	$(BIN)/python -m pytest $(DISTRIBUTED)
 

@@ -54,27 +54,36 @@ def kernels(request: pytest.FixtureRequest) -> Iterator[Path]:
         yield folder
 
 
-TOGETHER = ("tests/pipeline/", "tests/spark/", "tests/tables/test_questions.py")
-"""Files of tests that one process runs all of: a session of Spark is a JVM that takes seconds to start."""
-
 FIRST = (
     *("spark", "tests/strategies/test_values.py", "tests/strategies/test_mutations.py"),
-    "tests/road/test_deferred.py",
+    *("tests/road/test_law.py", "tests/pipeline/test_stored_parts.py", "tests/road/test_deferred.py"),
 )
-"""What the processes begin with. Only the first needs kernels early; the others find them compiled. The last has few
-tests that take long: it would be among the last files, and keep one process at work alone."""
+"""What the processes begin with. Only the first needs kernels early; the others find them compiled. The last three take
+longest: each could otherwise keep one process at work alone at the end.
+"""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With ``--dist loadgroup``: one process runs all tests that share the session of Spark, which takes seconds to
+    start.
+    """
+    if getattr(config.option, "loadgroup", False):
+        for item in items:
+            if "spark" in getattr(item, "fixturenames", ()):
+                item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
-    """With ``--dist loadfile``: each file to one process, as most kernels are of one file, and Spark's to the same."""
-    if config.getoption("dist") != "loadfile":
+    """With ``--dist loadgroup``: each file to one process, as most kernels are of one file, but for Spark's tests."""
+    if config.getoption("dist") != "loadgroup":
         return None
     from xdist.scheduler import LoadFileScheduling
 
     class Scheduling(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return "spark" if nodeid.startswith(TOGETHER) else super()._split_scope(nodeid)
+            return "spark" if nodeid.endswith("@spark") else super()._split_scope(nodeid)
 
         def _assign_work_unit(self, node: WorkerController) -> None:
             if not any(self.assigned_work.values()):

@@ -1,0 +1,176 @@
+"""Several dumps, what is noted about a dump, and what is damaged in one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.cli.dumps import ANY, FRAME, HEXDUMP_C, SAMPLES, WIRESHARK, XXD, both, hexdump, tcpdump, wireshark, xxd
+from wirekit.cli.input import Input, read_input
+from wirekit.errors import Misuse
+
+# Several dumps
+
+
+OTHER = bytes(range(256)) + b"a tail"
+TITLE = "12:00:00.000001 IP 10.0.0.1.4000 > 10.0.0.2.9092: Flags [P.], length 5\n"
+
+
+@pytest.mark.parametrize("dump", [xxd, tcpdump, wireshark, hexdump])
+@pytest.mark.parametrize("between", ["", "\n\n", TITLE])
+def test_each_dump_begins_at_offset_zero(dump: Callable[[bytes], str], between: str) -> None:
+    parsed = read_input((dump(FRAME) + between + dump(OTHER) + between + dump(FRAME)).encode())
+    assert parsed.dumps == (FRAME, OTHER, FRAME)
+    assert parsed.data == FRAME + OTHER + FRAME
+
+
+def test_skipped_titles_of_dumps_are_noted() -> None:
+    parsed = read_input((TITLE + tcpdump(FRAME) + TITLE + tcpdump(OTHER)).encode())
+    assert (parsed.dumps, parsed.note) == ((FRAME, OTHER), "lines 1, 8 are not part of a dump and were skipped")
+
+
+def test_one_dump_is_not_several() -> None:
+    assert read_input(XXD.encode()).dumps == ()
+
+
+def test_counts_that_tcpdump_prints_at_its_end_are_no_damage() -> None:
+    text = tcpdump(FRAME) + "^C1 packet captured\n2 packets received by filter\n0 packets dropped by kernel\n"
+    assert read_input(text.encode()).data == FRAME
+
+
+@pytest.mark.parametrize(
+    ("dump", "behind"), [(hexdump, "0000053\\nwhat follows\n"), (xxd, "```\n"), (xxd, "\nwhat follows\nin two lines\n")]
+)
+def test_text_behind_a_dump_is_skipped(dump: Callable[[bytes], str], behind: str) -> None:
+    parsed = read_input((dump(FRAME) + behind).encode())
+    assert parsed.data == FRAME
+    assert "skipped" in (parsed.note or "")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("0000000 000000 023000 001400\n0000006\n", "octal words of od"),
+        ("0000000  \\0  \\0   &  \\0 003\n0000005\n", "characters or octal bytes of od"),
+        ("00000000: 00000000 00000000 00000000 00100110 00000000 00000011  ...&..\n", "binary digits of xxd -b"),
+    ],
+)
+def test_dumps_that_are_not_hexadecimal_name_one_that_is(text: str, message: str) -> None:
+    with pytest.raises(Misuse, match=f"{message}, and only .* can be read"):
+        read_input(text.encode())
+
+
+# Dumps: what is odd is noted
+
+
+def test_offsets_that_start_anywhere_are_noted() -> None:
+    parsed = read_input(xxd(FRAME, start=0x40).encode())
+    assert parsed == Input(FRAME, "xxd", "the offsets start at 0x40")
+
+
+def test_squeezed_lines_are_expanded_and_noted() -> None:
+    assert read_input(HEXDUMP_C.encode()).note == "lines squeezed to * were expanded to 32 bytes"
+
+
+def test_lines_left_out_are_left_out_and_noted() -> None:
+    lines = XXD.splitlines(keepends=True)
+    parsed = read_input("".join(lines[:1] + lines[3:]).encode())
+    assert parsed == Input(FRAME[:16] + FRAME[48:], "xxd", "32 bytes are missing at offset 0x10, after line 1")
+
+
+def test_many_gaps_are_summed_up() -> None:
+    lines = xxd(bytes(range(256))).splitlines(keepends=True)
+    note = read_input("".join(lines[::2]).encode()).note
+    assert note is not None
+    assert note.count("after line") == 3
+    assert note.endswith("112 bytes are missing in 7 places in all")
+
+
+def test_words_in_the_byte_order_of_the_machine_are_noted() -> None:
+    assert "little-endian" in str(read_input(SAMPLES["hexdump"][1].encode()).note)
+
+
+def test_squeezed_offsets_that_may_be_octal_are_noted() -> None:
+    zeros = " ".join(["0000"] * 8)
+    assert "would be octal" in str(read_input(f"0000000 {zeros}\n*\n0000040\n".encode()).note)
+    assert "would be octal" not in str(read_input(f"0000000 {zeros}\n*\n0000050\n".encode()).note)
+
+
+def test_a_text_column_that_shows_other_bytes_is_noted() -> None:
+    little_endian = b"00000000: 1f000000 01000300 0a000000 616b0400  ..............ka\n"
+    assert "does not show these bytes" in str(read_input(little_endian).note)
+
+
+def test_a_title_or_prompt_before_offset_zero_is_skipped_and_noted() -> None:
+    parsed = read_input(b"$ xxd frame.bin\n" + XXD.encode())
+    assert parsed == Input(FRAME, "xxd", "line 1 is not part of the dump and was skipped")
+
+
+# Dumps: what is damaged is an error
+
+
+def damaged(text: str, form: str = "auto") -> str:
+    with pytest.raises(Misuse) as caught:
+        read_input(text.encode(), form)
+    return str(caught.value)
+
+
+@both
+@pytest.mark.parametrize("new", ["00 00", "0 ", "", "zz", "00  00", "000"])
+@pytest.mark.parametrize("text", [XXD, HEXDUMP_C, WIRESHARK], ids=["xxd", "hexdump", "wireshark"])
+def test_a_damaged_line_is_named(form: str, text: str, new: str) -> None:
+    lines = text.splitlines(keepends=True)
+    lines[2] = lines[2][:12] + lines[2][12:].replace("00", new, 1)
+    assert damaged("".join(lines), form).startswith("line 3, column ")
+
+
+@given(data=ANY, at=st.integers(min_value=0), dump_and_end=st.sampled_from([(xxd, 50), (tcpdump, 50), (hexdump, 58)]))
+def test_a_dump_that_lost_a_digit_is_never_read(
+    data: bytes, at: int, dump_and_end: tuple[Callable[[bytes], str], int]
+) -> None:
+    dump, end = dump_and_end  # the hex words stand before this column
+    lines = dump(data).splitlines()
+    digits = [
+        (number, match.start())
+        for number, line in enumerate(lines)
+        if (words := re.match(r"\s*\w+:? +((?:\w\w)+ {1,2})+", line[:end]))
+        for match in re.finditer(r"\w", words[0])
+        if match.start() > line.index(" ")
+    ]
+    number, column = digits[at % len(digits)]
+    lines[number] = lines[number][:column] + lines[number][column + 1 :]
+    assert damaged("\n".join(lines), "hex").startswith(f"line {number + 1}, column ")
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (XXD.replace("00000020:", "0000002O:"), "line 3, column 1: not a line of a dump"),
+        (XXD.replace("00000020:", "00000000:"), "line 3, column 1: bytes are missing after the line"),
+        (XXD.replace("00000020:", "00000010:"), "line 3, column 1: the offset goes back"),
+        (XXD + XXD[68:], "line 7, column 1: the offset goes back"),
+        (XXD.replace("2031", "2g31"), "line 6, column 20: neither hex nor the text column"),
+        (XXD.replace("2031 ", "2031  "), "line 6, column 25: neither hex nor the text column"),
+        (XXD + "$ \n", "line 7, column 1: not a line of a dump"),
+        ("$ xxd\n" + xxd(FRAME, start=16), "line 1, column 1: not a line of a dump"),
+        (HEXDUMP_C.replace("6b 61 ", "6b    "), "line 1, column 56: 15 bytes of hex, but by the offsets 16"),
+        (HEXDUMP_C.replace("0000005c", "0000005e"), "line 5, column 47: 12 bytes of hex, but by the offsets 14"),
+        (HEXDUMP_C.replace("00000050  3e", "00000058  3e"), "line 5, column 1: after a star"),
+        ("\n".join(HEXDUMP_C.split("\n")[:4]), "line 4, column 1: no offset follows"),
+        ("*\n" + HEXDUMP_C, "line 1, column 1: not a line of a dump"),
+        (HEXDUMP_C.replace("\n*\n", "\n*\n*\n"), "line 4, column 1: no offset follows"),
+        (
+            hexdump(bytes(24)).replace(" 00  00", " 00  0", 1),
+            "line 1, column 34: 8 bytes of hex, but by the offsets 16",
+        ),
+        ("00000000  01 02 03  |...|\n00000004\n", "line 1, column 19: 3 bytes of hex, but by the offsets 4"),
+    ],
+)
+def test_a_dump_that_contradicts_itself_names_the_line(text: str, place: str) -> None:
+    message = damaged(text)
+    assert message.startswith(place)
+    assert message.endswith("pass --input raw if the text itself is meant")

@@ -1,8 +1,8 @@
 """The connections of a capture from window to window.
 
-``streams`` follows plain connections, and objects follow the others within a window, from the state at its beginning.
-At the end of the window objects give a connection back if nothing of it is pending. Both use one form for the state of
-a connection's bytes: the state of ``wirekit.capture.tcp.Connection``, plain JSON data. While columns follow a
+``streams`` follows plain connections up to an irregularity, and objects follow them from there on, with their state.
+Objects give a connection back if nothing of it is pending, within a window or at its end. Both use one form for the
+state of a connection's bytes: the state of ``wirekit.capture.tcp.Connection``, plain JSON data. While columns follow a
 connection, the state of its conversation is a row of ``wirekit.road.begun``; if the connection becomes odd, objects are
 created from the row.
 """
@@ -31,7 +31,7 @@ from wirekit.road.events import SIDES, events, segment_of
 from wirekit.road.joined import Attempt, begins_whole, first_attempts, usual_beginnings
 from wirekit.road.packets import Endpoints
 from wirekit.road.states import States
-from wirekit.road.streams import REASONS, STATE, Streams, silent_streams, word
+from wirekit.road.streams import LEAST, REASONS, STATE, Streams, silent_streams, word
 from wirekit.road.tails import Tail, Tails
 from wirekit.road.windows import Window
 from wirekit.tables.columns import CONNECTIONS, FATES
@@ -181,12 +181,18 @@ class Connections:
         tracked.link, states.reported[tracked.row] = link, False
         return True
 
+    def forget_seen(self) -> None:
+        """Begins another window: see ``silent``."""
+        self._seen = self._seen[:0]
+
     def resume(self, streams: Streams) -> None:
         """Fills in the state of flows that earlier windows have seen."""
         states, before = self._states, self._states.size
         self.done, self._places = np.zeros(streams.odd.size, bool), {}
+        self._conversations.compact()
         ends = streams.client, streams.server
         rows = self._rows = states.rows(np.minimum(*ends), np.maximum(*ends))
+        self._seen = np.append(self._seen, rows)
         seen = np.arange(states.size) < before
         if self._earlier is not None:
             seen[before:] = [self._restore(row) for row in range(before, states.size)]
@@ -206,8 +212,15 @@ class Connections:
         """The first bytes of frames that earlier windows cut, for the sides that continue in this window."""
         return self._tails.take(odd, sizes, self._rows, self._states.size)
 
-    def odd(self, window: Window, streams: Streams, flow: int) -> Iterator[Followed]:
-        """Lets objects follow a flow of a window, packet by packet."""
+    def odd(self, window: Window, streams: Streams, flow: int, *, again: bool) -> Iterator[Followed]:
+        """Lets objects follow a flow of a window, packet by packet, from the first one that has not been read.
+
+        Args:
+            window, streams: the window.
+            flow: the flow.
+            again: whether to stop as soon as nothing is pending, so that columns follow the next packets, if there are
+                ``LEAST``.
+        """
         packets = window.packets
         tracked = self._tracked(self._rows[flow])
         self._ending.pop(tracked.row, None)
@@ -215,8 +228,16 @@ class Connections:
             tracked.connection = self._connection(tracked)
             self._states.plain[tracked.row] = False
         connection = tracked.connection
-        for row in streams.order[streams.begins[flow] : streams.begins[flow + 1]].tolist():
+        reached, end = int(streams.reached[flow]), int(streams.begins[flow + 1])
+        streams.reached[flow] = end
+        for place, row in enumerate(streams.order[reached:end].tolist(), reached + 1):
             yield from self._follow(tracked, connection.feed(segment_of(packets, row, self._files)))
+            if not again or end - place < LEAST or connection.ended or not connection.settled:
+                continue
+            if _at_rest(tracked.follower) and self._give_back(tracked, connection):
+                self._give_to_columns(tracked)
+                streams.reached[flow] = place
+                return
         if window.last:
             yield from self._finished(tracked, connection)
         elif connection.settled:
@@ -348,7 +369,7 @@ class Connections:
         """Gives a connection to columns at the end of a window, if it is open and nothing is pending."""
         link, follower = tracked.link, tracked.follower
         usual = self._states.plain[tracked.row] and tracked.row not in self._ending
-        if usual and link is not None and follower is not None and follower.quiet and not follower.unheard:
+        if usual and link is not None and follower is not None and _at_rest(follower):
             self._put_into_columns(tracked, link, follower)
 
     def _put_into_columns(self, tracked: TrackedFlow, link: Link, follower: Follower) -> None:
@@ -543,9 +564,9 @@ class Connections:
         """Records connections that lie within a window and that columns report."""
         self._over(flows)
 
-    def keep(self, streams: Streams) -> None:
-        """Stores the state of the plain connections at the end of a window."""
-        flows = np.flatnonzero(~streams.odd)
+    def keep(self, streams: Streams, flows: NDArray[Any] | None = None) -> None:
+        """Stores the state of plain connections (by default, all) behind the packets that have been read."""
+        flows = np.flatnonzero(~streams.odd) if flows is None else flows
         rows, words = self._rows[flows], streams.state[flows]
         reset = np.flatnonzero(streams.final[flows] & (words[:, RESET] >= 0))
         over = np.where(words[reset, OVER] < 0, words[reset, LAST], words[reset, OVER])
@@ -597,7 +618,6 @@ class Connections:
     def silent(self) -> Streams:
         """The open connections without packets in the last window, as a window; the end of the capture ends them."""
         states = self._states
-        self._seen = self._rows
         open_flows = states.begun[: states.size] & states.plain[: states.size]
         open_flows[self._seen] = open_flows[self._tails.rows] = False
         rows = np.flatnonzero(open_flows)
@@ -710,12 +730,18 @@ class Connections:
         state = self._states.state(tracked.row, self._texts(tracked.row), tracked.gaps, self._settings.hold_us)
         return Connection.from_state(state, self._settings)
 
-    def _give_back(self, tracked: TrackedFlow, connection: Connection) -> None:
-        """Stores the state of a connection in ``States``, if that can represent it."""
+    def _give_back(self, tracked: TrackedFlow, connection: Connection) -> bool:
+        """Stores the state of a connection in ``States``; returns False if that cannot represent it."""
         plain = connection.state()
         gaps = self._states.put(tracked.row, plain, list(map(self._endpoints.number, plain["addresses"])))
         if gaps is not None:
             tracked.connection, tracked.gaps = None, gaps
+        return gaps is not None
+
+
+def _at_rest(follower: Follower | None) -> bool:
+    """Whether nothing of a conversation is pending, and both sides have sent bytes."""
+    return follower is not None and follower.quiet and not follower.unheard
 
 
 def _closing(streams: Streams, flows: NDArray[Any]) -> NDArray[Any]:

@@ -65,9 +65,9 @@ def group_rows(rows: Any, numbers: Any, begins: Any, order: Any) -> Any:
 @njit(nogil=True, cache=True)
 def follow_streams(
     order: Any, begins: Any, time: Any, source: Any, sequence: Any, acknowledgment: Any, flags: Any, length: Any,
-    size: Any, idle: Any, hold: Any, clock: Any, last_window: Any, resumed: Any, state: Any, odd: Any, client: Any,
-    known: Any, opened: Any, closed: Any, reason: Any, final: Any, sizes: Any, duplicates: Any, counts: Any,
-    released: Any, ended: Any, fresh: Any, skipped: Any,
+    size: Any, idle: Any, hold: Any, clock: Any, last_window: Any, resumed: Any, reached: Any, state: Any, odd: Any,
+    client: Any, known: Any, opened: Any, closed: Any, reason: Any, final: Any, sizes: Any, duplicates: Any,
+    counts: Any, released: Any, ended: Any, fresh: Any, skipped: Any,
 ) -> Any:  # fmt: skip
     """Follows each flow that is one plain connection: bytes in order or retransmitted, without another handshake.
 
@@ -81,6 +81,8 @@ def follow_streams(
         clock: the time of the window's end.
         last_window: whether nothing comes after it.
         resumed: of each flow, whether it goes on from ``state``.
+        reached: of each flow, the place in ``order`` up to which its packets are read; if it becomes odd, receives the
+            place of the packet that makes it so, or of the last one if the end does.
         state: of each flow, words as ``wirekit.road.streams`` names them; gets those at the end of the window.
         odd: for each flow, whether it is ignored; set if it is not a plain connection.
         client: for each flow, the client if there is no handshake; receives the client.
@@ -107,7 +109,8 @@ def follow_streams(
             continue
         row = order[begins[flow]]
         first = begins[flow]
-        settle[:] = -1
+        sizes[flow, :] = duplicates[flow, :] = counts[flow, :] = released[flow, :] = 0
+        ended[flow, :, :] = settle[:] = -1
         sender = 0 if source[row] == client[flow] else 1  # side of the first packet
         if resumed[flow]:
             last, reset, over, sender = state[flow, 0], state[flow, 1], state[flow, 2], state[flow, 3]
@@ -138,9 +141,14 @@ def follow_streams(
                 plain = plain and not flags[row] & (SYN | RST | FIN)
             reset = np.int64(-1)
             over = np.int64(-1)
-        for at in range(first, begins[flow + 1]):
+        stop = reached[flow]
+        ends_here = last_window and stop == begins[flow + 1]
+        until = clock if stop == begins[flow + 1] else time[order[stop]]
+        place = begins[flow]
+        for at in range(first, stop):
             if not plain:
                 break
+            place = at
             row = order[at]
             now, bits, here = time[row], flags[row], np.int64(size[row])
             side = 0 if source[row] == client[flow] else 1
@@ -244,17 +252,19 @@ def follow_streams(
                 if 0 < ahead <= WINDOW:
                     acked[peer] = max(acked[peer], before[peer] + sizes[flow, peer] + ahead)
         both = ends[0] >= 0 and ends[1] >= 0
-        final[flow] = last_window or both or 0 <= reset < clock - hold
+        final[flow] = ends_here or both or 0 <= reset < until - hold
         for turn in range(2):
             side = sender if turn == 0 else 1 - sender
             if settle[side] >= 0:
-                released[flow, side] = 4 * begins[flow + 1] + turn
-                if not last_window and settle[side] >= clock:
+                released[flow, side] = 4 * stop + turn
+                if not ends_here and settle[side] >= until:
                     plain = False
             missed = acked[side] > before[side] + sizes[flow, side] + 1 or (not begun[side] and heard[side] > 0)
             if final[flow] and ends[side] < 0 and missed:
                 plain = False
-        odd[flow] = not plain
+        if not plain:
+            odd[flow], reached[flow] = True, place
+            continue
         if both:
             closed[flow], reason[flow] = over, 1
         elif reset >= 0:
@@ -280,8 +290,9 @@ def copy(target: Any, at: Any, source: Any, start: Any, count: Any) -> Any:
 
 @njit(nogil=True, cache=True)
 def copy_streams(
-    data: Any, order: Any, begins: Any, time: Any, source: Any, begin: Any, odd: Any, client: Any, released: Any,
-    places: Any, pieces: Any, fresh: Any, skipped: Any, stream: Any, ends: Any, times: Any, ranks: Any, sources: Any,
+    data: Any, order: Any, begins: Any, reached: Any, time: Any, source: Any, begin: Any, odd: Any, client: Any,
+    released: Any, places: Any, pieces: Any, fresh: Any, skipped: Any, stream: Any, ends: Any, times: Any, ranks: Any,
+    sources: Any,
 ) -> Any:  # fmt: skip
     """Concatenates the bytes of plain connections in ``stream``, side by side.
 
@@ -298,7 +309,7 @@ def copy_streams(
             continue
         place[:] = places[flow]
         piece[:] = pieces[flow]
-        for at in range(begins[flow], begins[flow + 1]):
+        for at in range(begins[flow], reached[flow]):
             count = fresh[at]
             if not count:
                 continue

@@ -31,6 +31,8 @@ SIDE = ("begun", "start", "following", "size", "acked", "unseen", "heard", "ende
   the bytes, of a side that was not captured.
 - ``ended``: time of the side's FIN or -1; ``floor``: the offset in front of which bytes may be missing.
 """
+LEAST = 4
+"""The fewest packets for which a connection changes the road within a window."""
 REASONS: tuple[ClosedReason, ...] = ("end of capture", "fin", "rst")
 
 
@@ -42,6 +44,8 @@ class Streams:
         order, begins: the rows of ``Packets``, by flow and time; flow ``n`` has ``order[begins[n]:begins[n + 1]]``.
         odd: for each flow, whether it is anything but one connection with all its bytes in order. The attributes below
             are meaningless for an odd flow.
+        reached: for each flow, the place in ``order`` behind the packets that have been read. Of a flow that is not odd
+            these are all packets, or those in front of the first irregular one.
         client, server: the endpoints of each flow.
         known: for each flow, whether it has a handshake.
         opened, closed, reason: times in microseconds since the epoch, and the place in ``REASONS``.
@@ -63,6 +67,7 @@ class Streams:
     order: NDArray[Any]
     begins: NDArray[Any]
     odd: NDArray[Any]
+    reached: NDArray[Any]
     client: NDArray[Any]
     server: NDArray[Any]
     known: NDArray[Any]
@@ -112,6 +117,7 @@ def put_together(
     last: bool = True,
     earlier: Resumable | None = None,
     stretch: NDArray[Any] | None = None,
+    partly: bool = False,
 ) -> Streams:
     """The flows of a window.
 
@@ -121,6 +127,7 @@ def put_together(
         clock, last: attributes of ``wirekit.road.windows.Window``; by default the window is the whole capture.
         earlier: the flows of earlier windows.
         stretch: an attribute of ``wirekit.road.windows.Window``.
+        partly: whether to read the packets in front of an irregular one, if there are ``LEAST``; else the flow is odd.
     """
     count = packets.time.size
     numbers, flows, _ = numbered_flows(packets)
@@ -138,9 +145,10 @@ def put_together(
     none, sides = np.zeros(0, np.int64), np.zeros((flows, 2), np.int64)
     state = np.zeros((flows, len(STATE) + 2 * len(SIDE)), np.int64)
     server = packets.source[first] + packets.target[first] - client
+    reached = begins[1:].copy()
     streams = Streams(
-        order, begins, odd, client, server, known, opened, closed, reason, none, sides, sides, duplicates, sides, none,
-        none, none, none, sides, ended, final, resumed, sides, state,
+        order, begins, odd, reached, client, server, known, opened, closed, reason, none, sides, sides, duplicates,
+        sides, none, none, none, none, sides, ended, final, resumed, sides, state,
     )  # fmt: skip
     if earlier is not None:
         earlier.resume(streams)
@@ -148,11 +156,23 @@ def put_together(
     odd |= packets.source[first] == packets.target[first]  # the addresses do not tell its sides apart
     fresh, skipped = np.zeros(count, np.int64), np.zeros(count, np.int64)
     headers = (packets.time, packets.source, packets.sequence, packets.acknowledgment, packets.flags)
-    loop("follow_streams")(
-        order, begins, *headers, packets.length, packets.size, settings.idle_us, settings.hold_us, clock, last, resumed,
-        state, odd, client, known, opened, closed, reason, final, sizes, duplicates, counts, released, ended, fresh,
-        skipped,
-    )  # fmt: skip
+    ignored = odd.copy()
+
+    def follow(odd: NDArray[np.bool_]) -> None:
+        loop("follow_streams")(
+            order, begins, *headers, packets.length, packets.size, settings.idle_us, settings.hold_us, clock, last,
+            resumed, reached, state, odd, client, known, opened, closed, reason, final, sizes, duplicates, counts,
+            released, ended, fresh, skipped,
+        )  # fmt: skip
+
+    follow(odd)
+    cut = odd & ~ignored & (reached - begins[:-1] >= LEAST) & partly
+    if cut.any():
+        still_odd = ~cut
+        follow(still_odd)
+        ending = (ended[:, :, 0] >= 0).any(axis=1) | (state[:, STATE.index("reset")] >= 0)
+        odd[cut] = (still_odd | ending)[cut]
+    reached[odd] = begins[:-1][odd]
     streams.server = packets.source[first] + packets.target[first] - client
     sizes[odd] = counts[odd] = 0
     tails = () if earlier is None else earlier.tails(odd, sizes)
@@ -166,9 +186,9 @@ def put_together(
     streams.stream = with_room(int(sizes.sum()), 0 if earlier is None else earlier.carried_bytes())
     streams.ends, streams.times, streams.ranks, streams.sources = np.zeros((4, int(counts.sum())), np.int64)
     loop("copy_streams")(
-        np.frombuffer(packets.data, np.uint8), order, begins, packets.time, packets.source, packets.begin, odd, client,
-        released, streams.starts + before, streams.pieces, fresh, skipped, streams.stream, streams.ends, streams.times,
-        streams.ranks, streams.sources,
+        np.frombuffer(packets.data, np.uint8), order, begins, reached, packets.time, packets.source, packets.begin, odd,
+        client, released, streams.starts + before, streams.pieces, fresh, skipped, streams.stream, streams.ends,
+        streams.times, streams.ranks, streams.sources,
     )  # fmt: skip
     for tail in tails:
         place = streams.starts[tail.flow, tail.side]
@@ -189,8 +209,8 @@ def silent_streams(
     no, yes = np.zeros(count, bool), np.ones(count, bool)
     ended = np.full((count, 2, 2), -1, np.int64)
     return Streams(
-        none, np.zeros(count + 1, np.int64), no, client, server, known, opened, state[:, STATE.index("last")], zeros,
-        np.zeros(0, np.uint8), sides, sides, sides, sides, none, none, none, none, sides, ended, yes, yes,
+        none, np.zeros(count + 1, np.int64), no, zeros, client, server, known, opened, state[:, STATE.index("last")],
+        zeros, np.zeros(0, np.uint8), sides, sides, sides, sides, none, none, none, none, sides, ended, yes, yes,
         offsets_in(state), state,
     )  # fmt: skip
 

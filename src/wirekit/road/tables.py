@@ -1,12 +1,13 @@
 """Writes the pipeline's tables from a capture, window by window: whole plain connections by the frame index.
 
-Plain connections that extend beyond a window are followed by their bytes, all other connections by their packets.
+Plain connections that extend beyond a window are followed by their bytes, all other connections by their packets. A
+window is read in rounds, because columns follow a connection again as soon as nothing of an irregularity is pending.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
@@ -37,6 +38,11 @@ from wirekit.road.streams import REASONS, Streams, put_together
 from wirekit.road.windows import WINDOW, Window, read_windows
 from wirekit.tables.columns import CONNECTIONS, Table
 
+ROUND = 500
+"""The fewest packets that columns must read in a round for another round to follow: with fewer, it costs more than it
+saves."""
+SHARE = 512
+"""Columns must read one of so many packets in a round for another round to follow; so the time is linear."""
 RELEASING = 2
 """The number of windows after which unused memory is returned to the system, against fragmentation."""
 _TIME = pa.timestamp("us", "UTC")
@@ -171,27 +177,58 @@ class CaptureTables:
 
     def window(self, window: Window) -> Iterator[Batch]:
         """The tables of the next window."""
-        name, packets, clock, connections = self._name, window.packets, window.clock, self._connections
+        packets, clock, connections = window.packets, window.clock, self._connections
         if packets.time.size:
-            count = self.writer.summary.file(name)
+            count = self.writer.summary.file(self._name)
             count.seen_all(packets.time.size, int(packets.time.min()), int(packets.time.max()))
-        streams = put_together(
-            packets, self._settings, clock=clock, last=window.last, earlier=connections, stretch=window.stretch
-        )
-        ended = max(clock, int(streams.closed.max(initial=0)) + self._settings.hold_us)
-        for table, batch in self._read(window, streams):
-            if table == CONNECTIONS.name and not window.last and batch.num_rows:
-                self._ends.wait(ended, batch)
-            else:
-                yield table, batch
-        if not window.last:
-            connections.keep(streams)
+        connections.forget_seen()
+        rest: Window | None = window
+        while rest is not None:
+            rest = yield from self._round(rest, first=rest is window)
         passed = min(clock, window.later)
         yield from self._items(connections.ended(passed))
         yield from self._ends.ready(None if window.last else passed)
         if window.last:
             yield from self._read(window, connections.silent())
             yield from self._items(connections.end_unseen())
+
+    def _round(self, window: Window, *, first: bool) -> Generator[Batch, None, Window | None]:
+        """The tables of the next packets of each connection; returns a window of the packets behind them, or None.
+
+        Columns read a plain connection up to its first irregularity. From there on objects read it: up to a point from
+        which columns can follow it in another round, or to the end of the window.
+        """
+        connections, changes = self._connections, self._long is None and not self._job.values
+        streams = put_together(
+            window.packets,
+            self._settings,
+            clock=window.clock,
+            last=window.last,
+            earlier=connections,
+            stretch=window.stretch,
+            partly=changes,
+        )
+        reached, ends, odd = streams.reached, streams.begins[1:], streams.odd
+        by_columns, all_packets = int((reached - streams.begins[:-1]).sum()), window.packets.time.size
+        pays = first or by_columns >= max(ROUND, all_packets // SHARE)
+        again = changes and pays and all_packets - by_columns >= ROUND
+        ended = max(window.clock, int(streams.closed.max(initial=0)) + self._settings.hold_us)
+        for table, batch in self._read(window, streams, again=again and first):
+            if table == CONNECTIONS.name and not window.last and batch.num_rows:
+                self._ends.wait(ended, batch)
+            else:
+                yield table, batch
+        cut = np.flatnonzero(~odd & (reached < ends))
+        if not window.last:
+            connections.keep(streams)
+        elif cut.size:
+            connections.keep(streams, cut)
+        for flow in cut.tolist():
+            yield from self._items(connections.odd(window, streams, flow, again=again))
+        left = np.zeros(all_packets, bool)
+        for flow in np.flatnonzero(reached < ends).tolist():
+            left[streams.order[reached[flow] : ends[flow]]] = True
+        return window.only(left) if left.any() else None
 
     def leave(self, carried: Carried) -> Iterator[Batch]:
         """Stores the connections for the next bundle, with the rows that late packets may still change."""
@@ -210,8 +247,8 @@ class CaptureTables:
     def _items(self, items: Iterable[tuple[Link, Item | None]]) -> Iterator[Batch]:
         return self.writer.items(self._name, items if self._long is None else self._long.seen(items))
 
-    def _read(self, window: Window, streams: Streams) -> Iterator[Batch]:
-        """The tables of the connections in a window."""
+    def _read(self, window: Window, streams: Streams, *, again: bool = False) -> Iterator[Batch]:
+        """The tables of the connections in a window; ``again``: as for ``Connections.odd``."""
         name, writer, job, connections = self._name, self.writer, self._job, self._connections
         if not streams.odd.size:
             connections.begun(streams)
@@ -269,7 +306,7 @@ class CaptureTables:
             if connection is not None:
                 items = connections.whole(window, flow, *connection)
             elif streams.odd[flow]:
-                items = connections.odd(window, streams, flow)
+                items = connections.odd(window, streams, flow, again=again)
             else:
                 items = connections.followed(window, streams, flow)
             yield from self._items(items)

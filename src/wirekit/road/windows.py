@@ -92,11 +92,16 @@ class Window:
         packets = self.packets
         low, high = (each(packets.source, packets.target).astype(np.uint64) for each in (np.minimum, np.maximum))
         mixed = (low * _MIXING + high) * _MIXING
-        chosen = (mixed >> np.uint64(32)) % np.uint64(flows.of) == flows.number
+        kept = self.only((mixed >> np.uint64(32)) % np.uint64(flows.of) == flows.number)
+        self.packets, self.stretch = kept.packets, kept.stretch
+        self.packets.skipped = [] if flows.number else packets.skipped
+
+    def only(self, chosen: NDArray[np.bool_]) -> Window:
+        """A window with some of the segments."""
+        packets = self.packets
         stretch = np.cumsum(set_back(packets.time)) if self.stretch is None else self.stretch
-        self.stretch = stretch[chosen]
         arrays = {name: getattr(packets, name)[chosen] for name in SEGMENTS}
-        self.packets = replace(packets, **arrays, skipped=[] if flows.number else packets.skipped)
+        return replace(self, packets=replace(packets, **arrays), stretch=stretch[chosen])
 
 
 def read_windows(

@@ -339,7 +339,7 @@ class Follower:
         return self._feed(event)
 
     def _recognised_before(self, side: str) -> Recognised | None:
-        """The protocol by the bytes of a side in front of a gap: those from the start, or the last piece."""
+        """The protocol by the bytes of a side before a gap: those from the start, or the last piece."""
         first = self.link.known_start and side not in self._broken
         begun = recognise_begun(*map(self._unbroken, SAME_SIDES)) if first else None
         last = self._waiting[-1] if self._waiting else None
@@ -397,7 +397,7 @@ class Follower:
         return recognise_begun(*map(self._unbroken, SAME_SIDES)) or recognised
 
     def _unbroken(self, side: str) -> bytes:
-        """The bytes of a side in front of the first gap, of those that count for recognition."""
+        """The bytes of a side before the first gap, of those that count for recognition."""
         pieces = []
         for event in self._waiting:
             if event.direction == side:

@@ -25,7 +25,7 @@ LARGEST_WAITED = LARGEST_SEARCHED // 2
 LARGEST_PROBE = 512
 """Bytes of an incomplete frame by which it is judged."""
 LEAST_BEGUN = 24
-"""Bytes of an incomplete frame by which a protocol, or the frame behind missing bytes, is recognised."""
+"""Bytes of an incomplete frame by which a protocol, or the frame after missing bytes, is recognised."""
 BYTE = 2
 THOROUGH = 10
 MOST_THOROUGH = 256

@@ -199,7 +199,7 @@ class Conversation:
         return [side for side, each in self._directions.items() if not each.offset and not each.buffer]
 
     def begins_whole(self, side: str, data: bytes) -> bool:
-        """Whether a whole frame may begin with the first bytes of a side, without a header in front of it.
+        """Whether a whole frame may begin with the first bytes of a side, without a header before it.
 
         If that frame decodes cleanly, it is the first frame of the side.
         """
@@ -409,7 +409,7 @@ class Conversation:
         return frame
 
     def _described(self, side: str, direction: _Direction, data: bytes, start: int = 0) -> Frame:
-        """Describes the frame ``start`` bytes behind the offset of its direction."""
+        """Describes the frame ``start`` bytes after the offset of its direction."""
         offset = direction.offset + start
         key, context, reason = self.dialogue.layout(side, data)
         decoded = self._decoded(data, key, context, offset)

@@ -90,7 +90,7 @@ def recognise(
         settled: whether to determine, if no protocol fits, if more bytes could still show one; otherwise
             ``certain`` is False in that case.
     """
-    client, server = _behind_header(client), _behind_header(server)
+    client, server = _after_header(client), _after_header(server)
     best: tuple[Fit, str, bool] | None = None
     tails: list[tuple[str, _Tail]] = []
     decodes: _Decodes = {}
@@ -141,7 +141,7 @@ def _server_proves(protocol: Protocol) -> bool:
     return protocol.client == protocol.server or protocol.server in protocol.recognised_by
 
 
-def _behind_header(data: bytes) -> bytes:
+def _after_header(data: bytes) -> bytes:
     """The bytes after a header that a proxy added; empty while the header is incomplete."""
     proxy = header(data[:LARGEST_HEADER])
     return data if proxy is None else b"" if proxy[1] is None else data[proxy[1] :]
@@ -185,7 +185,7 @@ def best_fit(data: bytes) -> str:
     A frame that only fails a check ranks first, then a truncated one, then one with wrong bytes; among equals, the one
     with the most decoded bytes. A wrong constant is wrong bytes. A record ranks like a frame if its constants match.
     """
-    data = _behind_header(data)
+    data = _after_header(data)
     best = (0, 0, "")
     for protocol in registry.with_stream():
         streams = [(protocol.name, next(frames(protocol.stream("client"), data)))]
@@ -419,7 +419,7 @@ def recognise_inside(client: bytes, server: bytes, *, settled: bool = False) -> 
 
 def recognise_begun(client: bytes, server: bytes) -> Recognised | None:
     """The protocol of a connection with a handshake by a first frame that is not whole; None if no protocol fits."""
-    for side, data in zip(SIDES, map(_behind_header, (client, server)), strict=True):
+    for side, data in zip(SIDES, map(_after_header, (client, server)), strict=True):
         for sought in sought_frames() if len(data) >= LEAST_BEGUN else ():
             protocol, size = sought.protocol, sought.begun(data)
             if size > len(data) and _sender(protocol, side, data[:LARGEST_PROBE], size, side) == side:

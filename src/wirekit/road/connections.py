@@ -85,7 +85,7 @@ class Connections:
 
     Args:
         name: the name of the capture.
-        endpoints: the addresses behind the numbers of endpoints.
+        endpoints: the addresses with the numbers of endpoints.
         choice: how protocols are chosen.
         settings: settings of the TCP reassembly.
         files: the number of each file of the capture, for its segments.
@@ -272,14 +272,14 @@ class Connections:
         for flow in others[~joined].tolist():
             yield from self._begin(streams, flow)
 
-    def begin_behind(self, streams: Streams, flow: int) -> Iterator[Followed]:
+    def begin_after(self, streams: Streams, flow: int) -> Iterator[Followed]:
         """Does the same for a connection whose first frames on both sides need objects."""
         yield from self._begin(streams, flow, particular=True)
 
     def _join(self, streams: Streams, flows: NDArray[Any]) -> Iterator[Followed]:
         """Begins connections that were joined in the middle, and that their first attempt may recognise.
 
-        Columns follow those with a usual beginning from their first bytes on, or behind a response whose request was
+        Columns follow those with a usual beginning from their first bytes on, or after a response whose request was
         before the capture; this response is reported here.
         """
         rows = self._rows[flows]
@@ -473,7 +473,7 @@ class Connections:
     def skip(self, streams: Streams, frames: FollowedFrames, ended: NDArray[Any]) -> Iterator[Followed]:
         """Records the frames of begun connections that columns have written to the tables.
 
-        Waiting frames are carried to the next window, with the first bytes of the frame behind them. If they are many
+        Waiting frames are carried to the next window, with the first bytes of the frame after them. If they are many
         or large, objects follow them.
 
         Args:
@@ -565,7 +565,7 @@ class Connections:
         self._over(flows)
 
     def keep(self, streams: Streams, flows: NDArray[Any] | None = None) -> None:
-        """Stores the state of plain connections (by default, all) behind the packets that have been read."""
+        """Stores the state of plain connections (by default, all) after the packets that have been read."""
         flows = np.flatnonzero(~streams.odd) if flows is None else flows
         rows, words = self._rows[flows], streams.state[flows]
         reset = np.flatnonzero(streams.final[flows] & (words[:, RESET] >= 0))

@@ -90,7 +90,7 @@ class Contents:
         odd: for each connection, whether it is left to objects.
         gaps: for each frame, the bytes at its end that no field explains.
         reported: for each frame, whether it is written to the tables now. False in begun connections for waiting
-            requests, and for the frames behind them where these depend on the answers.
+            requests, and for the frames after them where these depend on the answers.
         rows: declared rows, with the frame of each.
         messages: the messages.
         checks: the failed checks of frames that are usual otherwise, by frame.

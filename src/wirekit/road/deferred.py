@@ -3,7 +3,7 @@
 Finding frames is cheap but needs their order; decoding is expensive and does not. So each window of a long connection
 is stored as a unit, if columns can read its frames: its bytes in order, or their places in the capture, and the state
 at its beginning. A unit is plain if columns read all of its frames, and the connection continues after it as expected.
-The tables are correct only if all units are plain, and if nothing behind the first unit depends on their content;
+The tables are correct only if all units are plain, and if nothing after the first unit depends on their content;
 otherwise one task follows the flow again, without units.
 """
 
@@ -55,14 +55,14 @@ class LongFlow:
         flow: its number in the table ``packets``.
         sink, summary: its rows and counts.
         units: the units that other tasks decode.
-        plain: False if anything behind the first unit may depend on the contents of units.
+        plain: False if anything after the first unit may depend on the contents of units.
 
     Args:
         attempts: the folder of all attempts, a path or a URI.
         task: number of the task.
         attempt: a unique name of the attempt.
         flow: its number in the table ``packets``.
-        before: bytes of the flow that are decoded at once, in front of the first unit.
+        before: bytes of the flow that are decoded at once, before the first unit.
     """
 
     def __init__(self, attempts: str | os.PathLike[str], task: int, attempt: str, flow: int, before: int) -> None:
@@ -210,4 +210,4 @@ def _read_again(streams: Streams, origin: FileRange, before: NDArray[Any]) -> No
 
 
 _ARRAYS: Sequence[str] = tuple(each.name for each in fields(Streams) if each.name not in ("order", "begins", "stream"))
-"""The arrays of ``Streams`` that a unit stores in front of its bytes."""
+"""The arrays of ``Streams`` that a unit stores before its bytes."""

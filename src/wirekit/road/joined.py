@@ -217,7 +217,7 @@ def _unasked(streams: Streams, flows: NDArray[Any], attempts: list[Attempt], pro
 def _copied(
     streams: Streams, starts: NDArray[Any], sizes: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """The bytes of ranges of ``Streams.stream``, one behind the other, and the start and end of each among them."""
+    """The bytes of ranges of ``Streams.stream``, one after the other, and the start and end of each among them."""
     content, ends = np.zeros(int(sizes.sum()), np.uint8), np.cumsum(sizes)
     loop("copy_ranges")(streams.stream, starts, sizes, content)
     return content, ends - sizes, ends

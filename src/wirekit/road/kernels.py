@@ -92,7 +92,7 @@ def follow_streams(
         sizes, duplicates, counts: (flow, side) receive the bytes in order, retransmitted bytes, and pieces.
         released: (flow, side) receives the rank at which bytes were released that waited for earlier bytes.
         ended: (flow, side) receives rank and time of the side's FIN, or -1.
-        fresh, skipped: for each place in ``order``, receive the packet's new bytes, and the bytes in front of them.
+        fresh, skipped: for each place in ``order``, receive the packet's new bytes, and the bytes before them.
     """
     following = np.zeros(2, np.int64)  # sequence number of the next byte
     start = np.zeros(2, np.int64)
@@ -103,7 +103,7 @@ def follow_streams(
     heard = np.zeros(2, np.int64)  # bytes acknowledged from there on
     settle = np.zeros(2, np.int64)  # until then a lower sequence number may still come, -1 when none may
     ends = np.zeros(2, np.int64)  # time of the FIN, or -1
-    floor = np.zeros(2, np.int64)  # bytes in front of this one are not all known
+    floor = np.zeros(2, np.int64)  # bytes before this one are not all known
     for flow in range(begins.size - 1):
         if odd[flow]:
             continue

@@ -1,7 +1,7 @@
 """Reads capture files into arrays of TCP segments, by the layouts of ``net`` in the columns engine.
 
 The payloads of usual tunnels (in UDP, GRE and IP) are scanned as packets again. A packet that then is not plainly a
-whole TCP segment is dissected as an object. Objects read all of a damaged file, because they search for packets behind
+whole TCP segment is dissected as an object. Objects read all of a damaged file, because they search for packets after
 the damage.
 """
 
@@ -47,7 +47,7 @@ _FIELDS = {
     "flags": tuple(f"tcp.flags.{name}" for name in _BITS),
     "begin": ("data.trailer",),
 }
-"""The columns of ``net.packet`` behind an array of ``Packets``; a name without a layer is in each of ``_NETWORKS``."""
+"""The columns of ``net.packet`` for an array of ``Packets``; a name without a layer is in each of ``_NETWORKS``."""
 ALL = tuple(_FIELDS)
 SEGMENTS = (
     "time",
@@ -136,7 +136,7 @@ class Packets:
         sequence, acknowledgment, flags: as in ``wirekit.capture.tcp.Segment``.
         begin, size: the start of the payload in ``data``, and the number of captured bytes.
         length: bytes of payload on the wire.
-        endpoints: the addresses behind the numbers of endpoints.
+        endpoints: the addresses with the numbers of endpoints.
         data: bytes of one or more files.
         position: the offset of the payload in its file.
         file: the place of the file among those of the capture.
@@ -233,10 +233,10 @@ class PacketReader:
     Args:
         place: the place of the file among the files of the capture.
         endpoints: receives the endpoints of the packets.
-        number: the number of packets in front of the first one that is read.
+        number: the number of packets before the first one that is read.
         arrays: the arrays of ``Packets`` that are filled, among those that need fields of headers; by default all.
             ``time``, ``size`` and ``length`` always are.
-        fragments: those of the packets in front of the first one; receives those at the end.
+        fragments: those of the packets before the first one; receives those at the end.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = 128  # bytes of a row besides its payload, about
 _ARRAYS = {"flow": ("source", "target"), "position": ("begin",), "payload": ("begin",)}
-"""The arrays of ``Packets`` behind a column, where the names differ."""
+"""The arrays of ``Packets`` for a column, where the names differ."""
 
 
 def packet_batches(

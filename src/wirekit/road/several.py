@@ -218,7 +218,7 @@ def _partners(requests: NDArray[Any], responses: NDArray[Any], rows: NDArray[Any
 
 
 def _ranked(keys: NDArray[Any]) -> NDArray[Any]:
-    """For each key, the number of equal keys in front of it."""
+    """For each key, the number of equal keys before it."""
     order = np.argsort(keys, kind="stable")
     first = np.diff(keys[order], prepend=-1) != 0
     begins = np.maximum.accumulate(np.where(first, np.arange(keys.size), 0))

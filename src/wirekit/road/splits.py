@@ -1,6 +1,6 @@
 """Splits a large capture file at its records, which are searched in many places at once.
 
-A walk begins at a guess, the first bytes of a range that look like a packet record, and ends at the first packet behind
+A walk begins at a guess, the first bytes of a range that look like a packet record, and ends at the first packet after
 the range. The guess is right if the walk over the previous range ends there. From the first wrong guess on, one walk
 goes over all records in order.
 """
@@ -38,14 +38,14 @@ _DAY = 24 * 3600 * SECOND  # nanoseconds
 
 
 class Range(NamedTuple):
-    """A range of bytes in a file; ``end`` is the offset behind its last byte."""
+    """A range of bytes in a file; ``end`` is the offset after its last byte."""
 
     begin: int
     end: int
 
 
 class Walked(NamedTuple):
-    """The result of a walk over a range: its first packet, the first packet behind it, and the number of its packets.
+    """The result of a walk over a range: its first packet, the first packet after it, and the number of its packets.
 
     Places count packets from the first packet of the range. ``next`` is None at the end of the file.
     """
@@ -131,7 +131,7 @@ def walk(path: str, size: int, part: Range) -> Walked | None:
 
     Returns:
         What is in it; None if no record was found, something is damaged or has no time, or interfaces are described
-        behind the first packets of the file.
+        after the first packets of the file.
     """
     with open_capture(path) as capture:
         known = _described(capture)
@@ -226,5 +226,5 @@ def _walked(capture: Capture, known: Place, start: Place, part: Range) -> Walked
             behind = known._replace(offset=int(offsets[inside]), number=0)
             if capture.format == "pcap":
                 return Walked(start, behind, packets)
-    # At the end of the file, the interfaces in front of the last packet are unknown.
+    # At the end of the file, the interfaces before the last packet are unknown.
     return None if behind is not None or any(each.num_rows for each in errors) else Walked(start, None, packets)

@@ -29,7 +29,7 @@ SIDE = ("begun", "start", "following", "size", "acked", "unseen", "heard", "ende
 - ``following``: the sequence number of the next byte; ``size``: bytes so far.
 - ``acked``: bytes that are acknowledged beyond ``size``; ``unseen``, ``heard``: the acknowledged sequence number, and
   the bytes, of a side that was not captured.
-- ``ended``: time of the side's FIN or -1; ``floor``: the offset in front of which bytes may be missing.
+- ``ended``: time of the side's FIN or -1; ``floor``: the offset before which bytes may be missing.
 """
 LEAST = 4
 """The fewest packets for which a connection changes the road within a window."""
@@ -44,8 +44,8 @@ class Streams:
         order, begins: the rows of ``Packets``, by flow and time; flow ``n`` has ``order[begins[n]:begins[n + 1]]``.
         odd: for each flow, whether it is anything but one connection with all its bytes in order. The attributes below
             are meaningless for an odd flow.
-        reached: for each flow, the place in ``order`` behind the packets that have been read. Of a flow that is not odd
-            these are all packets, or those in front of the first irregular one.
+        reached: for each flow, the place in ``order`` after the packets that have been read. Of a flow that is not odd
+            these are all packets, or those before the first irregular one.
         client, server: the endpoints of each flow.
         known: for each flow, whether it has a handshake.
         opened, closed, reason: times in microseconds since the epoch, and the place in ``REASONS``.
@@ -56,7 +56,7 @@ class Streams:
         ends, times, ranks: for each piece, its end in ``stream``, its time, and a number that orders all pieces and
             ends of a flow as the road of objects does.
         sources: the start of each piece in ``Packets.data``.
-        before: (flow, side) the number of bytes of earlier windows in front of the first piece.
+        before: (flow, side) the number of bytes of earlier windows before the first piece.
         ended: (flow, side) rank and time of the side's FIN, or -1.
         final: for each flow, whether it has ended.
         resumed: for each flow, whether it began in an earlier window.
@@ -127,7 +127,7 @@ def put_together(
         clock, last: attributes of ``wirekit.road.windows.Window``; by default the window is the whole capture.
         earlier: the flows of earlier windows.
         stretch: an attribute of ``wirekit.road.windows.Window``.
-        partly: whether to read the packets in front of an irregular one, if there are ``LEAST``; else the flow is odd.
+        partly: whether to read the packets before an irregular one, if there are ``LEAST``; else the flow is odd.
     """
     count = packets.time.size
     numbers, flows, _ = numbered_flows(packets)

@@ -143,7 +143,7 @@ class CaptureTables:
     Args:
         name: the name of the capture.
         files: the number of each of its files.
-        endpoints: the addresses behind the numbers of endpoints.
+        endpoints: the addresses with the numbers of endpoints.
         job: the choice of protocols.
         writer: as above.
         tables: the tables to return, with their requested columns.
@@ -193,7 +193,7 @@ class CaptureTables:
             yield from self._items(connections.end_unseen())
 
     def _round(self, window: Window, *, first: bool) -> Generator[Batch, None, Window | None]:
-        """The tables of the next packets of each connection; returns a window of the packets behind them, or None.
+        """The tables of the next packets of each connection; returns a window of the packets after them, or None.
 
         Columns read a plain connection up to its first irregularity. From there on objects read it: up to a point from
         which columns can follow it in another round, or to the end of the window.
@@ -287,7 +287,7 @@ class CaptureTables:
 
         yield from by_columns(index, contents, begun)
         for flow in _unusual_beginnings(streams, index) if not job.values else ():
-            yield from self._items(connections.begin_behind(streams, flow))
+            yield from self._items(connections.begin_after(streams, flow))
         late = connections.begun(streams)
         if late.flows.size:
             behind = index_frames(streams, job.choice, address, late, whole=False)
@@ -313,7 +313,7 @@ class CaptureTables:
 
 
 def _unusual_beginnings(streams: Streams, index: Index) -> list[int]:
-    """Connections with an undeclared frame, such as a SASL token, that columns may follow behind it."""
+    """Connections with an undeclared frame, such as a SASL token, that columns may follow after it."""
     resumable = {name: registry.protocol(name).follow().resumable for name in {*index.protocols} - {""}}
     plain = index.odd & ~streams.odd & streams.known & ~streams.resumed
     return [flow for flow in np.flatnonzero(plain).tolist() if resumable.get(index.protocols[flow])]

@@ -19,7 +19,7 @@ MOST_TAIL = 1 << 20
 
 
 class Tail(NamedTuple):
-    """Carried bytes in front of the bytes of a side of a flow in this window."""
+    """Carried bytes before the bytes of a side of a flow in this window."""
 
     flow: int
     side: int
@@ -45,7 +45,7 @@ class Tails:
         return sorted(self._tails.pop(row, {}).values(), key=lambda each: each.time_us)
 
     def keep(self, streams: Streams, flow: int, row: int, places: list[int]) -> tuple[int, int]:
-        """Carries the bytes of a flow behind some places, one for each side; returns the places behind these bytes."""
+        """Carries the bytes of a flow after some places, one for each side; returns the places after these bytes."""
         offsets = streams.offsets[flow] + places - streams.starts[flow]
         for side, place in enumerate(places):
             stop = int(streams.stops[flow, side])

@@ -39,7 +39,7 @@ _PARTS = 16  # of what is scanned at once, between which a window may end
 class _Part(NamedTuple):
     """Packets that stay together: the place of their file, their number, bytes, and times.
 
-    ``late``: microseconds by which a packet is older than one in front of it, at most; ``read``: whether the part ends
+    ``late``: microseconds by which a packet is older than one before it, at most; ``read``: whether the part ends
     a read of the file.
     """
 
@@ -72,7 +72,7 @@ class Window:
         last: whether this is the last window.
         done: bytes of the capture up to here.
         set_back: whether the clock was set back so far.
-        stretch: for each packet, how often the clock was set back in front of it; None if the packets show it
+        stretch: for each packet, how often the clock was set back before it; None if the packets show it
             because no packets of the capture are left out.
     """
 
@@ -115,7 +115,7 @@ def read_windows(
         captures: its files, open, in order.
         endpoints: receives the endpoints of the packets.
         size: bytes of a window, about.
-        most_late: if given, also None if a packet is older than one in front of it by more microseconds.
+        most_late: if given, also None if a packet is older than one before it by more microseconds.
     """
     parts: list[_Part] = []
     for place, capture in enumerate(captures):
@@ -154,7 +154,7 @@ def _parts(capture: Capture, place: int, size: int) -> list[_Part] | None:
 
 
 def _lateness(parts: list[_Part]) -> int:
-    """Microseconds by which a packet is older than one in front of it, at most."""
+    """Microseconds by which a packet is older than one before it, at most."""
     latest = accumulate((part.times.last for part in parts), max)
     between = (last - behind.times.first for last, behind in zip(latest, parts[1:], strict=False))
     return max([0, *(part.late for part in parts), *between])

@@ -21,7 +21,7 @@ from wirekit.wire.stream import Decrypt, Limits
 if TYPE_CHECKING:
     from wirekit.compiler.heading import Heading
 
-ENDED_INSIDE = "the connection ended inside a frame"
+ENDED_INSIDE = "the connection or the capture ended inside a frame"
 BEFORE_FIRST = "before the first whole frame of the capture"
 LARGEST_HEAD = 64
 """Bytes up to the end of a frame's own length."""

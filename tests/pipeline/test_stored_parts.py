@@ -133,6 +133,16 @@ def test_damage_changes_no_row(name: str, place: int, tmp_path: Path) -> None:
     assert_same(segment(tmp_path, PLAIN + data))
 
 
+@pytest.mark.parametrize("name", DAMAGE)
+def test_the_size_of_a_piece_changes_no_row(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = segment(tmp_path, PLAIN + DAMAGE[name] + PLAIN)
+    by_size = []
+    for size in (1000, 5000, 1 << 22):
+        monkeypatch.setattr(reading, "PIECE", size)
+        by_size.append(read(file, [None]))
+    assert by_size[0] == by_size[1] == by_size[2]
+
+
 @pytest.mark.parametrize("log", [SEGMENTS[0], SEGMENTS[3], SEGMENTS[-1]], ids=lambda path: path.name)
 @pytest.mark.parametrize("seed", range(12))
 def test_flipped_bytes_change_no_row(log: Path, seed: int, tmp_path: Path) -> None:

@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wirekit
+from tests.conftest import FIXTURES
 from tests.kafka.golden import message, message_set
 from tests.kafka.sets import call
+from tests.rules.conversations import captured
 from wirekit.conversation import NEED_DATA, Conversation, Event, Frame, Quarantined
 from wirekit.conversation.dialogue import LARGEST_SEARCHED
 
@@ -132,6 +134,25 @@ def test_a_frame_behind_more_bytes_than_are_kept() -> None:
     frame = lose(conversation, "client", metadata(2), PIECE, len(metadata(2)))[-1]
     assert isinstance(frame, Frame)
     assert (frame.data, frame.size) == (metadata(2)[:PIECE], len(metadata(2)))
+
+
+@pytest.mark.parametrize("name", ["kafka-0.10.2.2-4-clients.pcapng", "pulsar-batch.pcap", "jmq4-odd.pcap"])
+@pytest.mark.parametrize("known", [True, False], ids=["in sync", "lost"])
+def test_frames_that_are_cut_at_each_byte(name: str, known: bool) -> None:
+    frames: dict[str, tuple[str, str, bytes]] = {}
+    for link, said in captured(FIXTURES / "pcap" / name):
+        for side, data, _ in said:
+            about = Conversation(link.protocol).preview(side, data).description
+            frames.setdefault(f"{side} {about.api} {about.version}", (link.protocol, side, data))
+    assert len(frames) > 7
+    for protocol, side, data in frames.values():
+        for end in range(1, min(len(data), 300)):
+            for begun in (data[:end], data[: end - 1] + b"\xff", data[:4] + b"\xff" * (end - 4)):
+                conversation = Conversation(protocol)
+                if not known:
+                    conversation.gap(side, 1)
+                pieces = lose(conversation, side, begun, len(begun), len(data) + 1)
+                assert b"".join(each.data for each in pieces) == begun
 
 
 def test_bytes_that_do_not_begin_a_frame_are_not_its_first_ones() -> None:

@@ -112,7 +112,7 @@ class Dialogue:
         return Description()
 
     def sender(self, decoded: Decoded) -> str:
-        """Returns the only side that sends such frames, or "" if both do.
+        """Returns the only side that sends such frames, or "" if both do, or a partial value (or None) does not tell.
 
         It tells the client from the server if a capture begins in the middle of a connection.
         """

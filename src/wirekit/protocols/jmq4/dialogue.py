@@ -115,7 +115,8 @@ class JmqDialogue(Dialogue):
 
     def sender(self, decoded: Decoded) -> str:
         """The client for requests and the server for responses."""
-        return "server" if decoded.value.identity.direction == 1 else "client"
+        identity = None if decoded.value is None else decoded.value.get("identity")
+        return "" if identity is None else "server" if identity.direction == 1 else "client"
 
     def messages(self, frame: Frame) -> Iterator[Message]:
         """The messages of PRODUCE_MESSAGE and of both FETCH responses, batches split."""

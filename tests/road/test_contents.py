@@ -392,8 +392,8 @@ def test_conversations_are_forgotten_when_they_have_ended(monkeypatch: pytest.Mo
     left: list[object] = []
     keep = Connections.keep
 
-    def kept(self: Connections, streams: Streams) -> None:
-        keep(self, streams)
+    def kept(self: Connections, streams: Streams, flows: Any) -> None:
+        keep(self, streams, flows)
         left.extend(self._flows[row].follower for row in self._ending)
 
     monkeypatch.setattr(Connections, "keep", kept)
@@ -420,8 +420,8 @@ def test_nothing_of_a_usual_open_connection_is_an_object(
     rows, followers, objects = [0], set[type](), list[object]()
     keep = Connections.keep
 
-    def kept(self: Connections, streams: Streams) -> None:
-        keep(self, streams)
+    def kept(self: Connections, streams: Streams, flows: Any) -> None:
+        keep(self, streams, flows)
         open_rows = open_conversations(self)
         usual = open_rows[~open_rows["waits"]]  # objects tell the end of the others
         rows.append(len(usual))
@@ -572,8 +572,8 @@ def test_nothing_is_kept_of_a_response_without_request(tmp_path: Path, monkeypat
     followers: list[object] = []
     keep = Connections.keep
 
-    def kept(self: Connections, streams: Streams) -> None:
-        keep(self, streams)
+    def kept(self: Connections, streams: Streams, flows: Any) -> None:
+        keep(self, streams, flows)
         followers.extend(open_conversations(self)["follower"].tolist())
 
     monkeypatch.setattr(Connections, "keep", kept)

@@ -564,9 +564,8 @@ class Connections:
         """Records connections that lie within a window and that columns report."""
         self._over(flows)
 
-    def keep(self, streams: Streams, flows: NDArray[Any] | None = None) -> None:
-        """Stores the state of plain connections (by default, all) after the packets that have been read."""
-        flows = np.flatnonzero(~streams.odd) if flows is None else flows
+    def keep(self, streams: Streams, flows: NDArray[Any]) -> None:
+        """Stores the state of plain connections after the packets that have been read."""
         rows, words = self._rows[flows], streams.state[flows]
         reset = np.flatnonzero(streams.final[flows] & (words[:, RESET] >= 0))
         over = np.where(words[reset, OVER] < 0, words[reset, LAST], words[reset, OVER])

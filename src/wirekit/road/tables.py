@@ -218,13 +218,13 @@ class CaptureTables:
                 self._ends.wait(ended, batch)
             else:
                 yield table, batch
-        cut = np.flatnonzero(~odd & (reached < ends))
-        if not window.last:
-            connections.keep(streams)
-        elif cut.size:
+        cut, plain = np.flatnonzero(~odd & (reached < ends)), np.flatnonzero(~odd & (reached == ends))
+        if cut.size:
             connections.keep(streams, cut)
-        for flow in cut.tolist():
-            yield from self._items(connections.odd(window, streams, flow, again=again))
+            for flow in cut.tolist():
+                yield from self._items(connections.odd(window, streams, flow, again=again))
+        if not window.last:
+            connections.keep(streams, plain)
         left = np.zeros(all_packets, bool)
         for flow in np.flatnonzero(reached < ends).tolist():
             left[streams.order[reached[flow] : ends[flow]]] = True

@@ -25,7 +25,7 @@ from wirekit.errors import Misuse, WireError
 from wirekit.pipeline.calls import Calls
 from wirekit.pipeline.folders import folder
 
-VERSION = 1
+VERSION = 2
 STATE = "state"
 """The folder of such files in a lake."""
 SCHEMA = pa.schema(

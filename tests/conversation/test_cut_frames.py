@@ -46,8 +46,8 @@ def test_a_frame_is_decoded_up_to_its_missing_bytes(rest: int) -> None:
     assert (frame.description.api, frame.description.correlation_id) == ("metadata", 1)
     assert (frame.offset, frame.data, frame.size) == (0, first[:100], len(first))
     assert frame.value.body.topics == TOPICS[: len(frame.value.body.topics)] != []
-    assert frame.reason == f"cut after 100 of {len(first)} bytes (not captured)"
-    assert str(frame.decoded.error).endswith(f"; {frame.reason}")
+    assert frame.reason == "cut by missing bytes (not captured)"
+    assert str(frame.decoded.error).endswith(f"; {frame.reason}, 100 of {len(first)} were captured")
     after = [Quarantined("client", len(first) - rest, first[-rest:], 2, "after missing bytes (not captured)")]
     assert others[:-1] == (after if rest else [])
     assert isinstance(others[-1], Frame)

@@ -269,8 +269,9 @@ class Conversation:
         if the gap ends before; otherwise at the next frame that decodes cleanly.
         """
         direction = self._direction(side)
-        events = self._cut(side, direction, reason)
-        events += self._give_up(side, direction, len(direction.buffer), f"cut by missing bytes ({reason})")
+        why = f"cut by missing bytes ({reason})"
+        events = self._cut(side, direction, why)
+        events += self._give_up(side, direction, len(direction.buffer), why)
         self.dialogue.lost()
         direction.offset += length
         direction.headed = True
@@ -353,7 +354,7 @@ class Conversation:
         direction.lose(f"no frame begins here: {why}")
         direction.searched = direction.offset + 1
 
-    def _cut(self, side: str, direction: _Direction, reason: str) -> list[Event]:
+    def _cut(self, side: str, direction: _Direction, why: str) -> list[Event]:
         """The events of the bytes that wait, when the bytes after them are missing, if a frame begins in them."""
         buffer = direction.buffer
         if direction.rest:
@@ -371,9 +372,9 @@ class Conversation:
             events = self._give_up(side, direction, start, direction.lost)
             direction.rest = size - len(buffer)
             self._drop(direction, len(buffer))
-            frame.reason, frame.announced = f"cut after {len(frame.data)} of {size} bytes ({reason})", size
+            frame.reason, frame.announced = why, size
             if frame.decoded.error is not None:
-                frame.decoded.error.hint = frame.reason
+                frame.decoded.error.hint = f"{why}, {len(frame.data)} of {size} were captured"
             return [*events, self._linked(frame)]
         return []
 

@@ -85,9 +85,10 @@ class Dialogue:
         self.whole: Decoded | None = None
 
     def schema(self, side: str, data: bytes) -> tuple[str, Mapping[str, Any], str | None]:
-        """Returns the key and the context to decode a whole frame, and the reason if its body cannot be decoded.
+        """Returns the key and the context to decode a frame, and the reason if its body cannot be decoded.
 
-        The reason is ``Undeclared`` if only the layout of the body is missing: the header identifies the frame.
+        ``data`` are the frame, or its first bytes. The reason is ``Undeclared`` if only the layout of the body is
+        missing: the header identifies the frame.
         """
         return self.protocol.stream(side), {}, None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -39,30 +40,39 @@ class Hostile(NamedTuple):
         return not (self.script.damage or self.packets or self.edited)
 
 
-def packets_of(script: Script, random: Random) -> list[Packet]:
-    """A connection from its SYN to its FINs; turns are cut into segments anywhere, a millisecond apart."""
+def packets_of(script: Script, random: Random, number: int = 0) -> list[Packet]:
+    """A connection from its SYN to its FINs; turns are cut into segments anywhere, a millisecond apart.
+
+    Args:
+        script: what is said.
+        random: where turns are cut.
+        number: the number of the connection among those of a capture; each has a port of its own.
+    """
+    packet = partial(_packet_of, PORTS | {"client": PORTS["client"] + number})
     numbers = {side: first + 1 for side, first in FIRST.items()}
-    found = [_packet("client", FIRST["client"], 0, SYN, b"", 0)]
-    found.append(_packet("server", FIRST["server"], numbers["client"], SYN | ACK, b"", 1))
+    found = [packet("client", FIRST["client"], 0, SYN, b"", 0)]
+    found.append(packet("server", FIRST["server"], numbers["client"], SYN | ACK, b"", 1))
     for turn in script.turns:
         other = "server" if turn.side == "client" else "client"
         data = turn.data
         while data:
             size = random.choice((1, 7, 50, LARGEST_SEGMENT, LARGEST_SEGMENT))
             payload, data = data[:size], data[size:]
-            found.append(_packet(turn.side, numbers[turn.side], numbers[other], PUSH_ACK, payload, len(found)))
+            found.append(packet(turn.side, numbers[turn.side], numbers[other], PUSH_ACK, payload, len(found)))
             numbers[turn.side] += len(payload)
     for side, other in (("client", "server"), ("server", "client")):
-        found.append(_packet(side, numbers[side], numbers[other], FIN_ACK, b"", len(found)))
+        found.append(packet(side, numbers[side], numbers[other], FIN_ACK, b"", len(found)))
     return found
 
 
-def _packet(side: str, number: int, acknowledged: int, flags: int, payload: bytes, place: int) -> Packet:
+def _packet_of(
+    ports: dict[str, int], side: str, number: int, acknowledged: int, flags: int, payload: bytes, place: int
+) -> Packet:
     other = "server" if side == "client" else "client"
     segment = building.tcp(
         payload,
-        source_port=PORTS[side],
-        destination_port=PORTS[other],
+        source_port=ports[side],
+        destination_port=ports[other],
         sequence_number=number,
         acknowledgment_number=acknowledged,
         flags=flags,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import gzip
 import os
+import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
@@ -235,13 +236,19 @@ def test_a_connection_whose_only_name_is_not_decoded_by_columns(tmp_path: Path) 
 
 @pytest.mark.parametrize("pdu", frames_with_sets(), ids=str)
 def test_a_message_size_that_is_too_large(pdu: Pdu, tmp_path: Path) -> None:
-    for number, damage in enumerate(damages(pdu)):
-        path = tmp_path / f"{number}.pcap"
-        write(path, packets_of(script(pdu, damage.data), Random(number)))
+    """One connection alone, and a connection for each damage."""
+    connections = [
+        packets_of(script(pdu, damage.data), Random(number), number) for number, damage in enumerate(damages(pdu))
+    ]
+    for count in (1, len(connections)):
+        path = tmp_path / f"{count}.pcap"
+        write(path, sorted(chain(*connections[:count]), key=lambda each: each.time_us))
         found = assert_same(path)
         job = Job(find_inputs([path]), road="columns")
-        assert list(captured(job.inputs, job, Summary(), FROM_INPUTS) or ())
-        assert any("'crc_status': 'bad'" in row for row in found["messages"])
+        batches = [batch for _, batch in captured(job.inputs, job, Summary(), FROM_INPUTS) or ()]
+        assert batches
+        bad = [row for row in found["messages"] if "'crc_status': 'bad'" in row]
+        assert len({re.search("'connection_id': '(.*?)'", row)[1] for row in bad}) == count
 
 
 @pytest.mark.parametrize("side", ["server", "client"])

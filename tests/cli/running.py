@@ -12,6 +12,8 @@ import threading
 from functools import cache
 from typing import Any
 
+HEARTBEAT = "00000017cafebebe040200000001070000016c3d0e8b28"
+"""A heartbeat of JMQ4, in hex."""
 SERVER = """
 import json, os, socket, sys
 import click, numba, pyarrow.compute, pyarrow.parquet, rich

@@ -1,0 +1,268 @@
+"""``wirekit frames``, ``messages`` and ``inspect`` as scripts see them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+from tests.capture.second_parser import packets, write
+from tests.cli.running import Run
+
+
+@pytest.mark.parametrize("command", ["frames", "inspect"])
+def test_a_log_segment_given_as_a_capture_points_to_messages(command: str, fixtures: Path, tmp_path: Path) -> None:
+    path = tmp_path / f"{0:020}.log"
+    path.write_bytes(next((fixtures / "kafka" / "disk").glob("*-t-none-0.log")).read_bytes())
+    run = Run(command, str(path))
+    assert run.status == 1
+    assert "`wirekit messages` shows the messages of a log segment" in run.err + run.out.decode()
+
+
+@pytest.mark.parametrize("command", ["frames", "messages"])
+def test_no_heading_without_a_line(command: str) -> None:
+    run = Run(command, "--output", "table", "no/such/file.pcap")
+    assert (run.status, run.out) == (1, b"")
+
+
+def test_an_empty_segment_is_in_order(tmp_path: Path) -> None:
+    path = tmp_path / f"{0:020}.log"
+    path.write_bytes(b"")
+    run = Run("messages", str(path))
+    assert (run.status, run.out, run.err) == (0, b"", "")
+
+
+def test_frames_of_a_capture(fixtures: Path) -> None:
+    run = Run("frames", str(fixtures / "pcap" / "kafka-0.9.0.1-2-produce.pcapng"))
+    assert run.status == 1
+    assert "no request has correlation id" in run.err
+    lines = run.lines
+    assert sum(line["schema"] == "kafka.produce.request.v1" for line in lines) == 7
+    answer = next(line for line in lines if line["schema"] == "kafka.metadata.response.v0")
+    assert list(answer) == [
+        "file",
+        "connection",
+        "from",
+        "to",
+        "time",
+        "protocol",
+        "schema",
+        "api",
+        "version",
+        "correlation_id",
+        "offset",
+        "length",
+        "value",
+        "checks",
+        "error",
+        "latency_ms",
+    ]
+    assert (answer["api"], answer["version"], answer["protocol"]) == ("metadata", 0, "kafka")
+    assert answer["latency_ms"] > 0
+
+
+def test_frames_table(fixtures: Path) -> None:
+    run = Run("frames", str(fixtures / "pcap" / "pulsar-batch.pcap"), "--output", "table")
+    assert run.status == 0, run.err
+    arrows = {line[49:].split()[0]: line[27] for line in run.out.decode().splitlines()[3:]}
+    assert (arrows["SEND"], arrows["SEND_RECEIPT"]) == ("→", "←")
+
+
+def test_messages_of_a_capture(fixtures: Path) -> None:
+    run = Run("messages", str(fixtures / "pcap" / "pulsar-consume.pcap"))
+    assert run.status == 0, run.err
+    received = [line for line in run.lines if line["offset"]]
+    assert all(line["offset"].count(":") == 2 for line in received)
+    assert {line["check"] for line in run.lines} == {"ok"}
+
+
+@pytest.mark.parametrize("engine", ["rows", "columns"])
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_messages_with_a_failed_check_are_counted(output: str, engine: str, fixtures: Path, tmp_path: Path) -> None:
+    path = tmp_path / "damaged.log"
+    data = bytearray(next((fixtures / "kafka" / "disk").glob("*-t-none-0.log")).read_bytes())
+    data[40] ^= 1
+    path.write_bytes(data)
+    arguments = ["messages", str(path), "--engine", engine, "--output", output]
+    said = f"wirekit: {path}: 1 message with a failed check\n"
+    for strict in ([], ["--strict"]):
+        run = Run(*arguments, *strict)
+        assert (run.status, run.err) == (len(strict), said)
+
+
+def test_frames_with_a_failed_check_are_counted(fixtures: Path, tmp_path: Path) -> None:
+    data = (fixtures / "pcap" / "pulsar-batch.pcap").read_bytes()
+    path = tmp_path / "damaged.pcap"
+    path.write_bytes(data.replace(b"msg-0", b"mug-0"))
+    for strict in ([], ["--strict"]):
+        run = Run("frames", str(path), *strict)
+        assert (run.status, run.err) == (len(strict), f"wirekit: {path}: 1 check failed: crc32c ×1\n")
+        assert any(check["status"] == "bad" for line in run.lines for check in line["checks"])
+
+
+def test_messages_are_aligned_for_characters_of_two_columns(fixtures: Path, tmp_path: Path) -> None:
+    places = set()
+    for topic in ("orders", "订单主题", "订单" * 20):
+        segment = tmp_path / f"{topic}-0" / "00000000000000000000.log"
+        segment.parent.mkdir()
+        segment.write_bytes((fixtures / "kafka/disk/0.10.2.2-t-snappy-0.log").read_bytes())
+        line = Run("messages", str(segment), "--output", "table").out.decode().splitlines()[1]
+        places.add(cell_len(line.partition("2026-")[0]))
+    assert len(places) == 1
+
+
+def test_messages_of_a_segment(fixtures: Path) -> None:
+    segment = fixtures / "kafka" / "disk" / "0.8.2.2-t-lz4-0.log"
+    run = Run("messages", str(segment))
+    assert run.status == 0, run.err
+    assert run.lines[0]["codec"] == "lz4"
+    offsets = [line["offset"] for line in run.lines]
+    assert offsets == sorted(offsets)
+
+
+def test_a_log_segment_is_recognised_by_its_name(fixtures: Path, tmp_path: Path) -> None:
+    segment = (fixtures / "kafka/disk/0.10.2.2-t-snappy-0.log").read_bytes()
+    named = tmp_path / "00000000000000000000.log"
+    named.write_bytes(segment)
+    run = Run("decode", str(named))
+    assert (run.status, json.loads(run.out)["schema"]) == (0, "kafka.log_segment")
+    assert (
+        run.err == "wirekit: decoded as kafka.log_segment because of the file's name; name a schema if this is wrong\n"
+    )
+    named.write_bytes((fixtures / "pcap/pulsar-batch.pcap").read_bytes())
+    assert "this is a capture file" in Run("decode", str(named)).err
+
+
+def test_frames_of_another_protocol_are_errors_rather_than_tokens(fixtures: Path) -> None:
+    run = Run("frames", "--protocol", "kafka", str(fixtures / "pcap" / "pulsar-batch.pcap"))
+    assert run.status == 1
+    assert all(line["error"] for line in run.lines)
+
+
+def test_cut_segment_is_reported_after_its_whole_messages(fixtures: Path, tmp_path: Path) -> None:
+    data = (fixtures / "kafka" / "disk" / "0.10.2.2-t-none-0.log").read_bytes()
+    (tmp_path / "0.log").write_bytes(data[:3000])
+    run = Run("messages", str(tmp_path / "0.log"))
+    assert run.status == 1
+    assert "expected a whole message or zeros" in run.err
+    assert len(run.lines) == 31
+
+
+def test_foreign_files_are_no_segments(fixtures: Path) -> None:
+    for name in ("kafka/disk/0.8.2.2-t-lz4-0.index", "jmq4/frames.jsonl", "pcap/README.md"):
+        run = Run("messages", str(fixtures / name))
+        assert (run.status, run.out) == (1, b"")
+        assert run.err.endswith(": expected a pcap or pcapng file or a file of kafka.log_segment\n")
+
+
+@pytest.mark.parametrize("command", ["frames", "messages", "inspect", "inspect --connections", "inspect --rules"])
+def test_a_capture_from_standard_input(command: str, fixtures: Path) -> None:
+    capture = fixtures / "pcap" / "jmq4-produce.pcap"
+    named = Run(*command.split(), "--output", "json", str(capture))
+    piped = Run(*command.split(), "--output", "json", "-", stdin=capture.read_bytes())
+    assert named.out
+    assert named.status == piped.status
+    assert piped.out.decode() == named.out.decode().replace(str(capture), "-")
+    assert piped.err == named.err.replace(str(capture), "-")
+
+
+def test_the_order_of_lines_does_not_depend_on_the_process(fixtures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Text hashes differently in each process: what is read from a set would come in another order each time.
+    def printed(seed: int) -> bytes:
+        monkeypatch.setenv("PYTHONHASHSEED", str(seed))
+        return Run("inspect", "--output", "json", str(fixtures / "pcap" / "jmq4-produce.pcap"), fresh=True).out
+
+    assert len({printed(seed) for seed in range(4)}) == 1
+
+
+def test_a_segment_from_standard_input(fixtures: Path) -> None:
+    segment = fixtures / "kafka" / "disk" / "0.10.2.2-t-gzip-0.log"
+    named, piped = Run("messages", str(segment)), Run("messages", "-", stdin=segment.read_bytes())
+    assert (piped.status, len(piped.lines)) == (0, len(named.lines))
+    assert all(line == {**other, "file": "-"} for line, other in zip(piped.lines, named.lines, strict=True))
+
+
+@pytest.mark.parametrize("command", ["frames", "messages", "inspect", "inspect --connections"])
+def test_the_captures_of_a_directory(command: str, fixtures: Path, tmp_path: Path) -> None:
+    inside = tmp_path / "captures" / "a.pcap"
+    inside.parent.mkdir()
+    inside.write_bytes((fixtures / "pcap" / "jmq4-produce.pcap").read_bytes())
+    expected, directory = (Run(*command.split(), str(path), "--output", "json") for path in (inside, tmp_path))
+    assert (directory.status, directory.out) == (expected.status, expected.out)
+    assert directory.out
+
+
+@pytest.mark.parametrize("command", ["frames", "messages", "inspect", "inspect --connections", "inspect --rules"])
+def test_the_captures_that_match_a_pattern(command: str, fixtures: Path, tmp_path: Path) -> None:
+    paths = [str(tmp_path / name) for name in ("a.pcap", "b.pcap")]
+    for path, kind in zip(paths, ("produce", "odd"), strict=True):
+        Path(path).write_bytes((fixtures / "pcap" / f"jmq4-{kind}.pcap").read_bytes())
+    named, pattern = (Run(*command.split(), "--output", "json", *each) for each in (paths, [f"{tmp_path}/[ab].pcap"]))
+    assert (pattern.status, pattern.out, pattern.err) == (named.status, named.out, named.err)
+    assert pattern.out
+    assert f"nothing matches {tmp_path}/*.cap" in Run(*command.split(), f"{tmp_path}/*.cap").err
+
+
+@pytest.mark.parametrize("command", ["frames", "messages", "inspect", "inspect --rules"])
+def test_a_directory_without_captures(command: str, tmp_path: Path) -> None:
+    run = Run(*command.split(), str(tmp_path))
+    assert (run.status, run.out) == (2, b"")
+    assert f"nothing to read in {tmp_path}" in run.err
+
+
+def test_a_capture_without_frames_is_called_so(fixtures: Path, tmp_path: Path) -> None:
+    header = tmp_path / "header.pcap"
+    header.write_bytes((fixtures / "pcap" / "pulsar-batch.pcap").read_bytes()[:24])
+    run = Run("frames", str(header))
+    assert (run.status, run.out) == (0, b"")
+    assert run.err == f"wirekit: {header}: no connection has frames\n"
+
+
+@pytest.mark.parametrize("road", ["objects", "columns"])
+def test_fragments_are_named(road: str, fixtures: Path, tmp_path: Path) -> None:
+    """Each IPv4 header announces more fragments."""
+    whole = packets(fixtures / "pcap" / "pulsar-batch.pcap")
+    marked = [each._replace(data=each.data[:20] + b"\x20" + each.data[21:]) for each in whole]
+    path = write(tmp_path / "fragments.pcap", marked)
+    assert Run("frames", str(path), "--road", road).err.splitlines() == [
+        f"wirekit: {path}: no connection has frames; packets without TCP: fragment ×{len(whole)}",
+        f"wirekit: {path}: {len(whole)} IP fragments not read: their datagrams are incomplete or not TCP",
+    ]
+
+
+def test_a_file_that_is_no_capture_is_reported_by_the_name_given(tmp_path: Path) -> None:
+    assert (
+        "wirekit: -: expected a pcap or pcapng file, found bytes that begin with 47 49 46"
+        in Run("frames", "-", stdin=b"GIF89a" + bytes(100)).err
+    )
+    (tmp_path / "a.pcap").touch()
+    assert Run("frames", str(tmp_path / "a.pcap")).err.endswith("; the file is empty\n")
+
+
+def test_a_capture_that_is_cut_is_called_so(fixtures: Path, tmp_path: Path) -> None:
+    cut = tmp_path / "cut.pcap"
+    cut.write_bytes((fixtures / "pcap" / "jmq4-produce.pcap").read_bytes()[:-3])
+    assert "the file ends in the middle of this record" in Run("frames", str(cut)).err
+
+
+def test_packets_behind_damage_in_a_file_are_kept(fixtures: Path, tmp_path: Path) -> None:
+    whole = fixtures / "pcap" / "kafka-0.9.0.1-2-produce.pcapng"
+    data = whole.read_bytes()
+    damaged = tmp_path / "damaged.pcapng"
+    damaged.write_bytes(data[:40_000] + bytes(200) + data[40_200:])
+    expected, partial = Run("frames", str(whole)), Run("frames", str(damaged))
+    assert partial.status == 1
+    assert "bytes passed over: net.pcapng.block.le: " in partial.err
+    assert len(expected.lines) - 3 <= len(partial.lines) < len(expected.lines)
+
+
+def test_gzipped_capture(fixtures: Path, tmp_path: Path) -> None:
+    import gzip
+
+    capture = fixtures / "pcap" / "pulsar-consume.pcap"
+    (tmp_path / "c.pcap.gz").write_bytes(gzip.compress(capture.read_bytes()))
+    for command in ("messages", "frames"):
+        packed, plain = Run(command, str(tmp_path / "c.pcap.gz")), Run(command, str(capture))
+        assert len(packed.lines) == len(plain.lines) > 0

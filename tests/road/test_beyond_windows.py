@@ -1,0 +1,191 @@
+"""Connections that reach beyond a window, whose state goes from window to window."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("numba")
+
+from tests.capture.second_parser import packets, write
+from tests.pulsar.commands import connect, consumer, entry, lookup, message, producer, receipt, s, send
+from tests.road.made import list_groups, open_conversations
+from tests.road.test_law import CAPTURES, assert_same, by_columns
+from tests.road.test_pairing import capture
+from wirekit.road.connections import MOST_CARRIED, Connections
+from wirekit.road.streams import Streams
+
+
+def test_connections_that_reach_beyond_a_window_go_by_columns_from_their_beginning(
+    tmp_path: Path, received: list[bytes]
+) -> None:
+    calls = [piece for number in range(20) for piece in list_groups(number)]
+    path = capture(tmp_path / "open.pcap", *calls)
+    for each in (path, capture(tmp_path / "waiting.pcap", *calls[:-1])):
+        assert_same(each, windows=(1, 300, 1000, 1 << 26))
+    received.clear()
+    by_columns(path, window=1000)
+    assert calls[0][1] not in received
+    assert len(received) < len(calls) // 4
+
+
+def test_connections_with_a_request_that_waits_always_go_by_columns(tmp_path: Path, received: list[bytes]) -> None:
+    asked, answered = zip(*(list_groups(number) for number in range(24)), strict=True)
+    pairs = [piece for pair in zip(asked[1:], answered, strict=False) for piece in pair]
+    path = capture(tmp_path / "waiting.pcap", asked[0], *pairs)
+    late = capture(
+        tmp_path / "late.pcap", asked[0], *pairs[:20], asked[20], answered[20], *answered[10:12], *pairs[40:]
+    )
+    for each in (path, late):
+        assert_same(each, windows=(1, 1000, 2500))
+    for window in (1, 300, 2500):  # also where all that comes in a window waits
+        received.clear()
+        by_columns(path, window=window)
+        assert not received
+
+
+def test_frames_that_windows_cut_go_by_columns(tmp_path: Path, received: list[bytes]) -> None:
+    """Objects get the first frame of a side, if its first piece is not all of it, and no other."""
+    calls = [list_groups(number) for number in range(12)]
+    cut = [(side, piece) for call in calls for side, data in call for piece in (data[:7], data[7:])]
+    path = capture(tmp_path / "cut.pcap", *cut)
+    assert_same(path, windows=(1, 150, 400))
+    for window in (1, 150, 400):
+        received.clear()
+        by_columns(path, window=window)
+        assert b"".join(received) in b"".join(piece for _, piece in cut[:4])
+
+
+def test_conversations_are_forgotten_when_they_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their connections are not, for ten seconds: bytes that come late are counted."""
+    left: list[object] = []
+    keep = Connections.keep
+
+    def kept(self: Connections, streams: Streams, flows: Any) -> None:
+        keep(self, streams, flows)
+        left.extend(self._flows[row].follower for row in self._ending)
+
+    monkeypatch.setattr(Connections, "keep", kept)
+    path = next(each for each in CAPTURES if each.stem == "kafka-0.10.2.2-4-clients")
+    by_columns(path, window=path.stat().st_size // 20)
+    assert left
+    assert not any(left)
+
+
+@pytest.mark.parametrize("name", ["kafka-0.10.2.2-4-clients", "pulsar-consume"])
+@pytest.mark.parametrize("begin", [0, 40])
+def test_nothing_of_a_usual_open_connection_is_an_object(
+    name: str, begin: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where objects have followed the first frames, what they know is kept as bytes."""
+    found = packets(next(each for each in CAPTURES if each.stem == name))
+    path = write(tmp_path / "open.pcap", found[begin:])
+    rows, followers, objects = [0], set[type](), list[object]()
+    keep = Connections.keep
+
+    def kept(self: Connections, streams: Streams, flows: Any) -> None:
+        keep(self, streams, flows)
+        open_rows = open_conversations(self)
+        usual = open_rows[~open_rows["waits"]]  # objects tell the end of the others
+        rows.append(len(usual))
+        followers.update(map(type, usual["follower"].tolist()))
+        objects.extend(each for each in self._flows.values() if each.follower is not None and each.follower.quiet)
+
+    monkeypatch.setattr(Connections, "keep", kept)
+    by_columns(path, window=path.stat().st_size // 20)
+    assert sum(rows) >= 10
+    assert followers <= {bytes, type(None)}
+    assert not objects
+
+
+def test_connections_that_only_the_capture_ends_go_by_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, received: list[bytes]
+) -> None:
+    """Although the last window has no packets of them, and a request waits."""
+    calls = [piece for number in range(12) for piece in list_groups(number)]
+    kafka = packets(next(each for each in CAPTURES if each.stem == "kafka-0.10.2.2-4-clients"))
+    waiting = packets(capture(tmp_path / "waiting.pcap", *calls[:-1]))
+    path = write(tmp_path / "open.pcap", [*waiting, *kafka])
+    silent: list[int] = []
+    whole = Connections.silent
+
+    def ended(self: Connections) -> Streams:
+        streams = whole(self)
+        silent.append(streams.odd.size)
+        return streams
+
+    monkeypatch.setattr(Connections, "silent", ended)
+    assert_same(path, windows=(1000, path.stat().st_size // 20))
+    assert any(silent)
+    received.clear()
+    by_columns(path, window=1000)
+    assert calls[-2][1] not in received
+
+
+def test_many_requests_that_wait_are_left_to_objects(tmp_path: Path, received: list[bytes]) -> None:
+    asked, answered = zip(*(list_groups(number) for number in range(MOST_CARRIED + 20)), strict=True)
+    path = capture(tmp_path / "many.pcap", asked[0], answered[0], *asked[1:], *answered[1:])
+    assert_same(path, windows=(6000, 7000))
+    received.clear()
+    by_columns(path, window=7000)
+    assert asked[1][1] in received
+
+
+READY, READY_AGAIN = (
+    s("PRODUCER_SUCCESS", request_id=number, producer_name="p", producer_ready=True) for number in (10, 11)
+)
+
+
+BEGINNING = [*connect(max_message_size=200), producer(topic="orders")[0], READY, *consumer(topic="news")]
+
+
+SENT = [each for number in range(8) for each in (send(number), receipt(number), message(number))]
+
+
+LARGE = [send(20, entry(b"x" * 12_000)), receipt(20)]
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        [*BEGINNING, *SENT],
+        [*BEGINNING, *SENT, *producer(2, 11, "more"), send(1, producer=2), receipt(1, producer=2), *SENT],
+        [*BEGINNING, *SENT, *producer(1, 11, "other"), *consumer(1, 21, "other"), *SENT],
+        [*BEGINNING, *SENT, *LARGE, *SENT],
+        [*BEGINNING, *SENT, *connect(max_message_size=20_000), *SENT, *LARGE],
+        [*BEGINNING, lookup()[0], *SENT, lookup()[1], *SENT],
+        [*BEGINNING, send(50), *SENT, *producer(1, 11, "other"), *SENT, receipt(50)],
+        [*BEGINNING, *SENT, producer(1, 11, "other")[0], *SENT, READY_AGAIN, *SENT],
+        [*BEGINNING, *SENT, send(0, entry(b"a", uuid="u", num_chunks_from_msg=2, chunk_id=0)), receipt(0), *SENT],
+    ],
+    ids=[
+        "one producer",
+        "two",
+        "a topic that changes",
+        "a frame too large",
+        "another agreement",
+        "a lookup that waits",
+        "a send that waits",
+        "a producer that waits",
+        "chunks",
+    ],
+)
+def test_names_and_agreements_of_pulsar_go_on_in_the_next_window(frames: list[Any], tmp_path: Path) -> None:
+    path = capture(tmp_path / "pulsar.pcap", *((int(each.side == "server"), each.data) for each in frames))
+    assert_same(path, windows=(700, 2000))
+
+
+def test_connections_of_pulsar_go_by_columns_in_each_window(tmp_path: Path, received: list[bytes]) -> None:
+    pieces = [(int(each.side == "server"), each.data) for each in [*BEGINNING, *SENT]]
+    path = capture(tmp_path / "pulsar.pcap", *pieces)
+    by_columns(path, window=1000)
+    assert pieces[0][1] not in received
+    assert len(received) < len(pieces) // 3
+
+
+def test_names_that_no_column_holds_are_left_to_objects(tmp_path: Path) -> None:
+    frames = [*BEGINNING, *producer(1 << 63, 11), *SENT, send(1, producer=1 << 63), receipt(1, producer=1 << 63)]
+    path = capture(tmp_path / "pulsar.pcap", *((int(each.side == "server"), each.data) for each in frames))
+    assert_same(path, windows=(700, 2000))

@@ -56,7 +56,7 @@ def kernels(request: pytest.FixtureRequest) -> Iterator[Path]:
 
 FIRST = (
     *("spark", "tests/strategies/test_values.py", "tests/strategies/test_mutations.py"),
-    *("tests/road/test_law.py", "tests/pipeline/test_stored_parts.py", "tests/road/test_deferred.py"),
+    *("tests/compression/test_memory.py", "tests/pipeline/test_stored_parts.py", "tests/road/test_deferred.py"),
 )
 """What the processes begin with. Only the first needs kernels early; the others find them compiled. The last three take
 longest: each could otherwise keep one process at work alone at the end.

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fuzz.captures import Hostile, hostile
-from tests.road.test_law import assert_same
+from tests.road.law import assert_same
 from wirekit.capture.files import open_capture, segments
 from wirekit.capture.follow import follow
 from wirekit.capture.tcp import Segment

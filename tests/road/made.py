@@ -61,8 +61,6 @@ def answer(layout: str, number: int, error_code: int, **body: Any) -> bytes:
 
 
 METADATA = undeclared(3, 19, 2, b"\0\1\2"), wirekit.encode("kafka.response", {"correlation_id": 2, "body": b"abcd"})
-
-
 HANDSHAKE = wirekit.encode(
     "kafka.sasl_handshake.request.v0", {"correlation_id": 3, "client_id": "new", "body": {"mechanism": "PLAIN"}}
 )

@@ -11,8 +11,8 @@ pytest.importorskip("numba")
 
 from tests.capture.second_parser import packets, write
 from tests.pulsar.commands import connect, consumer, entry, lookup, message, producer, receipt, s, send
+from tests.road.law import CAPTURES, assert_same, by_columns
 from tests.road.made import list_groups, open_conversations
-from tests.road.test_law import CAPTURES, assert_same, by_columns
 from tests.road.test_pairing import capture
 from wirekit.road.connections import MOST_CARRIED, Connections
 from wirekit.road.streams import Streams
@@ -136,14 +136,8 @@ def test_many_requests_that_wait_are_left_to_objects(tmp_path: Path, received: l
 READY, READY_AGAIN = (
     s("PRODUCER_SUCCESS", request_id=number, producer_name="p", producer_ready=True) for number in (10, 11)
 )
-
-
 BEGINNING = [*connect(max_message_size=200), producer(topic="orders")[0], READY, *consumer(topic="news")]
-
-
 SENT = [each for number in range(8) for each in (send(number), receipt(number), message(number))]
-
-
 LARGE = [send(20, entry(b"x" * 12_000)), receipt(20)]
 
 

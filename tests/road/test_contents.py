@@ -14,6 +14,7 @@ pytest.importorskip("numba")
 
 import wirekit
 from tests.capture.second_parser import packets, write
+from tests.road.law import CAPTURES, assert_same, by_columns
 from tests.road.made import (
     HANDSHAKE,
     METADATA,
@@ -24,7 +25,6 @@ from tests.road.made import (
     list_groups,
     undeclared,
 )
-from tests.road.test_law import CAPTURES, assert_same, by_columns
 from tests.road.test_pairing import capture
 from wirekit.conversation import Description, Dialogue
 from wirekit.conversation.pairing import Heads, Kind, Pairing
@@ -49,8 +49,6 @@ from wirekit.tables import (
 from wirekit.wire import Array, Bytes, Length, String, Struct, int16, int32, this, uint8, uint32
 
 LINE = Struct("name" / String(int16), "count" / int32, "sizes" / Array(uint8, int32))
-
-
 ORDER = Struct(
     "size" / Length(uint32),
     "kind" / uint8,
@@ -60,34 +58,16 @@ ORDER = Struct(
     "lines" / Array(uint8, LINE),
     "note" / Bytes(int16),
 )
-
-
 HEAD = Struct("size" / uint32, "kind" / uint8, "number" / uint8)
-
-
 NOTE = Struct(
     "version" / uint8, "places" / Array(uint8, Struct("topic" / String(int16), "partitions" / Array(uint8, int32)))
 )
-
-
 ASK, ANSWER, NEWS = 1, 2, 3
-
-
 ROLES = {ASK: "request", ANSWER: "response", NEWS: "event"}
-
-
 APIS = {ASK: "ask", ANSWER: "answer", NEWS: "news"}
-
-
 KINDS = {(kind,): Kind(APIS[kind], "order", ROLES[kind], number="number", pair=("number",)) for kind in APIS}
-
-
 PAIRING = Pairing(*[Heads("head", ("kind",), KINDS)] * 2)
-
-
 LINES = "lines[]"
-
-
 TABLES = Tables(
     rows=(
         Rows("calls", "order", {"client": First(Except("text", ""), Named("shop", "shop", "topic")), "acks": "kind"}),

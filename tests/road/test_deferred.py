@@ -15,8 +15,8 @@ import pytest
 pytest.importorskip("numba")
 
 from tests.conftest import FIXTURES
-from tests.road.test_law import CAPTURES, KAFKA, PLACES, Rows, by_objects, rows
-from tests.road.test_law import written as packets_written
+from tests.road.law import CAPTURES, KAFKA, PLACES, Rows, by_objects, rows
+from tests.road.law import written as packets_written
 from wirekit.pipeline.deferred import Outstanding, completed
 from wirekit.pipeline.flows import flow_batches as follow_objects
 from wirekit.pipeline.inputs import Job, find_inputs

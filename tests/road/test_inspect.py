@@ -17,7 +17,7 @@ pytest.importorskip("numba")
 from tests.capture.damage import DAMAGES
 from tests.capture.second_parser import Packet, packets, write
 from tests.conftest import FIXTURES
-from tests.road.test_law import CAPTURES, EXHAUSTIVE
+from tests.road.law import CAPTURES, EXHAUSTIVE
 from wirekit.cli import group, inspect, overview_columns
 from wirekit.pipeline import roads
 from wirekit.road import tables

@@ -10,8 +10,8 @@ import pytest
 pytest.importorskip("numba")
 
 from tests.pulsar.commands import message, receipt, send
+from tests.road.law import CAPTURES, assert_same, by_columns
 from tests.road.made import METADATA, calls_of_begun, fetched, in_pieces, joined, list_groups, open_conversations
-from tests.road.test_law import CAPTURES, assert_same, by_columns
 from wirekit.conversation import Recognised
 from wirekit.road import connections
 from wirekit.road.connections import Connections
@@ -25,17 +25,9 @@ def test_connections_without_a_beginning_go_by_columns(monkeypatch: pytest.Monke
 
 
 FETCHED = fetched("t")
-
-
 INNER = fetched("inside", number=7)
-
-
 OUTER = fetched(INNER.decode(), "t", number=8)
-
-
 BEHIND_INNER = OUTER.index(INNER) + len(INNER)
-
-
 SMALL = fetched(*(f"\0\0\0\x05\0\0\0\x09{letter}" for letter in "abcde"), number=0x01010101)
 
 

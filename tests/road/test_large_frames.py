@@ -16,7 +16,7 @@ from tests.kafka.golden import message, message_set
 from tests.kafka.sets import call
 from tests.pulsar.commands import entry, receipt, send
 from tests.pulsar.commands import message as pulsar_message
-from tests.road.test_law import assert_same
+from tests.road.law import assert_same
 from tests.road.test_pairing import capture
 from wirekit.capture.follow import RECOGNISE_WITHIN
 from wirekit.conversation.dialogue import LARGEST_WAITED

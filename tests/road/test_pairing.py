@@ -15,7 +15,7 @@ pytest.importorskip("numba")
 
 import wirekit
 from tests.capture.second_parser import Packet, write
-from tests.road.test_law import assert_same, by_columns, odd_packets
+from tests.road.law import assert_same, by_columns, odd_packets
 from wirekit.compiler.columns import scan_ranges
 from wirekit.compiler.columns.ranges import CLEAN, REFUSED
 from wirekit.conversation import Description, Dialogue

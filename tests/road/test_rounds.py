@@ -15,7 +15,7 @@ import wirekit
 from tests.capture.damage import DAMAGES
 from tests.capture.second_parser import Packet, packets, write
 from tests.fuzz.captures import packets_of
-from tests.road.test_law import COPIES, DAMAGED, KAFKA, assert_same, by_columns
+from tests.road.law import COPIES, DAMAGED, KAFKA, assert_same, by_columns
 from wirekit.capture.follow import Follower, Item
 from wirekit.capture.tcp import Event
 from wirekit.road import connections, streams, tables

@@ -11,7 +11,7 @@ pytest.importorskip("numba")
 import wirekit
 from tests.capture.second_parser import packets, write
 from tests.conftest import FIXTURES
-from tests.road.test_law import assert_same
+from tests.road.law import assert_same
 
 CAPTURES = {
     "jmq4-odd.pcap": 96,

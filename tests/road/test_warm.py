@@ -10,7 +10,7 @@ pytest.importorskip("numba")
 
 from click.testing import CliRunner
 
-from tests.road.test_law import assert_same, odd_packets
+from tests.road.law import assert_same, odd_packets
 from wirekit.cli.warm import command
 from wirekit.compiler import cache
 from wirekit.road.sample import sample

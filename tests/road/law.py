@@ -1,0 +1,192 @@
+"""The law of two roads: objects, columns and tasks give the same tables of a capture."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Container, Iterable, Sequence
+from functools import partial
+from itertools import chain, pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+pytest.importorskip("numba")
+
+from tests.conftest import FIXTURES
+from wirekit.capture.files import is_packed, open_capture, segments
+from wirekit.capture.files.fragments import Fragments
+from wirekit.capture.follow import Choice
+from wirekit.capture.tcp import Settings
+from wirekit.pipeline.crossing import Crossing
+from wirekit.pipeline.inputs import FlowShare, Job, find_inputs
+from wirekit.pipeline.packets import packet_batches
+from wirekit.pipeline.serial import captured_batches
+from wirekit.pipeline.shuffle import Kept, ShuffleFile, kept_windows, shares, windows, write_files
+from wirekit.pipeline.summary import FileSummary, Summary
+from wirekit.road.flows import flow_batches
+from wirekit.road.index import index_frames
+from wirekit.road.packets import read_packets
+from wirekit.road.packets import segments as packets_by_columns
+from wirekit.road.streams import put_together
+from wirekit.road.tables import captured
+from wirekit.tables.columns import FROM_INPUTS, PACKETS
+
+CAPTURES = sorted((FIXTURES / "pcap").glob("*.pcap*"))
+EXHAUSTIVE = os.environ.get("HYPOTHESIS_PROFILE") == "exhaustive"
+COPIES = 40 if EXHAUSTIVE else 1
+FEW = ("jmq4-consume", "pulsar-consume", "kafka-0.8.2.2-2-produce")
+DAMAGED = CAPTURES if EXHAUSTIVE else [path for path in CAPTURES if path.stem in FEW]
+WINDOWS = (200, 700, 2000, 5000, 20_000)
+"""Bytes; the captures that are damaged have some hundreds a packet."""
+PLACES, SHARES = 3, 2
+"""Tasks that follow flows: of packets that are shuffled, of all packets."""
+KAFKA = FIXTURES / "pcap" / "kafka-0.10.2.2-4-clients.pcapng"
+Rows = tuple[dict[str, Counter[str]], Summary]
+"""The rows of each table, and what was counted."""
+
+
+def by_objects(*paths: Path, **options: Any) -> Rows:
+    job = Job(find_inputs(paths), road="objects", **options)
+    summary = Summary()
+    return rows(captured_batches(job.inputs, job, summary)), summary
+
+
+def by_columns(*paths: Path, window: int, **options: Any) -> Rows:
+    """With windows of about so many bytes."""
+    job = Job(find_inputs(paths), **options)
+    summary = Summary()
+    found = captured(job.inputs, job, summary, FROM_INPUTS, window=window)
+    return by_objects(*paths, **options) if found is None else (rows(found), summary)
+
+
+def by_shares(*paths: Path, window: int, **options: Any) -> Rows:
+    """As tasks of the data source do it one after the other, each with some of the flows."""
+    job = Job(find_inputs(paths), **options)
+    summary = Summary()
+    found = [
+        captured(job.inputs, job, summary, FROM_INPUTS, window=window, flows=FlowShare(number, SHARES))
+        for number in range(SHARES)
+    ]
+    if None in found:
+        return by_objects(*paths, **options)
+    return rows(chain.from_iterable(each for each in found if each is not None)), summary
+
+
+def shuffled(*paths: Path, window: int, **options: Any) -> Rows:
+    """As tasks of Spark do it one after the other: some read parts of the packets, the others follow flows of all."""
+    job = Job(find_inputs(paths), **options)
+    summary = Summary({job.inputs[0].name: FileSummary()})
+    with TemporaryDirectory() as folder:
+        parts = parts_of(job)
+        files_of = [written(job, folder, window, part=part) for part in parts]
+        files = [*chain.from_iterable(files_of)]
+        sources = [
+            *(kept_windows(mine, part.kept, window) for mine, part in zip(files_of, parts, strict=True) if part.kept),
+            *(windows(files, share, folder, PLACES, window) for share in shares(files, PLACES, window)),
+        ]
+        found = [each for source in sources for each in flow_batches(source, job, summary)]
+    return rows(found), summary
+
+
+class Part(NamedTuple):
+    """A part of the packets of a capture: their numbers, the flows that other parts have as well, the others' rows."""
+
+    numbers: range
+    crossing: Crossing | None
+    kept: Kept
+
+
+def parts_of(job: Job) -> list[Part]:
+    """Up to three parts of a capture; how many depends on its packets."""
+    batches = packet_batches(job.inputs, road="objects")
+    flows = np.concatenate([np.zeros(0, np.int64), *(each["flow"].to_numpy() for each in batches)])
+    begins = np.linspace(0, flows.size, 2 + flows.size % 3).astype(int).tolist()
+    crossing = Crossing.of([np.unique(flows[begin:end]) for begin, end in pairwise(begins)])
+    return [Part(range(*each), crossing if len(begins) > 2 else None, {}) for each in pairwise(begins)]
+
+
+def written(
+    job: Job, folder: str | Path, size: int, *, lost: Container[int] = (), again: bool = True, part: Part | None = None
+) -> list[ShuffleFile]:
+    """The packets of a capture in files of some bytes, without those of some numbers in their order.
+
+    ``again``: whether tasks read payloads from the capture again where they can. ``part``: if given, only these.
+    """
+    files: list[ShuffleFile] = []
+    before = 0
+    for each in job.inputs:
+        fragments = Fragments()
+        packets = pa.Table.from_batches(packet_batches([each], road="objects", fragments=fragments), PACKETS.schema)
+        here = range(before, before + packets.num_rows)
+        chosen = [at - before for at in here if at not in lost and (part is None or at in part.numbers)]
+        before += packets.num_rows
+        batches = packets.take(pa.array(chosen, pa.int64())).to_batches(max_chunksize=7)
+        files += write_files(
+            each,
+            batches,
+            folder,
+            f"packets-{each.number}-{0 if part is None else part.numbers.start}",
+            PLACES,
+            size,
+            again=again and not is_packed(each.path),
+            fragments=fragments,
+            crossing=None if part is None else part.crossing,
+            kept=None if part is None else part.kept,
+        )
+    return files
+
+
+def rows(batches: Iterable[tuple[str, pa.RecordBatch]]) -> dict[str, Counter[str]]:
+    found: dict[str, Counter[str]] = {}
+    for table, batch in batches:
+        found.setdefault(table, Counter()).update(map(repr, batch.to_pylist()))
+    return found
+
+
+def assert_same(*paths: Path, windows: Sequence[int] = (1 << 26,), **options: Any) -> dict[str, Counter[str]]:
+    """The law, of one capture; returns the rows that all roads give."""
+    objects, counted = by_objects(*paths, **options)
+    for window, road in [
+        *((window, by_columns) for window in windows),
+        (min(windows), shuffled),
+        (max(windows), by_shares),
+    ]:
+        columns, summary = road(*paths, window=window, **options)
+        for table in objects.keys() | columns.keys():
+            assert not objects.get(table, Counter()) - columns.get(table, Counter()), (table, window)
+            assert not columns.get(table, Counter()) - objects.get(table, Counter()), (table, window)
+        assert counted == summary, window
+    return objects
+
+
+def odd_packets(path: Path) -> tuple[int, int]:
+    """How many packets of a capture are in flows that are no plain connections, and in those that are not indexed."""
+    with open_capture(path) as capture:
+        found = read_packets(capture)
+        assert found is not None
+        streams = put_together(found, Settings())
+        index = index_frames(streams, Choice(), found.endpoints.text)
+    sizes = streams.begins[1:] - streams.begins[:-1]
+    assert not (streams.odd & ~index.odd).any()
+    return int(sizes[streams.odd].sum()), int(sizes[index.odd].sum())
+
+
+def as_read(path: Path, window: int) -> tuple[list[object], list[object]]:
+    """(What objects give of a capture, what columns give), each with what is said of it at the end.
+
+    Fragments that are not read come at the end, because columns tell them window by window.
+    """
+    ways = (segments, partial(packets_by_columns, window=window))
+    found: list[list[object]] = []
+    for read in ways:
+        with open_capture(path) as capture:
+            items = list(map(repr, read(capture, 3)))
+            lost = sorted(item for item in items if "reason='fragment'" in item)
+            items = [*(item for item in items if "reason='fragment'" not in item), *lost]
+            found.append([*items, capture.skipped, str(capture.damage)])
+    return found[0], found[1]

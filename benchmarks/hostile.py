@@ -12,6 +12,7 @@ import wirekit
 from wirekit.capture.follow import follow
 from wirekit.capture.tcp import ACK, SYN, Segment
 from wirekit.compression import compress
+from wirekit.conversation.dialogue import LEAST_BEGUN
 
 HEADERS = 70
 """Bytes of a packet in a pcap file besides its payload: record, Ethernet or IP, and TCP headers."""
@@ -146,6 +147,11 @@ def _in_capture(size: int) -> dict[str, Work]:
     asked = request()
     clients = [f"10.1.{number >> 8}.{number & 255}:4000" for number in range(size // (HEADERS + len(asked)))]
     tiny = [segment(1, asked, source=client) for client in clients]
+    begins = [
+        each
+        for client in clients[: size // (2 * HEADERS + LEAST_BEGUN)]
+        for each in (segment(0, b"", flags=SYN, source=client), segment(1, begun[:LEAST_BEGUN], source=client))
+    ]
     gaps = [segment(3 + 2 * number, time_us=number) for number in range(count)]
     cut = [
         segment(1 + MSS * number, begun[:OVERLAPPING] * 2, time_us=number)._replace(length=MSS)
@@ -164,6 +170,7 @@ def _in_capture(size: int) -> dict[str, Work]:
         "capture: zeros, one byte a packet": [segment(1 + at, b"\0", time_us=at) for at in range(count)],
         "capture: connections of one SYN": lone,
         "capture: connections of one request": tiny,
+        "capture: connections that end inside their first request": begins,
     }
     return {name: partial(_followed, segments) for name, segments in cases.items()}
 

@@ -12,6 +12,7 @@ from tests.cli.test_literals import netty
 from wirekit.cli import group
 from wirekit.cli.guesses import MOST_ANSWERS
 from wirekit.cli.input import Input, read_input
+from wirekit.conversation import ENDED_INSIDE
 from wirekit.errors import Misuse
 
 REQUEST = wirekit.encode(
@@ -103,7 +104,9 @@ def test_boxes_that_cut_a_frame_are_joined() -> None:
 def test_a_conversation_that_ends_inside_a_frame_says_so() -> None:
     result = decoded(followed([(0, REQUEST), (1, RESPONSE[:-3])]))
     assert result.return_value == 1
-    assert f"{len(RESPONSE) - 3} bytes from the server not decoded" in result.stderr
+    assert result.stderr.count(ENDED_INSIDE) == 1
+    assert f"{ENDED_INSIDE}, {len(RESPONSE) - 3} of {len(RESPONSE)} were captured" in result.stderr
+    assert schemas(result) == ["kafka.metadata.request.v0", "kafka.metadata.response.v0"]
 
 
 def test_a_layout_decodes_each_dump_by_itself() -> None:

@@ -142,12 +142,11 @@ def test_a_dialogue_is_told_first_that_it_was_joined_in_the_middle(
     assert calls == ["lost", "observe"]
 
 
-def test_an_unfinished_frame_at_the_end_is_quarantined(run: list[tuple[str, bytes]]) -> None:
+def test_a_frame_that_is_too_short_to_name_its_command_is_quarantined_at_the_end(run: list[tuple[str, bytes]]) -> None:
     conversation = Conversation("pulsar")
-    conversation.receive("client", run[0][1][:-1])
-    (left,) = conversation.close()
-    assert left.data == run[0][1][:-1]
-    assert left.reason == "the connection or the capture ended inside a frame"
+    conversation.receive("client", run[0][1][:9])
+    reason = "the connection or the capture ended inside a frame"
+    assert conversation.close() == [Quarantined("client", 0, run[0][1][:9], None, reason)]
 
 
 def test_side_is_client_or_server() -> None:

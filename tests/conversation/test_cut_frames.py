@@ -13,7 +13,7 @@ from tests.conftest import FIXTURES
 from tests.kafka.golden import message, message_set
 from tests.kafka.sets import call
 from tests.rules.conversations import captured
-from wirekit.conversation import NEED_DATA, Conversation, Event, Frame, Quarantined
+from wirekit.conversation import ENDED_INSIDE, NEED_DATA, Conversation, Event, Frame, Quarantined
 from wirekit.conversation.dialogue import LARGEST_SEARCHED
 
 TOPICS = [f"topic-{number}" for number in range(20)]
@@ -70,6 +70,46 @@ def test_a_response_that_is_cut_answers_its_request() -> None:
     assert isinstance(response, Frame)
     assert response.request is request
     assert response.description.api == "metadata"
+
+
+def test_a_frame_that_never_ends_is_decoded_up_to_the_end() -> None:
+    conversation, data = Conversation("kafka"), metadata(2)
+    assert conversation.receive("client", metadata(1) + data[:100], time_us=1)[1:] == [NEED_DATA]
+    (frame,) = conversation.close("client")
+    assert isinstance(frame, Frame)
+    assert (frame.offset, frame.data, frame.size, frame.time_us) == (len(data), data[:100], len(data), 1)
+    assert frame.value.body.topics == TOPICS[: len(frame.value.body.topics)] != []
+    assert frame.reason == ENDED_INSIDE
+    assert str(frame.decoded.error).endswith(f"; {ENDED_INSIDE}, 100 of {len(data)} were captured")
+    assert conversation.close() == []
+    (response,) = conversation.receive("server", answer(2))
+    assert isinstance(response, Frame)
+    assert response.request is frame
+
+
+def test_bytes_that_come_after_the_end_are_a_frame() -> None:
+    conversation = Conversation("kafka")
+    conversation.receive("client", metadata(1)[:100])
+    conversation.close("client")
+    (frame,) = conversation.receive("client", metadata(2))
+    assert isinstance(frame, Frame)
+
+
+@pytest.mark.parametrize("name", ["kafka-0.10.2.2-4-clients.pcapng", "pulsar-batch.pcap", "jmq4-odd.pcap"])
+def test_a_frame_at_the_end_is_that_before_missing_bytes(name: str) -> None:
+    for link, said in captured(FIXTURES / "pcap" / name):
+        for number, (side, data, _) in enumerate(said):
+            cut, ended = Conversation(link.protocol), Conversation(link.protocol)
+            for conversation in (cut, ended):
+                for each in said[:number]:
+                    conversation.receive(each.side, each.data)
+                conversation.receive(side, data[: len(data) * 3 // 4])
+            (missing,), (last,) = cut.gap(side, 1 << 20), ended.close(side)
+            assert type(missing) is type(last)
+            if isinstance(missing, Frame) and isinstance(last, Frame):
+                assert (missing.value, missing.messages, missing.size) == (last.value, last.messages, last.size)
+                assert (missing.request is None) == (last.request is None)
+                assert missing.description == last.description
 
 
 def test_frames_of_an_undeclared_version() -> None:

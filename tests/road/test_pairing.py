@@ -103,6 +103,11 @@ def test_a_protocol_of_somebody_else_is_indexed(tmp_path: Path) -> None:
     assert sum(by_columns(path, window=1 << 26)[0]["frames"].values()) == 6
 
 
+def test_the_last_answer_may_be_cut(tmp_path: Path) -> None:
+    path = capture(tmp_path / "notes.pcap", (0, note(ASK, 7, "who")), (1, note(ANSWER, 7, "me")[:-1]))
+    assert sum(assert_same(path)["calls"].values()) == 1
+
+
 @pytest.mark.parametrize(
     "pieces",
     [

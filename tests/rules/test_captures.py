@@ -117,6 +117,22 @@ def test_frames_that_are_cut_break_nothing(path: Path, most: int) -> None:
         assert set(names(check(link.protocol, items, started=link.known_start))) <= set(whole)
 
 
+@pytest.mark.parametrize("path", sorted(FIXTURES.glob("*.pcap*")), ids=lambda path: path.name)
+def test_a_frame_that_never_ends_breaks_nothing(path: Path) -> None:
+    for link, said in captured(path):
+        whole = names(violations(link.protocol, said, started=link.known_start))
+        for end in range(1, len(said), 1 + len(said) // 40):
+            conversation, items = Conversation(link.protocol, started=link.known_start), list[Event]()
+            for side, data, time_us in said[: end - 1]:
+                items += conversation.receive(side, data, time_us=time_us)
+            side, data, time_us = said[end - 1]
+            items += conversation.receive(side, data[:-1], time_us=time_us)
+            items += conversation.close(side)
+            other = [each for each in said[end:] if each.side != side][:1]
+            items += [item for each in other for item in conversation.receive(*each[:2], time_us=each.time_us)]
+            assert set(names(check(link.protocol, items, started=link.known_start))) <= set(whole)
+
+
 def judged(recorded: list[Segment]) -> set[str]:
     """The rules that a capture's one connection breaks."""
     checker = None

@@ -116,8 +116,8 @@ def is_cut(link: Link, item: Item | None) -> bool:
 
     These are a response whose request was before the capture, and a part of a frame at either end.
     """
-    if isinstance(item, Quarantined):
-        return item.reason in (BEFORE_FIRST, ENDED_INSIDE)
+    if isinstance(item, Frame | Quarantined) and item.reason in (BEFORE_FIRST, ENDED_INSIDE):
+        return True
     return isinstance(item, Frame) and unasked(link, item)
 
 

@@ -68,7 +68,7 @@ def _show_events(events: list[Event], show: Show, strict: bool) -> int:
     status = 0
     for event in events:
         if isinstance(event, Frame):
-            if event.wrong:
+            if event.wrong and not (event.announced and event.decoded.error):  # the error has the reason
                 say(event.wrong)
             show(event.decoded)
             status |= complain(event.decoded, strict) | bool(event.wrong)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from wirekit.capture.follow import Choice, Item, Link
 from wirekit.capture.tcp import CLOCK_STEP_US
 from wirekit.cli.common import say
-from wirekit.conversation import Frame, Quarantined
+from wirekit.conversation import Frame
 from wirekit.pipeline.flows import Batch, Writer
 from wirekit.pipeline.inputs import Input, Job
 from wirekit.pipeline.packet_rows import Note
@@ -92,11 +92,6 @@ class Windows(Writer, Generic[T]):
         items.sort(key=lambda each: each[0])
         places = np.searchsorted(times[order], [time_us for time_us, _ in items], "right").tolist()
         self.show(rows.take(order), [(place, item) for place, (_, item) in zip(places, items, strict=True)])
-
-    def piece(self, name: str, link: Link, piece: Quarantined) -> Iterator[Batch]:
-        """Adds undecodable bytes of a connection, and nothing else of it."""
-        self.take(link, piece)
-        return super().piece(name, link, piece)
 
     def item(self, name: str, link: Link, item: Item | None) -> Iterator[Batch]:
         """Adds an item that objects read."""

@@ -281,12 +281,18 @@ class Conversation:
         return events
 
     def close(self, side: str | None = None) -> list[Event]:
-        """Reports that no more bytes will come, on one side or both; leftover bytes are quarantined."""
+        """Reports that no more bytes will come, on one side or both.
+
+        A frame that has begun is decoded as far as possible (``Frame.announced``); other leftover bytes are
+        quarantined.
+        """
         events: list[Event] = []
         for name in SIDES if side is None else (side,):
             direction = self._direction(name)
-            reason = direction.lost or ENDED_INSIDE
-            events += self._give_up(name, direction, len(direction.buffer), reason)
+            if direction.buffer:
+                events += self._cut(name, direction, ENDED_INSIDE)
+                events += self._give_up(name, direction, len(direction.buffer), direction.lost or ENDED_INSIDE)
+                direction.rest = 0
         return events
 
     def _direction(self, side: str) -> _Direction:
@@ -355,7 +361,7 @@ class Conversation:
         direction.searched = direction.offset + 1
 
     def _cut(self, side: str, direction: _Direction, why: str) -> list[Event]:
-        """The events of the bytes that wait, when the bytes after them are missing, if a frame begins in them."""
+        """The events of the bytes that wait, if a frame begins in them of which the other bytes are missing."""
         buffer = direction.buffer
         if direction.rest:
             direction.rest -= len(buffer)
@@ -375,7 +381,9 @@ class Conversation:
             frame.reason, frame.announced = why, size
             if frame.decoded.error is not None:
                 frame.decoded.error.hint = f"{why}, {len(frame.data)} of {size} were captured"
-            return [*events, self._linked(frame)]
+            events.append(self._linked(frame))
+            self.dialogue.lost()
+            return events
         return []
 
     def _is_begun(self, side: str, direction: _Direction, head: bytes, size: int) -> bool:

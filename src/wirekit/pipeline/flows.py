@@ -152,12 +152,6 @@ class Writer:
         """Drops the calls of a connection."""
         del self._calls[id(link)]
 
-    def piece(self, name: str, link: Link, piece: Quarantined) -> Iterator[Batch]:
-        """Adds undecodable bytes of a connection, and nothing else of it."""
-        self.summary.file(name).count(link, piece)
-        self._quarantine(name, Calls(name, link), piece, None)
-        yield from self._drain()
-
     def item(self, name: str, link: Link, item: Item | None) -> Iterator[Batch]:
         """Adds one item."""
         self.summary.file(name).count(link, item)

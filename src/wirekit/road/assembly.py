@@ -87,7 +87,7 @@ class Assembly:
         begun = begun or nothing_begun()
         self._carried = np.bincount(begun.carried["connection"], minlength=contents.odd.size)
         self.begun = begun = begun.only(~contents.odd[begun.flows])
-        self.ended = begun.flows[begun.ends & (index.tails[begun.flows] == streams.stops[begun.flows]).all(axis=1)]
+        self.ended = begun.flows[begun.ends & ~index.cut[begun.flows]]
         self.whole = np.setdiff1d(self.flows, np.setdiff1d(begun.flows, self.ended))
         reported = ~contents.odd[index.connection] & contents.reported
         self.frames = np.flatnonzero(reported)
@@ -514,13 +514,12 @@ class Assembly:
         return first_values
 
     def _bytes(self) -> dict[str, NDArray[Any]]:
-        """Payload bytes so far by fate, for all flows and both sides."""
-        streams, tails, begun = self.streams, self.index.tails, self.begun
+        """Payload bytes so far by fate, for all flows and both sides; right for ``whole`` ones."""
+        streams, begun = self.streams, self.begun
         starts = streams.starts.copy()
         starts[begun.flows] = begun.places
-        frames, left = tails - starts, streams.stops - tails
-        again = streams.duplicates
-        by_fate = {"captured": frames + left + again, "frames": frames, "quarantined": left, "duplicate": again}
+        frames, again = streams.stops - starts, streams.duplicates
+        by_fate = {"captured": frames + again, "frames": frames, "duplicate": again}
         sizes = {fate: by_fate.get(fate, np.zeros_like(frames)).copy() for fate in FATES}
         for number, of_fate in enumerate(sizes.values()):
             of_fate[begun.flows] += begun.conversations["sizes"][:, :, number]

@@ -254,23 +254,29 @@ class Connections:
             protocols: the protocol of each flow that begins in this window and is recognised, else "".
         """
         states, rows = self._states, self._rows[flows]
-        resumable = {name: registry.protocol(name).follow().resumable for name in {*protocols} - {""}}
-        fresh = np.array([resumable.get(protocols[flow], False) for flow in flows.tolist()], bool)
+        fresh = resumable([protocols[flow] for flow in flows.tolist()])
         carries = (streams.starts[flows] < streams.stops[flows]).any(axis=1)
         heard = states.begun[rows] & (streams.offsets[flows] > 0).all(axis=1)
         left = carries | streams.final[flows] | _closing(streams, flows)
         self.done[flows[heard & ~left]] = True
-        started = flows[fresh]
-        states.take(rows[fresh], streams, started)
-        states.count[rows[fresh]], states.reported[rows[fresh]] = 1, False
-        self._conversations.add(conversations(rows[fresh], [protocols[flow] for flow in started.tolist()]))
-        for each in (started, flows[heard & left]):
-            self._ready.append((each, streams.starts[each], np.zeros((each.size, len(SIDES)), bool)))
+        self.begin_fresh(streams, flows[fresh], protocols)
+        self._are_ready(streams, flows[heard & left])
         others = flows[~(fresh | heard | states.reported[rows])]
         joined = np.array([flow in self._attempts for flow in others.tolist()], bool)
         yield from self._join(streams, others[joined])
         for flow in others[~joined].tolist():
             yield from self._begin(streams, flow)
+
+    def begin_fresh(self, streams: Streams, flows: NDArray[Any], protocols: list[str]) -> None:
+        """Gives columns connections that begin in this window, from the first byte on; their protocol is resumable."""
+        states, rows = self._states, self._rows[flows]
+        states.take(rows, streams, flows)
+        states.count[rows], states.reported[rows] = 1, False
+        self._conversations.add(conversations(rows, [protocols[flow] for flow in flows.tolist()]))
+        self._are_ready(streams, flows)
+
+    def _are_ready(self, streams: Streams, flows: NDArray[Any]) -> None:
+        self._ready.append((flows, streams.starts[flows], np.zeros((flows.size, len(SIDES)), bool)))
 
     def begin_after(self, streams: Streams, flow: int) -> Iterator[Followed]:
         """Does the same for a connection whose first frames on both sides need objects."""
@@ -349,13 +355,13 @@ class Connections:
             self._ready.append(([flow], [places], [[side in unheard for side in SIDES]]))
             self._put_into_columns(tracked, tracked.link, follower)
 
-    def begun(self, streams: Streams) -> Begun:
-        """The connections that columns follow from here on."""
+    def begun(self, streams: Streams, before: Begun | None = None) -> Begun:
+        """The connections that columns follow from here on, added to ``before``."""
         states = self._states
         open_conversations = self._conversations
         open_conversations.compact()
-        none = nothing_begun()
-        parts = [(none.flows, none.places, none.unheard), *self._ready]
+        before = before or nothing_begun()
+        parts = [(before.flows, before.places, before.unheard), *self._ready]
         flows, places, unheard = (np.concatenate(each) for each in zip(*parts, strict=True))
         self._ready = []
         order = np.argsort(flows)
@@ -736,6 +742,12 @@ class Connections:
         if gaps is not None:
             tracked.connection, tracked.gaps = None, gaps
         return gaps is not None
+
+
+def resumable(protocols: list[str]) -> NDArray[np.bool_]:
+    """Whether columns may read the frames of some protocols from the first one on; not for "", an unknown one."""
+    of_name = {name: registry.protocol(name).follow().resumable for name in {*protocols} - {""}}
+    return np.array([of_name.get(name, False) for name in protocols], bool)
 
 
 def _at_rest(follower: Follower | None) -> bool:

@@ -337,7 +337,9 @@ class _Reader:
         self._doubt(responses[~facts.answered[asked[responses]]])
 
     def _cut(self, facts: Facts, reported: NDArray[Any]) -> None:
-        """Marks requests that wait for a later window, and the frames that depend on them, as not reported.
+        """Marks requests that wait for a later frame, and the frames that depend on them, as not reported.
+
+        Such a frame is in a later window, or is cut at the end of the connection.
 
         Later frames depend on a waiting request if the request or a later frame declares names, if the protocol answers
         in order and a later request is answered already, or if the answer must be examined by objects.
@@ -347,7 +349,7 @@ class _Reader:
         waits = facts.answered.copy()
         waits[index.request[answers]] = False
         open_here = np.zeros(index.odd.size, bool)
-        open_here[self.begun.flows[~self.begun.final]] = True
+        open_here[self.begun.flows[~self.begun.final | index.cut[self.begun.flows]]] = True
         waiting = np.flatnonzero(waits & open_here[index.connection])
         if not waiting.size:
             return

@@ -129,7 +129,7 @@ class LongFlow:
         """Passes on the items of objects; bytes that are missing or wrong make the flow depend on earlier frames."""
         for link, item in items:
             usual = item is None or (isinstance(item, Frame) and failure(item) is None)
-            ending = isinstance(item, Quarantined) and item.reason == ENDED_INSIDE
+            ending = isinstance(item, Frame | Quarantined) and item.reason == ENDED_INSIDE
             self.plain &= not self.units or usual or ending
             yield link, item
 

@@ -53,7 +53,7 @@ class Index:
         request: for a response, the place of its request in the index; else -1.
         odd: for each flow, whether it is odd.
         begins: the place in the index of the first frame of each flow.
-        tails: (flow, side) the place in ``Streams.stream`` of a cut frame, or of the end of the side.
+        cut: for each flow, whether the bytes of a side end inside a frame.
     """
 
     protocols: list[str]
@@ -70,7 +70,7 @@ class Index:
     request: NDArray[Any]
     odd: NDArray[Any]
     begins: NDArray[Any]
-    tails: NDArray[Any]
+    cut: NDArray[Any]
 
 
 def index_frames(
@@ -126,7 +126,7 @@ def index_frames(
     request = _paired(odd, connection, side, kinds, kind, numbers, of_protocol, [pairings.get(n) for n in names])
     return Index(
         protocols, kinds, connection, side, start, stop, position, time, kind, numbers["number"], numbers["version"],
-        request, odd, begins, tails,
+        request, odd, begins, np.any(tails < streams.stops, axis=1),
     )  # fmt: skip
 
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from wirekit.capture.files import Capture, open_capture
 from wirekit.capture.follow import Item, Link
 from wirekit.capture.tcp import Settings
-from wirekit.conversation import ENDED_INSIDE, Conversation, Description, Frame, Quarantined
+from wirekit.conversation import Conversation, Description, Frame
 from wirekit.errors import WireError
 from wirekit.pipeline.carried import Carried
 from wirekit.pipeline.flows import Batch, Writer
@@ -28,7 +28,7 @@ from wirekit.pipeline.summary import FileSummary, Summary
 from wirekit.registry import registry
 from wirekit.road.assembly import Assembly
 from wirekit.road.begun import Begun, nothing_begun
-from wirekit.road.connections import Connections
+from wirekit.road.connections import Connections, resumable
 from wirekit.road.contents import Contents, read_contents
 from wirekit.road.deferred import LongFlow
 from wirekit.road.events import SIDES
@@ -265,6 +265,14 @@ class CaptureTables:
             yield from self._items(connections.begin(streams, np.flatnonzero(reaching), protocols))
             begun = connections.begun(streams)
         index = index_frames(streams, job.choice, address, begun)
+        cut = index.cut & ~index.odd
+        cut[begun.flows] = False
+        index.odd |= cut
+        if not job.values:
+            fresh = np.flatnonzero(cut & resumable(index.protocols))
+            index.odd[fresh] = False
+            connections.begin_fresh(streams, fresh, index.protocols)
+            begun = connections.begun(streams, begun)
         if self._long is not None:
             frames = self._long.take(name, streams, window.packets.origin, index, begun, address)
             if frames is not None:
@@ -296,12 +304,7 @@ class CaptureTables:
         whole = ~contents.odd
         whole[begun.flows] = False
         connections.record_whole(np.flatnonzero(whole))
-        cut = (index.tails < streams.stops).any(axis=1)
-        for flow in np.flatnonzero(np.where(whole, cut, ~connections.done)).tolist():
-            if whole[flow]:
-                for link, piece in plain.tails(flow):
-                    yield from writer.piece(name, link, piece)
-                continue
+        for flow in np.flatnonzero(~(whole | connections.done)).tolist():
             connection = None if index.odd[flow] or flow in followed else plain.connection(flow)
             if connection is not None:
                 items = connections.whole(window, flow, *connection)
@@ -314,9 +317,8 @@ class CaptureTables:
 
 def _unusual_beginnings(streams: Streams, index: Index) -> list[int]:
     """Connections with an undeclared frame, such as a SASL token, that columns may follow after it."""
-    resumable = {name: registry.protocol(name).follow().resumable for name in {*index.protocols} - {""}}
     plain = index.odd & ~streams.odd & streams.known & ~streams.resumed
-    return [flow for flow in np.flatnonzero(plain).tolist() if resumable.get(index.protocols[flow])]
+    return np.flatnonzero(plain & resumable(index.protocols)).tolist()
 
 
 class _Ends:
@@ -366,7 +368,7 @@ class _Plain:
             for name in {*index.protocols} - {""}
         }
 
-    def connection(self, flow: int) -> tuple[Link, list[Item]] | None:
+    def connection(self, flow: int) -> tuple[Link, list[Frame]] | None:
         """A connection with its items; None if a frame does not decode, or a request without response has one."""
         streams, index = self._streams, self._index
         begin, end = int(index.begins[flow]), int(index.begins[flow + 1])
@@ -378,28 +380,13 @@ class _Plain:
         frames = self._frames(flow, begin, end)
         if len(frames) < end - begin:
             return None
-        items: list[Item] = [*frames, *(piece for _, piece in self.tails(flow))]
         for side, name in enumerate(SIDES):
+            framed = int(streams.stops[flow, side] - streams.starts[flow, side])
             again = int(streams.duplicates[flow, side])
-            tail, stop = int(index.tails[flow, side]), int(streams.stops[flow, side])
-            framed, left = tail - int(streams.starts[flow, side]), stop - tail
-            sizes = {"captured": framed + left + again, "frames": framed, "quarantined": left, "duplicate": again}
-            for fate, size in sizes.items():
+            for fate, size in {"captured": framed + again, "frames": framed, "duplicate": again}.items():
                 if size:
                     link.count(name, fate, size)
-        return link, items
-
-    def tails(self, flow: int) -> Iterator[tuple[Link, Quarantined]]:
-        """The frames that the end of the connection cuts."""
-        streams, index = self._streams, self._index
-        for side, name in enumerate(SIDES):
-            tail, stop = int(index.tails[flow, side]), int(streams.stops[flow, side])
-            if tail < stop:
-                last = int(streams.times[np.searchsorted(streams.ends, stop)])
-                data = streams.stream[tail:stop].tobytes()
-                link = self._link(flow)
-                link.protocol = index.protocols[flow]
-                yield link, Quarantined(name, tail - int(streams.starts[flow, side]), data, last, ENDED_INSIDE)
+        return link, frames
 
     def _link(self, flow: int) -> Link:
         streams = self._streams

@@ -1,0 +1,113 @@
+"""Captures that end inside frames: their first bytes are calls and messages like those of frames with lost packets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+pytest.importorskip("numba")
+
+import wirekit
+from tests.capture.second_parser import packets, write
+from tests.conftest import FIXTURES
+from tests.kafka.golden import message, message_set
+from tests.kafka.sets import call
+from tests.road.test_contents import list_groups, undeclared
+from tests.road.test_deferred import deferred
+from tests.road.test_inspect import assert_same as assert_same_counts
+from tests.road.test_large_frames import KINDS, SEGMENT, Turns, pieces, turns
+from tests.road.test_law import COPIES, EXHAUSTIVE, assert_same, by_columns
+from tests.road.test_law import by_objects as all_by_objects
+from tests.road.test_pairing import capture
+from tests.road.test_rounds import by_objects
+from tests.rules.conversations import captured
+from wirekit.capture.tcp import Data, Event
+from wirekit.conversation import ENDED_INSIDE, SIDES
+
+__all__ = ["by_objects"]
+NAMES = ["jmq4-odd.pcap", "kafka-0.8.2.2-4-clients.pcapng", "kafka-0.10.2.2-4-clients.pcapng", "pulsar-batch.pcap"]
+FEW = ["jmq4-odd.pcap", "kafka-0.10.2.2-4-clients.pcapng", "pulsar-batch.pcap"]
+
+
+def conversations(name: str) -> Iterator[Turns]:
+    """The frames of each connection of a capture."""
+    for _, said in captured(FIXTURES / "pcap" / name):
+        yield [(SIDES.index(each.side), each.data) for each in said]
+
+
+def ended(frames: Turns, chance: Random) -> Turns:
+    """The frames up to one of them, and a part of it; often a part of the next one of the other side, too."""
+    number = chance.randrange(len(frames))
+    side, data = frames[number]
+    cut = [(side, data[: chance.randrange(1, len(data))])]
+    other = next((each for each in frames[number:] if each[0] != side), None)
+    if other is not None and chance.random() < 0.5:
+        cut.append((1 - side, other[1][: chance.randrange(1, len(other[1]))]))
+    return [*frames[:number], *cut]
+
+
+@pytest.mark.parametrize("name", NAMES if EXHAUSTIVE else FEW)
+def test_connections_that_end_inside_a_frame(name: str, tmp_path: Path) -> None:
+    reasons = 0
+    for number, frames in enumerate(conversations(name)):
+        for seed in range(COPIES):
+            chance = Random(f"{name} {number} {seed}")
+            cut = ended(frames, chance)
+            path = capture(tmp_path / f"{number}-{seed}.pcap", *pieces(cut))
+            rows = assert_same(path, windows=(1 << 26, path.stat().st_size // 3))
+            assert_same_counts(path, "--output", "json")
+            sent = sum(len(data) for _, data in cut)
+            (row,) = wirekit.read(str(path), table="connections").read_all().to_pylist()
+            assert sum(row[f"{side}_{fate}"] for side in SIDES for fate in ("frames", "quarantined")) == sent
+            reasons += any(ENDED_INSIDE in row for row in rows["quarantine"])
+    assert reasons
+
+
+@pytest.mark.parametrize("handshake", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_last_call_is_a_call(kind: str, handshake: bool, tmp_path: Path) -> None:
+    frames = list(pieces(turns(kind, SEGMENT * 4)))
+    last = max(number for number, (_, data) in enumerate(frames) if len(data) == SEGMENT)
+    path = capture(tmp_path / "cut.pcap", *frames[:last])
+    if not handshake:
+        write(path, list(packets(path))[2:])
+    whole = assert_same(capture(tmp_path / "whole.pcap", *frames[: last + 2]))
+    rows = assert_same(path, windows=(1 << 26, path.stat().st_size // 3))
+    assert sum(rows["calls"].values()) == sum(whole["calls"].values())
+    (piece,) = rows["quarantine"]
+    assert ENDED_INSIDE in piece
+    assert "'path': ''" not in piece
+
+
+def test_the_first_messages_of_the_last_frame_are_messages(tmp_path: Path) -> None:
+    ((_, asked), (_, answer)) = call("server", message_set(*[message(b"v" * 50)] * 4))
+    path = capture(tmp_path / "cut.pcap", (0, asked), (1, answer[:-10]))
+    assert sum(assert_same(path)["messages"].values()) == 3
+
+
+def test_objects_read_the_last_frames_alone(by_objects: list[Event], tmp_path: Path) -> None:
+    said = [each for number in range(1000) for each in list_groups(number)]
+    path = capture(tmp_path / "cut.pcap", *said[:-1], (1, said[-1][1][:-3]), (0, said[0][1][:-1]))
+    by_columns(path, window=1 << 26)
+    data = [each.data for each in by_objects if isinstance(each, Data)]
+    assert data == [said[-1][1][:-3], said[0][1][:-1]]
+
+
+def test_a_connection_whose_units_other_tasks_decode(tmp_path: Path) -> None:
+    said = [each for number in range(100) for each in list_groups(number)]
+    path = capture(tmp_path / "cut.pcap", *said[:-1], (1, said[-1][1][:-3]))
+    counts = Counter[str]()
+    assert deferred(path, tmp_path, 2000, counts) == all_by_objects(path)
+    assert counts["units"]
+    assert not counts["again"]
+
+
+def test_an_undeclared_request_is_before_the_last_frame(tmp_path: Path) -> None:
+    said = [each for number in range(9) for each in list_groups(number)]
+    first = (0, undeclared(99, 0, 77))
+    rows = assert_same(capture(tmp_path / "cut.pcap", first, *said, (0, said[0][1][:-1])))
+    assert sum(rows["calls"].values()) == len(said) // 2 + 2

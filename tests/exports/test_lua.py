@@ -76,11 +76,11 @@ def test_tshark_shows_the_values_that_wirekit_decodes(
 
 
 def decoded(path: Path) -> dict[tuple[str, str], list[Frame]]:
-    """{(sender, receiver): its frames in the order of the stream}."""
+    """{(sender, receiver): its whole frames in the order of the stream}."""
     found: dict[tuple[str, str], list[Frame]] = defaultdict(list)
     with open_capture(str(path)) as capture:
         for link, item in follow(each for each in segments(capture) if isinstance(each, Segment)):
-            if isinstance(item, Frame):
+            if isinstance(item, Frame) and not item.announced:
                 found[link.addresses(item.side)].append(item)
     return {sides: sorted(frames, key=lambda frame: frame.offset) for sides, frames in found.items()}
 

@@ -336,9 +336,53 @@ class TestRecordsToEnd:
         fails(key(Struct("list" / RecordsToEnd(self.ENTRY))), "0201aa09", wirekit.Short, "list[1].a", 4)
 
 
-def test_count_beyond_the_data_is_short_before_anything_is_read(key: Layouter) -> None:
+def test_a_count_beyond_the_data_is_short_at_the_first_element(key: Layouter) -> None:
     decoded = fails(key(Struct("a" / Array(int32, int64))), "7fffffff00", wirekit.Short, "a", 4)
     assert decoded.error.needed == 8 * 0x7FFFFFFF
+    assert decoded.value.a == []
+
+
+PAIR = Struct("b" / uint8, "c" / uint16)
+
+
+@pytest.mark.parametrize(
+    ("element", "data", "value"),
+    [
+        (uint16, "00010002 00", [1, 2]),
+        (PAIR, "010002 030004", [{"b": 1, "c": 2}, {"b": 3, "c": 4}]),
+        (PAIR, "010002 0300", [{"b": 1, "c": 2}, {"b": 3}]),
+        (Array(uint8, uint16), "00 0100 01 ff0002 00", [[], [1], [2]]),
+        (Struct("b" / Const(uint8, 7), "c" / uint8), "0708 0908", [{"b": 7, "c": 8}, {}]),
+        (Struct("b" / If(this._.n == 1, uint8)), "0102", [{"b": None}] * 2),
+    ],
+)
+def test_the_elements_before_the_end_are_there(element: Node, data: str, value: Any, key: Layouter) -> None:
+    decoded = fails(key(Struct("n" / uint8, "a" / Repeat(this.n, element))), f"ff {data}", wirekit.Short, "a", 1)
+    assert decoded.error.available == len(bytes.fromhex(data))
+    assert decoded.error.needed >= 0xFF
+    assert wirekit.to_json(decoded.value.a) == value
+
+
+def test_an_element_that_is_wrong_does_not_hide_that_they_do_not_fit(key: Layouter) -> None:
+    layout = Struct("a" / Array(uint8, Struct("b" / String(int8), "c" / uint8)))
+    decoded = fails(key(layout), "ff 016101 fe 01", wirekit.Short, "a", 1)
+    assert wirekit.to_json(decoded.value) == {"a": [{"b": "a", "c": 1}, {}]}
+
+
+def test_a_cut_tail_with_a_list_is_left(key: Layouter) -> None:
+    entry = Struct("b" / uint8, "a" / Array(uint8, uint16))
+    node = Struct("list" / RecordsToEnd(entry, short_tail="stop"), "tail" / rest())
+    decoded = wirekit.decode(bytes.fromhex("01 01 0002 02 02 0001"), key(node))
+    assert wirekit.to_json(decoded.value) == {"list": [{"b": 1, "a": [2]}], "tail": "02020001"}
+
+
+def test_the_elements_before_the_end_do_not_exceed_the_memory(key: Layouter) -> None:
+    layout = key(Struct("a" / Array(int32, Struct("b" / uint8))))
+    decoded = wirekit.decode(
+        b"\x7f" + bytes(3) + bytes(10_000), layout, limits=wirekit.Limits(memory=0), engine="reference"
+    )
+    assert isinstance(decoded.error, wirekit.Short)
+    assert 0 < len(decoded.value.a) < 10_000
 
 
 def test_negative_count_is_wrong(key: Layouter) -> None:

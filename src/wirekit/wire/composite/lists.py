@@ -39,22 +39,33 @@ class _Elements(Node):
         return [load_part(index, self.element, item, context) for index, item in enumerate(obj)]
 
     def _read(self, number: int, stream: Reader, context: Scope) -> list[Any]:
-        """Reads a number of elements, after comparing their minimal size with the bytes left before the limit."""
+        """Reads a number of elements, after comparing their minimal size with the bytes left before the limit.
+
+        If that is more, the elements that are there are the partial value of the error.
+        """
         needed = number * max(self.element.minimum(), 1)
-        if needed > stream.left:
-            raise stream.short(needed)
+        short = stream.short(needed) if needed > stream.left else None
+        if short is not None and stream.bounded == stream.leave:
+            raise short
         items: list[Any] = []
         names = stream.session.path
         begin, depth = stream.position, len(names)
         try:
-            for index in range(number):
+            for index in range(number if short is None else stream.left):
+                if short is not None and not stream.left:
+                    break
                 names.append(index)
                 items.append(self.element._parse(stream, context, ""))
                 stream.charge(self.cost)
                 names.pop()
+            if short is not None:
+                raise short
         except WireError as error:
             error.partial = items if error.partial is None else [*items, error.partial]
-            raise
+            if short is None:
+                raise
+            short.partial = error.partial
+            raise short from None
         finally:
             stream.span(begin, "list", depth=depth)
         return items

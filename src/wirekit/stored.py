@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wirekit.errors import Damaged, WireError, plural
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 STRETCH = 64 << 20
 """The bytes of a stretch, in which a reader's windows do not depend on earlier stretches; see ``Start``."""
+
+
+_NUMBER = re.compile(r"\[\d+\]")
 
 
 class Start(NamedTuple):
@@ -57,6 +61,9 @@ class Part(NamedTuple):
 class Piece:
     """A part of a file, and the application messages in it.
 
+    The paths of its errors and gaps lose the number of the record (``messages[].message.crc``): it counts from the
+    start of the piece, so it depends on how the file is divided.
+
     Attributes:
         offset, length: its place in the file, in bytes.
         messages: an iterator of the messages; empty if ``batch`` has them.
@@ -79,6 +86,11 @@ class Piece:
     gaps: tuple[Gap, ...] = ()
     fits: bool = False
 
+    def __post_init__(self) -> None:
+        for error in (*self.errors, *(part.error for part in self.damaged)):
+            error.path = _unnumbered(error.path)
+        object.__setattr__(self, "gaps", tuple(replace(gap, path=_unnumbered(gap.path)) for gap in self.gaps))
+
     @property
     def problems(self) -> list[str]:
         """The problems of the piece, as text."""
@@ -100,6 +112,11 @@ class Piece:
                 facts = {name: row.pop(name) for name in tuple(row) if name not in SHOWN}
                 known = {name: value for name, value in facts.items() if value is not None}
                 yield Message(**row, **self.fixed, facts=known)
+
+
+def _unnumbered(path: str) -> str:
+    """The path of a field without the number of the record."""
+    return _NUMBER.sub("[]", path, count=1)
 
 
 @dataclass(frozen=True, slots=True)

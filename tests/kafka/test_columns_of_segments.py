@@ -143,6 +143,19 @@ def test_lines_are_the_same(
     assert run(path, "columns") == run(path, "rows")
 
 
+@pytest.mark.parametrize("name", DAMAGE)
+def test_the_size_of_a_piece_changes_no_problem(
+    name: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No number of a message in them counts from the start of a piece."""
+    path, by_size = tmp_path / "00000000000000000000.log", []
+    path.write_bytes(WHOLE + DAMAGE[name] + WHOLE)
+    for size in (300, 1000, 1 << 22):
+        monkeypatch.setattr(reading, "PIECE", size)
+        by_size += [run(path, engine) for engine in ("columns", "rows")]
+    assert all(each == by_size[0] for each in by_size)
+
+
 @pytest.mark.parametrize("path", SEGMENTS, ids=lambda path: "-".join(path.parts[-4:]))
 def test_lines_of_captured_segments_are_the_same(path: Path, run: Run) -> None:
     rows = run(path, "rows")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
@@ -131,10 +130,6 @@ def stored_batches(
             yield table, last
 
 
-_NUMBER = re.compile(r"\[\d+\]")
-"""Of a message in the path of an error; it counts from the start of a piece, so it depends on how a file is divided."""
-
-
 def _by_columns(protocol: str, layout: str) -> bool:
     """Whether files of a layout are read in columns."""
     return layout in registry.protocol(protocol).stored_columns and find_spec("numba") is not None
@@ -202,8 +197,7 @@ def _quarantined(each: Input, job: Job, piece: Piece, count: FileSummary) -> Ite
             with suppress(OSError), open_binary(each.path) as file:  # the file may be gone meanwhile
                 file.seek(start)
                 raw = file.read(min(length, LARGEST_RAW))
-        named = {"path": _NUMBER.sub("[]", path, count=1), "error_position": start, "raw": raw}
-        yield _quarantine_row(each, start, length, reason) | named
+        yield _quarantine_row(each, start, length, reason) | {"path": path, "error_position": start, "raw": raw}
 
 
 def _quarantine_row(each: Input, start: int, length: int, reason: str) -> dict[str, Any]:

@@ -364,8 +364,7 @@ def _in_columns(
     good = not errors.num_rows and not pc.any(pc.not_equal(rows["@gap"], 0)).as_py()
     if not good or not consumed or not pc.any(rows["message.crc.ok"]).as_py():
         return None
-    whole = rows.num_rows - int(np.count_nonzero(numbers(rows, "@depth")))
-    end, error = segment.end(len(data), bytes(data[consumed:]), whole)
+    end, error = segment.end(len(data), bytes(data[consumed:]))
     segment.search.before = int(numbers(rows, "offset")[numbers(rows, "@depth") == 0][-1])
     fixed = {"protocol": "kafka", "topic": segment.topic, "partition": segment.partition, "schema": SEGMENT}
     batch = _messages(rows, segment.position, requested)

@@ -313,7 +313,7 @@ class SegmentFile:
             next_start = self.search.within(end - left, end)
             if next_start is not None:
                 place = decoded.offset + ends[number]
-                where = {"protocol": SEGMENT, "path": f"messages[{number}].message_size", "offset": place}
+                where = {"protocol": SEGMENT, "path": "messages[].message_size", "offset": place}
                 error = Wrong(f"{entry.message_size - left} bytes", entry.message_size, **where)
                 return number, Damaged(end - left, next_start - end + left, error)
         return None
@@ -340,20 +340,19 @@ class SegmentFile:
             self.search.before = whole[-1].offset
         if decoded.error is not None:
             return self.position + _whole(data, segment), decoded.error
-        return self.end(len(data), segment.tail, len(whole))
+        return self.end(len(data), segment.tail)
 
-    def end(self, size: int, left: bytes, count: int) -> tuple[int, WireError | None]:
+    def end(self, size: int, left: bytes) -> tuple[int, WireError | None]:
         """The end of the whole messages of a window without a damaged one, and the error there.
 
         Args:
             size: the bytes of the window.
             left: the bytes after its last whole message.
-            count: the number of its messages.
         """
         end = self.position + size
         if not self.last or left.startswith(ZEROS):
             return end - len(left), None
-        error = cut(end, left, count)
+        error = cut(end, left)
         return end if error is None else end - len(left), error
 
     def _preallocated(self) -> tuple[Piece, bool]:
@@ -404,18 +403,17 @@ def _ends(data: bytes, entries: list[Record]) -> list[int]:
     return ends
 
 
-def cut(end: int, left: bytes, count: int) -> WireError | None:
+def cut(end: int, left: bytes) -> WireError | None:
     """The error for a segment whose last message is incomplete; preallocated zeros are no error.
 
     Args:
         end: the byte offset of the end of the segment.
         left: the bytes after its last whole message.
-        count: the number of messages in the piece before these bytes.
     """
     if not left.strip(b"\0"):
         return None
     actual = f"{len(left)} bytes of one"
-    where = {"protocol": SEGMENT, "path": f"messages[{count}]", "offset": end - len(left)}
+    where = {"protocol": SEGMENT, "path": "messages[]", "offset": end - len(left)}
     return Wrong("a whole message or zeros", actual, **where)
 
 

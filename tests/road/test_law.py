@@ -15,6 +15,7 @@ import pytest
 
 pytest.importorskip("numba")
 
+import wirekit
 from tests.capture.damage import DAMAGES
 from tests.capture.second_parser import packets, tcp, write
 from tests.conftest import FIXTURES
@@ -69,6 +70,26 @@ def test_a_connection_whose_only_name_is_not_decoded_by_columns(tmp_path: Path) 
     write(path, packets_of(script, Random(1)))
     assert_same(path)
     assert by_objects(path)[1].total().calls
+
+
+def test_a_request_whose_layout_has_no_client_id(tmp_path: Path) -> None:
+    """After lost bytes, it makes a later request without a client id plausible, although others have one."""
+    shutdown = wirekit.encode("kafka.controlled_shutdown.request.v0", {"correlation_id": 6, "body": {"broker_id": 1}})
+    value = {"correlation_id": 6, "body": {"error_code": 0, "partitions_remaining": []}}
+    answer = wirekit.encode("kafka.controlled_shutdown.response.v0", value)
+    named = wirekit.encode("kafka.list_groups.request.v0", {"correlation_id": 7, "client_id": "name", "body": {}})
+    value = {"correlation_id": 8, "client_id": None, "body": {"topics": ["t"] * 40}}
+    unnamed = wirekit.encode("kafka.metadata.request.v0", value)
+    turns = (
+        ("client", shutdown),
+        ("server", answer),
+        *(("client", each) for each in (named, named, bytes(13) + unnamed)),
+    )
+    found = packets_of(Script("kafka", tuple(Turn(side, data, "", "") for side, data in turns)), Random(1))
+    lost = 1001 + len(shutdown) + len(named)
+    path = write(tmp_path / "lost.pcap", [each for each in found if tcp(each).sequence != lost])
+    rows = assert_same(path)
+    assert any("'api': 'metadata'" in row for row in rows["frames"])
 
 
 @pytest.mark.parametrize("pdu", frames_with_sets(), ids=str)

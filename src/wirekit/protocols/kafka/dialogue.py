@@ -74,7 +74,7 @@ class KafkaDialogue(Dialogue):
 
     Attributes:
         expects: the kind of bytes that a side sends next: ``start`` (nothing was seen yet), ``frames`` or ``tokens``.
-        client_ids: the client ids of the requests so far.
+        client_ids: the client ids of the requests so far; None for requests without one.
         layouts: {(API, version of the request): version of the layout of the broker's responses}.
         passed: the last requests that were overtaken by the response to a later one, by correlation id.
         calls: number of requests by (API, version).
@@ -295,8 +295,8 @@ class KafkaDialogue(Dialogue):
             call = (frame.description.api or "", frame.description.version or 0)
             if call in self.calls or len(self.calls) < MOST_CALLS:
                 self.calls[call] += 1
-            if frame.decoded.error is None and "client_id" in frame.value:
-                self.client_ids.add(frame.value.client_id)
+            if frame.decoded.error is None:
+                self.client_ids.add(frame.value.get("client_id"))
         elif frame.request is None:
             if self.expects["server"] == "start":
                 self.expects["server"] = "frames"

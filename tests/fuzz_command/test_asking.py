@@ -10,11 +10,14 @@ import pytest
 
 from tests.fuzz_command.test_command_line import fuzz
 from tests.fuzz_command.test_network import Serve, server
+from tests.own import declared
 from wirekit.conversation import Conversation, Frame, Quarantined
 from wirekit.fuzz.asking import REQUESTS, ConversationTarget
 from wirekit.fuzz.plays import QUESTIONS, Play, Plays
 from wirekit.fuzz.serving import ScriptedServer
 from wirekit.fuzz.targets import Bounds, Outcome
+from wirekit.registry import Layout, Protocol
+from wirekit.wire import Length, Struct, uint8
 
 
 def play(kind: str, at: int = 0, seed: str = "1") -> Play:
@@ -95,6 +98,16 @@ def test_the_command_finds_and_replays(tmp_path: Path, capsys: pytest.CaptureFix
         assert {finding["finding"] for finding in findings} == {"dropped"}
         assert fuzz("--replay", findings[0]["file"], *target[:3]) == 1
     assert fuzz("kafka", "--target", "python:json:loads", "--conversation", "--count", "1") == 2
+
+
+@pytest.mark.parametrize("target", [["tcp:127.0.0.1:1", "--conversation"], ["client:true {port}"]])
+def test_a_protocol_without_a_pairing_is_refused_before_the_target_runs(
+    target: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame = Layout(Struct("size" / Length(uint8, frame=True), "kind" / uint8))
+    with declared(Protocol("unpaired", "Unpaired", {"frame": frame}, client="frame", server="frame")):
+        assert fuzz("unpaired", "--target", *target, "--count", "1") == 2
+    assert "unpaired declares no Pairing" in capsys.readouterr().err
 
 
 def test_kinds_of_servers_and_clients_differ() -> None:

@@ -159,3 +159,15 @@ def pairing_of(protocol: str) -> Pairing | None:
     module, name = place.split(":")
     pairing: Pairing = getattr(importlib.import_module(module), name)
     return pairing
+
+
+def required_pairing(protocol: str) -> Pairing:
+    """The Pairing that a protocol declares.
+
+    Raises:
+        Misuse: for a protocol that declares none.
+    """
+    pairing = pairing_of(protocol)
+    if pairing is None:
+        raise Misuse(f"{protocol} declares no Pairing, which links responses to requests")
+    return pairing

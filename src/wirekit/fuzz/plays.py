@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from wirekit.conversation.pairing import required_pairing
 from wirekit.errors import Misuse
 from wirekit.fuzz.cases import SOUND, Case, Expectation
 from wirekit.registry import registry
@@ -90,7 +91,7 @@ class Plays:
         offered: ``PLAYS`` or ``QUESTIONS``.
 
     Raises:
-        Misuse: for a kind that does not exist.
+        Misuse: for a kind that does not exist, or a protocol without a pairing.
     """
 
     def __init__(
@@ -101,6 +102,7 @@ class Plays:
         kinds: Iterable[str] | None = None,
         offered: Sequence[str] = PLAYS,
     ) -> None:
+        required_pairing(protocol)
         self.key = registry.protocol(protocol).stream("server" if offered is PLAYS else "client")
         self.seed = seed
         self.kinds = list(offered if kinds is None else kinds)

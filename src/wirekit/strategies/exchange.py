@@ -19,8 +19,8 @@ from wirekit.compiler import ir
 from wirekit.compiler.expressions import expression, fields_of
 from wirekit.compiler.generated import by_key
 from wirekit.conversation import Conversation, Event, Frame, Quarantined
-from wirekit.conversation.pairing import Heads, Kind, pairing_of
-from wirekit.errors import Misuse, WirekitError
+from wirekit.conversation.pairing import Heads, Kind, required_pairing
+from wirekit.errors import WirekitError
 from wirekit.registry import registry
 from wirekit.rules import RuleSet, check, rules_of
 from wirekit.strategies.choices import Rejected, SeededChoices
@@ -77,11 +77,8 @@ class Exchange:
     """
 
     def __init__(self, protocol: str, random: Random, *, fields: Mapping[str, Any] | None = None) -> None:
-        pairing = pairing_of(protocol)
-        if pairing is None:
-            raise Misuse(f"{protocol} declares no Pairing, which links responses to requests")
+        self.pairing = required_pairing(protocol)
         self.protocol = registry.protocol(protocol)
-        self.pairing = pairing
         self.turns: list[Turn] = []
         self.frames: list[Frame] = []
         self._random = random

@@ -117,6 +117,13 @@ def test_connections_fit_a_narrow_terminal() -> None:
     assert any(line.startswith("  producer: producer_id 0") for line in lines)
 
 
+@pytest.mark.parametrize("key", ["", "kafka.produce.request.v2", "kafka.offset_index", "joyqueue.frame"])
+def test_schemas_fit_a_narrow_terminal(key: str) -> None:
+    lines = without_styles(on_terminal("schemas", "--no-pager", *filter(None, [key]), width=80)).splitlines()
+    assert len(lines) > 5
+    assert max(map(cells, lines)) <= 80
+
+
 def test_rules_fit_a_narrow_terminal() -> None:
     text = on_terminal("inspect", "--rules", "--list", "--no-pager", width=80)
     assert max(map(cells, without_styles(text).splitlines())) <= 80

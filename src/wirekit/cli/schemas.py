@@ -5,12 +5,15 @@ from __future__ import annotations
 import click
 
 from wirekit.cli.arguments import KeyType
-from wirekit.cli.common import console, print_json, say
+from wirekit.cli.common import console, print_json, print_wrapped, say
 from wirekit.errors import Misuse
 from wirekit.exports import FORMS, export
 from wirekit.registry import registry
 from wirekit.values import Symbol
 from wirekit.wire.describe import describe, tables
+
+LISTED, DESCRIBED, DEEPEST = 47, 32, 36
+"""Columns before descriptions of layouts, of symbols, and at most before types of fields, on further lines."""
 
 
 @click.command("schemas")
@@ -56,7 +59,7 @@ def _list(names: list[str], output: str) -> None:
             if output == "json":
                 print_json({"key": protocol.key(suffix), "description": layout.description, "source": layout.source})
             else:
-                screen.print(f"  {protocol.key(suffix):44} {layout.description}".rstrip(), markup=False, soft_wrap=True)
+                print_wrapped(screen, f"  {protocol.key(suffix):44} {layout.description}", indent=LISTED)
 
 
 def _show(key: str, output: str) -> None:
@@ -80,24 +83,23 @@ def _show(key: str, output: str) -> None:
         print_json({**about, "fields": fields, "symbols": symbols, "notes": notes})
         return
     screen = console()
-    screen.print(key, style="bold", markup=False, end="")
-    screen.print(f"  {schema.description}" if schema.description else "", markup=False)
+    print_wrapped(screen, f"{key}  {schema.description}", "bold", indent=2)
     if schema.source:
-        screen.print(f"source: {schema.source}", style="dim", markup=False, soft_wrap=True)
+        print_wrapped(screen, f"source: {schema.source}", "dim", indent=2)
     width = max((2 * line.depth + len(line.name) for line in lines), default=0) + 2
     for line in lines:
         name = "  " * line.depth + line.name
         note = f"  ({line.note})" if line.note else ""
         needed = f"; {line.presence}" if line.presence else ""
-        screen.print(f"  {name:{width}}{line.type}{needed}{note}", markup=False, soft_wrap=True)
+        print_wrapped(screen, f"  {name:{width}}{line.type}{needed}{note}", indent=min(width, DEEPEST) + 4)
     for table in tables(lines):
-        screen.print(table.name.rpartition(".")[2], style="bold", markup=False, soft_wrap=True)
+        print_wrapped(screen, table.name.rpartition(".")[2], "bold", indent=2)
         for symbol in table:
-            screen.print(f"  {symbol!s:30}{symbol.description}".rstrip(), markup=False, soft_wrap=True)
+            print_wrapped(screen, f"  {symbol!s:30}{symbol.description}", indent=DESCRIBED)
     if schema.notes:
         screen.print("notes", style="bold")
     for entry in schema.notes:
-        screen.print(f"  {entry.text}  [{entry.source}]", markup=False, soft_wrap=True)
+        print_wrapped(screen, f"  {entry.text}  [{entry.source}]", indent=2)
 
 
 def _symbol(symbol: Symbol) -> dict[str, int | str | None]:

@@ -93,6 +93,14 @@ def test_responses_without_their_request_are_reported_in_words(fixtures: Path) -
     assert "correlation id" not in text
 
 
+@pytest.mark.parametrize("road", ["objects", "columns"])
+def test_failed_checks_name_the_command_that_places_them(road: str, fixtures: Path) -> None:
+    path = str(fixtures / "pcap" / "pulsar-corrupt_checksum.pcap")
+    text = run("inspect", "--output", "text", "--road", road, path)
+    assert "  failed checks  crc32c ×1 (frames --errors shows where)\n" in text
+    assert "✗ crc32c entry.checksum\n" in run("frames", "--errors", "--output", "table", path)
+
+
 def test_names_are_counted_up_to_a_bound(monkeypatch: pytest.MonkeyPatch, fixtures: Path) -> None:
     path = str(fixtures / "pcap" / "jmq4-consume.pcap")
     whole = inspected(path)

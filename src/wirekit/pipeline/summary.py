@@ -429,7 +429,8 @@ def facts(
     yield from _call_lines(file, most_calls) if details is None else details
     yield "messages", listed(file.messages) or "none", ""
     if file.checks:
-        yield "failed checks", listed(file.checks), "yellow"
+        places = "" if details is None else " (frames --errors shows where)"
+        yield "failed checks", listed(file.checks) + places, "yellow"
     for title, nested, style in (("missing", _nested(file.gaps), "yellow"), ("not decoded", file.undecoded, "red")):
         reasons = [*nested.items()]
         if most_reasons is not None and len(reasons) > most_reasons:

@@ -55,7 +55,15 @@ def test_text_behind_a_dump_is_skipped(dump: Callable[[bytes], str], behind: str
     ("text", "message"),
     [
         ("0000000 000000 023000 001400\n0000006\n", "octal words of od"),
+        ("0000000  000000  021400\n0000004\n", "octal words of od"),
         ("0000000  \\0  \\0   &  \\0 003\n0000005\n", "characters or octal bytes of od"),
+        ("0000000   d   e       a   d\n0000005\n", "characters or octal bytes of od"),
+        ("0000000 000 000 000 043 007\n0000005\n", "characters or octal bytes of od"),
+        ("0000000 nul nul  ff   #  sp\n0000005\n", "characters or octal bytes of od"),
+        ("0000000   0   0   0 109   7\n0000005\n", "numbers in columns of od or hexdump"),
+        ("0000000    0    0 -128   35    7\n0000005\n", "numbers in columns of od or hexdump"),
+        ("0000000   00000   08960\n0000004\n", "numbers in columns of od or hexdump"),
+        ("0000000    0000    656d\n0000004\n", "the words of hexdump -x"),
         ("00000000: 00000000 00000000 00000000 00100110 00000000 00000011  ...&..\n", "binary digits of xxd -b"),
     ],
 )

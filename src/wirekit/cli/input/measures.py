@@ -15,8 +15,14 @@ _HEAD = 32  # lines that are measured to recognise a dump
 
 # Dumps whose words are not hexadecimal: a pattern of the first line, the kind of words, the command to use instead.
 _UNREADABLE = (
-    (r"0{7} (?: ?[0-7]{6}){2,8}$", "octal words of od", "`od -An -tx1 -v`"),
-    (r"0{7} (?: {1,3}(?:\\.|[0-7]{3}|[ -~])){4,16}$", "characters or octal bytes of od", "`od -An -tx1 -v`"),
+    (r"0{7} (?: {0,2}[0-7]{6}){2,8}$", "octal words of od", "`od -An -tx1 -v`"),
+    (
+        r"0{7}(?: {1,3}(?:\\.|[0-7]{3}|[a-z]{3}| [a-z]{2}|[ -~])){4,16}$",
+        "characters or octal bytes of od",
+        "`od -An -tx1 -v`",
+    ),
+    (r"0{7}(?=.*  )(?: +-?[0-9]{1,5}){2,16}$", "numbers in columns of od or hexdump", "`hexdump -C`"),
+    (r"0{7}(?: {4}[0-9a-f]{4}){1,8}$", "the words of hexdump -x", "`hexdump -C`"),
     (r"0{8}: [01]{8}(?: [01]{8}){5}  ", "binary digits of xxd -b", "plain `xxd`"),
 )
 

@@ -171,9 +171,9 @@ class PipedContent:
 
 
 def cut_short(packing: Packing | None, error: BaseException, size: int) -> WireError:
-    """The error for truncated compressed data after ``size`` decompressed bytes."""
+    """The error for compressed data of which only the start can be decompressed, after ``size`` decompressed bytes."""
     name = packing.name if packing else ""
-    return Wrong(f"a whole {name} file", f"only its beginning ({error})", protocol="net", offset=size)
+    return Wrong(f"a whole {name} file", f"one that decompresses only in part ({error})", protocol="net", offset=size)
 
 
 @contextmanager

@@ -93,12 +93,13 @@ class Piece:
 
     @property
     def problems(self) -> list[str]:
-        """The problems of the piece, as text."""
-        return [
-            *map(str, self.damaged),
-            *map(str, self.errors),
-            *(f"{plural(gap.length, 'unexplained byte')} at byte {gap.offset}" for gap in self.gaps),
-        ]
+        """The problems of the piece, as text, in the order of the file; those in decompressed data are last."""
+        found = [(0, each.offset, str(each)) for each in self.damaged]
+        found += [(each.source, each.offset or 0, str(each)) for each in self.errors]
+        for gap in self.gaps:
+            where = f"byte {gap.offset}{' of decompressed data' if gap.source else ''}"
+            found.append((gap.source, gap.offset, f"{plural(gap.length, 'unexplained byte')} at {where}"))
+        return [text for *_, text in sorted(found)]
 
     def all_messages(self) -> Iterator[Message]:
         """All messages one by one, from either attribute."""

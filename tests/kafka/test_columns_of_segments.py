@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -154,6 +155,16 @@ def test_the_size_of_a_piece_changes_no_problem(
         monkeypatch.setattr(reading, "PIECE", size)
         by_size += [run(path, engine) for engine in ("columns", "rows")]
     assert all(each == by_size[0] for each in by_size)
+
+
+@pytest.mark.parametrize("engine", ["rows", "columns"])
+def test_problems_are_in_the_order_of_the_file(engine: str, run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "00000000000000000000.log"
+    inside = message_set(wrapper(compress("gzip", trailing(WHOLE)), "GZIP", magic=1))
+    path.write_bytes(inside + trailing(WHOLE) + b"\x55" * 50)
+    places = re.findall(r" bytes? .*at (byte .*)", run(path, engine)[2])
+    gap, end = len(inside) + 29, len(inside + trailing(WHOLE))
+    assert places == [f"byte {gap}", f"byte {end} ({end:#x})", "byte 29 of decompressed data"]
 
 
 @pytest.mark.parametrize("path", SEGMENTS, ids=lambda path: "-".join(path.parts[-4:]))

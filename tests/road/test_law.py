@@ -171,6 +171,18 @@ def test_a_first_byte_that_no_protocol_has(name: str, tmp_path: Path) -> None:
     assert_same(write(tmp_path / "copy.pcap", found), windows=(700, 1500, 2000))
 
 
+def test_a_connection_whose_beginning_needs_objects_twice_in_a_window(tmp_path: Path) -> None:
+    """The first frame and a later one are damaged, and a segment after that is lost: nothing is read twice."""
+    found = packets(FIXTURES / "pcap" / "pulsar-comp_zlib.pcap")
+    sizes = [len(tcp(each).payload) for each in found]
+    for at, place in ((3, 0), (11, 8)):
+        data = bytearray(found[at].data)
+        data[place - sizes[at]] = 0xFF
+        found[at] = found[at]._replace(data=bytes(data))
+    assert [sizes[at] for at in (3, 11, 12)] == [45, 60, 46]
+    assert_same(write(tmp_path / "copy.pcap", found[:12] + found[13:]))
+
+
 def test_a_connection_that_objects_take_twice_in_a_window(tmp_path: Path) -> None:
     """What it waits for the second time is known to objects alone."""
     copy, random = packets(FIXTURES / "pcap" / "kafka-0.9.0.1-4-clients.pcapng"), Random(163)

@@ -325,18 +325,19 @@ class Connections:
         self._ready.append((flows[usual], places[usual], np.stack([usual, ahead == 0], axis=1)[usual]))
 
     def _begin(self, streams: Streams, flow: int, *, particular: bool = False) -> Iterator[Followed]:
-        """Follows the first frames of a connection up to the first point at which nothing is pending."""
+        """Follows the first unread frames of a connection up to the first point at which nothing is pending."""
         tracked = self._tracked(self._rows[flow])
         if tracked.link is None and self._states.count[tracked.row] > 0:
             return
         self._link_of(streams, flow, tracked)
-        places, final = list(map(int, streams.starts[flow])), bool(streams.final[flow])
+        before, final = self._places.get(flow), bool(streams.final[flow])
+        places = list(before or map(int, streams.starts[flow]))
         if tracked.follower is None and not particular and flow not in self._attempts:
             self._recognise_ahead(streams, flow, tracked)
         at_once = tracked.follower is not None and tracked.follower.quiet and not tracked.follower.unheard
         if at_once and not final and not (streams.starts[flow] < streams.stops[flow]).any():
             return
-        for count, (_, event) in enumerate(() if at_once else events(streams, flow)):
+        for count, (_, event) in enumerate(() if at_once else events(streams, flow, before)):
             if tracked.follower is not None and _may_leave(
                 streams, flow, tracked.follower, event, particular=particular
             ):

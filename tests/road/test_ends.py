@@ -16,12 +16,12 @@ from tests.capture.second_parser import packets, write
 from tests.conftest import FIXTURES
 from tests.kafka.golden import message, message_set
 from tests.kafka.sets import call
+from tests.road.law import COPIES, EXHAUSTIVE, assert_same, by_columns
+from tests.road.law import by_objects as all_by_objects
 from tests.road.test_contents import list_groups, undeclared
 from tests.road.test_deferred import deferred
 from tests.road.test_inspect import assert_same as assert_same_counts
 from tests.road.test_large_frames import KINDS, SEGMENT, Turns, pieces, turns
-from tests.road.test_law import COPIES, EXHAUSTIVE, assert_same, by_columns
-from tests.road.test_law import by_objects as all_by_objects
 from tests.road.test_pairing import capture
 from tests.road.test_rounds import by_objects
 from tests.rules.conversations import captured

@@ -37,6 +37,7 @@ from wirekit.wire import (
     Flag,
     If,
     IfMore,
+    IfNext,
     Length,
     RecordsToEnd,
     String,
@@ -93,6 +94,7 @@ SUMMED = Struct(
     "length_again" / Length(int16, of=("head", "data")),
     name="Summed",
 )
+MARKED = Struct("mark" / Const(Bytes(int8), b"ab", fatal=False), "more" / IfNext(b"\x07", int8), name="Marked")
 COUNTED = Struct("size" / Length(int32, frame=True), "entries" / Array(int16, SUMMED), name="Counted")
 
 PROTOCOL = Protocol(
@@ -102,6 +104,7 @@ PROTOCOL = Protocol(
         "readings": Layout(RecordsToEnd(READING, short_tail="stop")),
         "strict": Layout(Struct("readings" / RecordsToEnd(READING))),
         "summed": Layout(SUMMED),
+        "marked": Layout(RecordsToEnd(MARKED)),
         "counted": Layout(COUNTED),
         "nested": Layout(RecordsToEnd(Struct("inner" / Struct("list" / Array(int8, int8))))),
         "overflow": Layout(RecordsToEnd(Struct("k" / int64, "v" / Bytes(this.k + 1)))),
@@ -262,6 +265,7 @@ SAMPLES = {
     "columnstest.readings": lambda: readings(12),
     "columnstest.strict": lambda: readings(5, 3),
     "columnstest.summed": lambda: summed(9),
+    "columnstest.marked": lambda: b"\x02ab\x02ab\x07\x02ac\x07\x03abc\x01a\x00\x02ab",
     "kafka.time_index": lambda: struct.pack(">qi", 5, 6) * 4 + bytes(24),
     "net.pcap.packets.le": lambda: packets()[:1500],
     "joyqueue.batch": joyqueue_batch,
@@ -455,7 +459,7 @@ def as_bits(column: pa.Array) -> pa.Array:
     return column.view(pa.int64()) if column.type == pa.float64() else column
 
 
-@pytest.mark.parametrize("key", ["kafka.message_set", "pulsar.frame", "columnstest.readings"])
+@pytest.mark.parametrize("key", ["kafka.message_set", "pulsar.frame", "columnstest.readings", "columnstest.marked"])
 def test_a_kernel_gives_the_rows_of_the_interpreter(key: str, kernels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is in the bytes. Kernels are kept apart, so that all other tests are of the interpreter."""
     monkeypatch.setenv(columns_cache.VARIABLE, str(kernels / "own"))

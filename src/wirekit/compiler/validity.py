@@ -76,8 +76,8 @@ def _lengths(node: ir.Structure) -> Iterator[str]:
             reason = "no field is after it" if not first else f"{first[0]} is after {last}"
             yield f"the length {name} covers nothing: {reason}"
         elif measure.first <= measure.at <= measure.last:
-            yield f"the length {name} covers itself; name the fields after it, and add={_size(node, measure.at)}"
-        elif measure.last < measure.at and ir.varying(bare(node.members[measure.at].node)):
+            yield f"the length {name} covers itself; name the fields after it, and add={ir.minimum(number)}"
+        elif measure.last < measure.at and ir.varying(number):
             yield f"the length {name} is after the fields it covers; it must be an integer of fixed size"
         elif measure.is_limit:
             windows.append(measure)
@@ -91,10 +91,6 @@ def _lengths(node: ir.Structure) -> Iterator[str]:
                     f"the lengths {names[left.at]} and {names[right.at]} cross: one ends inside the other; "
                     "with bounds=False one of them is only verified"
                 )
-
-
-def _size(node: ir.Structure, at: int) -> int:
-    return ir.minimum(bare(node.members[at].node))
 
 
 def _sums(node: ir.Structure) -> Iterator[str]:

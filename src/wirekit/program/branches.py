@@ -56,8 +56,12 @@ class Branches(Choices):
     deferred: dict[int, Deferred] = field(default_factory=dict)
     loose: list[Deferred] = field(default_factory=list)
 
-    def arms(self, works: list[Work], join: Join) -> list[tuple[int, Value]]:
-        """Emits alternative pieces of work; returns (register for whether it was done, value) of each."""
+    def arms(self, works: list[Work], join: Join | None) -> list[tuple[int, Value]]:
+        """Emits alternative pieces of work; returns (register for whether it was done, value) of each.
+
+        Args:
+            join: None for a single piece of work, which is always done.
+        """
         outer, merging = self.maybe, self.merging
         defaults, self.defaults = self.defaults, []
         known = len(self.columns)
@@ -77,11 +81,7 @@ class Branches(Choices):
         else:
             unset, self.defaults = self.defaults, defaults
             self.clear(unset)
-        step = join(bodies)
-        if step is not None:
-            self.put(step)
-        else:
-            self.body += bodies[0]
+        self.body += bodies[0] if join is None else [join(bodies)]
         return results
 
     def if_true(self, condition: int, work: Work, symbol: str = "!=", than: int = 0) -> tuple[int, Value]:
@@ -98,9 +98,7 @@ class Branches(Choices):
         return self.when(self.expression(node.condition, scope, path)[0], node.node, path, scope)
 
     def visit_WhenNext(self, node: ir.WhenNext, path: str, scope: Scope) -> Value:
-        to = self.fresh()
-        self.put(steps.Peek(to, self.limit, node.magic))
-        return self.when(to, node.node, path, scope)
+        return self.when(self.begins(self.mark(), self.limit, node.magic), node.node, path, scope)
 
     def visit_WhenMore(self, node: ir.WhenMore, path: str, scope: Scope) -> Value:
         return self.when(self.let("<", self.mark(), self.limit), node.node, path, scope)
@@ -182,7 +180,7 @@ class Branches(Choices):
 
         if self.maybe:
             return work()
-        return self.arms([work], lambda bodies: None)[0][1]
+        return self.arms([work], None)[0][1]
 
     def undone(self, lists: list[Repeated], columns: list[Column] | None = None) -> list[Repeated | Column]:
         """Lists with all lists inside them, outer ones first, and columns."""

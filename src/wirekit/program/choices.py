@@ -17,8 +17,8 @@ from wirekit.program.unfit import unfit
 from wirekit.program.values import Scope, Value
 from wirekit.wire.blobs import BEGIN
 
-Join = Callable[[list[Body]], Step | None]
-"""Makes a step of the bodies of alternatives; None for a single body, which always runs."""
+Join = Callable[[list[Body]], Step]
+"""Makes a step of the bodies of alternatives."""
 
 
 @dataclass(slots=True)
@@ -125,9 +125,7 @@ class Choices(Maker):
                     with self.block() as body:
                         self.branch(inner, path, scope, contents)
                     bodies.append(body)
-                step = join(bodies)
-                assert step is not None
-                self.put(step)
+                self.put(join(bodies))
             case ir.Packed(blob=ir.Blob(length=None)):
                 names = tuple(dict.fromkeys(name for _, name in node.codecs))
                 if contents.codecs not in ((), names):
@@ -150,10 +148,8 @@ class Choices(Maker):
         rows: dict[str, list[tuple[int | None, ...]]] = {}
         for values, name in node.codecs:
             rows.setdefault(name, []).append(self.values(node, values, path))
-        cases: list[tuple[list[tuple[int | None, ...]], Body]] = []
-        for name, listed in rows.items():
-            cases.append((listed, [Let(to, "=", self.constant(names.index(name) + 1))]))
-        return Switch(on, cases, [])
+        bodies: list[Body] = [[Let(to, "=", self.constant(names.index(name) + 1))] for name in rows]
+        return Switch(on, list(zip(rows.values(), bodies, strict=True)), [])
 
     def or_none(self, tree: Expression, scope: Scope, path: str) -> int:
         """The register of a number, with -1 if the number is absent."""

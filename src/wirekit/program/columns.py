@@ -78,11 +78,18 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a record is bad: the field, ``short``, ``wrong`` or ``limit``, and a text."""
+    """Why a record is bad, or a row is refused.
+
+    Attributes:
+        path: the field, or the column.
+        kind: ``short``, ``wrong`` or ``limit``; ``refused`` for a row.
+        within: the list if the value is in an element.
+    """
 
     path: str
     kind: str
     text: str
+    within: Repeated | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,6 +146,12 @@ class Maker:
         self.put(steps.Mark(register))
         return register
 
+    def begins(self, start: int, end: int, value: bytes) -> int:
+        """A new register for whether the bytes between two positions begin with a value."""
+        to = self.fresh()
+        self.put(steps.Begins(to, start, end, value))
+        return to
+
     def clear(self, defaults: list[tuple[int, int]]) -> None:
         """Sets registers to their defaults."""
         if defaults:
@@ -153,7 +159,7 @@ class Maker:
 
     def fault(self, path: str, kind: str, text: str) -> steps.Fault:
         """The fault for a reason; a short record may be the incomplete last record of a list."""
-        reason = Reason(path, kind, text)
+        reason = Reason(path, kind, text, self.around)
         if reason not in self.numbers:
             self.reasons.append(reason)
             self.numbers[reason] = len(self.reasons)

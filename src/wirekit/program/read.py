@@ -140,9 +140,10 @@ class _Reader(Lists):
         if blob.null is not None:
             raise unfit(self.key, path, node, "of bytes that may be null")
         value, start, _ = self.string(blob, path, scope)
-        same = self.fresh()
         assert value.length is not None
-        self.put(steps.Same(same, start, self.operand(value.length), expected))
+        length = self.operand(value.length)
+        same = self.begins(start, self.let("+", start, length), expected)
+        same = self.let("and", same, self.let("==", length, self.constant(len(expected))))
         if node.fatal:
             self.put(steps.Refuse("==", same, self.constant(0), self.fault(path, "wrong", f"expected {node.value}")))
         else:

@@ -74,8 +74,6 @@ class Show:
                 kind = kind if value.form is None else value.form.kind
                 return f"{kind}{8 * value.size}{' little' if value.little else ''}"
             case Fault():
-                if isinstance(self.program, WriteProgram):
-                    return f"refused {self.program.refusals[value.reason - 1].path or '(value)'}"
                 reason = self.program.reasons[value.reason - 1]
                 return f"{'cut or ' if value.cut else ''}{reason.kind} {reason.path or '(value)'}"
             case [Column(), *_]:

@@ -394,27 +394,15 @@ class Find(Step):
 
 
 @dataclass(slots=True)
-class Peek(Step):
-    """Whether the next bytes are these."""
+class Begins(Step):
+    """Whether the bytes between two positions begin with these."""
 
     PURE = True
-    TEXT = "peek {to} = {magic}"
-
-    to: Out
-    limit: In
-    magic: bytes
-
-
-@dataclass(slots=True)
-class Same(Step):
-    """Whether some bytes are equal to these."""
-
-    PURE = True
-    TEXT = "verify {to} = bytes {start}, {length} are {value}"
+    TEXT = "verify {to} = {start} to {end} begins with {value}"
 
     to: Out
     start: In
-    length: In
+    end: In
     value: bytes
 
 

@@ -15,7 +15,7 @@ from wirekit.compiler.expressions import Expression
 from wirekit.errors import Misuse
 from wirekit.program import write_steps as steps
 from wirekit.program.calls import Summed
-from wirekit.program.columns import Column, Contents, Repeated
+from wirekit.program.columns import Column, Contents, Reason, Repeated
 from wirekit.program.facts import column_of, form_of, holds_records, is_wide
 from wirekit.program.parts import parts
 from wirekit.program.passes import without_needless
@@ -23,7 +23,6 @@ from wirekit.program.steps import EXTRA, ROW, Body, Call, Let, Refuse, Step, Tes
 from wirekit.program.unfit import Unfit, unfit
 from wirekit.program.values import OpenStructure, Scope, Value, inside, value_of
 from wirekit.program.write_branches import LIST, UNREAD, Selected
-from wirekit.program.write_fields import Refusal
 from wirekit.program.write_messages import Messages
 from wirekit.wire.derived import innermost_first
 from wirekit.wire.message_fields import Derived
@@ -43,7 +42,7 @@ class WriteProgram:
     Attributes:
         steps: the steps that write a record.
         columns: the columns to read; ``lists`` those of lists, outer ones first; ``hidden`` those of the run, by name.
-        refusals: by the number of a fault, less one.
+        reasons: by the number of a fault, less one.
         element: by the number of a list, the register with the index of its element.
         fixed: size in bytes of all numbers outside of lists, for a first estimate of the output size.
         registers: number of registers; ``constants`` has those of constants, ``stamps`` those that are initially -1.
@@ -53,7 +52,7 @@ class WriteProgram:
     columns: list[Column]
     lists: list[tuple[Column, Repeated]]
     hidden: dict[str, Column]
-    refusals: list[Refusal]
+    reasons: list[Reason]
     element: dict[int, int]
     fixed: int
     registers: int
@@ -432,8 +431,7 @@ def write(
         size = writer.let("-", writer.mark(), start)
         writer.fail("==", size, 0, within, "it takes no bytes, so no reader would find it")
     if until:
-        begins = writer.register()
-        writer.put(steps.Begins(begins, start, until))
+        begins = writer.begins(start, writer.mark(), until)
         later = writer.let("and", begins, writer.let("!=", ROW, writer.constant(0)))
         writer.fail("!=", later, 0, within, "it begins with the bytes that end the list")
     return WriteProgram(
@@ -441,7 +439,7 @@ def write(
         [column for column in writer.read.values() if column.kind != LIST] + writer.columns_of_messages(),
         [(writer.own[group.number], group) for group in writer.entered_groups],
         writer.hidden if writer.contents_path else {},
-        writer.refusals,
+        writer.reasons,
         writer.element,
         _fixed(writer.body),
         writer.registers,

@@ -23,7 +23,7 @@ from wirekit.program.steps import Body, Fault, Let, Mark, Refuse, Seek, Step, Te
 from wirekit.program.unfit import unfit
 from wirekit.program.values import LONGEST, Scope, Value, inside
 from wirekit.program.write_fields import ABSENT, NULL, Fields
-from wirekit.program.write_steps import Begins, Each, Elements, Insert, Reserve, Store, Unread
+from wirekit.program.write_steps import Each, Elements, Insert, Reserve, Store, Unread
 
 LIST = "list"
 """The kind of a column that is no column of a batch, but has the ranges of the elements of a list."""
@@ -198,23 +198,13 @@ class Branches(Fields):
         path, magic, at, present = selected
         with self.block() as body:
             if magic:
-                after, begins = self.let("+", at, self.constant(len(magic))), self.register()
-                self.put(Begins(begins, at, magic))
-                begins = self.let("and", begins, self.let("<=", after, end))
-                if_absent, if_present = (
-                    self.refusal(path, f"it is absent, but bytes follow that begin with {magic.hex()}"),
-                    self.refusal(path, f"it does not begin with {magic.hex()}"),
-                )
-                zero = self.constant(0)
-                compared: Body = [
-                    Test(
-                        "!=",
-                        present,
-                        zero,
-                        [Refuse("==", begins, zero, if_present)],
-                        [Refuse("!=", begins, zero, if_absent)],
-                    )
-                ]
+                after, zero = self.let("+", at, self.constant(len(magic))), self.constant(0)
+                begins = self.begins(at, end, magic)
+                if_absent = self.refusal(path, f"it is absent, but bytes follow that begin with {magic.hex()}")
+                if_present = self.refusal(path, f"it does not begin with {magic.hex()}")
+                with self.block() as compared:
+                    others: Body = [Refuse("!=", begins, zero, if_absent)]
+                    self.if_true(present, [Refuse("==", begins, zero, if_present)], others)
                 self.body += [Test("<=", after, end, compared)] if partly else compared
             else:
                 self.put(Refuse("<", at, end, self.refusal(path, "it is absent, but bytes follow")))
@@ -249,9 +239,7 @@ class Branches(Fields):
             bodies.append(body)
             left |= self.loose
         self.loose = left
-        step = join(bodies)
-        assert step is not None
-        self.put(step)
+        self.put(join(bodies))
         return values[0] if len(values) == 1 else Value(unfit="one of several fields")
 
     def arm(self, node: ir.Alternatives, inner: ir.Node | None, path: str, scope: Scope) -> Value:
@@ -476,8 +464,7 @@ class Branches(Fields):
             size = self.let("-", self.mark(), start)
             self.fail("==", size, 0, path, text)
         if node.until:
-            begins, first = self.register(), self.register()
-            self.put(Begins(begins, start, node.until))
+            begins, first = self.begins(start, self.mark(), node.until), self.register()
             self.range_of(group, first)
             later = self.let("and", begins, self.let("!=", self.element[group.number], first))
             self.fail("!=", later, 0, path, "it begins with the bytes that end the list")

@@ -15,7 +15,7 @@ from wirekit.compiler import ir
 from wirekit.compiler.expressions import Literal
 from wirekit.program import write_steps as steps
 from wirekit.program.choices import Choices
-from wirekit.program.columns import Column, Repeated
+from wirekit.program.columns import Column
 from wirekit.program.facts import bit_column, column_of, is_wide, names_of
 from wirekit.program.steps import EXTRA, ROW, Fault, Let, OneOf, Refuse, Test
 from wirekit.program.unfit import unfit
@@ -28,22 +28,12 @@ OUTSIDE = "its offsets point outside of its data"
 SIGN = 1 << 63
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why a row is refused: the column, a text, and the list if the value is in an element."""
-
-    path: str
-    text: str
-    within: Repeated | None = None
-
-
 @dataclass(slots=True)
 class Fields(Choices):
     """A method for each kind of field; a default is an integer, a float, a mapping of bit fields, or a ``Computed``.
 
     Attributes:
         paths: the columns of the read program.
-        refusals: the refusals by the number of a fault, less one.
         read: columns that are read, by slot; always: slots of the columns that every record reads.
         watched: (slot, path) of columns that only some records read; other records must have no value there.
         stamps: by slot, a register with the index of the last value that was read.
@@ -51,7 +41,6 @@ class Fields(Choices):
         element: by the number of a list, the register with the index of its element.
     """
 
-    refusals: list[Refusal] = field(default_factory=list)
     read: dict[int, Column] = field(default_factory=dict)
     always: set[int] = field(default_factory=set)
     watched: dict[int, str] = field(default_factory=dict)
@@ -71,10 +60,7 @@ class Fields(Choices):
 
     def refusal(self, path: str, text: str) -> Fault:
         """The fault for a refused row."""
-        refusal = Refusal(path, text, self.around)
-        if refusal not in self.refusals:
-            self.refusals.append(refusal)
-        return Fault(self.refusals.index(refusal) + 1)
+        return Choices.fault(self, path, "refused", text)
 
     def fail(self, symbol: str, left: int, right: int, path: str, text: str) -> None:
         """Refuses the row if a comparison with a number holds."""

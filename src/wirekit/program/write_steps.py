@@ -221,18 +221,6 @@ class Sum(Step):
 
 
 @dataclass(slots=True)
-class Begins(Step):
-    """Whether the output from a position on begins with these bytes."""
-
-    PURE = True
-    TEXT = "look {to} = {value} at {start}"
-
-    to: Out
-    start: In
-    value: bytes
-
-
-@dataclass(slots=True)
 class Elements(Step):
     """Gets the range of the elements of a list, and whether there is a list.
 

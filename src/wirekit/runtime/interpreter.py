@@ -86,6 +86,13 @@ def computed(symbol: Any, left: Any, right: Any) -> Any:
     return left >> right if symbol == op.RIGHT else left << right
 
 
+@inlined
+def fail(reg: Any, fault: Any) -> Any:
+    """Stores a fault; returns the place of its handler."""
+    put(reg, FAULT, np.int64(fault))
+    return U(get(reg, HANDLING))
+
+
 @inner
 def case_of(code: Any, pc: Any, reg: Any) -> Any:
     """The target of a switch."""
@@ -108,6 +115,23 @@ def case_of(code: Any, pc: Any, reg: Any) -> Any:
             return word(code, row)
         row += ONE + TWO * width
     return otherwise
+
+
+@inlined
+def cleared(code: Any, reg: Any, pc: Any) -> Any:
+    """Sets registers to given values; returns the next place."""
+    last = pc + TWO + TWO * word(code, pc + ONE)
+    pc += TWO
+    while pc < last:
+        put(reg, word(code, pc), np.int64(word(code, pc + ONE)))
+        pc += TWO
+    return pc
+
+
+@inlined
+def after_test(code: Any, pc: Any, holds: Any) -> Any:
+    """The place after a comparison."""
+    return pc + FOUR if holds else word(code, pc + THREE)
 
 
 @inlined
@@ -138,25 +162,37 @@ def _is_text(t: Any, start: int, length: int, encoding: Any) -> bool:
 
 
 @inner
-def in_ranges(code: Any, at: Any, count: Any, value: Any) -> bool:
-    for _ in range(count):
+def one_of(code: Any, reg: Any, pc: Any) -> Any:
+    """Checks that a number is in one of several ranges; returns the next place."""
+    value, at = get(reg, word(code, pc + ONE)), pc + FOUR
+    last = at + TWO * word(code, pc + THREE)
+    while at < last:
         if np.int64(word(code, at)) <= value <= np.int64(word(code, at + ONE)):
-            return True
+            return last
         at += TWO
-    return False
+    return fail(reg, word(code, pc + TWO))
 
 
 @inner
-def _is_next(t: Any, p: int, limit: int, code: Any, at: Any) -> bool:
-    """Whether the bytes with the number ``word(code, at)`` are at a position, before the limit."""
-    size = np.int64(word(code, at))
-    if limit - p < size:
+def _is_next(data: Any, size: Any, p: int, limit: int, code: Any, at: Any) -> bool:
+    """Whether the bytes with the number ``word(code, at)`` are at a position of ``size`` bytes, before the limit."""
+    count = np.int64(word(code, at))
+    if limit - p < count:
         return False
-    b = _buffer(t)
-    for index in range(size):  # noqa: SIM110 - nopython code has no generators
+    b = uint8_on(data, size)
+    for index in range(count):  # noqa: SIM110 - nopython code has no generators
         if b[p + index] != word(code, at + ONE + U(index)):
             return False
     return True
+
+
+@inner
+def compared_bytes(code: Any, reg: Any, data: Any, size: Any, pc: Any) -> Any:
+    """Stores whether bytes begin with others; returns the next place."""
+    start, end = get(reg, word(code, pc + TWO)), get(reg, word(code, pc + THREE))
+    is_next = _is_next(data, size, start, end, code, pc + FOUR)
+    put(reg, word(code, pc + ONE), np.int64(is_next))
+    return pc + FIVE + word(code, pc + FOUR)
 
 
 @inner
@@ -164,7 +200,7 @@ def _delimiter_position(t: Any, p: int, limit: int, code: Any, at: Any) -> Any:
     """The position of a delimiter, or -1."""
     size = np.int64(word(code, at))
     for place in range(p, limit - size + 1):
-        if _is_next(t, place, limit, code, at):
+        if _is_next(get(t, op.DATA), get(t, op.SIZE), place, limit, code, at):
             return place
     return -1
 
@@ -245,13 +281,6 @@ def checksum_of(data: Any, size: Any, algorithm: Any, start: Any, end: Any, hole
 
 
 @inlined
-def _fail(reg: Any, fault: Any) -> Any:
-    """Stores a fault; returns the place of its handler."""
-    put(reg, FAULT, np.int64(fault))
-    return U(get(reg, HANDLING))
-
-
-@inlined
 def _run(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     """Reads a run of numbers; returns the next place."""
     row, fields, marks = get(reg, ROW), word(code, pc + FIVE), word(code, pc + SIX)
@@ -268,7 +297,7 @@ def _run(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
         pc += FIVE
         if how & op.CHECKED != U(0):
             if value < np.int64(word(code, pc)) or value > np.int64(word(code, pc + ONE)):
-                return _fail(reg, word(code, pc + TWO))
+                return fail(reg, word(code, pc + TWO))
             pc += THREE
         if how & op.DIRECTLY != U(0):
             put_value(np.int64(word(code, pc)), row * np.int64(word(code, pc + ONE)), value)
@@ -288,7 +317,7 @@ def _prefixed(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     how, limit = word(code, pc + ONE), get(reg, word(code, pc + TWO))
     size = np.int64((U(64) - (how & U(op.BIG - 1))) >> THREE)
     if limit - p < size:
-        return _fail(reg, word(code, pc + FIVE)), p
+        return fail(reg, word(code, pc + FIVE)), p
     length = number(get(t, op.DATA), get(t, op.SIZE), get(t, op.TAIL), p, how)
     p += size
     present = np.int64(1)
@@ -296,7 +325,7 @@ def _prefixed(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
         length, present = np.int64(0), np.int64(0)
     if length < 0 or length > limit - p:
         fault = word(code, pc + SIX)
-        return _fail(reg, fault if length < 0 and fault != NONE else word(code, pc + SEVEN)), p
+        return fail(reg, fault if length < 0 and fault != NONE else word(code, pc + SEVEN)), p
     put(reg, word(code, pc + EIGHT), p)
     put(reg, word(code, pc + NINE), length)
     if word(code, pc + TEN) != NONE:
@@ -317,7 +346,7 @@ def _bound(code: Any, reg: Any, p: Any, pc: Any) -> Any:
         limit = outer
     elif covered > outer - p or covered < 0:
         if wrong != NONE:
-            return _fail(reg, wrong)
+            return fail(reg, wrong)
         limit = outer if covered > 0 else p
     put(reg, word(code, pc + ONE), limit)
     if word(code, pc + SEVEN) != U(0):
@@ -349,7 +378,7 @@ def _looped(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
         limit, until = get(reg, word(code, pc + TWO)), word(code, pc + SIX)
         ended = p >= limit
         if until != U(0) and get(reg, word(code, pc + ONE)) > 0 and not ended:
-            ended = _is_next(t, p, limit, code, pc + SIX)
+            ended = _is_next(get(t, op.DATA), get(t, op.SIZE), p, limit, code, pc + SIX)
         if ended:
             return word(code, pc + FIVE)
         following = pc + SEVEN + until
@@ -363,7 +392,7 @@ def _looped(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
 def _again(code: Any, reg: Any, p: Any, pc: Any) -> Any:
     """Ends an element; returns the next place."""
     if word(code, pc + FOUR) != NONE and p == get(reg, word(code, pc + THREE)):
-        return _fail(reg, word(code, pc + FOUR))
+        return fail(reg, word(code, pc + FOUR))
     index, turn = word(code, pc + ONE), word(code, pc + TWO)
     put(reg, index, get(reg, index) + 1)
     put(reg, turn, get(reg, turn) + 1)
@@ -396,15 +425,15 @@ def _find(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     limit = get(reg, word(code, pc + TWO))
     end = _delimiter_position(t, p, limit, code, pc + NINE)
     if end < 0:
-        return _fail(reg, word(code, pc + SIX)), p
+        return fail(reg, word(code, pc + SIX)), p
     if word(code, pc + SEVEN) != NONE and _has_line(t, p, end):
-        return _fail(reg, word(code, pc + SEVEN)), p
+        return fail(reg, word(code, pc + SEVEN)), p
     put(reg, word(code, pc + THREE), p)
     put(reg, word(code, pc + FOUR), end - p)
     if word(code, pc + ONE) != U(0):
         value, good = _decimal(t, p, end)
         if not good:
-            return _fail(reg, word(code, pc + EIGHT)), p
+            return fail(reg, word(code, pc + EIGHT)), p
         put(reg, word(code, pc + FIVE), value)
     return pc + TEN + word(code, pc + NINE), end + np.int64(word(code, pc + NINE))
 
@@ -417,9 +446,9 @@ def _varint(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     value, over, shift, part, end = U(0), U(0), U(0), U(0), p
     while True:
         if end - p >= groups:
-            return _fail(reg, word(code, pc + EIGHT)), p
+            return fail(reg, word(code, pc + EIGHT)), p
         if end >= limit:
-            return _fail(reg, word(code, pc + SEVEN)), p
+            return fail(reg, word(code, pc + SEVEN)), p
         byte = U(b[end])
         part = byte & U(0x7F)
         if shift + SEVEN > bits:
@@ -431,7 +460,7 @@ def _varint(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
             break
     form = word(code, pc + FIVE)
     if over != U(0) and form != TWO:
-        return _fail(reg, word(code, pc + EIGHT)), p
+        return fail(reg, word(code, pc + EIGHT)), p
     number = np.int64(value)
     if form == ONE:
         number = np.int64(value >> ONE) ^ -np.int64(value & ONE)
@@ -440,7 +469,7 @@ def _varint(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
         number = number << unused >> unused
         beyond = number >> np.int64(bits - ONE)
         if (shift > U(64) and part != U(0) and part != U(0x7F)) or beyond not in (0, -1):
-            return _fail(reg, word(code, pc + EIGHT)), p
+            return fail(reg, word(code, pc + EIGHT)), p
     put(reg, word(code, pc + ONE), number)
     if word(code, pc + SIX) != NONE:
         emit_number(t, reg, word(code, pc + SIX), number, 1)
@@ -483,7 +512,7 @@ def _walk(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     limit, row = get(reg, word(code, pc + TWO)), get(reg, ROW)
     fault, p, good, lost = walked(t, message_at(t, word(code, pc + ONE)), p, limit, row, word(code, pc + FIVE))
     if fault != 0:
-        following = _fail(reg, fault)
+        following = fail(reg, fault)
         return following if fault > 0 else U(0), p
     put(reg, word(code, pc + THREE), np.int64(1))
     put(reg, word(code, pc + FOUR), good)
@@ -517,11 +546,6 @@ def _rare(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
         return _varint(code, reg, t, p, pc)
     if step in (op.CUT, op.CAUGHT):
         return _caught(code, reg, t, p, pc)
-    if step == op.SAME:
-        start, length = get(reg, word(code, pc + TWO)), get(reg, word(code, pc + THREE))
-        same = length == np.int64(word(code, pc + FOUR)) and _is_next(t, start, start + length, code, pc + FOUR)
-        put(reg, word(code, pc + ONE), np.int64(same))
-        return pc + FIVE + word(code, pc + FOUR), p
     if step == op.TRY:
         put(reg, word(code, pc + ONE), p)
         put(reg, word(code, pc + TWO), get(reg, EXTRA))
@@ -531,10 +555,7 @@ def _rare(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
         put(reg, HANDLING, np.int64(word(code, pc + ONE)))
         return pc + TWO, p
     if step == op.ONE_OF:
-        count = word(code, pc + THREE)
-        if not in_ranges(code, pc + FOUR, count, get(reg, word(code, pc + ONE))):
-            return _fail(reg, word(code, pc + TWO)), p
-        return pc + FOUR + TWO * count, p
+        return one_of(code, reg, pc), p
     if step == op.CALL:
         return call(code, reg, get(t, op.CALLS), get(t, op.DATA), pc), p
     if step == op.EMIT_ABSENT:
@@ -558,7 +579,7 @@ def read_record(code: Any, reg: Any, t: Any, p: Any) -> Any:
         step = word(code, pc)
         if step == op.RUN:
             if np.int64(word(code, pc + ONE)) > get(reg, word(code, pc + TWO)) - p and word(code, pc + ONE) != U(0):
-                pc = _fail(reg, word(code, pc + THREE))
+                pc = fail(reg, word(code, pc + THREE))
                 continue
             moved = np.int64(word(code, pc + FOUR))
             pc = _run(code, reg, t, p, pc)
@@ -566,23 +587,17 @@ def read_record(code: Any, reg: Any, t: Any, p: Any) -> Any:
         elif step == op.PREFIXED:
             pc, p = _prefixed(code, reg, t, p, pc)
         elif step == op.TEST_EQUAL:
-            holds = get(reg, word(code, pc + ONE)) == get(reg, word(code, pc + TWO))
-            pc = pc + FOUR if holds else word(code, pc + THREE)
+            pc = after_test(code, pc, get(reg, word(code, pc + ONE)) == get(reg, word(code, pc + TWO)))
         elif step == op.TEST_UNEQUAL:
-            holds = get(reg, word(code, pc + ONE)) != get(reg, word(code, pc + TWO))
-            pc = pc + FOUR if holds else word(code, pc + THREE)
+            pc = after_test(code, pc, get(reg, word(code, pc + ONE)) != get(reg, word(code, pc + TWO)))
         elif step == op.TEST_LESS:
-            holds = get(reg, word(code, pc + ONE)) < get(reg, word(code, pc + TWO))
-            pc = pc + FOUR if holds else word(code, pc + THREE)
+            pc = after_test(code, pc, get(reg, word(code, pc + ONE)) < get(reg, word(code, pc + TWO)))
         elif step == op.TEST_AT_MOST:
-            holds = get(reg, word(code, pc + ONE)) <= get(reg, word(code, pc + TWO))
-            pc = pc + FOUR if holds else word(code, pc + THREE)
+            pc = after_test(code, pc, get(reg, word(code, pc + ONE)) <= get(reg, word(code, pc + TWO)))
         elif step == op.TEST_MORE:
-            holds = get(reg, word(code, pc + ONE)) > get(reg, word(code, pc + TWO))
-            pc = pc + FOUR if holds else word(code, pc + THREE)
+            pc = after_test(code, pc, get(reg, word(code, pc + ONE)) > get(reg, word(code, pc + TWO)))
         elif step == op.TEST_AT_LEAST:
-            holds = get(reg, word(code, pc + ONE)) >= get(reg, word(code, pc + TWO))
-            pc = pc + FOUR if holds else word(code, pc + THREE)
+            pc = after_test(code, pc, get(reg, word(code, pc + ONE)) >= get(reg, word(code, pc + TWO)))
         elif step == op.LET:
             left, right = get(reg, word(code, pc + THREE)), get(reg, word(code, pc + FOUR))
             put(reg, word(code, pc + ONE), computed(word(code, pc + TWO), left, right))
@@ -603,13 +618,9 @@ def read_record(code: Any, reg: Any, t: Any, p: Any) -> Any:
                 p = limit
             pc += THREE
         elif step == op.FAIL:
-            pc = _fail(reg, word(code, pc + ONE))
+            pc = fail(reg, word(code, pc + ONE))
         elif step == op.CLEAR:
-            last = pc + TWO + TWO * word(code, pc + ONE)
-            pc += TWO
-            while pc < last:
-                put(reg, word(code, pc), np.int64(word(code, pc + ONE)))
-                pc += TWO
+            pc = cleared(code, reg, pc)
         elif step == op.MARK:
             put(reg, word(code, pc + ONE), p)
             pc += TWO
@@ -624,7 +635,7 @@ def read_record(code: Any, reg: Any, t: Any, p: Any) -> Any:
         elif step == op.FIT:
             least, room = np.int64(word(code, pc + TWO)), get(reg, word(code, pc + THREE)) - p
             if get(reg, word(code, pc + ONE)) > room // least:
-                pc = _fail(reg, word(code, pc + FOUR))
+                pc = fail(reg, word(code, pc + FOUR))
             else:
                 pc += FIVE
         elif step == op.JUMP:
@@ -661,10 +672,8 @@ def read_record(code: Any, reg: Any, t: Any, p: Any) -> Any:
             pc, p = _walk(code, reg, t, p, pc)
         elif step == op.KEEP:
             pc = _keep(code, reg, t, pc)
-        elif step == op.PEEK:
-            is_next = _is_next(t, p, get(reg, word(code, pc + TWO)), code, pc + THREE)
-            put(reg, word(code, pc + ONE), np.int64(is_next))
-            pc += FOUR + word(code, pc + THREE)
+        elif step == op.BEGINS:
+            pc = compared_bytes(code, reg, get(t, op.DATA), get(t, op.SIZE), pc)
         elif step in (op.FAILED, op.END):
             return p
         else:

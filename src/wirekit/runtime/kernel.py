@@ -195,9 +195,10 @@ class _Renderer(Show):
                 yield from self.switch(step)
             case steps.Prefixed():
                 yield from self.prefixed(step)
-            case steps.Peek():
-                same = (f" and b[p + {at}] == {byte}" for at, byte in enumerate(step.magic))
-                yield f"r{step.to} = np.int64({len(step.magic)} <= {self.name(step.limit)} - p{''.join(same)})"
+            case steps.Begins():
+                start, end, size = register(step.start), register(step.end), len(step.value)
+                same = (f" and b[{start} + {at}] == {byte}" for at, byte in enumerate(step.value))
+                yield f"r{step.to} = np.int64({size} <= {end} - {start}{''.join(same)})"
             case steps.Keep():
                 yield from self.keep(step)
             case steps.Checksum(form=str()):

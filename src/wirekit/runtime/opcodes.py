@@ -11,10 +11,10 @@ U: Any = np.uint64
 
 # Opcodes; ``words`` defines the words after each. FAILED stands at 0, where the record's faults lead.
 FAILED, END, RUN, LET, CLEAR, MARK, SEEK, FAIL, JUMP, SWITCH, ONE_OF, FIT, BOUND, CLOSE = map(U, range(14))
-PREFIXED, SLICE, FIND, PEEK, SAME, GAP, EMIT, COPY, IS_TEXT, CHECKSUM = map(U, range(14, 24))
+PREFIXED, SLICE, FIND, BEGINS, GAP, EMIT, COPY, IS_TEXT, CHECKSUM, CALL = map(U, range(14, 24))
 TURN, COUNTED, LIMITED, AGAIN, LISTED, CUT, TRY, CAUGHT, HANDLER, WALK, PICK, KEEP, EMIT_ABSENT = map(U, range(24, 37))
 TEST = U(36)  # plus the number of a comparison among the symbols
-TEST_EQUAL, TEST_UNEQUAL, TEST_LESS, TEST_AT_MOST, TEST_MORE, TEST_AT_LEAST, VARINT, CALL = map(U, range(37, 45))
+TEST_EQUAL, TEST_UNEQUAL, TEST_LESS, TEST_AT_MOST, TEST_MORE, TEST_AT_LEAST, VARINT = map(U, range(37, 44))
 
 SYMBOLS = ("=", "==", "!=", "<", "<=", ">", ">=", "and", "or", "+", "-", "*", "//", "%", "&", "|", "^", ">>", "<<")
 SAME_AS, EQUAL, UNEQUAL, LESS, AT_MOST, MORE, AT_LEAST, BOTH, EITHER, PLUS, MINUS, TIMES = map(U, range(12))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from wirekit.runtime.opcodes import U
 
 TAKE, LOOK, ANY_OF, WAS, BYTES, COPY_BYTES, ONE_LINE, TEXT, DIGITS, STORE, JOIN = map(U, range(64, 75))
-RESERVE, SUM, BEGINS, ELEMENTS, EACH, UNREAD, NOTE, FINISH, INSERT = map(U, range(75, 84))
+RESERVE, SUM, ELEMENTS, EACH, UNREAD, NOTE, FINISH, INSERT = map(U, range(75, 83))
 
 BIG = 16
 """The encoding of a number: its size, plus this if it is big-endian."""

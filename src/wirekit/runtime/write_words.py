@@ -5,7 +5,7 @@ from __future__ import annotations
 from wirekit.compiler import ir
 from wirekit.program import write_steps as steps
 from wirekit.program.columns import Column, Repeated
-from wirekit.program.steps import FIRST_FREE, Fault, Step
+from wirekit.program.steps import FIRST_FREE, Step
 from wirekit.program.write import WriteProgram
 from wirekit.runtime import opcodes, words
 from wirekit.runtime import write_opcodes as op
@@ -20,19 +20,15 @@ def place_of(slot: int) -> int:
 
 def write_words(program: WriteProgram) -> words.Words:
     """The words of a write program."""
-    encoded = _Encoder(program).encoded(program.steps, max(program.registers, FIRST_FREE))
+    encoded = _Encoder(program.reasons, program.constants, {}).encoded(
+        program.steps, max(program.registers, FIRST_FREE)
+    )
     encoded.registers[program.stamps] = -1
     return encoded
 
 
 class _Encoder(words.Encoder):
     opcodes = (op, opcodes)
-
-    def __init__(self, program: WriteProgram) -> None:
-        super().__init__([], program.constants, {})
-
-    def fault(self, fault: Fault | None) -> int:
-        return NONE if fault is None else fault.reason
 
     def column(self, column: Column | Repeated | None) -> int:
         return place_of(column.slot) if isinstance(column, Column) else NONE

@@ -20,7 +20,16 @@ from wirekit.program import steps
 from wirekit.program.write_steps import CHOOSING as CHOOSING_REGISTER
 from wirekit.runtime import opcodes
 from wirekit.runtime import write_opcodes as op
-from wirekit.runtime.interpreter import case_of, checksum_of, computed, in_ranges
+from wirekit.runtime.interpreter import (
+    after_test,
+    case_of,
+    checksum_of,
+    cleared,
+    compared_bytes,
+    computed,
+    fail,
+    one_of,
+)
 from wirekit.runtime.memory import DIRECT, call, get, handle, put, put_8, put_16, put_32, put_64, read_8, read_64, word
 
 U: Final = np.uint64
@@ -179,7 +188,7 @@ def _insert(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     size = _varint_bytes(how, value)
     more = size - 1
     if more > get(t, op.OUT_SIZE) - p:
-        return _fail(reg, op.FULL), p
+        return fail(reg, op.FULL), p
     out, count = uint8_on(get(t, op.OUT), get(t, op.OUT_SIZE)), word(code, pc + FOUR)
     if more > 0:
         for at in range(p - 1, place, -1):
@@ -193,34 +202,27 @@ def _insert(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
 
 
 @inlined
-def _fail(reg: Any, fault: Any) -> Any:
-    """Stores a fault; returns the place of the program's end."""
-    put(reg, FAULT, np.int64(fault))
-    return U(0)
-
-
-@inlined
 def _take(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     """Takes a number from a column, and writes it; returns (next place, position)."""
     c, at = np.int64(word(code, pc + ONE)), get(reg, word(code, pc + TWO))
     presence = get(t, c + op.PRESENCE)
     if presence == op.MISSING:
         if word(code, pc + FOUR) == NONE:
-            return _fail(reg, word(code, pc + FIVE)), p
+            return fail(reg, word(code, pc + FIVE)), p
         value = get(reg, word(code, pc + FOUR))
     elif presence == op.NULLS and read_8(get(t, c + op.VALID), get(t, c + op.COUNT), at) == 0:
-        return _fail(reg, word(code, pc + SIX)), p
+        return fail(reg, word(code, pc + SIX)), p
     else:
         value = _value(t, c, at)
     wrong = word(code, pc + NINE)
     if wrong != NONE and (value < np.int64(word(code, pc + SEVEN)) or value > np.int64(word(code, pc + EIGHT))):
-        return _fail(reg, wrong), p
+        return fail(reg, wrong), p
     put(reg, word(code, pc + THREE), value)
     how = np.int64(word(code, pc + TEN))
     if how != 0:
         p = _written_number(t, p, how, value)
         if p < 0:
-            return _fail(reg, op.FULL), p
+            return fail(reg, op.FULL), p
     return pc + ELEVEN, p
 
 
@@ -232,21 +234,21 @@ def _bytes(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     if not present:
         fault = word(code, pc + FIVE) if presence == op.MISSING else word(code, pc + SIX)
         if fault != NONE:
-            return _fail(reg, fault), p
+            return fail(reg, fault), p
     if word(code, pc + EIGHT) != NONE:
         verdict = np.int64(word(code, pc + EIGHT))
         if _has_value(t, verdict, at) and _value(t, verdict, at) == 0:
-            return _fail(reg, word(code, pc + NINE)), p
+            return fail(reg, word(code, pc + NINE)), p
     start, length = np.int64(0), np.int64(0)
     if present:
         start = read_64(get(t, c + op.VALUES), get(t, c + op.COUNT) + 1, at)
         length = read_64(get(t, c + op.VALUES), get(t, c + op.COUNT) + 1, at + 1) - start
         if start < 0 or length < 0 or length > get(t, c + op.DATA_SIZE) - start:
-            return _fail(reg, word(code, pc + SEVEN)), p
+            return fail(reg, word(code, pc + SEVEN)), p
     put(reg, word(code, pc + THREE), start)
     put(reg, word(code, pc + FOUR), length)
     if word(code, pc + FOURTEEN) != NONE and length > np.int64(word(code, pc + THIRTEEN)):
-        return _fail(reg, word(code, pc + FOURTEEN)), p
+        return fail(reg, word(code, pc + FOURTEEN)), p
     how = np.int64(word(code, pc + TEN))
     if how != 0:
         prefix = length
@@ -254,7 +256,7 @@ def _bytes(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
             prefix = np.int64(word(code, pc + TWELVE))
         p = _written_number(t, p, how, prefix)
         if p < 0:
-            return _fail(reg, op.FULL), p
+            return fail(reg, op.FULL), p
     if word(code, pc + FIFTEEN) != U(0):
         return _copied(reg, t, c, start, length, p, pc + U(16))
     return pc + U(16), p
@@ -264,7 +266,7 @@ def _bytes(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
 def _copied(reg: Any, t: Any, c: Any, start: Any, length: Any, p: Any, following: Any) -> Any:
     """Writes bytes of a column's data; returns (next place, position)."""
     if length > get(t, op.OUT_SIZE) - p:
-        return _fail(reg, op.FULL), p
+        return fail(reg, op.FULL), p
     if length > 0:
         out, data = (
             uint8_on(get(t, op.OUT), get(t, op.OUT_SIZE)),
@@ -295,7 +297,7 @@ def _was(code: Any, reg: Any, t: Any, pc: Any) -> Any:
     if _has_value(t, verdict, at) and _value(t, verdict, at) == 0 and _has_value(t, c, at):
         value, wrong = _value(t, c, at), word(code, pc + SEVEN)
         if wrong != NONE and (value < np.int64(word(code, pc + FIVE)) or value > np.int64(word(code, pc + SIX))):
-            return _fail(reg, wrong)
+            return fail(reg, wrong)
         put(reg, word(code, pc + ONE), value)
     return pc + EIGHT
 
@@ -347,7 +349,7 @@ def _unread(code: Any, reg: Any, t: Any, pc: Any) -> Any:
     pc += THREE
     for _ in range(count):
         if get(reg, word(code, pc + ONE)) != row and _has_value(t, np.int64(word(code, pc)), row):
-            return _fail(reg, word(code, pc + TWO))
+            return fail(reg, word(code, pc + TWO))
         pc += THREE
     return pc
 
@@ -362,36 +364,24 @@ def _rare(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
         c = np.int64(word(code, pc + ONE))
         data = uint8_on(get(t, c + op.DATA), get(t, c + op.DATA_SIZE))
         if _has_line(code, pc + FIVE, data, get(reg, word(code, pc + TWO)), get(reg, word(code, pc + THREE))):
-            return _fail(reg, word(code, pc + FOUR)), p
+            return fail(reg, word(code, pc + FOUR)), p
         return pc + SEVEN + word(code, pc + SIX), p
     if step == op.TEXT:
         size, out = np.int64(word(code, pc + ONE)), uint8_on(get(t, op.OUT), get(t, op.OUT_SIZE))
         if size > get(t, op.OUT_SIZE) - p:
-            return _fail(reg, op.FULL), p
+            return fail(reg, op.FULL), p
         for index in range(size):
             out[p + index] = np.uint8(word(code, pc + TWO + U(index)))
         return pc + TWO + U(size), p + size
     if step == op.DIGITS:
         end = _digits(t, p, get(reg, word(code, pc + ONE)))
-        return (_fail(reg, op.FULL), p) if end < 0 else (pc + TWO, end)
-    if step == op.BEGINS:
-        start, size = get(reg, word(code, pc + TWO)), np.int64(word(code, pc + THREE))
-        out, same = uint8_on(get(t, op.OUT), get(t, op.OUT_SIZE)), p - start >= size
-        for index in range(size if same else 0):
-            same = same and U(out[start + index]) == word(code, pc + FOUR + U(index))
-        put(reg, word(code, pc + ONE), np.int64(same))
-        return pc + FOUR + U(size), p
+        return (fail(reg, op.FULL), p) if end < 0 else (pc + TWO, end)
+    if step == opcodes.BEGINS:
+        return compared_bytes(code, reg, get(t, op.OUT), get(t, op.OUT_SIZE), pc), p
     if step == opcodes.ONE_OF:
-        count = word(code, pc + THREE)
-        if not in_ranges(code, pc + FOUR, count, get(reg, word(code, pc + ONE))):
-            return _fail(reg, word(code, pc + TWO)), p
-        return pc + FOUR + TWO * count, p
+        return one_of(code, reg, pc), p
     if step == opcodes.CLEAR:
-        count = word(code, pc + ONE)
-        for index in range(count):
-            at = pc + TWO + TWO * U(index)
-            put(reg, word(code, at), np.int64(word(code, at + ONE)))
-        return pc + TWO + TWO * count, p
+        return cleared(code, reg, pc), p
     if step == op.NOTE:
         place = np.int64(word(code, pc + ONE))
         values = int64_on(get(t, place + op.VALUES), get(t, place + op.COUNT))
@@ -415,23 +405,17 @@ def _record(code: Any, reg: Any, t: Any, p: Any) -> Any:
         elif step == op.BYTES:
             pc, p = _bytes(code, reg, t, p, pc)
         elif step == opcodes.TEST_EQUAL:
-            holds = get(reg, word(code, pc + ONE)) == get(reg, word(code, pc + TWO))
-            pc = pc + FOUR if holds else word(code, pc + THREE)
+            pc = after_test(code, pc, get(reg, word(code, pc + ONE)) == get(reg, word(code, pc + TWO)))
         elif step == opcodes.TEST_UNEQUAL:
-            holds = get(reg, word(code, pc + ONE)) != get(reg, word(code, pc + TWO))
-            pc = pc + FOUR if holds else word(code, pc + THREE)
+            pc = after_test(code, pc, get(reg, word(code, pc + ONE)) != get(reg, word(code, pc + TWO)))
         elif step == opcodes.TEST_LESS:
-            holds = get(reg, word(code, pc + ONE)) < get(reg, word(code, pc + TWO))
-            pc = pc + FOUR if holds else word(code, pc + THREE)
+            pc = after_test(code, pc, get(reg, word(code, pc + ONE)) < get(reg, word(code, pc + TWO)))
         elif step == opcodes.TEST_AT_MOST:
-            holds = get(reg, word(code, pc + ONE)) <= get(reg, word(code, pc + TWO))
-            pc = pc + FOUR if holds else word(code, pc + THREE)
+            pc = after_test(code, pc, get(reg, word(code, pc + ONE)) <= get(reg, word(code, pc + TWO)))
         elif step == opcodes.TEST_MORE:
-            holds = get(reg, word(code, pc + ONE)) > get(reg, word(code, pc + TWO))
-            pc = pc + FOUR if holds else word(code, pc + THREE)
+            pc = after_test(code, pc, get(reg, word(code, pc + ONE)) > get(reg, word(code, pc + TWO)))
         elif step == opcodes.TEST_AT_LEAST:
-            holds = get(reg, word(code, pc + ONE)) >= get(reg, word(code, pc + TWO))
-            pc = pc + FOUR if holds else word(code, pc + THREE)
+            pc = after_test(code, pc, get(reg, word(code, pc + ONE)) >= get(reg, word(code, pc + TWO)))
         elif step == opcodes.LET:
             left, right = get(reg, word(code, pc + THREE)), get(reg, word(code, pc + FOUR))
             put(reg, word(code, pc + ONE), computed(word(code, pc + TWO), left, right))
@@ -439,7 +423,7 @@ def _record(code: Any, reg: Any, t: Any, p: Any) -> Any:
         elif step == op.RESERVE:
             size = get(reg, word(code, pc + ONE))
             if size > get(t, op.OUT_SIZE) - p:
-                pc = _fail(reg, op.FULL)
+                pc = fail(reg, op.FULL)
             else:
                 out = uint8_on(get(t, op.OUT), get(t, op.OUT_SIZE))
                 for index in range(p, p + size):
@@ -454,7 +438,7 @@ def _record(code: Any, reg: Any, t: Any, p: Any) -> Any:
                 pc += FOUR
             else:
                 p = _written_number(t, p, how, value)
-                pc = pc + FOUR if p >= 0 else _fail(reg, op.FULL)
+                pc = pc + FOUR if p >= 0 else fail(reg, op.FULL)
         elif step == op.JOIN:
             how, count = np.int64(word(code, pc + ONE)), word(code, pc + TWO)
             whole = U(0)
@@ -462,7 +446,7 @@ def _record(code: Any, reg: Any, t: Any, p: Any) -> Any:
                 part = pc + THREE + TWO * U(index)
                 whole |= U(get(reg, word(code, part))) << word(code, part + ONE)
             if how & (op.BIG - 1) > get(t, op.OUT_SIZE) - p:
-                pc = _fail(reg, op.FULL)
+                pc = fail(reg, op.FULL)
             else:
                 _store_number(get(t, op.OUT), get(t, op.OUT_SIZE), p, how, np.int64(whole))
                 p += how & (op.BIG - 1)
@@ -485,7 +469,7 @@ def _record(code: Any, reg: Any, t: Any, p: Any) -> Any:
         elif step == opcodes.SWITCH:
             pc = case_of(code, pc, reg)
         elif step == opcodes.FAIL:
-            pc = _fail(reg, word(code, pc + ONE))
+            pc = fail(reg, word(code, pc + ONE))
         elif step == op.LOOK:
             c, at = np.int64(word(code, pc + ONE)), get(reg, word(code, pc + TWO))
             present = _has_value(t, c, at)
@@ -517,7 +501,7 @@ def _elements(code: Any, reg: Any, t: Any, pc: Any) -> Any:
     if not present:
         fault = word(code, pc + SIX) if get(t, c + op.PRESENCE) == op.MISSING else word(code, pc + SEVEN)
         if fault != NONE:
-            return _fail(reg, fault)
+            return fail(reg, fault)
     first, last = np.int64(0), np.int64(0)
     if present:
         first = read_64(get(t, c + op.VALUES), get(t, c + op.COUNT) + 1, at)

@@ -138,7 +138,7 @@ def _table(program: WriteProgram, inputs: dict[int, Input], ends: NDArray[Any] |
 
 def _why(program: WriteProgram, fault: int, unfolded: Unfolded, row: int, registers: NDArray[Any]) -> str:
     """The place at which a program ended, and the reason."""
-    why = program.refusals[fault - 1]
+    why = program.reasons[fault - 1]
     if why.within is None:
         return f"{place(unfolded.rows, row, why.path)}: {why.text}"
     number = why.within.number

@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wirekit.compiler import ir
+from wirekit.program.branches import Branches
 from wirekit.program.columns import Repeated
-from wirekit.program.held import Held
 from wirekit.program.steps import Body, Emit, Loop
 from wirekit.program.unfit import unfit
 from wirekit.program.values import LONGEST, Scope, Value
@@ -22,7 +22,7 @@ EMPTY = "expected a record of at least one byte, found an empty one"
 
 
 @dataclass(slots=True)
-class Lists(Held):
+class Lists(Branches):
     """Reads lists; each field of the elements has one column.
 
     Attributes:

@@ -6,7 +6,7 @@ messages inside messages of their own type, have no slot.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -18,8 +18,9 @@ from wirekit.compiler import ir
 from wirekit.errors import Misuse
 from wirekit.program.columns import Reason
 from wirekit.program.unfit import unfit
+from wirekit.program.values import HIGHEST, LONGEST, Picked, Value
 from wirekit.varints import ZIGZAG
-from wirekit.wire.protobuf import DEEPEST, SIGNED, Field, Message
+from wirekit.wire.protobuf import DEEPEST, SIGNED, VARINT, Field, Message
 
 LARGEST_NUMBER = 1 << 16  # of a field: tables have an element a number
 MOST_REQUIRED = 62  # fields of a message
@@ -127,23 +128,16 @@ def _message(tables: Tables, message: Message, path: str, slot: int, owner: int,
         tables.silent[message.name] = number
     tables.index += [-1] * (highest + 1)
     for each in message.fields.values():
-        _field(tables, each, f"{path}.{each.name}" if path else each.name, row[0], slot, owner, outer, required)
+        tables.index[row[0] + each.number] = len(tables.fields)
+        bit = 1 << required.index(each) if each.required else 0
+        _field(tables, each, f"{path}.{each.name}" if path else each.name, bit, slot, owner, outer)
     if message.selector:
         row[5] = tables.index[row[0] + message.by_name[message.selector].number]
     row[3] = len(tables.places)
     return number
 
 
-def _field(
-    tables: Tables,
-    each: Field,
-    path: str,
-    first: int,
-    message: int,
-    owner: int,
-    outer: tuple[str, ...],
-    required: list[Field],
-) -> None:
+def _field(tables: Tables, each: Field, path: str, bit: int, message: int, owner: int, outer: tuple[str, ...]) -> None:
     inner = each.message
     nested = (each.repeated and owner >= 0) or (inner is not None and inner.name in outer)
     slot = -1
@@ -153,8 +147,6 @@ def _field(
         slot = len(tables.places)
         tables.places.append(Place(path, each, message, owner))
     kind = 4 if each.fixed else _KINDS.get(each.kind, _SIGNS[each.sign])
-    bit = 1 << required.index(each) if each.required else 0
-    tables.index[first + each.number] = len(tables.fields)
     row = [each.wire_type, kind, each.bits, slot, -1, int(each.repeated), bit, 1]
     tables.fields.append(row)
     if each.required and each.table is not None:
@@ -213,6 +205,35 @@ def memory(tables: Tables, where: list[int]) -> NDArray[Any]:
     entries = np.array(tables.index, np.int64)
     memory[index:] = np.where(entries >= 0, fields + WIDTH * entries, -1)
     return memory.view(np.uint64)
+
+
+def message_values(
+    message: Tables, number: int, at: Callable[[int], int], outer: int = 0, *, required: bool = False
+) -> dict[str, Value]:
+    """The values that expressions can read from a message, or from the message in the slot ``outer``.
+
+    Args:
+        at: the place from which a slot's value is read.
+        required: whether required fields of the message are always present.
+    """
+    inside = {}
+    slot = outer + 1
+    while slot < message.places[outer].end:
+        place = message.places[slot]
+        each = place.field
+        assert each is not None
+        if each.repeated:
+            value = Value(length=Picked(number, at(slot), "count"), high=LONGEST, unfit="a list")
+        elif each.message is not None:
+            value = Value(inside=message_values(message, number, at, slot))
+        elif each.wire_type != VARINT or each.high > HIGHEST:
+            value = Value(unfit=f"a field of type {each.kind}")
+        else:
+            present = () if required and each.required else (Picked(number, at(slot), "present"),)
+            value = Value(Picked(number, at(slot), "value"), each.low, each.high, present=present)
+        inside[place.path.rpartition(".")[2]] = value
+        slot = place.end
+    return inside
 
 
 def is_leaf(place: Place, slot: int) -> bool:

@@ -15,14 +15,15 @@ from dataclasses import dataclass
 from wirekit.compiler import ir
 from wirekit.program import steps
 from wirekit.program.calls import Stands, Summed
-from wirekit.program.columns import CONTENTS, Column, Contents, Packing, Reason, Repeated
+from wirekit.program.columns import BYTES, CONTENTS, Column, Contents, Packing, Reason, Repeated
 from wirekit.program.facts import bit_column, column_of, form_of, is_wide, names_of, run_of
 from wirekit.program.lists import EMPTY, Lists
 from wirekit.program.maker import SHORT, TEXT
-from wirekit.program.messages import Tables
+from wirekit.program.messages import Tables, message_values, slot_at, tables
 from wirekit.program.parts import parts
 from wirekit.program.unfit import unfit
 from wirekit.program.values import LONGEST, OpenStructure, Scope, Value, inside, value_of
+from wirekit.wire.message_fields import Derived
 
 
 @dataclass(slots=True)
@@ -256,6 +257,39 @@ class _Reader(Lists):
         self.content_registers = {"codec": codec}
         return value
 
+    def visit_Protobuf(self, node: ir.Protobuf, path: str, scope: Scope) -> Value:
+        if self.around is not None:
+            raise unfit(self.key, path, node)
+        number = len(self.messages)
+        message = tables(self.key, node, path, len(self.columns))
+        self.messages.append(message)
+        first = len(self.reasons)
+        self.reasons += message.reasons()
+        present, good = self.fresh(), self.fresh()
+        self.walked.append((number, present))
+        self.put(steps.Walk(number, self.limit, present, good, first))
+        self.gaps = True
+        self.put(steps.Emit(self.verdict(path), good))
+        return Value(inside=message_values(message, number, slot_at))
+
+    def content(self, node: ir.Alternatives, path: str, scope: Scope) -> Value:
+        """Reads a field up to the limit: bytes, records, or either of them compressed."""
+        if self.contents is not None or self.packing is not None:
+            raise unfit(self.key, path, node, "a second field that holds records")
+        nothing = {"codec": 0, "listed": 0, "count": -1, "size": -1}
+        self.content_registers = {name: self.fresh(nothing[name]) for name in CONTENTS}
+        self.opaque = self.fresh()
+        if not self.maybe:
+            cleared = [(register, nothing[name]) for name, register in self.content_registers.items()]
+            self.clear([*cleared, (self.opaque, 0)])
+        start, length = self.fresh(), self.fresh()
+        self.put(steps.Slice(start, length, self.limit))
+        column = self.column(path, BYTES)
+        self.put(steps.Copy(column, start, length))
+        self.contents = Contents(column.slot)
+        self.branch(node, path, scope, self.contents)
+        return Value(unfit="a field that holds records", length=length)
+
     # Structures.
 
     def structure(self, node: ir.Structure, path: str, scope: Scope) -> Value:
@@ -405,6 +439,24 @@ class _Reader(Lists):
             return Value()
 
         self.verify(stored, verify)
+
+    def verify_derived(self, state: OpenStructure, rule: Derived) -> None:
+        """Emits the verdict on a size in a message, for a member that is present and not compressed."""
+        if rule.quantity != "size":
+            return
+        name, of = state.name(rule.at), state.name(rule.of)
+        message, length = state.value(rule.at).inside, state.value(rule.of).length
+        if message is None or length is None or state.value(rule.at).present:
+            raise unfit(self.key, of, state.node.members[rule.of].node, "whose size a message holds")
+        field = message[rule.field]
+        wrong = self.let("!=", self.operand(field.place), self.operand(length))
+        if field.present:
+            wrong = self.let("and", wrong, self.all_of(field.present))
+        if self.contents is not None and self.columns[self.contents.column].path == of:
+            wrong = self.let("and", wrong, self.let("==", self.opaque, self.constant(0)))
+        verdict = next(column for column in reversed(self.columns) if column.path == inside(name, "ok"))
+        zero = self.constant(0)
+        self.put(steps.Test("!=", wrong, zero, [steps.Emit(verdict, zero)]))
 
     def verify(self, value: Value, work: Callable[[], Value]) -> None:
         """Adds the verdict on a number, if the number is present."""

@@ -14,8 +14,7 @@ from functools import partial, reduce
 from wirekit.compiler import ir
 from wirekit.program import write_steps as steps
 from wirekit.program.columns import Column, Repeated
-from wirekit.program.held import message_values
-from wirekit.program.messages import Place, is_leaf, tables
+from wirekit.program.messages import Place, is_leaf, message_values, tables
 from wirekit.program.steps import Let, Mark
 from wirekit.program.values import Filled, Scope, Value, inside
 from wirekit.program.values import Place as Source

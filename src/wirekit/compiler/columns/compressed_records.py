@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from wirekit.compiler.columns.errors import LevelErrors, before, record_of
+from wirekit.compiler.columns.errors import LevelErrors, path_inside, record_of
 from wirekit.compiler.columns.plan import Ranges, Records, start
 from wirekit.compiler.columns.programs import Columnar
 from wirekit.compiler.columns.reference import of_records
@@ -174,5 +174,4 @@ def _limits(columnar: Columnar, errors: LevelErrors) -> Iterator[tuple[int, str,
     first = order[np.unique(ranges[order], return_index=True)[1]]
     ended = first[np.asarray(pc.equal(rows["kind"], "limit"))[first]]
     for which, error in zip(ranges[ended].tolist(), rows.take(pa.array(ended)).to_pylist(), strict=True):
-        inside = f".{error['path']}" if error["path"] else ""
-        yield which, f"{content}[{before(errors.level, which, error['offset'])}]{inside}", error
+        yield which, path_inside(content, errors.level, which, error), error

@@ -185,11 +185,12 @@ def record_of(level: Level, row: int) -> tuple[int, int, int]:
     return which, int(level.arrays["offset"][row] - level.begins[which]), int(level.arrays["length"][row])
 
 
-def before(level: Level, which: int, offset: int) -> int:
-    """The number of rows of a range before the record at an offset."""
+def path_inside(content: str, level: Level, which: int, error: dict[str, Any]) -> str:
+    """The path of an error of a nested record, from the record that contains its range."""
     first = level.arrays["first"]
     begin, end = first[which], first[which + 1] if which + 1 < first.size else level.rows
-    return int(np.searchsorted(level.arrays["offset"][begin:end], offset + level.begins[which]))
+    index = np.searchsorted(level.arrays["offset"][begin:end], error["offset"] + level.begins[which])
+    return f"{content}[{index}]{'.' if error['path'] else ''}{error['path']}"
 
 
 def details_of(error: WireError, at: int) -> Error:

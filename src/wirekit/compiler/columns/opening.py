@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from wirekit.compiler.columns.arrow import batch_of
-from wirekit.compiler.columns.errors import ERRORS, LevelErrors, before, record_of
+from wirekit.compiler.columns.errors import ERRORS, LevelErrors, path_inside, record_of
 from wirekit.compiler.columns.plan import Records
 from wirekit.compiler.columns.programs import Columnar
 from wirekit.compiler.columns.reference import Reference, of_held
@@ -211,8 +211,7 @@ class Opening:
         for number, error in zip(ending.tolist(), rows.take(pa.array(ending)).to_pylist(), strict=True):
             parent = int(parents[which[number]])
             if packed[number]:
-                path = f"{self.path}.content[{before(below, int(which[number]), error['offset'])}]"
-                path = f"{path}.{error['path']}" if error["path"] else path
+                path = path_inside(f"{self.path}.content", below, int(which[number]), error)
                 details = "limit", path, error["at"], error["reason"]
                 self.errors.add(record_of(self.level, parent), details, 1)
             else:

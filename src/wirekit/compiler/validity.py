@@ -111,9 +111,10 @@ def _sums(node: ir.Structure) -> Iterator[str]:
             yield f"the checksum {name} has {8 * number.size} bits, but {total.algorithm} needs {bits}"
         if total.content and total.first == total.last:
             core = bare(node.members[total.first].node)
-            if not isinstance(core, ir.Blob | ir.Packed):
+            core = core.blob if isinstance(core, ir.Packed) else core
+            if not isinstance(core, ir.Blob):
                 yield f"the checksum {name} covers the content of {names[total.first]}, which is not a byte string"
-            elif _after_varint(core):
+            elif isinstance(core.length, ir.Number) and core.length.groups:
                 yield f"the checksum {name} covers the content of {names[total.first]}, which has a varint as length"
         elif total.content:
             yield f"the checksum {name} can cover the content of only one field"
@@ -271,11 +272,6 @@ def _takes_all(node: ir.Node) -> bool:
             members = enumerate(node.members)
             return any(_takes_all(each.node) and not _windows(node, at) for at, each in members)
     return False
-
-
-def _after_varint(node: ir.Node) -> bool:
-    blob = node.blob if isinstance(node, ir.Packed) else node
-    return isinstance(blob, ir.Blob) and isinstance(blob.length, ir.Number) and bool(blob.length.groups)
 
 
 def _null(number: ir.Number, null: int | None, kind: str) -> Iterator[str]:

@@ -17,7 +17,7 @@ from wirekit.program import write_steps as steps
 from wirekit.program.choices import Choices
 from wirekit.program.columns import Column
 from wirekit.program.facts import bit_column, column_of, is_wide, names_of
-from wirekit.program.steps import EXTRA, ROW, Fault, Let, OneOf, Refuse, Test
+from wirekit.program.steps import EXTRA, ROW, Body, Fault, Let, OneOf, Refuse, Test
 from wirekit.program.unfit import unfit
 from wirekit.program.values import HIGHEST, LONGEST, Filled, Scope, Value, inside, value_of
 from wirekit.wire.blobs import ZEROS
@@ -224,22 +224,16 @@ class Fields(Choices):
 
     def constant_bytes(self, node: ir.Constant, blob: ir.Blob, path: str, scope: Scope) -> Value:
         expected = self.bytes_of(node, path)
-
-        def usual() -> None:
-            if isinstance(blob.length, ir.Number):
-                self.put(steps.Store(blob.length, self.constant(len(expected))))
-            self.put(steps.Text(expected))
-
+        length = self.constant(len(expected))
+        prefix = [steps.Store(blob.length, length)] if isinstance(blob.length, ir.Number) else []
+        usual: Body = [*prefix, steps.Text(expected)]
         verdict = self.known(inside(path, "ok"))
         if node.fatal or verdict is None:
-            usual()
+            self.body += usual
         else:
             with self.block() as other:
                 self.visit_Blob(blob, path, scope)
-            with self.block() as body:
-                usual()
-            self.put(Test("!=", self.bad(self.reading(verdict)), self.constant(0), other, body))
-        length = self.constant(len(expected))
+            self.put(Test("!=", self.bad(self.reading(verdict)), self.constant(0), other, usual))
         return Value(length, 0, LONGEST, length=length, unfit="a byte string")
 
     def was(self, path: str, value: int, number: ir.Number, stored: Column | None = None) -> None:

@@ -177,7 +177,7 @@ class _Renderer(Show):
             case steps.Clear():
                 yield from (f"r{to} = np.int64({value})" for to, value in step.values.items())
             case steps.Test():
-                yield from self.nested(f"if {self.compared(step)}:", step.then)
+                yield from self.nested(f"if {register(step.left)} {step.symbol} {register(step.right)}:", step.then)
                 if step.otherwise:
                     yield from self.nested("else:", step.otherwise)
             case steps.OneOf():
@@ -221,9 +221,6 @@ class _Renderer(Show):
         yield f"if get(t, np.uint64({op.FULL})) == 0:"
         for message, present in messages:
             yield f"    if {present} != 0: keep_message(t, {message}, {ROW})"
-
-    def compared(self, step: steps.Test) -> str:
-        return f"{self.name(step.left)} {step.symbol} {self.name(step.right)}"
 
     def switch(self, step: steps.Switch) -> Iterator[str]:
         word = "if"

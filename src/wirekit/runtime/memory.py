@@ -28,7 +28,7 @@ from wirekit.compiler.kernels.arrays import (
 from wirekit.compiler.kernels.reads import copy
 from wirekit.runtime import opcodes as op
 
-_LITTLE: Final = sys.byteorder == "little"
+LITTLE: Final = sys.byteorder == "little"
 
 
 @intrinsic
@@ -81,9 +81,9 @@ def call(code: Any, reg: Any, function: Any, data: Any, pc: Any) -> Any:
 put_value = storer(64, 1)
 """Writes a value of up to 8 bytes at an address plus an offset; see ``DIRECT``."""
 put_8, put_16, put_32, put_64 = (storer(bits, 1) for bits in (8, 16, 32, 64))
-DIRECT: Final = not settings.BOUNDSCHECK and _LITTLE
+DIRECT: Final = not settings.BOUNDSCHECK and LITTLE
 """Whether values may be written 8 bytes at a time, without a check of the size of their array."""
-_first_is_least, _first_is_most = loader(types.uint64, 64, 1, not _LITTLE), loader(types.uint64, 64, 1, _LITTLE)
+_first_is_least, _first_is_most = loader(types.uint64, 64, 1, not LITTLE), loader(types.uint64, 64, 1, LITTLE)
 
 
 @inlined
@@ -125,7 +125,7 @@ def _put_fast(base: Any, size: Any, at: Any, value: Any, width: Any) -> None:
 def _put_bytes(base: Any, size: Any, at: Any, value: Any, width: Any) -> None:
     array = uint8_on(base, size)
     for index in range(width):
-        place = index if _LITTLE else width - 1 - index
+        place = index if LITTLE else width - 1 - index
         array[at + place] = np.uint8((np.uint64(value) >> np.uint64(8 * index)) & np.uint64(0xFF))
 
 

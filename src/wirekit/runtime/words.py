@@ -200,6 +200,7 @@ class Encoder:
                 self.functions.append(value)
 
     def how(self, number: ir.Number) -> int:
+        """The encoding of a number, as a word for the interpreter."""
         return how(number)
 
     def step(self, step: Step) -> None:

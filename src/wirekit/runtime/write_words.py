@@ -7,10 +7,9 @@ from wirekit.program import write_steps as steps
 from wirekit.program.columns import Column, Repeated
 from wirekit.program.steps import FIRST_FREE, Step
 from wirekit.program.write import WriteProgram
-from wirekit.runtime import opcodes, words
+from wirekit.runtime import opcodes
 from wirekit.runtime import write_opcodes as op
-
-NONE = words.NONE
+from wirekit.runtime.words import NONE, Encoder, Words
 
 
 def place_of(slot: int) -> int:
@@ -18,23 +17,24 @@ def place_of(slot: int) -> int:
     return op.COLUMNS + op.WIDTH_OF_COLUMN * slot
 
 
-def write_words(program: WriteProgram) -> words.Words:
+def write_words(program: WriteProgram) -> Words:
     """The words of a write program."""
-    encoded = _Encoder(program.reasons, program.constants, {}).encoded(
-        program.steps, max(program.registers, FIRST_FREE)
-    )
+    encoder = _Encoder(program.reasons, program.constants, {})
+    encoded = encoder.encoded(program.steps, max(program.registers, FIRST_FREE))
     encoded.registers[program.stamps] = -1
     return encoded
 
 
-class _Encoder(words.Encoder):
+class _Encoder(Encoder):
     opcodes = (op, opcodes)
 
     def column(self, column: Column | Repeated | None) -> int:
         return place_of(column.slot) if isinstance(column, Column) else NONE
 
     def how(self, number: ir.Number) -> int:
-        return how(number)
+        if number.form is not None:
+            return op.VARINT * (1 + opcodes.FORMS.index(number.form.kind))
+        return number.size + (0 if number.little or number.size == 1 else op.BIG)
 
     def step(self, step: Step) -> None:
         if not isinstance(step, steps.Each):
@@ -46,10 +46,3 @@ class _Encoder(words.Encoder):
         self.body(step.body)
         self.put(op.EACH, step.at, top)
         self.code[target] = self.here()
-
-
-def how(number: ir.Number) -> int:
-    """The encoding of a number, as a word for the interpreter."""
-    if number.form is not None:
-        return op.VARINT * (1 + opcodes.FORMS.index(number.form.kind))
-    return number.size + (0 if number.little or number.size == 1 else op.BIG)

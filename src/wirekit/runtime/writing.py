@@ -7,7 +7,6 @@ enlarges the output and calls again. With NUMBA_BOUNDSCHECK=1 each index is also
 
 from __future__ import annotations
 
-import sys
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +15,7 @@ from numba import types
 from wirekit import varints
 from wirekit.compiler.kernels.arrays import dividing, inlined, inner, int64_on, intrinsic, loader, uint8_on
 from wirekit.compiler.kernels.reads import copy
+from wirekit.compiler.kernels.text import LONGEST_NUMBER, put_signed
 from wirekit.program import steps
 from wirekit.program.write_steps import CHOOSING as CHOOSING_REGISTER
 from wirekit.runtime import opcodes
@@ -30,7 +30,21 @@ from wirekit.runtime.interpreter import (
     fail,
     one_of,
 )
-from wirekit.runtime.memory import DIRECT, call, get, handle, put, put_8, put_16, put_32, put_64, read_8, read_64, word
+from wirekit.runtime.memory import (
+    DIRECT,
+    LITTLE,
+    call,
+    get,
+    handle,
+    put,
+    put_8,
+    put_16,
+    put_32,
+    put_64,
+    read_8,
+    read_64,
+    word,
+)
 
 U: Final = np.uint64
 NONE: Final = U(0xFFFFFFFFFFFFFFFF)
@@ -81,7 +95,6 @@ def _value_checked(base: Any, count: Any, how: Any, at: Any) -> Any:
     return np.int64(value << U(shift)) >> np.int64(shift)
 
 
-LITTLE: Final = sys.byteorder == "little"
 _value_of: Any = _value_fast if DIRECT else _value_checked
 
 
@@ -323,23 +336,10 @@ def _has_line(code: Any, pc: Any, data: Any, start: Any, length: Any) -> bool:
 
 @inner
 def _digits(t: Any, p: Any, value: Any) -> Any:
-    """Writes an integer in decimal; returns the position, or -1 if there is no space."""
-    out = uint8_on(get(t, op.OUT), get(t, op.OUT_SIZE))
-    magnitude = U(value) if value >= 0 else U(0) - U(value)
-    count = 1
-    left = magnitude // TEN
-    while left != U(0):
-        count += 1
-        left //= TEN
-    if count + (value < 0) > get(t, op.OUT_SIZE) - p:
+    """Writes an integer in decimal; returns the position, or -1 if there is no space for the longest one."""
+    if get(t, op.OUT_SIZE) - p < LONGEST_NUMBER:
         return np.int64(-1)
-    if value < 0:
-        out[p] = 0x2D
-        p += 1
-    for index in range(count):
-        out[p + count - 1 - index] = np.uint8(U(0x30) + magnitude % TEN)
-        magnitude //= TEN
-    return p + count
+    return put_signed(uint8_on(get(t, op.OUT), get(t, op.OUT_SIZE)), p, value)
 
 
 @inner

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -19,9 +19,7 @@ def shortened(program: Program, requested: Callable[[Column], bool] = lambda col
     Args:
         requested: returns whether a column is requested; by default all are.
     """
-    constants = {register: value for value, register in program.constants.items()}
-    fixed = _fixed(_selected(program.steps, requested), constants)
-    fewer = without_needless(fixed, program.constants.get(0))
+    fewer = without_needless(_selected(program.steps, requested), program.constants.get(0))
     unset = _unset(fewer)
     return _mapped(fewer, partial(_cleared, unset=unset))
 
@@ -82,28 +80,6 @@ def _selected(body: steps.Body, requested: Callable[[Column], bool]) -> steps.Bo
         return step
 
     return _mapped(body, selected)
-
-
-def _fixed(body: steps.Body, constants: Mapping[int, int]) -> steps.Body:
-    """The steps with a known number of bytes required and skipped as such, which the encoders combine with numbers.
-
-    Args:
-        constants: the value of each register that has a constant.
-    """
-    fixed: steps.Body = []
-    for step in body:
-        inner = step.with_bodies(lambda inside: _fixed(inside, constants))
-        match (*fixed[-2:], inner):
-            case (
-                steps.Let(symbol="=", left=size, to=length) as let,
-                steps.Fit(count=count, least=1, limit=limit, fault=fault),
-                steps.Slice(start=start, length=sliced, limit=None),
-            ) if count == sliced == length and size in constants:
-                number = constants[size]
-                fixed[-2:] = [let, steps.Need(number, limit, fault), steps.Mark(start), steps.Skip(number)]
-            case _:
-                fixed.append(inner)
-    return fixed
 
 
 def _useful(step: steps.Step, needed: set[int]) -> steps.Step | None:

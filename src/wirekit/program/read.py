@@ -22,7 +22,7 @@ from wirekit.program.maker import SHORT, TEXT
 from wirekit.program.messages import Tables, message_values, slot_at, tables
 from wirekit.program.parts import parts
 from wirekit.program.unfit import unfit
-from wirekit.program.values import LONGEST, OpenStructure, Scope, Value, inside, value_of
+from wirekit.program.values import HIGHEST, LONGEST, OpenStructure, Scope, Value, inside, value_of
 from wirekit.wire.message_fields import Derived
 
 
@@ -172,6 +172,10 @@ class _Reader(Lists):
             prefixed = self.prefixed(node, node.length, path, start, length)
             present = prefixed.present
             self.put(prefixed)
+        elif (fixed := ir.fixed_size(node)) is not None and 0 <= fixed <= HIGHEST:
+            length, short = self.constant(fixed), self.fault(path, "short", SHORT)
+            # Encoders combine these steps with numbers.
+            self.body += [steps.Need(fixed, self.limit, short), steps.Mark(start), steps.Skip(fixed)]
         else:
             if isinstance(node.length, ir.Number):
                 length, present = self.number_in_front(node, node.length, path, "length")

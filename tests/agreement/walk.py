@@ -150,9 +150,8 @@ class Walk:
 
     def held(self, data: bytes, path: str, wrapper: int) -> list[Error]:
         """The errors of records of another layout that a record holds compressed."""
-        assert self.made.held is not None
         assert self.made.contents is not None
-        element = of_held(self.made.held, self.allowance).node
+        element = of_held(self.made.contents.plan, self.allowance).node
         scope = Scope.root(Params())
         walk = Walk(self.made.contents, self.key, None, element, scope, self.again(), -1, 1, wrapper)
         return [error._replace(path=f"{path}.{error.path}") for error in walk.records(data, 0, len(data)).errors]

@@ -222,7 +222,7 @@ def _leaves(columnar: Columnar, unpack: bool) -> Iterator[Leaf]:
             yield Leaf(f"{column.path}.ok", pa.bool_(), True)
         if holds:
             yield Leaf(f"{column.path}.ok", pa.bool_(), True)
-            if columnar.contents is not None and columnar.held is not None:
+            if columnar.contents is not None:
                 for leaf in _leaves(columnar.contents, False):
                     if leaf.path not in SCANNED:
                         lists = tuple(f"{column.path}.{each}" for each in leaf.lists)

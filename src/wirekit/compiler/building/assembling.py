@@ -212,12 +212,10 @@ def _builder(key: str, columnar: Columnar, message_fields: frozenset[str] | None
 @lru_cache(CACHED)
 def _inner(key: str, columnar: Columnar, message_fields: frozenset[str]) -> Builder | None:
     """The program that builds the records inside a schema's records; None if they contain none."""
-    if columnar.contents is None or columnar.held is None:
+    if columnar.contents is None:
         return None
-    columns = columnar.contents.program.columns
-    return Builder(
-        write(key, columnar.held.element, columns, gaps=False, within=columnar.held.path, message_fields=message_fields)
-    )
+    plan, columns = columnar.contents.plan, columnar.contents.program.columns
+    return Builder(write(key, plan.element, columns, gaps=False, within=plan.path, message_fields=message_fields))
 
 
 def source(key: str, ahead: bytes = b"", context: Mapping[str, Any] | None = None) -> str:

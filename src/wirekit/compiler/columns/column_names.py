@@ -59,15 +59,15 @@ def names(columnar: Columnar) -> frozenset[str]:
 def message_fields(columnar: Columnar) -> frozenset[str]:
     """The columns of fields of protobuf messages."""
     fields = {place.path for tables in columnar.program.messages for place in leaves(tables)}
-    if columnar.contents is not None and columnar.held is not None:
-        fields |= {f"{columnar.held.path}.{path}" for path in message_fields(columnar.contents)}
+    if columnar.contents is not None:
+        fields |= {f"{columnar.contents.plan.path}.{path}" for path in message_fields(columnar.contents)}
     return frozenset(fields)
 
 
 def _named(columnar: Columnar, within: str) -> Iterator[str]:
     yield from (f"{within}{name}" for name in columnar.schema.names)
-    if columnar.contents is not None and columnar.held is not None:
-        yield from _named(columnar.contents, f"{within}{columnar.held.path}.")
+    if columnar.contents is not None:
+        yield from _named(columnar.contents, f"{within}{columnar.contents.plan.path}.")
     if columnar.program.contents is not None:
         yield f"{within}{columnar.program.columns[columnar.program.contents.column].path}.ok"
 

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from wirekit.compiler.columns.arrow import batch_of
 from wirekit.compiler.columns.errors import ERRORS, LevelErrors, path_inside, record_of
-from wirekit.compiler.columns.plan import Records
 from wirekit.compiler.columns.programs import Columnar
 from wirekit.compiler.columns.reference import Reference, of_held
 from wirekit.compiler.columns.run import Level, NoRoom, run
@@ -149,10 +148,10 @@ class Opening:
 
     def _messages(self) -> tuple[NDArray[Any], list[tuple[pa.Field, pa.Array]]]:
         """(the outer row of each row of the result, the columns of the nested records)."""
-        inner, plan = self.columnar.contents, self.columnar.held
-        if inner is None or plan is None:
+        inner = self.columnar.contents
+        if inner is None:
             return np.arange(self.level.rows), []
-        below, parents = self._below(inner, plan)
+        below, parents = self._below(inner)
         batch = batch_of(inner, below)
         batch = batch.select([name for name in batch.schema.names if name not in BOTH])
         fields = [field.with_name(f"{self.path}.{field.name}").with_nullable(True) for field in batch.schema]
@@ -165,7 +164,7 @@ class Opening:
         if inner.program.gaps:
             np.add.at(self.gaps, np.repeat(parents, counts), below.arrays["gap"][: below.rows])
         if below.errors:
-            self._damaged(inner, plan, below, parents)
+            self._damaged(inner, below, parents)
         each = np.ones(self.level.rows, np.int64)
         each[parents] = np.maximum(counts, 1)
         outer = np.repeat(np.arange(self.level.rows), each)
@@ -181,7 +180,7 @@ class Opening:
         arrays = [*(column.take(take) for column in batch.columns), pa.array(number, mask=missing)]
         return outer, list(zip(fields, arrays, strict=True))
 
-    def _below(self, inner: Columnar, plan: Records) -> tuple[Level, NDArray[Any]]:
+    def _below(self, inner: Columnar) -> tuple[Level, NDArray[Any]]:
         """The level of the nested records, and the row of each range; without rows that exceed the memory limit."""
         while True:
             parents = np.array(list(self.lists), np.int64)
@@ -189,7 +188,7 @@ class Opening:
             below.roots = self.level.arrays["offset"][parents]
             fields, allowance = inside(self.fields, self.path), self.reference.allowance
             try:
-                run(inner, plan, below, self.limits, fields, allowance)
+                run(inner, inner.plan, below, self.limits, fields, allowance)
             except NoRoom as error:
                 for row in parents[error.range :].tolist():
                     del self.lists[row]
@@ -198,12 +197,12 @@ class Opening:
             else:
                 return below, parents
 
-    def _damaged(self, inner: Columnar, plan: Records, below: Level, parents: NDArray[Any]) -> None:
+    def _damaged(self, inner: Columnar, below: Level, parents: NDArray[Any]) -> None:
         """Adds the errors of nested records.
 
         The first error of a range refuses the outer record too if it is a limit, or if the range was not compressed.
         """
-        inner_errors = LevelErrors(inner.program, of_held(plan, self.reference.allowance), below, 1).refused()
+        inner_errors = LevelErrors(inner.program, of_held(inner.plan, self.reference.allowance), below, 1).refused()
         rows, which = inner_errors.table()
         first = np.unique(which, return_index=True)[1]
         packed = self.level.arrays["codec"][parents[which]] != 0

@@ -44,7 +44,6 @@ class Columnar:
         inner: the list of compressed records in a record, with the same layout; None if there are none.
         program: the program that reads a record of both lists.
         contents: the program for the byte strings of a column; None if they are not scanned.
-        held: the list of records in these byte strings.
         least: the smallest number of bytes of a record.
         schema: the schema of a batch in which no column has 2 GiB.
         dated: the same schema with times.
@@ -60,7 +59,6 @@ class Columnar:
     inner: Records | None
     program: Program
     contents: Columnar | None = None
-    held: Records | None = None
     whole: ir.Node | None = None
     choices: dict[tuple[tuple[str, ...] | None, bool, bool], Ready] = field(default_factory=dict)
     least: int = field(init=False)
@@ -159,8 +157,7 @@ def _program(key: str, name: str, plan: Records, whole: ir.Node | None) -> Colum
                 inner = records(program.packing.key, registry[program.packing.key].layout)
                 if inner.element != plan.element:  # records of another layout remain bytes
                     program, inner = read(key, plan.element, whole, closed=True, stop=plan.stop), None
-            contents, held = _held(key, program)
-            columnar = known[name] = Columnar(plan, inner, program, contents, held, whole)
+            columnar = known[name] = Columnar(plan, inner, program, _contents(key, program), whole)
     return columnar
 
 
@@ -178,17 +175,16 @@ def led_program(key: str, data: NDArray[Any], limits: Limits) -> tuple[Columnar,
     return columnar, Start(header.begin, data.size, -1), header
 
 
-def _held(key: str, program: Program) -> tuple[Columnar | None, Records | None]:
+def _contents(key: str, program: Program) -> Columnar | None:
     """The program for the byte strings of a column."""
     if program.contents is None or program.contents.element is None:
-        return None, None
+        return None
     element = program.contents.element
     path = program.columns[program.contents.column].path
     inner = read(key, element)
     if inner.contents is not None or inner.packing is not None:
         raise unfit(key, path, "a list", "its records hold nested records")
-    held = Records(key, element, path)
-    return Columnar(held, None, inner), held
+    return Columnar(Records(key, element, path), None, inner)
 
 
 def type_of(column: Column) -> pa.DataType:
@@ -253,6 +249,6 @@ def without_columns(columnar: Columnar) -> list[str]:
     """Fields that have no column."""
     paths = list(columnar.program.left_out)
     paths += [path for table in columnar.program.messages for path in table.left_out]
-    if columnar.contents is not None and columnar.held is not None:
-        paths += [f"{columnar.held.path}.{path}" for path in without_columns(columnar.contents)]
+    if columnar.contents is not None:
+        paths += [f"{columnar.contents.plan.path}.{path}" for path in without_columns(columnar.contents)]
     return paths

@@ -21,6 +21,7 @@ class Repeated:
         nullable: whether ``lv<number>`` says which rows have a list.
         sparse: whether a condition may leave out its entry of a row, which is null then.
         in_message: whether it is a list of a protobuf message: a null list is written like an empty one.
+        index: in a read program, the register with the number of its elements in all records so far.
     """
 
     number: int
@@ -29,6 +30,7 @@ class Repeated:
     nullable: bool
     sparse: bool = False
     in_message: bool = False
+    index: int = 0
 
 
 @dataclass(slots=True, eq=False)

@@ -45,8 +45,7 @@ class Lists(Branches):
         if count is None and not ir.minimum(node.element):
             empty = self.fault(path, "wrong", EMPTY)
         undo = [each for each in self.undone([group]) if each is not group] if node.stop else []
-        index = self.indexes[group.number]
-        self.put(Loop(group, index, turn, count, self.limit, present, node.until, empty, start, gap, undo, body))
+        self.put(Loop(group, group.index, turn, count, self.limit, present, node.until, empty, start, gap, undo, body))
         if node.announced is not None:
             verdict = self.verdict(path)
             self.put(Emit(verdict, self.let("==", self.expression(node.announced, scope, path)[0], turn)))
@@ -77,9 +76,8 @@ class Lists(Branches):
                 group = group.outer
         if any(group.path == path and group.outer is self.around for group in self.lists):
             raise unfit(self.key, path, "a second list of that name")
-        group = Repeated(len(self.lists), path, self.around, nullable, self.maybe)
+        group = Repeated(len(self.lists), path, self.around, nullable, self.maybe, index=self.register())
         self.lists.append(group)
-        self.indexes.append(self.register())
         return group
 
     def element_of(self, node: ir.Several, group: Repeated, path: str, scope: Scope) -> Body:

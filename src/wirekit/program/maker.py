@@ -39,7 +39,7 @@ class Maker:
         stored: columns that received values, which a failed attempt must remove.
         loose: parts that are put off, see ``program.parts``.
         lists: the lists of the record; ``around`` is the list whose element is read now, and ``entered`` are
-            the lists that begin in it; ``indexes`` has, for each list, the register with the number of its elements.
+            the lists that begin in it.
         limit: register of the limit for the current node.
         cutting: the limit at which the last record, or element, may be incomplete without an error.
         checked: whether the bytes of the current number were already compared with the limit.
@@ -62,7 +62,6 @@ class Maker:
     merging: list[Column] = field(default_factory=list)
     stored: list[Column] = field(default_factory=list)
     lists: list[Repeated] = field(default_factory=list)
-    indexes: list[int] = field(default_factory=list)
     around: Repeated | None = None
     entered: list[Repeated] = field(default_factory=list)
     limit: int = steps.RANGE

@@ -38,7 +38,7 @@ class Program:
         contents: the column with records of another layout, or None.
         gaps: whether bytes can be left over inside a record.
         messages: the protobuf messages of a record.
-        lists: the lists inside a record, outer first; ``indexes`` has the register of each.
+        lists: the lists inside a record, outer first.
         left_out: paths without a column.
         hidden: columns of the scan itself, by name.
         registers: number of registers; ``constants`` has those of constants.
@@ -53,7 +53,6 @@ class Program:
     gaps: bool
     messages: list[Tables]
     lists: list[Repeated]
-    indexes: list[int]
     left_out: list[str]
     hidden: dict[str, Column]
     registers: int
@@ -505,7 +504,6 @@ def read(
         reader.gaps,
         reader.messages,
         reader.lists,
-        reader.indexes,
         reader.left_out,
         hidden,
         reader.registers,

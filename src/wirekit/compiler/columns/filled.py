@@ -41,7 +41,7 @@ class Place:
         slot: the slot of a column; -1 for a list.
     """
 
-    def __init__(self, entry: Column | Repeated, number: int, indexes: dict[int, int], wide: bool, many: bool) -> None:
+    def __init__(self, entry: Column | Repeated, number: int, wide: bool, many: bool) -> None:
         self.entry, self.at = entry, place_of(number)
         self.is_list = isinstance(entry, Repeated)
         self.is_bytes = isinstance(entry, Column) and entry.is_bytes
@@ -50,7 +50,7 @@ class Place:
             self.outer, self.slot, kind = entry.outer, -1, ""
         else:
             self.outer, self.slot, kind = entry.within, entry.slot, entry.dtype
-        self.index = ROW if self.outer is None else indexes[id(self.outer)]
+        self.index = ROW if self.outer is None else self.outer.index
         self.dtype = np.dtype(kind) if not self.has_offsets else _LONG if wide else _SHORT
         self.direct, self.eager = is_direct(entry), not (many and entry.sparse)
 
@@ -77,9 +77,8 @@ class Ready:
         self.kernel = kernel_text(program, body, entries)
         self._scan: Callable[..., Any] | None = None
         self.words = words = encoded(program, body, entries)
-        indexes = {id(each): program.indexes[each.number] for each in program.lists}
         many = len(entries) > EAGER
-        self.places = [Place(each, at, indexes, wide, many) for at, each in enumerate(entries)]
+        self.places = [Place(each, at, wide, many) for at, each in enumerate(entries)]
         self.byte_columns = sum(each.is_bytes for each in self.places)
         self.messages = place_of(len(self.places))
         self.table: NDArray[Any] = np.zeros(self.messages + op.WIDTH_OF_MESSAGE * len(program.messages), np.int64)
@@ -91,7 +90,7 @@ class Ready:
             self.table[at + op.VALUE_WIDTH] = each.dtype.itemsize
             self.table[at + op.INDEX] = each.index
             self.table[at + op.KIND] = op.LISTS if each.is_list else op.STRINGS if each.is_bytes else op.NUMBERS
-            self.table[at + op.ELEMENTS] = indexes[id(each.entry)] if each.is_list else 0
+            self.table[at + op.ELEMENTS] = each.entry.index if isinstance(each.entry, Repeated) else 0
         first = len(entries) - len(program.hidden)
         named = {name: place_of(first + at) for at, name in enumerate(program.hidden)}
         self.table[op.OFFSET], self.table[op.LENGTH] = named["offset"], named["length"]

@@ -14,6 +14,7 @@ from wirekit.compiler import ir
 from wirekit.program import steps
 from wirekit.program.choices import Choices, Join
 from wirekit.program.columns import BYTES, Column, Repeated
+from wirekit.program.facts import takes_all
 from wirekit.program.maker import SHORT
 from wirekit.program.parts import Part
 from wirekit.program.unfit import unfit
@@ -202,7 +203,7 @@ class Branches(Choices):
         self.put(steps.Let(entry.flag, "=", self.constant(1)))
         self.put(steps.Mark(entry.start))
         self.put(steps.Let(entry.limit, "=", self.limit))
-        if part.greedy:
+        if takes_all(part.node):
             self.put(steps.Seek(self.limit))
         elif not any(entry is each for each in self.loose):
             self.loose.append(entry)
@@ -239,7 +240,7 @@ class Branches(Choices):
         self.put(steps.Seek(entry.start))
         with self.during(limit=entry.limit):
             self.structure(entry.part.node, entry.part.name, Scope({}, None))
-        if entry.part.greedy:
+        if takes_all(entry.part.node):
             self.put(steps.Seek(back))
         for each in entry.after:
             condition = each.mark

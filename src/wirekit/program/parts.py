@@ -20,13 +20,11 @@ class Part:
 
     Attributes:
         order: parts that contain paths to others come first.
-        greedy: whether it takes all bytes to the limit.
     """
 
     node: ir.Structure
     name: str
     order: int
-    greedy: bool
 
 
 def parts(root: ir.Node) -> dict[int, Part]:
@@ -46,7 +44,7 @@ def parts(root: ir.Node) -> dict[int, Part]:
         name = node.name.lower()
         names[name] = names.get(name, 0) + 1
         shown = name if names[name] == 1 else f"{name}_{names[name]}"
-        by_id[id(node)] = Part(node, shown, number, takes_all(node))
+        by_id[id(node)] = Part(node, shown, number)
     return by_id
 
 

@@ -6,6 +6,7 @@ not fit the layout ends the program with the number of a refusal.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -85,9 +86,6 @@ class _Writer(Messages):
     """Emits write steps: a method for each kind of node."""
 
     hidden: dict[str, Column] = field(default_factory=dict)
-
-    def visit_Coded(self, node: ir.Coded, path: str, scope: Scope) -> Value:
-        return self.string(node, path, scope)
 
     def visit_Packed(self, node: ir.Packed, path: str, scope: Scope) -> Value:
         return self.visit_Blob(node.blob, path, scope)
@@ -401,14 +399,14 @@ def write(
         ]
     paths = {column.path: column for column in columns}
     once = parts(element if whole is None else whole)
-    writer = _Writer(key, paths=paths, once=once, slots=len(columns), message_fields=message_fields)
+    writer = _Writer(key, paths=paths, once=once, slots=itertools.count(len(columns)), message_fields=message_fields)
     if gaps:
-        paths[GAPS] = Column(GAPS, "number", "int64", slot=writer.slot())
+        paths[GAPS] = Column(GAPS, "number", "int64", slot=next(writer.slots))
     groups = {each.number: each for column in columns for each in levels(column.within)}
     writer.groups = [groups[number] for number in sorted(groups)]
     for group in writer.groups:
         writer.add_list(group)
-    writer.hidden = {name: Column(name, "number", "int64", slot=writer.slot()) for name in CHOSEN + HELD}
+    writer.hidden = {name: Column(name, "number", "int64", slot=next(writer.slots)) for name in CHOSEN + HELD}
     writer.record_count = writer.hidden["rows"]
     try:
         with writer.block() as body:

@@ -7,7 +7,8 @@ after all of these paths. The bytes after it, and the numbers computed from it, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -88,7 +89,7 @@ class Branches(Fields):
         contents_path: the path of the field with nested records, or ""; ``record_count`` is the column of their number.
         or_bytes: slots of the verdicts on fields that may be plain bytes.
         groups: the lists of the read program; ``own`` has a column for each list, with the ranges of its elements.
-        slots: the number of columns so far.
+        slots: the slots of further columns.
         sparse: lists whose elements may take no bytes: path, register with the position up to which decoding expects
             a byte for each element.
         selected: the optional fields so far whose presence the bytes tell.
@@ -104,7 +105,7 @@ class Branches(Fields):
     record_count: Column | None = None
     groups: list[Repeated] = field(default_factory=list)
     own: dict[int, Column] = field(default_factory=dict)
-    slots: int = 0
+    slots: Iterator[int] = field(default_factory=itertools.count)
     entered_groups: list[Repeated] = field(default_factory=list)
     unread: dict[int, Unread] = field(default_factory=dict)
     or_bytes: set[int] = field(default_factory=set)
@@ -384,14 +385,9 @@ class Branches(Fields):
             text = "it has more elements than bytes up to the limit of the list"
             self.put(Refuse(">", register, end, self.refusal(path, text)))
 
-    def slot(self) -> int:
-        """The slot of one more column."""
-        self.slots += 1
-        return self.slots - 1
-
     def add_list(self, group: Repeated) -> None:
         """Adds the column and the register of a list."""
-        self.own[group.number] = Column(group.path, LIST, slot=self.slot(), within=group.outer)
+        self.own[group.number] = Column(group.path, LIST, slot=next(self.slots), within=group.outer)
         self.element[group.number] = self.register()
 
     def group(self, path: str) -> Repeated | None:

@@ -93,14 +93,10 @@ class Fields(Choices):
             self.always.add(column.slot)
         elif not column.is_verdict:
             self.watched[column.slot] = column.path
-            self.put(Let(self.stamp(column.slot), "=", self.index(column)))
+            if column.slot not in self.stamps:
+                self.stamps[column.slot] = self.register()
+            self.put(Let(self.stamps[column.slot], "=", self.index(column)))
         return column
-
-    def stamp(self, slot: int) -> int:
-        """The register with the index of the last value that was read of a column."""
-        if slot not in self.stamps:
-            self.stamps[slot] = self.register()
-        return self.stamps[slot]
 
     def index(self, column: Column) -> int:
         """The register with the index of a column's current value."""
@@ -248,8 +244,10 @@ class Fields(Choices):
 
     # Byte strings.
 
-    def visit_Blob(self, node: ir.Blob, path: str, scope: Scope) -> Value:
+    def visit_Blob(self, node: ir.Blob | ir.Coded, path: str, scope: Scope) -> Value:
         return self.string(node, path, scope)
+
+    visit_Coded = visit_Blob
 
     def string(self, string: ir.Blob | ir.Coded, path: str, scope: Scope, *, null: bool = False) -> Value:
         """Writes bytes or text; ``null`` if a null is allowed as well."""

@@ -89,7 +89,7 @@ class Messages(Branches):
         within = message.lists[owner] if owner >= 0 else None
         kind = {"string": "text", "bytes": "bytes", "bool": "flag", "message": "flag"}.get(each.kind, "number")
         dtype = "uint8" if kind == "flag" else each.dtype
-        column = Column(place.path, kind, dtype, True, each.table, self.slot(), place.unit, within)
+        column = Column(place.path, kind, dtype, True, each.table, next(self.slots), place.unit, within)
         message.columns[slot] = column
         at = slot
         if within is not None:

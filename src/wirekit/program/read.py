@@ -22,7 +22,7 @@ from wirekit.program.maker import SHORT, TEXT
 from wirekit.program.messages import Tables, message_values, slot_at, tables
 from wirekit.program.parts import parts
 from wirekit.program.unfit import unfit
-from wirekit.program.values import HIGHEST, LONGEST, OpenStructure, Scope, Value, inside, value_of
+from wirekit.program.values import HIGHEST, LONGEST, LOWEST, OpenStructure, Scope, Value, inside, value_of
 from wirekit.wire.message_fields import Derived
 
 
@@ -231,7 +231,7 @@ class _Reader(Lists):
         self.put(steps.Find(node.decimal, self.limit, start, length, value, short, line, wrong, node.end))
         if node.decimal:
             self.put(steps.Emit(self.column(path, column_of(node)), value))
-            return Value(value, -(1 << 63), (1 << 63) - 1)
+            return Value(value, LOWEST, HIGHEST)
         column = self.column(path, column_of(node))
         self.put(steps.Copy(column, start, length))
         self.text(column.path, start, length, None)

@@ -19,13 +19,12 @@ from wirekit.program.columns import Column
 from wirekit.program.facts import bit_column, column_of, is_wide, names_of
 from wirekit.program.steps import EXTRA, ROW, Body, Fault, Let, OneOf, Refuse, Test
 from wirekit.program.unfit import unfit
-from wirekit.program.values import HIGHEST, LONGEST, Filled, Scope, Value, inside, value_of
+from wirekit.program.values import HIGHEST, LONGEST, LOWEST, Filled, Scope, Value, inside, value_of
 from wirekit.wire.blobs import ZEROS
 
 ABSENT = "the column is missing, and the field has no default"
 NULL = "is null, which the layout does not allow"
 OUTSIDE = "its offsets point outside of its data"
-SIGN = 1 << 63
 
 
 @dataclass(slots=True)
@@ -137,7 +136,7 @@ class Fields(Choices):
         elif isinstance(default, float):
             register = self.constant(int(np.array(default, column.dtype).view(f"int{column.dtype[5:]}")))
         elif isinstance(default, int):
-            register = self.constant(int(default) - (2 * SIGN if default > HIGHEST else 0))
+            register = self.constant(int(default) - (1 << 64 if default > HIGHEST else 0))
         absent, null = self.refusal(column.path, ABSENT), self.refusal(column.path, NULL)
         self.put(steps.Take(column, self.index(column), to, register, absent, null, **more))
         return to
@@ -304,7 +303,7 @@ class Fields(Choices):
             value = self.take(self.column(path, column_of(node)), default)
             self.put(steps.Digits(value))
             self.put(steps.Text(node.end))
-            return Value(value, -SIGN, HIGHEST)
+            return Value(value, LOWEST, HIGHEST)
         column = self.column(path, column_of(node))
         step = self.bytes(column)
         step.absent, step.null, step.copy = self.refusal(path, ABSENT), self.refusal(path, NULL), False

@@ -14,9 +14,9 @@ from wirekit.compiler import ir
 from wirekit.program import steps
 from wirekit.program.columns import Column
 from wirekit.program.steps import Body, Fault, Need, Step
+from wirekit.program.values import HIGHEST, LOWEST
 from wirekit.runtime import opcodes as op
 
-LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
 ALL = (1 << 64) - 1
 
 

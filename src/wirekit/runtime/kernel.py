@@ -19,9 +19,10 @@ from wirekit.program.columns import Column, Repeated
 from wirekit.program.read import Program
 from wirekit.program.show import Show
 from wirekit.program.steps import Body, Fault, Step
+from wirekit.program.values import HIGHEST, LOWEST
 from wirekit.runtime import loop
 from wirekit.runtime import opcodes as op
-from wirekit.runtime.folding import ALL, HIGHEST, LOWEST, Field, Run, folded
+from wirekit.runtime.folding import ALL, Field, Run, folded
 from wirekit.runtime.memory import DIRECT, put
 from wirekit.runtime.words import fault_word, how, is_direct, place_of
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from wirekit.codings import Coding, TextCoding
 from wirekit.compiler.columns.programs import Columnar, type_of
-from wirekit.compiler.columns.protobuf import Tray, bit_buffer, list_array, text_array
+from wirekit.compiler.columns.protobuf import LARGE, Tray, bit_buffer, list_array, text_array
 from wirekit.compiler.columns.protobuf import arrays as message_arrays
-from wirekit.compiler.columns.run import LARGE, Level
+from wirekit.compiler.columns.run import Level
 from wirekit.program.columns import Column
 
 

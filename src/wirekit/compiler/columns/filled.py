@@ -13,12 +13,12 @@ from wirekit.compiler.columns.memory import Pool
 from wirekit.program.columns import Column, Repeated
 from wirekit.program.read import Program
 from wirekit.program.steps import ROW, Body
+from wirekit.program.values import HIGHEST
 from wirekit.runtime import opcodes as op
 from wirekit.runtime.kernel import kernel_text
 from wirekit.runtime.words import is_direct, place_of
 from wirekit.runtime.words import words as encoded
 
-MOST = (1 << 63) - 1
 EAGER = 32  # with at most so many columns, each gets memory before the scan
 SPARE = 3  # an array may have so many times the memory that is used
 SMALL = 1 << 20  # bytes; smaller arrays are never copied
@@ -158,7 +158,7 @@ class Filled:
         at = self.place.at
         table[at + op.VALUES : at + op.ROOM + 1] = self.values_at, self.valid_at, table[at + op.NEXT], self.room
         if self.place.is_bytes:
-            table[at + op.BYTES : at + op.BYTES_ROOM + 1] = self.data_at, MOST if self.measured else self.data.size
+            table[at + op.BYTES : at + op.BYTES_ROOM + 1] = self.data_at, HIGHEST if self.measured else self.data.size
 
     def used(self, count: int, end: int) -> int:
         """Bytes of the arrays that a number of rows fills; the last rows may not be set yet."""

@@ -30,7 +30,7 @@ from wirekit.wire.protobuf import BYTES, Field
 
 COLUMNS = 24  # fields for which memory is allocated at first
 TEMPLATES = 128  # choices of fields that are kept
-LARGE = (1 << 31) - 1
+LARGE = (1 << 31) - 1  # the most bytes for 32-bit offsets
 _WORD = np.dtype(np.uint64)
 
 # What ``kernels.protobuf`` cannot know when it is compiled: copies the strings of a column. ``scan`` is its name

@@ -13,15 +13,14 @@ from wirekit.compiler.columns.filled import EAGER, Filled, Ready
 from wirekit.compiler.columns.memory import Pool, address
 from wirekit.compiler.columns.plan import Ranges, Records
 from wirekit.compiler.columns.programs import Columnar
-from wirekit.compiler.columns.protobuf import Tray
+from wirekit.compiler.columns.protobuf import LARGE, Tray
 from wirekit.errors import Misuse
 from wirekit.program.calls import Calls
 from wirekit.program.columns import Column, Repeated
+from wirekit.program.values import HIGHEST
 from wirekit.runtime import opcodes as op
 from wirekit.wire.stream import Allowance, Limits
 
-HIGHEST = (1 << 63) - 1
-LARGE = (1 << 31) - 1  # the most bytes for 32-bit offsets
 WHOLE = 256 << 20  # up to so many bytes of buffer, each column of byte strings gets memory for all of it at once
 ELEMENT_GUESS = 32  # the same for an element of a list
 COPIES = 4  # copies of an array that may exist: while it grows, while levels become one batch, while rows are removed

@@ -197,6 +197,19 @@ def test_a_damaged_piece_is_read_one_by_one_and_its_neighbours_are_not(
     assert pieces[-1].batch is not None
 
 
+@pytest.mark.parametrize("between", [b"\x55" * 7, bytes(12)], ids=["junk", "zeros"])
+def test_columns_do_not_try_each_message_between_damage(
+    between: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried, scanned = [], columns.scanned
+    monkeypatch.setattr(columns, "scanned", lambda *arguments: tried.append(1) or scanned(*arguments))
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(b"".join(message_set(message(b"v", offset=number)) + between for number in range(100)))
+    pieces = columns.pieces_of_file(str(path))
+    assert [message.offset for piece in pieces for message in piece.all_messages()] == [*range(100)]
+    assert len(tried) <= 2
+
+
 MANY = [message(bytes(500), offset=n, magic=1) for n in range(1000)]
 LARGE = [message(random.Random(1).randbytes(2000) + bytes(2 << 20), magic=1)]
 

@@ -263,7 +263,7 @@ def pieces_of_file(path: str, requested: Set[str] | None = None, part: Part | No
     """The pieces of ``reading.pieces_of_file``, with the messages of each piece in columns.
 
     An irregular piece (a record that does not decode or decompress, bytes left over) is read one message at a time by
-    the layout, so that all errors have one source. So is a piece without any good checksum.
+    the layout, so that all errors have one source. So is a piece without any good checksum, and one right after damage.
 
     Args:
         path: the file.
@@ -357,7 +357,7 @@ def _in_columns(
     segment: SegmentFile, data: memoryview, requested: Set[str] | None, fields: Sequence[str] | None
 ) -> tuple[Piece, bool] | None:
     """The messages of a window in columns, and whether the segment continues; None if objects must read it."""
-    if data[: len(ZEROS)] == ZEROS:
+    if segment.after_damage or data[: len(ZEROS)] == ZEROS:  # more damage may follow: objects read it at less cost
         return None
     data, rows, errors = scanned(segment, data, fields)
     consumed = int(rows.schema.metadata[b"wirekit.consumed"])

@@ -151,6 +151,7 @@ class SegmentFile:
         stretch: the number of the stretch.
         position: the byte offset of the next window.
         last: whether the window extends to the end of the file.
+        after_damage: whether the window begins after damage.
         search: finds the next message after damage.
     """
 
@@ -160,7 +161,7 @@ class SegmentFile:
         self.partition: int | None = int(folder[2]) if folder is not None else None
         self.stretch = 0
         self.position = 0
-        self.last = False
+        self.last = self.after_damage = False
         self.search = Search(path, file)
         self._file = file
         self._size = file.seek(0, os.SEEK_END)
@@ -192,6 +193,7 @@ class SegmentFile:
         If 0, the next window is larger, in the next stretch if this one has no more bytes.
         """
         self.position += size
+        self.after_damage = False
         if not size and self.position + self._window >= self._boundary:
             self.begin(Start(self.stretch + 1, self.position, self.search.before))
         else:
@@ -200,7 +202,7 @@ class SegmentFile:
 
     def go(self, position: int) -> None:
         """Continues after damage, with a small window, because more damage may follow."""
-        self.position = position
+        self.position, self.after_damage = position, True
         self._window = min(WINDOW_BEHIND_DAMAGE, PIECE)
         self._cross()
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pytest
 
 import wirekit
-from tests.compiler.test_columns import (
+from tests.compiler.samples import (
     COLOURS,
     PROTOCOL,
     files,
@@ -39,7 +39,6 @@ from wirekit.wire import Default, Flag, If, Length, Padding, String, Struct, Sym
 CHECKED = os.environ.get("NUMBA_BOUNDSCHECK") == "1"
 SHARED = Path(__file__).parents[3] / "shared"
 SETS = "kafka.message_set"
-
 NAMED = Struct(
     "size" / Length(int8, minimum=5),
     "colour" / Symbols(int16, COLOURS, closed=True),

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import wirekit
-from tests.compiler.test_columns import joyqueue_batch, joyqueue_messages, mixed, packets
+from tests.compiler.samples import joyqueue_batch, joyqueue_messages, mixed, packets
 from tests.fuzz.test_any_bytes import samples
 from wirekit.compiler import ir
 from wirekit.compiler.columns import program, scan

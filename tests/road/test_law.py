@@ -24,17 +24,7 @@ from tests.kafka.golden import Pdu, message, message_set
 from tests.kafka.sets import FIRST, SECOND, THIRD, call, damages, frames_with_sets, script, undecodable
 from tests.net.building import ethernet, ipv4, packet, pcap
 from tests.net.building import tcp as tcp_value
-from tests.road.law import (
-    CAPTURES,
-    COPIES,
-    DAMAGED,
-    KAFKA,
-    WINDOWS,
-    assert_same,
-    by_columns,
-    by_objects,
-    odd_packets,
-)
+from tests.road.law import CAPTURES, COPIES, DAMAGED, KAFKA, WINDOWS, assert_same, by_columns, by_objects, odd_packets
 from wirekit.pipeline.inputs import Job, find_inputs
 from wirekit.pipeline.serial import captured_batches
 from wirekit.pipeline.summary import Summary

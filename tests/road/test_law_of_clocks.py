@@ -15,12 +15,7 @@ from tests.capture.damage import DAMAGES
 from tests.capture.second_parser import Packet as PacketOfFile
 from tests.capture.second_parser import packets, tcp, write
 from tests.conftest import FIXTURES
-from tests.road.law import (
-    KAFKA,
-    assert_same,
-    by_objects,
-    by_shares,
-)
+from tests.road.law import KAFKA, assert_same, by_objects, by_shares
 from wirekit.capture.files import open_capture, segments
 from wirekit.capture.follow import follow
 from wirekit.capture.tcp import Segment

@@ -18,16 +18,7 @@ from tests.capture.second_parser import packets, write
 from tests.conftest import FIXTURES
 from tests.net.building import NETWORKS, TUNNELS, ethernet, fragments, in_udp, ipv4, packet, pcap
 from tests.net.building import tcp as tcp_value
-from tests.road.law import (
-    CAPTURES,
-    COPIES,
-    DAMAGED,
-    KAFKA,
-    as_read,
-    assert_same,
-    by_columns,
-    by_objects,
-)
+from tests.road.law import CAPTURES, COPIES, DAMAGED, KAFKA, as_read, assert_same, by_columns, by_objects
 from wirekit.capture.files import Capture, Packet, open_capture
 from wirekit.capture.files.blocks import DATA_LEADS
 from wirekit.capture.files.fragments import Fragments

@@ -16,22 +16,26 @@ pytest.importorskip("numba")
 from tests.capture.second_parser import Packet as PacketOfFile
 from tests.capture.second_parser import packets, write
 from tests.conftest import FIXTURES
+from tests.fuzz.captures import pcapng
 from tests.net.building import NETWORKS, TUNNELS, ethernet, fragments, in_udp, ipv4, packet, pcap
 from tests.net.building import tcp as tcp_value
 from tests.road.law import CAPTURES, COPIES, DAMAGED, KAFKA, as_read, assert_same, by_columns, by_objects
+from wirekit.capture.columns import MANY_SECTIONS
 from wirekit.capture.files import Capture, Packet, open_capture
 from wirekit.capture.files.blocks import DATA_LEADS
 from wirekit.capture.files.fragments import Fragments
 from wirekit.cli import captures, group
 from wirekit.pipeline import packet_rows, roads
 from wirekit.pipeline import packets as pipeline_packets
-from wirekit.pipeline.inputs import find_inputs
+from wirekit.pipeline.inputs import Job, find_inputs
 from wirekit.pipeline.packets import packet_batches
+from wirekit.pipeline.summary import Summary
 from wirekit.road import packets as road_packets
 from wirekit.road.packets import segments as packets_by_columns
 from wirekit.road.rows import packet_batches as rows_by_columns
+from wirekit.road.tables import captured
 from wirekit.schemas.net.pcapng import ENHANCED_PACKET
-from wirekit.tables.columns import PACKETS
+from wirekit.tables.columns import FROM_INPUTS, PACKETS
 
 
 @pytest.mark.parametrize("ports", [frozenset(), frozenset({29101})], ids=["all", "one port"])
@@ -208,3 +212,17 @@ def test_a_large_capture_is_read_by_columns_with_the_same_lines(monkeypatch: pyt
         found.append(CliRunner().invoke(group, ["frames", str(KAFKA)], standalone_mode=False).output)
     assert found[0] == found[1]
     assert read == [str(KAFKA)]
+
+
+@pytest.mark.parametrize(("count", "small"), [(MANY_SECTIONS, False), (MANY_SECTIONS + 6, True)])
+def test_many_small_sections(count: int, small: bool, tmp_path: Path) -> None:
+    path = tmp_path / "sections.pcapng"
+    found, one = packets(KAFKA), Random(1)
+    cuts = [len(found) * number // count for number in range(count + 1)]
+    path.write_bytes(b"".join(pcapng(found[begin:end], one) for begin, end in pairwise(cuts)))
+    job = Job(find_inputs([path]), road="columns")
+    assert (captured(job.inputs, job, Summary(), FROM_INPUTS) is None) == small
+    assert_same(path, windows=(5000,))
+    assert_same_packets(path)
+    objects, columns = as_read(path, 5000)
+    assert columns == objects

@@ -124,20 +124,21 @@ def span_of(path: str, *, whole: bool = True) -> Span | None:
 
 
 def _by_columns(capture: Capture) -> Span | None:
-    """The span of a large file, from the headers of its records; None if damage may hide further packets."""
+    """The span of a large file, from the headers of its records; None if objects must read it."""
     if capture.size < _LARGE or find_spec("numba") is None or find_spec("pyarrow") is None:
         return None
     from wirekit.compiler.cache import interpreter_is_compiled
 
     if not interpreter_is_compiled():
         return None
-    from wirekit.capture.columns import records
+    from wirekit.capture.columns import Sections, records
 
     errors: list[pa.RecordBatch] = []
     ends: list[int] = []
+    sections = Sections()
     for part in records(capture, capture.limits, errors, _LARGE):
         times = part.rows["time"]
-        if times.null_count:
+        if times.null_count or sections.are_small(capture, part):
             return None
         if len(times):
             ends = [*ends[:1], *(each.value // 1000 for each in (times[0], times[-1]))]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from wirekit.capture.columns import WINDOW, Records, records
+from wirekit.capture.columns import WINDOW, Records, Sections, records
 from wirekit.capture.files import Capture, Damaged, Packet, Skipped, dissect
 from wirekit.capture.files import segments as segments_by_objects
 from wirekit.capture.files.dissecting import MOST_LAYERS, count_lost, endpoint_text
@@ -178,7 +178,7 @@ def segments(
 ) -> Iterator[Segment | Skipped | Damaged]:
     """The rows of ``wirekit.capture.files.segments`` for an open regular file, in the same order but for fragments.
 
-    From the first window with damage on, objects read the file.
+    From the first window with damage on, objects read the file; likewise if a pcapng file has many small sections.
 
     Args:
         capture: the file.
@@ -189,8 +189,10 @@ def segments(
     errors: list[pa.RecordBatch] = [NO_ERRORS]
     held = Fragments() if fragments is None else fragments
     reader, following = PacketReader(place, Endpoints(), fragments=held), 0
+    sections = Sections()
     for part in records(capture, capture.limits, errors, window):
-        if any(each.num_rows for each in errors) or part.rows["time"].null_count:
+        damaged = any(each.num_rows for each in errors)
+        if damaged or part.rows["time"].null_count or sections.are_small(capture, part):
             break
         packets = reader.segments(part)
         capture.skipped.update(each.reason for _, each in packets.skipped)

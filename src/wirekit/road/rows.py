@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from wirekit.capture.columns import NO_RECORDS, START, Records, records
+from wirekit.capture.columns import NO_RECORDS, START, Records, Sections, records
 from wirekit.capture.files import Capture, Skipped, open_capture
 from wirekit.capture.files.fragments import Fragments
 from wirekit.errors import WireError
@@ -103,11 +103,13 @@ def _parts(capture: Capture, split: Split | None, window: int) -> Iterator[Recor
     """The records of a file, or of a part of it, and then the offset from which on objects must read it, if any."""
     errors: list[pa.RecordBatch] = []
     start, end = (START, None) if split is None else (split.start, split.end)
-    last, following, reached = NO_RECORDS, 0, 0
+    last, following, reached, sections = NO_RECORDS, 0, 0, Sections()
     for part in records(capture, capture.limits, errors, window, start=start, end=end):
         damaged = any(each.num_rows for each in errors)
         if split is None and (
-            part.rows["time"].null_count or (damaged and not damaged_only_at_end(capture, part, errors))
+            part.rows["time"].null_count
+            or sections.are_small(capture, part)
+            or (damaged and not damaged_only_at_end(capture, part, errors))
         ):
             yield following
             return

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirekit.capture.columns import NO_RECORDS, Records, records
+from wirekit.capture.columns import NO_RECORDS, Records, Sections, records
 from wirekit.capture.files import Capture, Damaged
 from wirekit.capture.files.fragments import Fragments
 from wirekit.capture.tcp import CLOCK_STEP_US
@@ -107,7 +107,9 @@ class Window:
 def read_windows(
     captures: Sequence[Capture], endpoints: Endpoints, size: int = WINDOW, *, most_late: int | None = None
 ) -> Iterator[Window] | None:
-    """The windows of a capture, at least one; None if packets follow damage, or a packet has no time.
+    """The windows of a capture, at least one; None if objects must read it.
+
+    They must if packets follow damage, a packet has no time, or a pcapng file has many small sections.
 
     A file that is truncated, even while it is read, ends there; ``damage`` then describes the end, if it is damaged.
 
@@ -131,14 +133,15 @@ def read_windows(
 
 
 def _parts(capture: Capture, place: int, size: int) -> list[_Part] | None:
-    """The packets of a file in small parts; None if it is damaged before its end."""
+    """The packets of a file in small parts; None if it is damaged before its end, or has many small sections."""
     errors: list[pa.RecordBatch] = [NO_ERRORS]
+    sections = Sections()
     parts: list[_Part] = []
     last = NO_RECORDS
     capture.keep()
     for last in records(capture, capture.limits, errors, size):
         batch = last.rows
-        if batch["time"].null_count:
+        if batch["time"].null_count or sections.are_small(capture, last):
             return None
         times = np.asarray(batch["time"].view(pa.int64())) // 1000
         lengths = np.asarray(batch["captured_length"]).astype(np.int64)

@@ -472,6 +472,10 @@ def test_missing_field_is_named(key: Layouter) -> None:
 def test_unknown_field_is_refused(key: Layouter) -> None:
     with pytest.raises(wirekit.Misuse, match="no field 'c'; the fields are b"):
         wirekit.encode(key(Struct("b" / int8)), {"b": 1, "c": 2})
+    with pytest.raises(wirekit.Misuse, match="no field 1; the fields are b"):
+        wirekit.encode(key(Struct("b" / int8)), {"b": 1, 1: 2})
+    with pytest.raises(wirekit.Misuse, match="BaseCommand has no field 1; it has type"):
+        wirekit.encode("pulsar.command", {"type": "PING", 1: 2})
 
 
 def test_value_that_does_not_fit_is_named(key: Layouter) -> None:

@@ -605,7 +605,7 @@ def load_message(message: Message, obj: Any, depth: int = 0) -> Any:
         if value is not None:
             setattr(record, field.name, value)
     for name in obj:
-        if not name.startswith("$") and name not in message.by_name:
+        if not str(name).startswith("$") and name not in message.by_name:
             raise Misfit(f"{message.name} has no field {name!r}; it has {', '.join(message.by_name) or 'none'}")
     record._extra = load_extras(obj, message.by_name, absent=True)
     return record

@@ -42,7 +42,7 @@ def other(value: Any) -> Any:
 
 def extras(record: Record, mapping: Mapping[str, Any]) -> None:
     """The entries of a mapping that are not fields."""
-    if any(name not in record._fields for name in mapping if not name.startswith("$")):
+    if any(name not in record._fields for name in mapping if not str(name).startswith("$")):
         raise Unusual
     record._extra = load_extras(mapping, record._fields)
 

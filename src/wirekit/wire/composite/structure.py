@@ -227,7 +227,7 @@ class Struct(Node):
             else:
                 _assume(scope, name, node)
         for name in obj:
-            if not name.startswith("$") and name not in self.record._fields:
+            if not str(name).startswith("$") and name not in self.record._fields:
                 raise Misfit(f"no field {name!r}; the fields are {', '.join(self.record._fields) or 'none'}")
         record._extra = load_extras(obj, self.record._fields)
         return record

@@ -179,7 +179,20 @@ def test_connections_of_pulsar_go_by_columns_in_each_window(tmp_path: Path, rece
     assert len(received) < len(pieces) // 3
 
 
-def test_names_that_no_column_holds_are_left_to_objects(tmp_path: Path) -> None:
-    frames = [*BEGINNING, *producer(1 << 63, 11), *SENT, send(1, producer=1 << 63), receipt(1, producer=1 << 63)]
+LARGE_NUMBER = 1 << 63
+PUSHED = message(9, consumer=LARGE_NUMBER)
+OF_PRODUCER = [send(1, producer=LARGE_NUMBER), receipt(1, producer=LARGE_NUMBER)]
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        [*producer(LARGE_NUMBER, 11), *SENT, *OF_PRODUCER],
+        [*consumer(LARGE_NUMBER, 21, "large"), *SENT, *producer(LARGE_NUMBER, 11), *OF_PRODUCER, PUSHED],
+    ],
+    ids=["a producer, which is left to objects", "a consumer before it, which columns read"],
+)
+def test_names_of_large_numbers_go_on_in_the_next_window(frames: list[Any], tmp_path: Path) -> None:
+    frames = [*BEGINNING, *frames]
     path = capture(tmp_path / "pulsar.pcap", *((int(each.side == "server"), each.data) for each in frames))
     assert_same(path, windows=(700, 2000))

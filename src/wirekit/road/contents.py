@@ -433,7 +433,7 @@ class _Reader:
             items = [(name, *item) for name, keys in names.items() for item in keys.items()]
             self.odd[flow] |= not all(_is_held(each) for _, key, texts in items for each in (key, *texts.values()))
             for name, key, columns in items if not self.odd[flow] else ():
-                kind = pa.string() if isinstance(key, str) else pa.int64()
+                kind = pa.string() if isinstance(key, str) else pa.int64() if key < 1 << 63 else pa.uint64()
                 by_name.setdefault((f"{protocol}.{name}", kind), []).append((frame, key, columns))
         return by_name
 
@@ -457,6 +457,7 @@ class _Names:
         frames = np.concatenate([frames for frames, _, _ in pieces])
         keys = pa.concat_arrays([self._key(keys) for _, keys, _ in pieces])
         self._coded = keys.unique() if self._text else None
+        self._unsigned = any(each.array.type == pa.uint64() for _, each, _ in pieces)
         there = np.asarray(keys.is_valid())
         numbers = self._numbers(keys)
         self._known = np.unique(numbers)
@@ -488,7 +489,8 @@ class _Names:
         here = np.flatnonzero(reported[frame] & np.isin(group // self._known.size, flows))
         here = here[np.append(np.diff(group[here]) != 0, True)] if here.size else here
         connection, key = np.divmod(group[here], self._known.size)
-        keys = self._known[key].tolist()
+        numbers = self._known[key]
+        keys = (numbers.view(np.uint64) if self._unsigned else numbers).tolist()
         if self._coded is not None:
             keys = self._coded.take(pa.array(keys, pa.int64())).to_pylist()
         columns = {name: _at(values, last[here]).to_pylist() for name, (values, last) in self._columns.items()}
@@ -534,10 +536,10 @@ def _in_order(protocol: str) -> bool:
 
 
 def _is_held(value: Any) -> bool:
-    """Whether a column of 64-bit numbers or of text can hold a value."""
+    """Whether a column of signed or unsigned 64-bit numbers, or of text, can hold a value."""
     if isinstance(value, str):
         return value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value)
-    return isinstance(value, int) and -(1 << 63) <= value < 1 << 63
+    return isinstance(value, int) and -(1 << 63) <= value < 1 << 64
 
 
 def _at(values: pa.Array, rows: NDArray[Any]) -> pa.Array:

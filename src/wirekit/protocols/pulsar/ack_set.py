@@ -33,6 +33,16 @@ def unacknowledged(words: Sequence[int]) -> list[int]:
     ]
 
 
+def is_unacknowledged(words: Sequence[int], index: int) -> bool:
+    """Whether the bit of a batch index is set.
+
+    >>> [is_unacknowledged([-2, 63], index) for index in (0, 63, 69, 70, 128)]
+    [False, True, True, False, False]
+    """
+    place, bit = divmod(index, WORD)
+    return place < len(words) and bool(words[place] >> bit & 1)
+
+
 def acknowledged(words: Sequence[int], size: int) -> list[int]:
     """The batch indexes without a set bit.
 

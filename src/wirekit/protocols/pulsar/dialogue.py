@@ -15,7 +15,7 @@ from typing import Any
 from wirekit.conversation import CALL, Description, Dialogue, Frame, Message, Skipped
 from wirekit.engine import Decoded
 from wirekit.errors import WireError
-from wirekit.protocols.pulsar.ack_set import unacknowledged
+from wirekit.protocols.pulsar.ack_set import is_unacknowledged
 from wirekit.protocols.pulsar.ends import Ends
 from wirekit.protocols.pulsar.tables import TABLES
 from wirekit.registry import Protocol
@@ -393,7 +393,7 @@ def _facts(entry: Any, single: Any, command: Any, item: Any, index: int, payload
         "encryption_keys": keys,
         "producer": metadata.producer_name,
         "sequence_id": metadata.sequence_id if single.sequence_id is None else single.sequence_id,
-        "acknowledged": index not in unacknowledged(words) if words and index >= 0 else None,
+        "acknowledged": not is_unacknowledged(words, index) if words and index >= 0 else None,
         "batch": None if item is None else 0,
         "batch_index": None if item is None else index,
         "wire_bytes": len(payload.content) if item is None else SIZE_BYTES + item.metadata_size + len(item.payload),

@@ -196,3 +196,16 @@ def test_names_of_large_numbers_go_on_in_the_next_window(frames: list[Any], tmp_
     frames = [*BEGINNING, *frames]
     path = capture(tmp_path / "pulsar.pcap", *((int(each.side == "server"), each.data) for each in frames))
     assert_same(path, windows=(700, 2000))
+
+
+def test_names_of_frames_that_are_left_to_objects_are_not_known_before_them(tmp_path: Path) -> None:
+    """A chunk is left to objects, which then read the connection from its first frame on; columns read another."""
+    chunk = message(9, entry(b"a", uuid="u", num_chunks_from_msg=2, chunk_id=0))
+    frames = [*connect(), message(1), *consumer(topic="later"), message(2), chunk, *SENT]
+    pulsar = packets(capture(tmp_path / "pulsar.pcap", *((int(each.side == "server"), each.data) for each in frames)))
+    kafka = packets(capture(tmp_path / "kafka.pcap", *(each for number in range(5) for each in list_groups(number))))
+    port, other_port = ((40000 + number).to_bytes(2, "big") for number in (0, 1))
+    kafka = [each._replace(data=each.data.replace(port, other_port)) for each in kafka]
+    path = write(tmp_path / "both.pcap", sorted([*pulsar, *kafka], key=lambda each: each.time_us))
+    rows = assert_same(path, windows=(1500, 3000))
+    assert sum("'topic': None" in row for row in rows["messages"]) > 0

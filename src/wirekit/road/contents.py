@@ -162,7 +162,6 @@ class _Reader:
         self._stay_within()
         self._name()
         self._cut(facts, contents.reported)
-        self._hand_over(contents)
         for group in self.groups:
             try:
                 frames = group.frames
@@ -176,6 +175,7 @@ class _Reader:
             contents.holders.append(holders)
             if places.size:
                 contents.messages.append(Messages(frames.numbers[places], columns, group.key))
+        self._hand_over(contents)
         return contents
 
     def outline(self) -> Contents | None:
@@ -315,13 +315,17 @@ class _Reader:
         self.odd[flows] |= (most > 0) & (self._largest[flows] > most)
 
     def _hand_over(self, contents: Contents) -> None:
-        """Collects the names and agreed sizes in begun connections, for objects that may continue them."""
+        """Collects the names and agreed sizes in begun connections, for objects that may continue them.
+
+        Objects read the frames of odd connections, with their names, from the first frame on.
+        """
+        begun = self.begun.flows[~self.odd[self.begun.flows]]
         for name, names in self.names.items():
-            for flow, key, columns in names.last(self.begun.flows, contents.reported):
+            for flow, key, columns in names.last(begun, contents.reported):
                 contents.names.setdefault(flow, {}).setdefault(name.partition(".")[2], {})[key] = columns
         for frames, most in self.agreed:
             flows = self.index.connection[frames]
-            here = np.flatnonzero(contents.reported[frames] & np.isin(flows, self.begun.flows))
+            here = np.flatnonzero(contents.reported[frames] & np.isin(flows, begun))
             for place in here[np.argsort(frames[here])].tolist():
                 contents.most[int(flows[place])] = int(most[place])
 

@@ -89,6 +89,14 @@ def test_the_first_messages_of_the_last_frame_are_messages(tmp_path: Path) -> No
     assert sum(assert_same(path)["messages"].values()) == 3
 
 
+def test_the_last_answer_is_cut_in_a_window_before_the_last(tmp_path: Path) -> None:
+    said = [each for number in range(9) for each in list_groups(number)]
+    later = [list_groups(number)[0] for number in range(9, 30)]
+    path = capture(tmp_path / "cut.pcap", *said[:-1], (1, said[-1][1][:-3]), *later)
+    rows = assert_same(path, windows=range(400, 1200, 100))
+    assert sum("'answered'" in row for row in rows["calls"]) == len(said) // 2
+
+
 def test_objects_read_the_last_frames_alone(by_objects: list[Event], tmp_path: Path) -> None:
     said = [each for number in range(1000) for each in list_groups(number)]
     path = capture(tmp_path / "cut.pcap", *said[:-1], (1, said[-1][1][:-3]), (0, said[0][1][:-1]))

@@ -367,9 +367,10 @@ class Connections:
         self._ready = []
         order = np.argsort(flows)
         flows = flows[order]
-        rows, final = self._rows[flows], streams.final[flows]
+        rows = self._rows[flows]
+        final = streams.final[flows] & ~np.isin(rows, self._tails.rows)
         conversations, carried = open_conversations.of_flows(rows, flows)
-        ends = final & ~conversations["waits"] & ~np.isin(rows, self._tails.rows)
+        ends = final & ~conversations["waits"]
         return Begun(conversations, states.count[rows] - 1, places[order], final, ends, unheard[order], carried)
 
     def _give_to_columns(self, tracked: TrackedFlow) -> None:

@@ -97,6 +97,15 @@ def test_the_last_answer_is_cut_in_a_window_before_the_last(tmp_path: Path) -> N
     assert sum("'answered'" in row for row in rows["calls"]) == len(said) // 2
 
 
+def test_a_client_whose_first_bytes_fit_no_protocol(tmp_path: Path) -> None:
+    """The first frame of the server shows the protocol; columns read the frames between the first and the last."""
+    (side, junk), *said = next(conversations("jmq4-consume.pcap"))
+    cut = [(side, b"\xff" * len(junk)), *said, (side, junk[:5])]
+    rows = assert_same(capture(tmp_path / "cut.pcap", *cut), windows=(300, 700, 1500))
+    position = sum(len(data) for each, data in cut if each == side) - 5
+    assert sum(f"'position': {position}," in row for row in rows["quarantine"]) == 1
+
+
 def test_objects_read_the_last_frames_alone(by_objects: list[Event], tmp_path: Path) -> None:
     said = [each for number in range(1000) for each in list_groups(number)]
     path = capture(tmp_path / "cut.pcap", *said[:-1], (1, said[-1][1][:-3]), (0, said[0][1][:-1]))

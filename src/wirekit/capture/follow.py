@@ -318,7 +318,14 @@ class Follower:
         late = recognise_piece(event.direction, event.data)
         if late is not None and not late.swapped:
             self._begin(late.protocol)
+            self._reach()
         return self._feed(event)
+
+    def _reach(self) -> None:
+        """Sets the offset of both sides after bytes that were quarantined before the protocol was known."""
+        assert self._conversation is not None
+        for side in SAME_SIDES:
+            self._conversation.reach(side, sum(self.link.bytes[side, fate] for fate in ("quarantined", "missing")))
 
     def _hold(self, event: tcp.Data) -> None:
         self._await(event)

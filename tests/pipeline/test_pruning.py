@@ -194,6 +194,9 @@ def test_expressions_by_place_read_all_columns() -> None:
         ("api = 'x", "is not COLUMN = LITERAL"),
         ("version = 'x'", "not a value of the column version, whose type is int32"),
         ("version = 99999999999", "not a value of the column version"),
+        ("latency_us = 99999999999999999999", "not a value of the column latency_us"),
+        ("version = true", "true is not a value of the column version"),
+        ("api IN (TRUE)", "TRUE is not a value of the column api"),
         ("request_time > 'yesterday'", "not a value of the column request_time"),
         ("api IN ()", "at '\\)'"),
         ("api = 'x'; drop", "is not COLUMN = LITERAL"),
@@ -210,6 +213,17 @@ def test_a_time_without_a_zone_is_utc() -> None:
     first, second = (parsed(text, schema) for text in conditions)
     assert first.equals(second)
     assert "22:00:00" in str(first)
+
+
+def test_truth_values_are_literals(files: list[Path]) -> None:
+    schema = FROM_INPUTS["connections"].schema
+    assert parsed("known_start = TRUE", schema).equals(pc.field("known_start") == True)  # noqa: E712
+    true, not_false, both, false = (
+        wirekit.read(files, "connections", ["file"], parsed(f"known_start {each}", schema)).read_all().num_rows
+        for each in ("= true", "!= false", "IN (true, false)", "= false")
+    )
+    assert true == not_false > false > 0
+    assert both == true + false
 
 
 def test_a_quote_in_a_literal() -> None:

@@ -128,7 +128,8 @@ def parsed(text: str, schema: pa.Schema) -> pc.Expression:
     """Parses a filter in SQL: comparisons of columns with literals, joined by ``AND``.
 
     ``COLUMN = | != | <> | < | <= | > | >= LITERAL``, ``COLUMN IN (LITERAL, ...)``, ``COLUMN IS [NOT] NULL``. A literal
-    is a number or a text in single quotes; one for a time is in ISO 8601, in UTC unless it says otherwise.
+    is a number, ``TRUE``, ``FALSE``, or a text in single quotes; one for a time is in ISO 8601, in UTC unless it says
+    otherwise.
 
     Args:
         text: the filter.
@@ -208,17 +209,23 @@ class _Parser:
                 values.append(self._literal(name))
             if not self._word(")"):
                 raise self._wrong(self._tokens[self._at][1])
-            return column.isin(pa.array([each.as_py() for each in values], self._schema.field(name).type))
+            return column.isin(pa.array(values, self._schema.field(name).type))
         sign = self._next("sign")
         if sign not in _SIGNS:
             raise self._wrong(sign)
         return _SIGNS[sign](column, self._literal(name))
 
     def _literal(self, name: str) -> pa.Scalar:
-        text = self._next("text", "number")
-        value: Any = text[1:-1].replace("''", "'") if text.startswith("'") else int(text)
+        kind, text = self._tokens[self._at]
+        if not self._word("TRUE", "FALSE"):
+            self._next("text", "number")
         type_ = self._schema.field(name).type
         try:
+            value: Any = text.upper() == "TRUE"
+            if kind == "number":
+                value = int(text)
+            elif kind == "text":
+                value = text[1:-1].replace("''", "'")
             if pa.types.is_timestamp(type_) and isinstance(value, str):
                 moment = datetime.fromisoformat(value)
                 value = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
@@ -226,5 +233,5 @@ class _Parser:
             if isinstance(value, str) and not pa.types.is_binary(type_):
                 return pa.scalar(value).cast(type_)
             return pa.scalar(value, type_)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, ValueError):
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OverflowError, ValueError):
             raise Misuse(f"{text} is not a value of the column {name}, whose type is {type_}") from None

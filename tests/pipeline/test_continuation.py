@@ -136,6 +136,22 @@ def test_the_rest_of_a_ring_goes_on(tmp_path: Path) -> None:
     assert run(tmp_path / "lake", files[0].parent, rotating=True)[0] == expected
 
 
+@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize("replace", [False, True])
+def test_a_capture_that_is_read_again_begins_without_the_state(replace: bool, road: str, tmp_path: Path) -> None:
+    """Its connections are those of the earlier reading, and would take its packets for repeated ones."""
+    folder = tmp_path / "cut"
+    files = cut(folder, packets(KAFKA), [60, 200], "-C")
+    last = files[2].rename(tmp_path / files[2].name)
+    run(tmp_path / "lake", folder, road=road, rotating=True)
+    os.utime(files[1], (1, 1))
+    again = serial.run(Job(find_inputs([folder]), road=road), tmp_path / "lake", rotating=True, replace=replace)
+    assert bool(again.notes) != replace
+    assert without_names(tables(tmp_path / "lake")) == run(tmp_path / "some", folder)[0]
+    shutil.move(last, files[2])
+    assert run(tmp_path / "lake", folder, road=road, rotating=True)[0] == run(tmp_path / "whole", folder)[0]
+
+
 def test_other_captures_keep_what_is_open(tmp_path: Path) -> None:
     for name in "ab":
         files = cut(tmp_path / name, packets(KAFKA), [60, 200], "-C")

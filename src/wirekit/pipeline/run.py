@@ -130,7 +130,9 @@ def publish(
 
             states = claimed.states()
             continuations = {
-                number: Continuation(piece.capture, states.get(piece.capture, ()), piece.goes_on, idle_us)
+                number: Continuation(
+                    piece.capture, states.get(piece.capture, ()) if piece.continues else (), piece.goes_on, idle_us
+                )
                 for number, piece in each.parts.items()
             }
             part = dataclasses.replace(job, inputs=each.inputs, continuations=continuations)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from functools import cache
@@ -138,6 +139,15 @@ def test_files_without_a_row_are_not_decoded(files: list[Path], decoded: list[st
     decoded.clear()
     assert not table_of(job, "messages", None, parsed("time < '2000-01-01'", MESSAGES.schema)).num_rows
     assert decoded == stored
+
+
+def test_a_filter_for_files_whose_names_are_any_bytes(files: list[Path], decoded: list[str], tmp_path: Path) -> None:
+    """The table has their names escaped."""
+    for name in (b"odd\xff.pcap", b"other.pcap"):
+        shutil.copy(files[1], os.fsencode(tmp_path) + b"/" + name)
+    odd = pc.field("file") == f"{tmp_path}/odd\\udcff.pcap"
+    assert wirekit.read(tmp_path, "calls", ["api"], odd).read_all().num_rows == 6
+    assert decoded == ["odd\udcff.pcap"]
 
 
 @pytest.mark.parametrize("size", [10, -5])

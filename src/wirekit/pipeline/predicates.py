@@ -80,7 +80,7 @@ def may_have_rows(files: Sequence[Input], expression: pc.Expression, schema: pa.
         schema: the schema of the table.
         road: as in ``Job``; only columns read the times.
     """
-    known: dict[str, Any] = {"file": files[0].name}
+    known: dict[str, Any] = {"file": files[0].name.encode("utf-8", "backslashreplace").decode()}
     if files[0].kind != CAPTURE:
         known["protocol"] = files[0].kind.partition(".")[0]
     guarantees = [pc.field(name) == value for name, value in known.items() if name in schema.names]

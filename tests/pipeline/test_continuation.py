@@ -152,6 +152,29 @@ def test_a_capture_that_is_read_again_begins_without_the_state(replace: bool, ro
     assert run(tmp_path / "lake", folder, road=road, rotating=True)[0] == run(tmp_path / "whole", folder)[0]
 
 
+@pytest.mark.parametrize("rotating", [False, True])
+def test_a_changed_file_is_not_read_again_without_the_files_before_it(rotating: bool, tmp_path: Path) -> None:
+    """The state after those is needed and gone: rows of connections that they began would be missing."""
+    folder = tmp_path / "cut"
+    files = cut(folder, packets(KAFKA), [60, 200], "-C")
+    run(tmp_path / "lake", folder, bundle=0, rotating=rotating)
+    before = tables(tmp_path / "lake")
+    os.utime(files[2], (1, 1))
+    hidden = files[0].rename(tmp_path / files[0].name)
+    for _ in range(2):
+        again = serial.run(Job(find_inputs([folder])), tmp_path / "lake", rotating=True)
+        assert again.notes == (
+            f"{files[2]}: has changed, and the tables keep what was read before, because {files[0]} was read"
+            " with it and is gone; --replace reads all inputs again",
+        )
+        assert tables(tmp_path / "lake") == before
+    shutil.move(hidden, files[0])
+    with pytest.raises(Misuse, match=r"has changed since it was read; also pass .*t\.pcap, which was read with it"):
+        serial.run(Job(find_inputs(files[1:])), tmp_path / "lake", rotating=True)
+    serial.run(Job(find_inputs([folder])), tmp_path / "lake", rotating=True)
+    assert without_names(tables(tmp_path / "lake")) == run(tmp_path / "whole", folder)[0]
+
+
 def test_other_captures_keep_what_is_open(tmp_path: Path) -> None:
     for name in "ab":
         files = cut(tmp_path / name, packets(KAFKA), [60, 200], "-C")

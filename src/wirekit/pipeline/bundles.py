@@ -153,7 +153,7 @@ def plan_bundles(
     again: set[int] = set()
     present = {each.path for each in job.inputs}
     whole = {number for number, commit in commits.items() if all(each["path"] in present for each in commit["inputs"])}
-    connected = _connected(groups, known)
+    connected = _connected(groups, known, commits)
     for files in groups:
         numbers = {known[each.path].bundle for each in files if each.path in known}
         if all(_is_same(each, known) for each in files):
@@ -169,7 +169,7 @@ def plan_bundles(
             again |= bundles
             plan.notes.append(f"{files[0].name}: read again with its whole bundle, because it has new or changed files")
         else:
-            plan.notes += _unchangeable(files, known, commits, present)
+            plan.notes += _unchangeable(files, known, connected, commits, present)
             added = tuple(each for each in files if each.path not in known)
             if added:
                 fresh.append(_part(added, goes_on=rotating))
@@ -241,9 +241,13 @@ def _is_same(each: Input, known: Mapping[str, _Known]) -> bool:
 
 
 def _unchangeable(
-    files: Files, known: Mapping[str, _Known], commits: Mapping[int, Mapping[str, Any]], present: set[str]
+    files: Files,
+    known: Mapping[str, _Known],
+    connected: Mapping[int, Iterable[int]],
+    commits: Mapping[int, Mapping[str, Any]],
+    present: set[str],
 ) -> Iterator[str]:
-    """Notes on changed files of a capture whose bundle cannot be read again, because files of it are gone.
+    """Notes on changed files of a capture whose bundles cannot be read again, because files of them are gone.
 
     Raises:
         Misuse: the files are there, but not among the inputs.
@@ -251,7 +255,7 @@ def _unchangeable(
     for each in files:
         if each.path not in known or _is_same(each, known):
             continue
-        others = commits[known[each.path].bundle]["inputs"]
+        others = (other for number in sorted(connected[known[each.path].bundle]) for other in commits[number]["inputs"])
         missing = {other["path"]: other["file"] for other in others if other["path"] not in present}
         for path, name in missing.items():
             if not is_remote(path) and os.path.exists(path):
@@ -261,21 +265,26 @@ def _unchangeable(
                     f"{each.name} {sizes if size != now else 'has changed since it was read'}; also pass "
                     f"{name}, which was read with it, or pass --replace"
                 )
-        lacking = f"{next(iter(missing.values()))} of its bundle is gone" if missing else "files of its bundle are gone"
         yield (
-            f"{each.name}: has changed, and the tables keep what was read before, because {lacking}; --replace reads "
-            "all inputs again"
+            f"{each.name}: has changed, and the tables keep what was read before, because "
+            f"{next(iter(missing.values()))} was read with it and is gone; --replace reads all inputs again"
         )
 
 
-def _connected(groups: Sequence[Files], known: Mapping[str, _Known]) -> dict[int, set[int]]:
-    """For each bundle of a file, all bundles that files of one capture connect with it, itself included."""
-    connected: dict[int, set[int]] = {}
-    for files in groups:
-        holders = {known[each.path].bundle for each in files if each.path in known}
-        together = set[int]().union(*(connected.get(number, {number}) for number in holders))
-        for number in together if len(holders) > 1 else holders - connected.keys():
-            connected[number] = together
+def _connected(
+    groups: Sequence[Files], known: Mapping[str, _Known], commits: Mapping[int, Mapping[str, Any]]
+) -> dict[int, set[int]]:
+    """For each bundle, all bundles that files of one capture connect with it, itself included; files may be gone."""
+    connected = {number: {number} for number in commits}
+    holders: dict[str, set[int]] = {}
+    for number, commit in commits.items():
+        for each in commit["inputs"]:
+            holders.setdefault(each["capture"], set()).add(number)
+    now = ({known[each.path].bundle for each in files if each.path in known} for files in groups)
+    for numbers in (*holders.values(), *now):
+        if len(numbers) > 1:
+            together = set[int]().union(*(connected[number] for number in numbers))
+            connected.update(dict.fromkeys(together, together))
     return connected
 
 

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -163,6 +164,24 @@ def test_batches_are_bounded_however_the_packets_come(monkeypatch: pytest.Monkey
     for size in (500, 9):
         sizes = [batch.num_rows for name, batch in flow_batches(batches(packets, size), job_of()) if name == "frames"]
         assert sizes == [300, 300, 300, 100]
+
+
+@pytest.mark.parametrize("answered", [False, True])
+def test_rows_of_one_frame_are_given_as_batches_fill(answered: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each row has the topic, so rows may have far more bytes than the frame."""
+    monkeypatch.setattr(flows, "Rows", functools.partial(Rows, batch_bytes=1 << 20))
+    partitions = [{"partition": number} for number in range(1000)]
+    topics = [{"topic": "t" * 30_000, "partitions": partitions}]
+    asked = {"correlation_id": 1, "client_id": "c", "body": {"group_id": "g", "topics": topics}}
+    request = wirekit.encode("kafka.offset_fetch.request.v0", asked)
+    response = wirekit.encode("kafka.offset_fetch.response.v0", {"correlation_id": 1, "body": {"responses": []}})
+    before, most, rows = pa.total_allocated_bytes(), 0, 0
+    found = flow_batches(batches(stream(request, response if answered else b"")), job_of())
+    for name, batch in found:
+        most = max(most, pa.total_allocated_bytes() - before)
+        rows += batch.num_rows if name == "call_topics" else 0
+    assert rows == 1000
+    assert most < 8 << 20
 
 
 def test_flows_of_several_captures_stay_apart() -> None:

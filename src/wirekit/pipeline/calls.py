@@ -237,13 +237,13 @@ class Calls:
         if call.messages is not None:
             _count_messages(topics, call.messages)
         for each in topics:
-            yield CALL_TOPICS.name, self._with_call(each, row, own), 0
+            yield CALL_TOPICS.name, self._with_call(each, row, own), _text_size(each)
         for each in rows.get(GROUP_EVENTS.name, ()):
-            yield GROUP_EVENTS.name, self._with_call(each, row, own), 0
+            yield GROUP_EVENTS.name, self._with_call(each, row, own), _text_size(each)
         for each in rows.get(OFFSETS.name, ()):
             error = failed.get((each.get("topic"), each.get("partition")))
             offset = {**self._with_call(each, row, own if error is None else _error(error)), "source": "request"}
-            yield OFFSETS.name, offset, 0
+            yield OFFSETS.name, offset, _text_size(each)
         if "error" not in row and failed:
             row.update(_error(next(iter(failed.values()))))
         names = {each["topic"] for each in topics if "topic" in each}
@@ -292,7 +292,11 @@ def _direction(about: Description, side: str, is_replica: bool | None) -> str:
 
 
 def _size(message: Message) -> int:
-    return len(message.key or b"") + len(message.value or b"")
+    return len(message.key or b"") + len(message.value or b"") + len(message.topic or "")
+
+
+def _text_size(row: Row) -> int:
+    return sum(len(value) for value in row.values() if isinstance(value, str))
 
 
 def _merged(keys: tuple[str, ...], frames: list[list[FrameRows]]) -> list[Row]:

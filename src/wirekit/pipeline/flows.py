@@ -17,7 +17,7 @@ import pyarrow as pa
 from wirekit.capture.follow import Flow, Item, Link, Missing
 from wirekit.capture.tcp import Segment, Settings
 from wirekit.conversation import Frame, Quarantined
-from wirekit.pipeline.calls import Calls
+from wirekit.pipeline.calls import Calls, Emitted
 from wirekit.pipeline.carried import Carried, Pair, pair_of
 from wirekit.pipeline.ids import frame_id
 from wirekit.pipeline.inputs import Job
@@ -155,9 +155,8 @@ class Writer:
     def item(self, name: str, link: Link, item: Item | None) -> Iterator[Batch]:
         """Adds one item."""
         self.summary.file(name).count(link, item)
-        self._take(name, link, item)
-        if self._ready:
-            yield from self._drain()
+        yield from self._take(name, link, item)
+        yield from self._drain()
 
     def flush(self) -> Iterator[Batch]:
         """The rows that are in no full batch."""
@@ -217,12 +216,11 @@ class Writer:
         }
         self._add("quarantine", row, len(payload))
 
-    def _take(self, name: str, link: Link, item: Item | None) -> None:
+    def _take(self, name: str, link: Link, item: Item | None) -> Iterator[Batch]:
         calls = self.calls_of(name, link)
         if isinstance(item, Frame):
             call_id, emitted = calls.frame(item)
-            for table, row, size in emitted:
-                self._place(table, name, link, row, size)
+            yield from self._placed(name, link, emitted)
             failed = failure(item)
             if failed is None and "frames" in self._tables:
                 self._frame(name, calls, call_id, item)
@@ -234,16 +232,18 @@ class Writer:
             where = self._where(name, calls, item.side, item.time_us)
             self._add("gaps", {**where, "position": item.offset, "length": item.length, "reason": item.reason})
         else:
-            for table, row, size in calls.end():
-                self._place(table, name, link, row, size)
+            yield from self._placed(name, link, calls.end())
             del self._calls[id(link)]
 
-    def _place(self, table: str, name: str, link: Link, row: Row, size: int) -> None:
-        """Adds a row of a call or a connection."""
-        row["file"], row["date"] = name, day(row["time"])
-        if table in ("calls", "connections"):
-            row |= _addresses(link)
-        self._add(table, row, size)
+    def _placed(self, name: str, link: Link, emitted: Iterable[Emitted]) -> Iterator[Batch]:
+        """Adds rows of calls and of a connection; gives batches as they fill, as those of one frame may be large."""
+        for table, row, size in emitted:
+            row["file"], row["date"] = name, day(row["time"])
+            if table in ("calls", "connections"):
+                row.update(_addresses(link))
+            self._add(table, row, size)
+            if self._ready:
+                yield from self._drain()
 
     def _where(self, name: str, calls: Calls, side: str, time_us: int | None) -> Row:
         return {

@@ -131,9 +131,9 @@
     }
     function choose(at) {
       selected = at;
-      draw(true);
       const top = at * ROW;
       if (top < view.scrollTop || top > view.scrollTop + view.clientHeight - 3 * ROW) view.scrollTop = top - view.clientHeight / 2;
+      draw(true);
       pick(sorted[at]);
     }
     function move(step) {

@@ -29,10 +29,10 @@ from wirekit.pipeline.serial import captured_batches
 from wirekit.pipeline.shuffle import Kept, ShuffleFile, kept_windows, shares, windows, write_files
 from wirekit.pipeline.summary import FileSummary, Summary
 from wirekit.road.flows import flow_batches
-from wirekit.road.index import index_frames
+from wirekit.road.index import Index, index_frames
 from wirekit.road.packets import read_packets
 from wirekit.road.packets import segments as packets_by_columns
-from wirekit.road.streams import put_together
+from wirekit.road.streams import Streams, put_together
 from wirekit.road.tables import captured
 from wirekit.tables.columns import FROM_INPUTS, PACKETS
 
@@ -164,13 +164,18 @@ def assert_same(*paths: Path, windows: Sequence[int] = (1 << 26,), **options: An
     return objects
 
 
-def odd_packets(path: Path) -> tuple[int, int]:
-    """How many packets of a capture are in flows that are no plain connections, and in those that are not indexed."""
+def indexed(path: Path) -> tuple[Streams, Index]:
+    """The flows of a capture in one window, and the index of their frames."""
     with open_capture(path) as capture:
         found = read_packets(capture)
         assert found is not None
         streams = put_together(found, Settings())
-        index = index_frames(streams, Choice(), found.endpoints.text)
+        return streams, index_frames(streams, Choice(), found.endpoints.text)
+
+
+def odd_packets(path: Path) -> tuple[int, int]:
+    """How many packets of a capture are in flows that are no plain connections, and in those that are not indexed."""
+    streams, index = indexed(path)
     sizes = streams.begins[1:] - streams.begins[:-1]
     assert not (streams.odd & ~index.odd).any()
     return int(sizes[streams.odd].sum()), int(sizes[index.odd].sum())

@@ -10,26 +10,17 @@ import pytest
 
 import wirekit
 from tests.capture.second_parser import packets, write
+from tests.road.law import indexed
 from tests.road.test_pairing import capture
-from wirekit.capture.files import open_capture
-from wirekit.capture.follow import Choice
-from wirekit.capture.tcp import Settings
 from wirekit.road.assembly import Assembly
 from wirekit.road.begun import Followed
 from wirekit.road.connections import Connections
 from wirekit.road.contents import read_contents
-from wirekit.road.index import index_frames
-from wirekit.road.packets import read_packets
-from wirekit.road.streams import put_together
 
 
 def left_to_objects(path: Path) -> tuple[int, int]:
     """How many connections of a capture are indexed, and how many of these are left to objects."""
-    with open_capture(path) as opened:
-        packets = read_packets(opened)
-        assert packets is not None
-        streams = put_together(packets, Settings())
-        index = index_frames(streams, Choice(), packets.endpoints.text)
+    streams, index = indexed(path)
     contents = read_contents(streams.stream, index)
     return int((~index.odd).sum()), int((contents.odd & ~index.odd).sum())
 

@@ -18,6 +18,7 @@ import wirekit
 from tests.agreement import walk
 from wirekit import strategies
 from wirekit.compiler.columns import program, scan
+from wirekit.compiler.columns.scanning import LIBRARIES
 from wirekit.compression import compress
 from wirekit.errors import WireError
 from wirekit.registry import Layout, Protocol, register
@@ -200,6 +201,23 @@ def test_decompression_is_bounded() -> None:
     batch, errors = scan(KEY, b"".join(parts), limits=wirekit.Limits(decompressed=1000))
     assert batch.num_rows == 1
     assert errors["kind"].to_pylist() == ["limit"]
+
+
+@pytest.mark.parametrize(
+    "long",
+    [{"producer_name": "p" * 10_000}, {"replicate_to": ["p" * 100] * 100}],
+    ids=["text", "list"],
+)
+def test_fields_that_each_message_repeats_are_bounded(long: dict[str, Any]) -> None:
+    frame, other, last = encoded(batched(1000, **long), batched(3, **long), single(1))
+    batch, errors = scan(
+        KEY, frame + other + last, limits=wirekit.Limits(memory=LIBRARIES + 20_000_000, memory_ratio=0)
+    )
+    assert errors.num_rows == 0
+    assert batch.num_rows == 1004
+    batch, errors = scan(KEY, frame + other + last, limits=wirekit.Limits(memory=LIBRARIES + 9_000_000, memory_ratio=0))
+    assert batch["@index"].to_pylist() == [0, 1, 2, None]
+    assert [errors[name].to_pylist() for name in ("kind", "path", "offset")] == [["limit"], ["entry.payload"], [0]]
 
 
 @pytest.mark.parametrize("codec", [None, 2, 3], ids=["plain", "zlib", "zstd"])

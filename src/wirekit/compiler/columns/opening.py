@@ -161,6 +161,7 @@ class Opening:
         firsts = below.arrays["first"]
         counts = np.diff(np.append(firsts, below.rows))
         self._verdicts(below, parents, counts)
+        self._bound(parents, counts)
         if inner.program.gaps:
             np.add.at(self.gaps, np.repeat(parents, counts), below.arrays["gap"][: below.rows])
         if below.errors:
@@ -179,6 +180,20 @@ class Opening:
         number[~missing] = index
         arrays = [*(column.take(take) for column in batch.columns), pa.array(number, mask=missing)]
         return outer, list(zip(fields, arrays, strict=True))
+
+    def _bound(self, parents: NDArray[Any], counts: NDArray[Any]) -> None:
+        """Refuses rows whose text, repeated for each of their records, exceeds the memory limit."""
+        allowance = self.reference.allowance
+        text = np.zeros(self.level.rows, np.int64)
+        for name, column in zip(self.batch.schema.names, self.batch.columns, strict=True):
+            if name != self.path:
+                text += _lengths(column)
+        for row, size in zip(parents.tolist(), (text[parents] * np.maximum(counts - 1, 0)).tolist(), strict=True):
+            if size > allowance.room:
+                self.gone[row], self.verdict[row] = True, 0
+                self.errors.too_much(row)
+            else:
+                allowance.room -= size
 
     def _below(self, inner: Columnar) -> tuple[Level, NDArray[Any]]:
         """The level of the nested records, and the row of each range; without rows that exceed the memory limit."""
@@ -236,3 +251,14 @@ def inside(fields: tuple[str, ...] | None, path: str) -> tuple[str, ...] | None:
     if fields is None or chosen(path, fields):
         return None
     return tuple(name[len(path) + 1 :] for name in fields if name.startswith(f"{path}."))
+
+
+def _lengths(column: pa.Array) -> NDArray[np.int64]:
+    """The bytes of text in each value of a column; 0 for numbers."""
+    kind = column.type
+    if pa.types.is_list(kind):
+        ends = np.concatenate([[0], np.cumsum(_lengths(column.values))])
+        return np.diff(ends[np.asarray(column.offsets)])
+    if not (pa.types.is_string(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+        return np.zeros(len(column), np.int64)
+    return np.asarray(pc.binary_length(column).fill_null(0)).astype(np.int64)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wirekit.capture.follow import Link
-from wirekit.conversation import Description, Frame, Message, Names
+from wirekit.conversation import Description, Frame, Names
 from wirekit.conversation.requests import MOST_WAITING
 from wirekit.pipeline.ids import connection_id, frame_id
 from wirekit.pipeline.messages import embedded_rows, message_row
@@ -222,7 +222,8 @@ class Calls:
         }
         for message in frame.messages:
             counts[message.topic, message.partition] += 1
-            yield "messages", message_row(message, self.file, common), _size(message)
+            row = message_row(message, self.file, common)
+            yield "messages", row, _size(row)
             if evaluator.holds_rows(message.topic):
                 yield from embedded_rows(evaluator, message, self.file, common)
 
@@ -237,13 +238,13 @@ class Calls:
         if call.messages is not None:
             _count_messages(topics, call.messages)
         for each in topics:
-            yield CALL_TOPICS.name, self._with_call(each, row, own), _text_size(each)
+            yield CALL_TOPICS.name, self._with_call(each, row, own), _size(each)
         for each in rows.get(GROUP_EVENTS.name, ()):
-            yield GROUP_EVENTS.name, self._with_call(each, row, own), _text_size(each)
+            yield GROUP_EVENTS.name, self._with_call(each, row, own), _size(each)
         for each in rows.get(OFFSETS.name, ()):
             error = failed.get((each.get("topic"), each.get("partition")))
             offset = {**self._with_call(each, row, own if error is None else _error(error)), "source": "request"}
-            yield OFFSETS.name, offset, _text_size(each)
+            yield OFFSETS.name, offset, _size(each)
         if "error" not in row and failed:
             row.update(_error(next(iter(failed.values()))))
         names = {each["topic"] for each in topics if "topic" in each}
@@ -254,7 +255,7 @@ class Calls:
         row["messages"] = None if call.messages is None else call.messages.total()
         self._number += 1
         self._errors += "error" in row
-        yield CALLS.name, row, 0
+        yield CALLS.name, row, _size(row)
 
     def _with_call(self, row: Row, call: Row, error: Row) -> Row:
         return {
@@ -291,12 +292,9 @@ def _direction(about: Description, side: str, is_replica: bool | None) -> str:
     return "produced" if about.role == "request" or side == "client" else "pushed"
 
 
-def _size(message: Message) -> int:
-    return len(message.key or b"") + len(message.value or b"") + len(message.topic or "")
-
-
-def _text_size(row: Row) -> int:
-    return sum(len(value) for value in row.values() if isinstance(value, str))
+def _size(row: Row) -> int:
+    """The length of its text and bytes."""
+    return sum(len(value) for value in row.values() if isinstance(value, str | bytes))
 
 
 def _merged(keys: tuple[str, ...], frames: list[list[FrameRows]]) -> list[Row]:

@@ -23,7 +23,7 @@ from wirekit.errors import Misuse
 from wirekit.registry import registry
 from wirekit.road.begun import Begun, nothing_begun
 from wirekit.road.index import Index, grouped
-from wirekit.tables.batches import Frames, Scope, Unfit, Values, evaluate, fitted
+from wirekit.tables.batches import Frames, Repeats, Scope, Unfit, Values, evaluate, fitted
 from wirekit.tables.plans import Declared, Plan
 from wirekit.tables.records import MOST_NAMES
 from wirekit.tables.refusals import paths_of_refusals, refusals_of, refused
@@ -145,6 +145,7 @@ class _Reader:
     def __init__(self, stream: NDArray[Any], index: Index, begun: Begun) -> None:
         self.stream, self.index, self.begun = stream, index, begun
         self.odd = index.odd.copy()
+        self.repeats = Repeats()
         self.groups: list[Group] = []
         self.of_frame = np.full(index.kind.size, -1, np.int64)  # the group of each frame
         self.row_of = np.zeros(index.kind.size, np.int64)
@@ -194,7 +195,7 @@ class _Reader:
                 batch, states = scan_ranges(key, self.stream, index.start[alone], index.stop[alone], fields=[path])
                 if (states == REFUSED).any():
                     return None
-                frames = Frames(plan.protocol, batch, alone, self._asked, self._named, self._doubted)
+                frames = Frames(plan.protocol, batch, alone, self._asked, self._named, self._doubted, self.repeats)
                 self.groups.append(Group(plan, key, frames, kind.silent))
         self._silence(facts)
         self._stay_within()
@@ -259,7 +260,7 @@ class _Reader:
             self._doubt(members[~good])
             batch = batch.filter(pa.array(good[states < REFUSED]))
             members = members[good]
-        frames = Frames(protocol, batch, members, self._asked, self._named, self._doubted)
+        frames = Frames(protocol, batch, members, self._asked, self._named, self._doubted, self.repeats)
         try:
             plan.check(frames)
             self._doubt(members[refused(refusals, frames)])
@@ -445,7 +446,7 @@ class _Reader:
         names = self.names.get(f"{frames.protocol}.{name}")
         if names is None:
             return Values(pa.nulls(frames.numbers.size))
-        return names.column(frames.numbers, self.index.connection[frames.numbers], keys, column)
+        return names.column(frames, self.index.connection[frames.numbers], keys, column)
 
 
 class _Names:
@@ -497,7 +498,10 @@ class _Names:
         keys = (numbers.view(np.uint64) if self._unsigned else numbers).tolist()
         if self._coded is not None:
             keys = self._coded.take(pa.array(keys, pa.int64())).to_pylist()
-        columns = {name: _at(values, last[here]).to_pylist() for name, (values, last) in self._columns.items()}
+        columns = {}
+        for name, (values, of_row) in self._columns.items():
+            rows = of_row[here]
+            columns[name] = values.take(pa.array(rows, mask=rows < 0)).to_pylist()
         for row, flow in enumerate(connection.tolist()):
             there = {name: values[row] for name, values in columns.items() if values[row] is not None}
             yield flow, keys[row], there
@@ -516,21 +520,21 @@ class _Names:
             return np.asarray(codes.fill_null(-1)).astype(np.int64)
         return np.asarray(keys.fill_null(0))
 
-    def column(self, frames: NDArray[Any], connections: NDArray[Any], keys: Values, column: str) -> Values:
+    def column(self, frames: Frames, connections: NDArray[Any], keys: Values, column: str) -> Values:
         """The names of keys at the time of each frame; null if no frame declared them."""
         if column not in self._columns or not self._known.size:
-            return Values(pa.nulls(frames.size))
+            return Values(pa.nulls(frames.numbers.size))
         array = self._key(keys)
         numbers = self._numbers(array)
         key = np.minimum(np.searchsorted(self._known, numbers), self._known.size - 1)
-        places = self._places(connections, key, frames)
+        places = self._places(connections, key, frames.numbers)
         place = np.searchsorted(self._given, places, side="right") - 1
         known = np.asarray(array.is_valid()) & (self._known[key] == numbers) & (place >= 0)
         known[known] &= self._given[place[known]] // self._count == places[known] // self._count
         values, last = self._columns[column]
-        rows = np.full(frames.size, -1, np.int64)
+        rows = np.full(frames.numbers.size, -1, np.int64)
         rows[known] = last[place[known]]
-        return Values(_at(values, rows))
+        return Values(frames.repeats.taken(values, rows, rows < 0))
 
 
 def _in_order(protocol: str) -> bool:
@@ -544,11 +548,6 @@ def _is_held(value: Any) -> bool:
     if isinstance(value, str):
         return value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value)
     return isinstance(value, int) and -(1 << 63) <= value < 1 << 64
-
-
-def _at(values: pa.Array, rows: NDArray[Any]) -> pa.Array:
-    """The values at some rows, null for -1."""
-    return values.take(pa.array(rows, mask=rows < 0))
 
 
 def _unusual_answers(asked: Kind, frames: Frames) -> NDArray[Any]:

@@ -44,6 +44,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NUMBERS = (INT, BIGINT, MILLIS, MICROS)
+MOST_REPEATED = 128 << 20
+"""Bytes of text in the rows of a window at most that repeat other text, such as a topic in the rows of its partitions.
+
+``records`` evaluates the frames with more; its rows need not be in memory at once.
+"""
+SHORT = 1 << 16
+"""Bytes of text in a column that are not worth counting."""
 _HALF = 1 << 63
 
 
@@ -65,6 +72,38 @@ class Values:
 
 
 @dataclass(slots=True)
+class Repeats:
+    """What the rows of a window may still repeat.
+
+    Attributes:
+        left: bytes of text.
+    """
+
+    left: int = MOST_REPEATED
+
+    def taken(self, array: pa.Array, places: NDArray[Any], missing: NDArray[Any] | None = None) -> pa.Array:
+        """Values at some places of a column.
+
+        Args:
+            array: the column.
+            places: the places.
+            missing: of ``places``, those that have a null instead.
+
+        Raises:
+            Unfit: their text is much longer than that of the column.
+        """
+        if places.size and len(array) and (pa.types.is_string(array.type) or pa.types.is_binary(array.type)):
+            lengths = np.asarray(pc.binary_length(array).fill_null(0)).astype(np.int64)
+            if int(lengths.max()) * places.size > SHORT:
+                there = places if missing is None else places[~missing]
+                more = max(0, int(lengths[there].sum() - lengths.sum()))
+                if more > self.left:
+                    raise Unfit(f"{more} bytes of repeated text")
+                self.left -= more
+        return array.take(pa.array(places, mask=missing))
+
+
+@dataclass(slots=True)
 class Frames:
     """Frames of one layout and kind.
 
@@ -75,6 +114,7 @@ class Frames:
         asked: returns a value, converted to a column type, of the requests that they answer.
         named: looks up (names, keys, column) on their connections.
         doubted: receives the rows that must be evaluated one by one.
+        repeats: what the rows may repeat, shared by the frames of a window.
     """
 
     protocol: str
@@ -83,6 +123,7 @@ class Frames:
     asked: Callable[[Frames, Value, str], Values]
     named: Callable[[Frames, str, Values, str], Values]
     doubted: Callable[[Frames, NDArray[Any]], None]
+    repeats: Repeats
 
 
 class Scope:
@@ -142,7 +183,7 @@ class Scope:
                 mask = missing if mask is None else mask | missing
                 at, column = np.where(mask, 0, first + step), _flat(column)
         if at is not None:
-            column = column.take(pa.array(at, mask=mask))
+            column = self.frames.repeats.taken(column, at, mask)
         return Values(column, _symbols(self.batch.schema.field(name)))
 
     def lists(self, path: str) -> tuple[pa.Array, NDArray[Any], pa.Array]:
@@ -325,7 +366,9 @@ def where(when: Value, scope: Scope) -> NDArray[Any]:
 
 
 def _of_frames(values: Values, scope: Scope) -> Values:
-    return values if not scope.each else Values(values.array.take(pa.array(scope.rows)), values.symbols)
+    if not scope.each:
+        return values
+    return Values(scope.frames.repeats.taken(values.array, scope.rows), values.symbols)
 
 
 def _unless(values: Values, other: int | str) -> Values:
@@ -384,7 +427,7 @@ def _decoded(scope: Scope, path: str, layout: str, value: Value, kind: str) -> V
     if (states == DOUBTFUL).any():  # records escape text that is no UTF-8
         frames.doubted(frames, np.unique(scope.rows[valid_rows[states == DOUBTFUL]]))
     rows = valid_rows[states < REFUSED]
-    inner = Frames(frames.protocol, batch, frames.numbers, frames.asked, frames.named, frames.doubted)
+    inner = Frames(frames.protocol, batch, frames.numbers, frames.asked, frames.named, frames.doubted, frames.repeats)
     values = evaluate(value, Scope(inner), kind)
     back = np.full(scope.size, -1, np.int64)
     back[rows] = np.arange(rows.size)
@@ -428,7 +471,7 @@ def _computed(tree: Expression, scope: Scope) -> pa.Array:
             return pa.repeat(pa.scalar(value), scope.size)
         case Field(names=parts):
             column = Scope(scope.frames).path(".".join(parts)).array
-            array = column if not scope.each else column.take(pa.array(scope.rows))
+            array = column if not scope.each else scope.frames.repeats.taken(column, scope.rows)
             return array.cast(pa.int64()) if pa.types.is_boolean(array.type) else array
         case Operation(symbol=symbol, operands=(one, other)) if symbol in _COMPARED:
             left, right = _computed(one, scope), _computed(other, scope)

@@ -176,7 +176,7 @@ class Plan:
             batch = self._messages_of(frames)
             rows = np.asarray(batch.column(ROW))
             columns = self._columns(frames, declared, ())
-            columns = {name: column.take(pa.array(rows)) for name, column in columns.items()}
+            columns = {name: frames.repeats.taken(column, rows) for name, column in columns.items()}
             columns |= {name: batch.column(name) for name in batch.schema.names if name != ROW}
         elif type(self)._is_declared(self.protocol) and (declared.each or "value" in declared.columns):
             scope = Scope(frames, parse(declared.each) if declared.each else ())

@@ -221,7 +221,7 @@ def _unwrapped(
     added = {
         "offset": pa.array(stored + base[which]),
         "message.timestamp": pa.array(times),
-        **{name: held[name].take(pa.array(places)) for name in ("topic", "partition", "@row")},
+        **{name: frames.repeats.taken(held[name], places) for name in ("topic", "partition", "@row")},
     }
     columns = {}
     for name, column in held.items():

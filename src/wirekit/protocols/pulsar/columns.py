@@ -102,7 +102,7 @@ class _Entries:
                 "wire_bytes": pa.array(lengths + heads),
                 "crc": _fitted(checksum, "crc"),
                 "crc_status": pc.if_else(checksum.is_valid(), pc.if_else(verdict, "ok", "bad"), "absent"),
-                "producer": self._metadata("producer_name").take(of_row),
+                "producer": self.frames.repeats.taken(self._metadata("producer_name"), rows),
                 "sequence_id": _fitted(pc.coalesce(sequence, own) if sequence.type == own.type else own, "sequence_id"),
             }
         )

@@ -65,7 +65,7 @@ def test_conversations_are_forgotten_when_they_have_ended(monkeypatch: pytest.Mo
 
     def kept(self: Connections, streams: Streams, flows: Any) -> None:
         keep(self, streams, flows)
-        left.extend(self._flows[row].follower for row in self._ending)
+        left.extend(self._objects.flows[row].follower for row in self._objects.ending)
 
     monkeypatch.setattr(Connections, "keep", kept)
     path = next(each for each in CAPTURES if each.stem == "kafka-0.10.2.2-4-clients")
@@ -91,7 +91,9 @@ def test_nothing_of_a_usual_open_connection_is_an_object(
         usual = open_rows[~open_rows["waits"]]  # objects tell the end of the others
         rows.append(len(usual))
         followers.update(map(type, usual["follower"].tolist()))
-        objects.extend(each for each in self._flows.values() if each.follower is not None and each.follower.quiet)
+        objects.extend(
+            each for each in self._objects.flows.values() if each.follower is not None and each.follower.quiet
+        )
 
     monkeypatch.setattr(Connections, "keep", kept)
     by_columns(path, window=path.stat().st_size // 20)

@@ -16,7 +16,8 @@ from tests.fuzz.captures import packets_of
 from tests.road.law import by_columns, by_objects
 from tests.road.made import list_groups
 from wirekit.road import states
-from wirekit.road.connections import Connections, Followed
+from wirekit.road.connections import Connections
+from wirekit.road.tracking import Followed
 from wirekit.strategies import Script, Turn
 
 HOUR, EVERY = 3600, 5

@@ -1,38 +1,31 @@
 """The connections of a capture from window to window.
 
-``streams`` follows plain connections up to an irregularity, and objects follow them from there on, with their state.
-Objects give a connection back if nothing of it is pending, within a window or at its end. Both use one form for the
-state of a connection's bytes: the state of ``wirekit.capture.tcp.Connection``, plain JSON data. While columns follow a
-connection, the state of its conversation is a row of ``wirekit.road.begun``; if the connection becomes odd, objects are
-created from the row.
+``streams`` follows plain connections up to an irregularity, and objects follow them from there on, with their state
+(``tracking``). Objects give a connection back if nothing of it is pending, within a window or at its end.
 """
 
 from __future__ import annotations
 
-import pickle
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wirekit.capture.follow import Choice, Flow, Follower, Item, Link
-from wirekit.capture.tcp import Closed, Connection, Data, Duplicate, Event, Ignored, Opened, Settings
-from wirekit.conversation import Conversation, Skipped
+from wirekit.capture.tcp import Closed, Data, Duplicate, Event, Settings
+from wirekit.conversation import Conversation
 from wirekit.conversation.recognition import recognise_joined
 from wirekit.pipeline.carried import pair_of
-from wirekit.pipeline.ids import connection_id
 from wirekit.pipeline.summary import failure
 from wirekit.registry import registry
-from wirekit.road.begun import CARRIED, CONVERSATION, Begun, conversations, nothing_begun
-from wirekit.road.conversations import Conversations
+from wirekit.road.begun import Begun, conversations, nothing_begun
 from wirekit.road.events import SIDES, events, segment_of
 from wirekit.road.joined import Attempt, begins_whole, first_attempts, usual_beginnings
 from wirekit.road.packets import Endpoints
-from wirekit.road.states import States
 from wirekit.road.streams import LEAST, REASONS, STATE, Streams, silent_streams, word
-from wirekit.road.tails import Tail, Tails
+from wirekit.road.tails import Tail
+from wirekit.road.tracking import OVER, Followed, TrackedFlow, Tracking, at_rest
 from wirekit.road.windows import Window
 from wirekit.tables.columns import CONNECTIONS, FATES
 
@@ -47,40 +40,16 @@ MOST_BEGINNING = 64
 MOST_CARRIED = 64
 CARRIED_BYTES = 1 << 16
 """Limits on the frames of a connection that are carried to the next window: their number, and their bytes."""
-LAST, RESET, OVER = (STATE.index(each) for each in ("last", "reset", "over"))
+LAST, RESET = (STATE.index(each) for each in ("last", "reset"))
 _NO_TIME = 1 << 62
 """The number for a missing time."""
-Followed = tuple[Link, Item | None]
-"""An item of a connection; None is the end of the connection."""
-
-
-@dataclass(slots=True)
-class TrackedFlow:
-    """The objects that follow a flow, with the state that its row of ``States`` cannot store.
-
-    Attributes:
-        row: the row.
-        gaps: for each side of the latest connection, the gaps that ``Connection`` remembers.
-        connection: the latest connection, while objects reassemble it.
-        link: the latest connection, from its first event until it has been reported.
-        follower: the follower of its conversation, from the first payload on.
-        carried: frames that are not reported yet, as ``CARRIED`` rows.
-    """
-
-    row: int
-    gaps: tuple[Any, Any] = ((), ())
-    connection: Connection | None = None
-    link: Link | None = None
-    follower: Follower | None = None
-    carried: list[tuple[Any, ...]] = field(default_factory=list)
 
 
 class Connections:
     """The connections of a capture.
 
     Attributes:
-        late: bytes that arrived again or too late for connections that columns have reported: by connection id, then by
-            side and fate.
+        late: the same as in ``Tracking``.
         done: for each flow of a window, whether it is finished in this window.
 
     Args:
@@ -104,7 +73,9 @@ class Connections:
         writer: Writer,
         earlier: Callable[[tuple[str, str]], Flow | None] | None = None,
     ) -> None:
-        self.late: defaultdict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+        self._objects = objects = Tracking(name, endpoints, choice, settings, writer)
+        self._states, self._tails, self._conversations = objects.states, objects.tails, objects.conversations
+        self.late = objects.late
         self._name, self._endpoints = name, endpoints
         self._choice = choice
         self._settings = settings
@@ -113,13 +84,8 @@ class Connections:
         self.done = np.zeros(0, bool)
         self._earlier = earlier
         self._places: dict[int, tuple[int, int]] = {}  # by flow of a window: where the unread bytes of both sides begin
-        self._states = States()
         self._rows = self._seen = np.zeros(0, np.int64)  # rows of States: of this window's flows, of the last window's
-        self._flows: dict[int, TrackedFlow] = {}  # by row
-        self._tails = Tails()
-        self._conversations = Conversations(self._states)
         self._ready: list[tuple[Any, Any, Any]] = []  # for ``begun``: flows, places, unheard sides
-        self._ending: dict[int, int] = {}  # by row, when a connection ended that is not fully reported
         self._attempts: dict[int, Attempt] = {}  # of flows of a window, as ``first_attempts`` has them
 
     def _restore(self, row: int) -> bool:
@@ -130,12 +96,12 @@ class Connections:
         if flow is None:
             return False
         states.count[row] = flow.count
-        tracked = self._flows[row] = TrackedFlow(
+        tracked = self._objects.flows[row] = TrackedFlow(
             row, link=flow.link, follower=flow.follower, connection=flow.connection
         )
         if tracked.connection is not None and tracked.connection.settled:
-            self._give_back(tracked, tracked.connection)
-            self._note_end(tracked)
+            self._objects.give_back(tracked, tracked.connection)
+            self._objects.note_end(tracked)
         return True
 
     @property
@@ -146,16 +112,16 @@ class Connections:
     def leave(self, row: int) -> tuple[tuple[str, str], Flow]:
         """Removes a flow; returns its addresses, the lower one first, and its state for the next bundle."""
         states = self._states
-        tracked, flow = self._tracked(row), Flow(self._choice, self._settings)
+        tracked, flow = self._objects.of(row), Flow(self._choice, self._settings)
         flow.link, flow.follower, flow.count = tracked.link, tracked.follower, int(states.count[row])
         if tracked.connection is not None or states.plain[row]:
-            flow.connection = tracked.connection or self._connection(tracked)
-        del self._flows[row]
+            flow.connection = tracked.connection or self._objects.connection(tracked)
+        del self._objects.flows[row]
         return pair_of(*(self._endpoints.text(int(end[row])) for end in (states.low, states.high))), flow
 
     def recalled(self, row: int) -> Iterator[Followed]:
         """Lets objects follow the frames of a flow that were carried from earlier windows."""
-        yield from self._recalled(self._tracked(row))
+        yield from self._objects.recalled(self._objects.of(row))
 
     def take_back(self, row: Mapping[str, Any], writer: Writer) -> bool:
         """Takes back a row of ``connections`` that later packets may still change, with times as numbers.
@@ -164,7 +130,7 @@ class Connections:
             False if the row is final, because another connection of the flow has begun.
         """
         ends = [_address(row, side) for side in SIDES]
-        states, tracked = self._states, self._tracked(self._states.row(*map(self._endpoints.number, ends)))
+        states, tracked = self._states, self._objects.of(self._states.row(*map(self._endpoints.number, ends)))
         if not states.reported[tracked.row] or row["ordinal"] != states.count[tracked.row] - 1:
             return False
         client, server = ends
@@ -222,28 +188,28 @@ class Connections:
                 ``LEAST``.
         """
         packets = window.packets
-        tracked = self._tracked(self._rows[flow])
-        self._ending.pop(tracked.row, None)
+        tracked = self._objects.of(self._rows[flow])
+        self._objects.ending.pop(tracked.row, None)
         if tracked.connection is None:
-            tracked.connection = self._connection(tracked)
+            tracked.connection = self._objects.connection(tracked)
             self._states.plain[tracked.row] = False
         connection = tracked.connection
         reached, end = int(streams.reached[flow]), int(streams.begins[flow + 1])
         streams.reached[flow] = end
         for place, row in enumerate(streams.order[reached:end].tolist(), reached + 1):
-            yield from self._follow(tracked, connection.feed(segment_of(packets, row, self._files)))
+            yield from self._objects.follow(tracked, connection.feed(segment_of(packets, row, self._files)))
             if not again or end - place < LEAST or connection.ended or not connection.settled:
                 continue
-            if _at_rest(tracked.follower) and self._give_back(tracked, connection):
-                self._give_to_columns(tracked)
+            if at_rest(tracked.follower) and self._objects.give_back(tracked, connection):
+                self._objects.give_to_columns(tracked)
                 streams.reached[flow] = place
                 return
         if window.last:
-            yield from self._finished(tracked, connection)
+            yield from self._objects.finished(tracked, connection)
         elif connection.settled:
-            self._give_back(tracked, connection)
-            self._note_end(tracked)
-            self._give_to_columns(tracked)
+            self._objects.give_back(tracked, connection)
+            self._objects.note_end(tracked)
+            self._objects.give_to_columns(tracked)
 
     def begin(self, streams: Streams, flows: NDArray[Any], protocols: list[str]) -> Iterator[Followed]:
         """Lets objects follow plain connections up to the point from which ``begun`` gives them to columns.
@@ -290,7 +256,7 @@ class Connections:
         """
         rows = self._rows[flows]
         self._states.take(rows, streams, flows)
-        links = [self._opened(row) for row in rows.tolist()]
+        links = [self._objects.opened(row) for row in rows.tolist()]
         self._recognise(streams, flows, links)
         protocols = np.array([link.protocol for link in links], object)
         readers = {name: Conversation(name, started=False) for name in {*protocols.tolist()} - {""}}
@@ -302,7 +268,7 @@ class Connections:
             ahead[mine] = [each.ahead for each in attempts]
         for place in np.flatnonzero(~usual).tolist():
             row, link = int(rows[place]), links[place]
-            self._flows[row] = TrackedFlow(row, link=link, follower=Follower(link) if link.protocol else None)
+            self._objects.flows[row] = TrackedFlow(row, link=link, follower=Follower(link) if link.protocol else None)
             yield from self._begin(streams, int(flows[place]))
         places = streams.starts[flows] + np.stack([np.zeros_like(ahead), ahead], axis=1)
         begun = conversations(rows, protocols)
@@ -326,7 +292,7 @@ class Connections:
 
     def _begin(self, streams: Streams, flow: int, *, particular: bool = False) -> Iterator[Followed]:
         """Follows the first unread frames of a connection up to the first point at which nothing is pending."""
-        tracked = self._tracked(self._rows[flow])
+        tracked = self._objects.of(self._rows[flow])
         if tracked.link is None and self._states.count[tracked.row] > 0:
             return
         self._link_of(streams, flow, tracked)
@@ -345,7 +311,7 @@ class Connections:
             if not isinstance(event, Data) or count >= MOST_BEGINNING:
                 self._places[flow] = places[0], places[1]
                 return
-            yield from self._follow(tracked, [event])
+            yield from self._objects.follow(tracked, [event])
             places[SIDES.index(event.direction)] += len(event.data)
         self._places[flow] = places[0], places[1]
         follower = tracked.follower
@@ -354,7 +320,7 @@ class Connections:
         unheard = follower.unheard
         if not (unheard and particular):
             self._ready.append(([flow], [places], [[side in unheard for side in SIDES]]))
-            self._put_into_columns(tracked, tracked.link, follower)
+            self._objects.put_into_columns(tracked, tracked.link, follower)
 
     def begun(self, streams: Streams, before: Begun | None = None) -> Begun:
         """The connections that columns follow from here on, added to ``before``."""
@@ -372,62 +338,6 @@ class Connections:
         conversations, carried = open_conversations.of_flows(rows, flows)
         ends = final & ~conversations["waits"]
         return Begun(conversations, states.count[rows] - 1, places[order], final, ends, unheard[order], carried)
-
-    def _give_to_columns(self, tracked: TrackedFlow) -> None:
-        """Gives a connection to columns at the end of a window, if it is open and nothing is pending."""
-        link, follower = tracked.link, tracked.follower
-        usual = self._states.plain[tracked.row] and tracked.row not in self._ending
-        if usual and link is not None and follower is not None and _at_rest(follower):
-            self._put_into_columns(tracked, link, follower)
-
-    def _put_into_columns(self, tracked: TrackedFlow, link: Link, follower: Follower) -> None:
-        """Gives a connection that objects have followed to columns."""
-        row, states = tracked.row, self._states
-        calls = self._writer.calls_of(self._name, link)
-        number, errors, facts, names = calls.take()
-        counted = link.bytes
-        sizes = [[counted.get((side, fate), 0) for fate in FATES] for side in SIDES]
-        link.forget()
-        stated = link.opened_us, link.known_start, link.ordinal, [link.client, link.server]
-        here = states.opened[row], states.known[row], states.count[row] - 1, self._texts(row)
-        waits = calls.waiting or bool(link.closed) or stated != here
-        if not waits:
-            self._writer.forget(link)
-            self._conversations.pack_later(row)
-        most, nothing = follower.frame_limit or 0, (0, 0)
-        conversation: tuple[Any, ...] = (
-            row, link.protocol, number, errors, sizes, nothing, 0, most, frozenset(), facts or None, names or None,
-            waits, follower,
-        )  # fmt: skip
-        self._conversations.add(np.array([conversation], CONVERSATION), np.array(tracked.carried, CARRIED))
-        tracked.link, tracked.follower, tracked.carried = None, None, []
-        if not any(tracked.gaps):
-            del self._flows[row]
-
-    def _take_from_columns(self, row: int) -> TrackedFlow:
-        """Creates the objects for a connection that columns have followed."""
-        tracked = self._flows.setdefault(row, TrackedFlow(row))
-        conversation, tracked.carried = self._conversations.take(row)
-        follower, protocol = conversation["follower"], conversation["protocol"]
-        if not isinstance(follower, Follower):
-            link = self._link(row, protocol)
-            follower = Follower(link) if follower is None else Follower.from_state(link, pickle.loads(follower))
-        tracked.follower, tracked.link = follower, follower.link
-        for side, sizes in zip(SIDES, conversation["sizes"].tolist(), strict=True):
-            for fate, size in zip(FATES, sizes, strict=True):
-                if size:
-                    tracked.link.count(side, fate, size)
-        skipped = dict(zip(SIDES, conversation["skipped"].tolist(), strict=True))
-        for side, size in skipped.items():
-            follower.skip(side, size)
-        names = conversation["names"] or {}
-        sides = [side for side, size in skipped.items() if size]
-        called = {(api, version) for api, version, _ in conversation["called"]}
-        clients = {name for *_, each in conversation["called"] for name in each}
-        follower.skipped(Skipped(sides, clients, sorted(called), names, int(conversation["stated"])))
-        calls = self._writer.calls_of(self._name, tracked.link)
-        calls.add(int(conversation["calls"]), int(conversation["errors"]), conversation["facts"] or {}, names)
-        return tracked
 
     def look_ahead(self, streams: Streams, flows: NDArray[Any]) -> None:
         """Computes, before ``begin``, how many bytes it takes to recognise connections that were joined in the middle.
@@ -509,7 +419,7 @@ class Connections:
             whole = reached == tuple(streams.stops[flow].tolist())
             self.done[flow] = whole and not closing[place] and not crowded[place]
             if crowded[place]:
-                yield from self._recalled(self._tracked(rows[place]))
+                yield from self._objects.recalled(self._objects.of(rows[place]))
 
     def _over(self, flows: NDArray[Any]) -> None:
         """Records connections that columns have reported."""
@@ -517,37 +427,23 @@ class Connections:
         self._states.count[rows] = np.maximum(self._states.count[rows], 1)
         self._states.reported[rows], self._states.begun[rows] = True, False
 
-    def _recalled(self, tracked: TrackedFlow) -> Iterator[Followed]:
-        """Lets objects follow the carried frames and bytes of a connection, before later events."""
-        carried, tracked.carried = tracked.carried, []
-        tails = self._tails.pop(tracked.row)
-        link, follower = tracked.link, tracked.follower
-        if link is None or follower is None:
-            return
-        for _, side, position, time_us, data in carried:
-            for item in follower.recall(Data(SIDES[side], data, position, time_us, 0, 0)):
-                yield link, item
-        for tail in tails:
-            for item in follower.take(tail):
-                yield link, item
-
     def _link_of(self, streams: Streams, flow: int, tracked: TrackedFlow) -> None:
         """Creates the link of a connection, unless it has one or has no event yet."""
         size = streams.stops[flow] - streams.starts[flow]
         if tracked.link is None and (streams.known[flow] or size.any() or streams.final[flow]):
             self._states.take(np.array([tracked.row]), streams, np.array([flow]))
-            tracked.link = self._opened(tracked.row)
+            tracked.link = self._objects.opened(tracked.row)
 
     def followed(self, window: Window, streams: Streams, flow: int) -> Iterator[Followed]:
         """Lets a follower read the bytes of a plain connection that columns have not read."""
-        tracked = self._tracked(self._rows[flow])
+        tracked = self._objects.of(self._rows[flow])
         reported = tracked.link is None and self._states.count[tracked.row] > 0  # in an earlier window
         if not reported:
             self._link_of(streams, flow, tracked)
         for _, event in events(streams, flow, self._places.pop(flow, None)):
-            yield from self._follow(tracked, [event])
+            yield from self._objects.follow(tracked, [event])
         again = streams.duplicates[flow].tolist()
-        yield from self._follow(
+        yield from self._objects.follow(
             tracked, [Duplicate(side, size, 0, 0) for side, size in zip(SIDES, again, strict=True) if size]
         )
         if streams.final[flow] and not reported:
@@ -555,14 +451,16 @@ class Connections:
             left = [side for number, side in enumerate(SIDES) if state[word(number, "ended")] < 0]
             reason, time_us = REASONS[streams.reason[flow]], int(streams.closed[flow])
             if left:
-                yield from self._follow(tracked, [Closed("both" if len(left) == 2 else left[0], reason, time_us)])
+                yield from self._objects.follow(
+                    tracked, [Closed("both" if len(left) == 2 else left[0], reason, time_us)]
+                )
             if window.last and tracked.link is not None:
-                self._ending.pop(tracked.row, None)
+                self._objects.ending.pop(tracked.row, None)
                 yield tracked.link, None
 
     def whole(self, window: Window, flow: int, link: Link, items: Iterable[Item]) -> Iterator[Followed]:
         """Reports a connection that lies within a window, with its items."""
-        tracked = self._tracked(self._rows[flow])
+        tracked = self._objects.of(self._rows[flow])
         tracked.link, self._states.count[tracked.row] = link, 1
         yield from ((link, item) for item in items)
         if window.last:
@@ -584,20 +482,20 @@ class Connections:
         self._states.put_words(rows, words)
         again = flows[self._states.begun[rows] & self.done[flows] & streams.duplicates[flows].any(axis=1)]
         self._conversations.count_duplicates(self._rows[again], streams.duplicates[again])
-        for row in self._flows.keys() & set(rows.tolist()):
-            tracked = self._flows[row]
+        for row in self._objects.flows.keys() & set(rows.tolist()):
+            tracked = self._objects.flows[row]
             link, follower = tracked.link, tracked.follower
-            self._note_end(tracked)
+            self._objects.note_end(tracked)
             if link is None:
                 if not any(tracked.gaps):
-                    del self._flows[row]
+                    del self._objects.flows[row]
             elif follower is None:
                 continue
-            elif row in self._ending:
+            elif row in self._objects.ending:
                 if not follower.swapped:
                     tracked.follower = link.dialogue = None  # late bytes are only counted
             else:
-                self._give_to_columns(tracked)
+                self._objects.give_to_columns(tracked)
         self._conversations.pack()
 
     def ended(self, clock: int) -> Iterator[Followed]:
@@ -608,19 +506,20 @@ class Connections:
         Args:
             clock: a time that no later packet is before, microseconds since the epoch.
         """
-        for row, time_us in list(self._ending.items()):
+        flows, ending = self._objects.flows, self._objects.ending
+        for row, time_us in list(ending.items()):
             if clock > time_us + self._settings.patience_us:
-                del self._ending[row]
-                tracked = self._flows[row]
+                del ending[row]
+                tracked = flows[row]
                 if tracked.link is not None and self._states.plain[row]:
                     yield tracked.link, None
-                    del self._flows[row]
+                    del flows[row]
         over = self._states.over(clock - self._settings.patience_us)
-        waiting = np.array([row in self._flows and self._flows[row].link is not None for row in over.tolist()], bool)
+        waiting = np.array([row in flows and flows[row].link is not None for row in over.tolist()], bool)
         over = over[~waiting]
         self._states.forget(over)
-        for row in self._flows.keys() & set(over.tolist()):
-            del self._flows[row]
+        for row in flows.keys() & set(over.tolist()):
+            del flows[row]
 
     def silent(self) -> Streams:
         """The open connections without packets in the last window, as a window; the end of the capture ends them."""
@@ -649,112 +548,18 @@ class Connections:
         unseen[self._seen] = False
         silent = states.plain[: states.size] & (states.count[: states.size] == 0)
         for row in np.flatnonzero(unseen).tolist():
-            tracked = self._tracked(row) if states.begun[row] else self._flows.get(row)
+            tracked = self._objects.of(row) if states.begun[row] else self._objects.flows.get(row)
             if tracked is None and silent[row]:
                 tracked = TrackedFlow(row)
             if tracked is None or (tracked.link is None and states.count[row] and tracked.connection is None):
                 continue
-            yield from self._finished(tracked, tracked.connection or self._connection(tracked))
-
-    def _finished(self, tracked: TrackedFlow, connection: Connection) -> Iterator[Followed]:
-        yield from self._follow(tracked, connection.finish())
-        if tracked.link is not None:
-            yield tracked.link, None
-
-    def _tracked(self, row: int) -> TrackedFlow:
-        """The objects of a flow, created if there are none."""
-        row = int(row)
-        if self._states.begun[row]:
-            return self._take_from_columns(row)
-        tracked = self._flows.get(row)
-        if tracked is None:
-            tracked = self._flows[row] = TrackedFlow(row)
-        return tracked
-
-    def _note_end(self, tracked: TrackedFlow) -> None:
-        """Stores when the latest connection of a flow ended, if it has."""
-        states, row = self._states, tracked.row
-        over = int(states.words_of(row)[OVER]) if states.plain[row] else -1
-        if tracked.link is not None and over >= 0:
-            self._ending[row] = over
-
-    def _opened(self, row: int) -> Link:
-        """Counts the next connection of a flow; returns its link."""
-        self._states.count[row] += 1
-        return self._link(row, self._choice.of(*self._texts(row)))
-
-    def _link(self, row: int, protocol: str) -> Link:
-        """The link of a flow's latest connection."""
-        states, (client, server) = self._states, self._texts(row)
-        name, opened = f"{client}>{server}#{states.count[row] - 1}", int(states.opened[row])
-        return Link(name, client, server, opened, bool(states.known[row]), opened, protocol)
-
-    def _texts(self, row: int) -> list[str]:
-        """The addresses of client and server of a flow's latest connection."""
-        ends = self._states.client[row], self._states.servers(row)
-        return [self._endpoints.text(int(end)) for end in ends]
-
-    def _follow(self, tracked: TrackedFlow, events: Iterable[Event]) -> Iterator[Followed]:
-        """Follows the latest connection of a flow through events."""
-        for event in events:
-            if (tracked.carried or tracked.row in self._tails) and not isinstance(event, Duplicate | Ignored):
-                yield from self._recalled(tracked)
-            if isinstance(event, Opened):
-                if tracked.link is not None:
-                    yield tracked.link, None
-                states, row = self._states, tracked.row
-                states.reported[row] = False
-                _, client, server, time_us, known_start = event
-                name, protocol = f"{client}>{server}#{states.count[row]}", self._choice.of(client, server)
-                tracked.link = Link(name, client, server, time_us, known_start, time_us, protocol)
-                tracked.follower = None
-                states.count[row] += 1
-                continue
-            link = tracked.link
-            if link is None:
-                if self._states.reported[tracked.row] and isinstance(event, Duplicate | Ignored):
-                    self._late(tracked.row, event)
-                continue
-            if tracked.follower is None:
-                if isinstance(event, Closed):
-                    link.closed_us, link.closed = event.time_us, event.reason
-                    continue
-                tracked.follower = Follower(link)
-            for item in tracked.follower.take(event):
-                yield link, item
-
-    def _late(self, row: int, event: Duplicate | Ignored) -> None:
-        client, server = self._texts(row)
-        late = self.late[connection_id(self._name, client, server, int(self._states.count[row]) - 1)]
-        size = event.length if isinstance(event, Duplicate) else len(event.data)
-        late[event.direction, "captured"] += size
-        late[event.direction, "duplicate" if isinstance(event, Duplicate) else "ignored"] += size
-
-    def _connection(self, tracked: TrackedFlow) -> Connection:
-        """A flow's latest connection as an object."""
-        if not self._states.plain[tracked.row]:
-            return Connection(self._settings)
-        state = self._states.state(tracked.row, self._texts(tracked.row), tracked.gaps, self._settings.hold_us)
-        return Connection.from_state(state, self._settings)
-
-    def _give_back(self, tracked: TrackedFlow, connection: Connection) -> bool:
-        """Stores the state of a connection in ``States``; returns False if that cannot represent it."""
-        plain = connection.state()
-        gaps = self._states.put(tracked.row, plain, list(map(self._endpoints.number, plain["addresses"])))
-        if gaps is not None:
-            tracked.connection, tracked.gaps = None, gaps
-        return gaps is not None
+            yield from self._objects.finished(tracked, tracked.connection or self._objects.connection(tracked))
 
 
 def resumable(protocols: list[str]) -> NDArray[np.bool_]:
     """Whether columns may read the frames of some protocols from the first one on; not for "", an unknown one."""
     of_name = {name: registry.protocol(name).follow().resumable for name in {*protocols} - {""}}
     return np.array([of_name.get(name, False) for name in protocols], bool)
-
-
-def _at_rest(follower: Follower | None) -> bool:
-    """Whether nothing of a conversation is pending, and both sides have sent bytes."""
-    return follower is not None and follower.quiet and not follower.unheard
 
 
 def _closing(streams: Streams, flows: NDArray[Any]) -> NDArray[Any]:

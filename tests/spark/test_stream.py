@@ -134,9 +134,9 @@ def test_a_planned_file_that_is_gone(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"maxFilesPerTrigger": "0"}, "maxFilesPerTrigger is a number from 1, not '0'"),
+        ({"maxFilesPerTrigger": "0"}, "maxFilesPerTrigger must be a number from 1, not '0'"),
         ({"maxFilesPerTrigger": "1", "maxBytesPerTrigger": "1"}, "not both"),
-        ({"settle": "soon"}, "settle is a number of seconds, not 'soon'"),
+        ({"settle": "soon"}, "settle must be a number of seconds, not 'soon'"),
         ({"separate": "false"}, "only with the option state"),
         ({"maxFiles": "1"}, r"no option 'maxFiles'; did you mean maxFilesPerTrigger\?"),
         ({"ignoremising": "true"}, r"no option 'ignoremising'; did you mean ignoreMissing\?"),

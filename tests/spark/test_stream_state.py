@@ -260,7 +260,7 @@ def test_where_and_ports_keep_the_state(tmp_path: Path) -> None:
     [
         ({"separate": "true"}, "state or separate, not both"),
         ({"table": "packets"}, "packets needs no state"),
-        ({"closeAfter": "never"}, "closeAfter is a number of seconds"),
+        ({"closeAfter": "never"}, "closeAfter must be a number of seconds"),
     ],
 )
 def test_options_that_make_no_sense(options: dict[str, str], text: str, tmp_path: Path) -> None:

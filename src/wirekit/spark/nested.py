@@ -4,15 +4,15 @@
 that field: ``struct<body: struct<topics: list<struct<name>>>>``. Names are derived from the columns' paths:
 
 - ``crc.ok``, the verdict on ``crc``, is ``crc_ok`` beside it;
-- a column that has others inside, such as the bytes of an ``OrBytes``, is called ``<name>_bytes``;
+- a column with other columns inside, such as the bytes of an ``OrBytes``, is ``<name>_bytes``;
 - ``value:string``, a second column of another type at one path, is ``value_string``;
-- what has no name, such as the numbers of a plain list, is ``value``.
+- a value without a name, such as a number of a plain list, is ``value``.
 
-Of the scan's own columns ``@gap``, ``@index`` and ``@depth`` stay, as ``gap``, ``index`` and ``depth`` with a ``_`` in
-front. A struct whose fields are all nullable is null where all of them are.
+Three of the scan's own columns stay: ``@gap``, ``@index`` and ``@depth`` become ``_gap``, ``_index`` and ``_depth``. A
+struct whose fields are all nullable is null where all of them are.
 
 Spark has no unsigned numbers: they take the next wider type, those of 64 bits ``decimal(20)``. Its timestamps are in
-microseconds between the years 1 and 9999: a time outside of them is null, one in nanoseconds an integer.
+microseconds between the years 1 and 9999: a time outside these years is null, and a time in nanoseconds is an integer.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def _any(branch: _Branch) -> Iterator[Leaf]:
 
 
 def _listed(kind: pa.DataType, lists: int) -> pa.DataType:
-    """A type, in so many lists."""
+    """A type inside a number of lists."""
     for _ in range(lists):
         kind = pa.list_(kind)
     return kind
@@ -261,7 +261,7 @@ def _type(leaf: Leaf, dated: bool) -> pa.DataType:
 
 
 def _array(shape: Shape, columns: Mapping[str, pa.Array], rows: int) -> pa.Array:
-    """The values of a field, of so many rows, from the columns inside it."""
+    """The values of a field in a number of rows, from the columns inside it."""
     inside = {leaf.path: columns[leaf.path] for leaf in shape.leaves() if leaf.path in columns}
     if not inside:
         return pa.nulls(rows, shape.type)
@@ -280,7 +280,7 @@ def _array(shape: Shape, columns: Mapping[str, pa.Array], rows: int) -> pa.Array
 
 
 def _in_lists(shape: Shape, columns: Mapping[str, pa.Array]) -> pa.Array:
-    """The lists of a field: those of all its columns have the same lengths, so that one of them says where."""
+    """The lists of a field, taken from one of its columns: the lists of all of them have the same lengths."""
     lists = next(iter(columns.values()))
     inner = Shape(shape.name, shape.lists - 1, shape.maybe, shape.leaf, shape.fields, shape.type.value_type)
     values = _array(inner, {path: each.flatten() for path, each in columns.items()}, len(lists.flatten()))

@@ -64,7 +64,7 @@ PARTITION_BYTES = 64 << 20
 WAVES = 4
 """Tasks of a bundle for each core."""
 LEAST_SPLIT = 4 << 20
-"""Bytes of a capture below which the shuffle takes longer than the capture."""
+"""Bytes of a capture below which shuffling takes longer than reading it in one task."""
 FILE_BYTES = 1 << 14
 """The number of bytes that opening a file counts as."""
 POLL_SECONDS = 0.2
@@ -74,7 +74,7 @@ DECODING = "decoding long connections"
 WINDOW = 32 << 20
 """Bytes of shuffled packets in a file, and in a window of the task that follows them."""
 SURVEYED = 4 << 20
-"""Bytes of packets whose flows are compared to find out whether flows are long."""
+"""Bytes of packets whose flows are compared to determine whether flows are long."""
 AT_ONCE = 64 << 20
 """Bytes of a long connection that the task that follows it decodes; each further task decodes at least as many."""
 
@@ -126,8 +126,8 @@ def run(
         progress: receives the progress, as tasks report it; in object stores, as tasks end.
         around: wraps each task, for tests.
         shuffled: whether captures are shuffled by flow; None for the captures that would keep one task busy alone.
-        bundle: bytes of captures that are committed together, about. By default a bundle keeps all cores busy, and no
-            capture is cut: one task reads the files of a bundle that belong to a capture of several bundles.
+        bundle: approximate bytes of captures that are committed together. By default a bundle keeps all cores busy, and
+            no capture is cut: one task reads the files of a bundle that belong to a capture of several bundles.
         replace: whether the new tables replace those of the lake once they are complete.
         form, rotating, idle_us: see ``publish``.
 
@@ -317,7 +317,7 @@ def _stored_parts(spark: SparkSession, file: Input, on_spark: Callable[[Task], O
 def _by_number(spark: SparkSession, count: int, function: OnSpark, most: int | None = None) -> list[str]:
     """The results of a function for the numbers below a count, in a task each or in ``most`` tasks.
 
-    As an RDD: with a DataFrame each task takes twice the processor time besides its work, 70 ms.
+    It uses an RDD: with a DataFrame, each task takes 70 ms of processor time besides its work, twice as much.
     """
     if not count:
         return []

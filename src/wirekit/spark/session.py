@@ -1,6 +1,6 @@
 """Starts the Spark session that wirekit works in: settings, Java, environment, and silence on standard error.
 
-No pipeline and no data source lives here. pyspark is imported when a session is asked for, not before.
+No pipeline and no data source is here. pyspark is imported when a session is requested, not before.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ _MEANING = {
 
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 LOUD = "-Dwirekit.tasks=error -Dwirekit.scheduler=NEUTRAL"
-"""Java options with which Spark logs on standard error what its tasks raise, each attempt."""
+"""Java options with which Spark logs the errors of its tasks on standard error, for each attempt."""
 BRIEF = "-XX:TieredStopAtLevel=1"
-"""Java option for a driver through which no rows go: most of its time would else be spent on compiling itself."""
+"""Java option for a driver through which no rows pass: otherwise it would spend most of its time compiling itself."""
 
 # Loggers of Python's logging, not of log4j: each failed query is one JSON line of many kilobytes on standard error,
 # and the same text is in the exception.
@@ -68,7 +68,7 @@ _QUERY_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 
 
 class SparkFailed(WirekitError):
-    """A job on Spark failed; the text says why in one line, the cause is Spark's own error."""
+    """A job on Spark failed; the text gives the reason in one line, and the cause is Spark's own error."""
 
 
 def cores() -> int:
@@ -83,8 +83,8 @@ def session(
 ) -> SparkSession:
     """A Spark session with wirekit's settings.
 
-    An active session is returned: it keeps its master and name. Of the settings, those that results depend on are
-    applied to it, and those of ``extra_conf`` that can still be changed.
+    If a session is active, it is returned with its master and name. The settings that results depend on are applied to
+    it, and the settings of ``extra_conf`` that can still be changed.
 
     Args:
         master: a Spark master; by default that of the active session, or of ``spark-submit``, or else ``local[n,4]``:
@@ -160,7 +160,7 @@ def require_classic(spark: object) -> None:
 
 
 def _misspelt(spark: SparkSession, names: Iterable[str]) -> tuple[str, str] | None:
-    """The first name that Spark does not define but for a slip, and the name that it does define.
+    """The first misspelt name, and the name that Spark defines.
 
     Spark accepts every name, as plugins, file systems and catalogs read settings that it does not define.
     """
@@ -231,7 +231,7 @@ def _message_at_start(error: Exception) -> str:
 
 @contextmanager
 def in_one_line() -> Iterator[None]:
-    """Raises what fails in Spark as a ``SparkFailed`` that says it in one line."""
+    """Raises an error of Spark as a ``SparkFailed`` with a text of one line."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -278,7 +278,7 @@ def _is_local(master: str) -> bool:
 
 
 def _warehouse(scratch: str | None) -> str:
-    """A directory that Spark makes only when a table is saved by name, and that goes away with this process."""
+    """A directory that Spark creates only when a table is saved by name, removed when this process ends."""
     path = Path(scratch or tempfile.gettempdir()).resolve() / f"wirekit-warehouse-{uuid.uuid4().hex}"
     atexit.register(shutil.rmtree, path, ignore_errors=True)
     return str(path)
@@ -286,7 +286,7 @@ def _warehouse(scratch: str | None) -> str:
 
 @contextmanager
 def _environment(master: str, conf: Mapping[str, str]) -> Iterator[None]:
-    """The environment that the JVM and, through it, the Python workers start with; put back afterwards."""
+    """Sets the environment with which the JVM and, through it, the Python workers start; restores it afterwards."""
     changes: dict[str, str | None] = dict.fromkeys(_SCRUBBED_ALWAYS)
     # A full Java works without the shim, but prints warnings about what the shim leaves out.
     changes["JAVA_HOME"] = str(shimmed(find_java()).path)

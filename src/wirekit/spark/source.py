@@ -12,10 +12,10 @@ stay with Spark. Spark 4.3 can push them down to a Python source, but keeps thos
 same DataFrame: the rows of ``f.where("x = 3").union(f.where("x = 4"))`` all have ``x = 4``, and after such a query
 ``f.count()`` counts only these. A source that takes filters also fails as long as the setting for it is off.
 
-``packets`` is what tasks of the pipeline hand to each other. The other tables are made where the file is read, by the
-serial driver's functions: the packets of one capture are held in memory, and no table is written. Files that brokers
-store have ``messages``, ``offsets``, ``group_events`` and ``quarantine``. A task logs a warning for each file that is
-damaged; ``packets`` has a note instead.
+``packets`` has the rows that tasks of the pipeline pass to each other. The other tables are made where the file is
+read, by the serial driver's functions: the packets of one capture are held in memory, and no table is written. Files
+that brokers store have ``messages``, ``offsets``, ``group_events`` and ``quarantine``. A task logs a warning for each
+file that is damaged; ``packets`` has a note instead.
 """
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ class CaptureReader(DataSourceReader):
         Args:
             files: the files.
             about: the capture.
-            keep: takes its state if it goes on.
+            keep: receives its state if it continues.
         """
         names, where = self._schema.names, self._filter()
         if files:
@@ -283,7 +283,7 @@ class CaptureReader(DataSourceReader):
         return parsed(self._where, READABLE[self._table].schema) if self._where else None
 
     def _read(self) -> set[str]:
-        """The columns that are read: those that are given, and those of the filter."""
+        """The columns that are read: the requested ones, and those of the filter."""
         where = self._filter()
         return {*self._schema.names, *(() if where is None else columns_of(where, READABLE[self._table].schema))}
 
@@ -331,7 +331,7 @@ def _parts(file: Input) -> list[Part]:
 
 
 def _same_types(table: str, schema: StructType) -> None:
-    """Refuses types that are not those of the table, which nothing would cast to."""
+    """Refuses types other than those of the table, because values are not cast to them."""
     for each in schema.fields:
         kind = from_arrow_type(READABLE[table].schema.field(each.name).type)
         if each.dataType != kind:
@@ -342,13 +342,13 @@ def _same_types(table: str, schema: StructType) -> None:
 
 
 def freeze_objects() -> None:
-    """Excludes a worker's objects from the garbage collection after each task, which takes 0.1 s for all modules."""
+    """Excludes a worker's objects from garbage collection after each task, which would take 0.1 s for all modules."""
     gc.collect()
     gc.freeze()
 
 
 def bundles(captures: Sequence[tuple[Input, ...]]) -> list[tuple[Input, ...]]:
-    """The files of captures, of neighbours together as long as they have no more than 64 MiB."""
+    """Groups the files of consecutive captures, up to 64 MiB in a group."""
     bundled: list[list[Input]] = []
     total = 0
     for files in captures:
@@ -431,7 +431,7 @@ def _report(summary: Summary, files: Iterable[Input]) -> None:
 
 
 def _are(value: object, kind: type) -> bool:
-    """Whether it is a list with something in it, all of one type."""
+    """Whether it is a list with at least one element, all of one type."""
     return isinstance(value, list) and bool(value) and all(isinstance(each, kind) for each in value)
 
 

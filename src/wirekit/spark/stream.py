@@ -249,7 +249,7 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return True
 
     def _check(self, offset: Mapping[str, Any]) -> None:
-        """Refuses the checkpoint of a query with other options: its files would give no rows, or its state not fit."""
+        """Refuses the checkpoint of a query with other options: its files give no rows, or its state does not fit."""
         if offset["batch"] and offset.get("configuration", "") != self._configuration:
             raise Misuse(
                 "the checkpoint belongs to a query with another state, table, columns, where, protocol or ports"
@@ -272,7 +272,7 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [each for each in self._present if each.path in complete]
 
     def _lines(self, start: Mapping[str, Any], fresh: list[Input], seen: set[bytes]) -> list[_Line]:
-        """The captures that can be read now, and those that go on."""
+        """The captures that can be read now, and those that continue."""
         if not self._place:
             return [_Line(None, [each], is_over=True) for each in fresh]
         open_captures = self._open_captures(start)
@@ -309,7 +309,7 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return lines
 
     def _open_captures(self, start: Mapping[str, Any]) -> list[Open]:
-        """The captures that go on, with the states that the tasks of the latest micro-batch have written."""
+        """The captures that continue, with the states that the tasks of the latest micro-batch have written."""
         open_captures = open_from(start["open"])
         if all(each.number is None for each in open_captures):
             return open_captures
@@ -357,7 +357,7 @@ def _in_order(lines: Iterable[_Line]) -> list[Input]:
 
 
 def _limited(files: list[Input], limit: ReadLimit) -> list[Input]:
-    """The first files that a limit allows, but one at least."""
+    """The first files that a limit allows, at least one."""
     if isinstance(limit, ReadMaxFiles):
         return files[: limit.max_files]
     if not isinstance(limit, ReadMaxBytes):
@@ -383,7 +383,7 @@ def _limit(options: Mapping[str, str]) -> ReadLimit:
 
 def _count(name: str, text: str) -> int:
     if not text.isdecimal() or not int(text):
-        raise Misuse(f"option {name} is a number from 1, not {text!r}")
+        raise Misuse(f"option {name} must be a number from 1, not {text!r}")
     return int(text)
 
 
@@ -393,7 +393,7 @@ def _seconds(name: str, text: str) -> float:
     except ValueError:
         seconds = -1
     if not 0 <= seconds < float("inf"):
-        raise Misuse(f"option {name} is a number of seconds, not {text!r}")
+        raise Misuse(f"option {name} must be a number of seconds, not {text!r}")
     return seconds
 
 

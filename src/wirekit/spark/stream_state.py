@@ -167,7 +167,7 @@ def parts_from(text: str) -> list[Part]:
 
 
 def open_text(captures: Iterable[Open]) -> str:
-    """Captures that go on as text of an offset."""
+    """Captures that continue, as text of an offset."""
     return json.dumps([*captures], separators=(",", ":"))
 
 

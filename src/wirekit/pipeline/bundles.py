@@ -21,13 +21,13 @@ from wirekit.pipeline.output import VERSION, open_captures
 from wirekit.storage import is_remote
 
 BUNDLE_BYTES = 1 << 30
-"""Bytes of captures in a bundle, about."""
+"""Approximate size in bytes of the captures in a bundle."""
 
 BUNDLE_FILES = 10_000
-"""Files in a bundle at most, but for those of one capture that is not cut: the driver holds what tasks say of each."""
+"""Maximum number of files in a bundle, except for one uncut capture: the driver holds the tasks' report on each."""
 
 STANDARD_INPUT = "-"
-"""The name of a file that is another one each time."""
+"""The name of standard input, which is a new file in each run."""
 
 _FURTHER = f"{STANDARD_INPUT}#"  # and a number, from 2 on, for further standard inputs of the same tables
 

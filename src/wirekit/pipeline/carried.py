@@ -42,9 +42,9 @@ SCHEMA = pa.schema(
 a further segment, in microseconds since the epoch; the latest connection, null if nothing of it can come any more. The
 row without addresses has the time of the capture in ``due``."""
 MOST_BYTES = 4 << 30
-"""Of a file's rows."""
+"""The maximum size of a file's rows in bytes."""
 MOST_OF_CONNECTION = 256 << 20
-"""Characters of the state of a connection; one with more ends with the bundle."""
+"""The maximum number of characters in the state of a connection; a connection with more ends with the bundle."""
 IDLE_US = Settings().idle_us
 """A connection that was silent for longer when a bundle ended is over."""
 _NAMED = {"description": Description}

@@ -14,7 +14,7 @@ from numpy.lib.format import read_array, write_array
 from wirekit.pipeline.folders import Folder
 
 BEGINNING = 1 / 8
-"""Flows are long if a smaller part of those in a window are new in it."""
+"""Most flows are long if fewer than this part of a window's flows begin in it."""
 _BUCKETS = 16
 """Buckets for each flow."""
 _MOST_BITS = 28
@@ -37,7 +37,7 @@ def flows_of(windows: Iterable[pa.RecordBatch]) -> np.ndarray | None:
 
 
 class Crossing:
-    """The flows that lie in several parts. A few others are taken for such flows, as flows share buckets.
+    """The flows that lie in several parts, and a few others that share a bucket with one of them.
 
     Args:
         buckets: whether a flow of the bucket lies in several parts; their number is a power of two.

@@ -31,7 +31,7 @@ LOG = "_delta_log"
 SCHEMES = ("s3", "gs", "abfs", "abfss")
 """Object stores that deltalake writes to."""
 LONGEST_TEXT = 32
-"""Characters of the least and the greatest value of a column of text; a file with longer ones has neither."""
+"""Maximum number of characters of a text column's least and greatest value; a file with a longer one states neither."""
 
 
 @dataclass(frozen=True, slots=True)

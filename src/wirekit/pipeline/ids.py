@@ -8,7 +8,7 @@ from hashlib import blake2b
 from typing import Any
 
 ID_BYTES = 10
-"""Of a connection's hash: of 10¹⁰ connections two are the same once in 24,000 times."""
+"""Bytes of a connection's hash: the probability that two of 10¹⁰ connections have the same hash is 1 in 24,000."""
 
 
 def connection_id(file: str, one: str, other: str, ordinal: int) -> str:

@@ -21,7 +21,7 @@ from wirekit.pipeline.roads import by_columns
 from wirekit.tables.times import EARLIEST_US, LATEST_US
 
 MARGIN_US = 3_600_000_000
-"""By how much a row's time may differ from those of the packets, microseconds: what idles ends later."""
+"""Microseconds by which a row's time may differ from those of the packets: an idle connection ends later."""
 TIMES = ("time", "request_time", "response_time", "opened")
 """Columns with the time of a packet."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 LEAST_FOR_COLUMNS = 16 << 20
-"""Bytes of a capture from which on it takes the road of columns by itself."""
+"""The size in bytes from which on ``auto`` chooses columns for a capture."""
 
 LEAST_COMPILED = 4 << 20
 """The same on a machine that has compiled the interpreter of layouts already."""

@@ -14,7 +14,7 @@ from wirekit.tables.times import DAY_US, EARLIEST_US, LATEST_US
 
 BATCH_BYTES = 16 << 20
 BATCH_ROWS = 4096
-"""A row of 30 values takes 2 to 3 KB before its batch is made: this many wait in each table."""
+"""The number of rows of a table that wait for their batch; until then, a row of 30 values takes 2 to 3 KB."""
 _ROW_COST = 128  # bytes that the fixed columns of a row take, about
 
 

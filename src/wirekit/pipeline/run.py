@@ -170,7 +170,7 @@ def publish(
 
 
 def _without_open_rows(commits: Mapping[int, Mapping[str, Any]], read: Container[str]) -> list[list[str]]:
-    """The captures that continue and whose open connections have no rows; those read by this run separately."""
+    """Captures that continue and whose open connections have no rows: those that this run read, then the others."""
     having = {name for commit in commits.values() for name in commit.get("open", ())}
     lacking = [name for name in open_captures(commits) if name not in having]
     groups = [name for name in lacking if name in read], [name for name in lacking if name not in read]

@@ -27,9 +27,9 @@ from wirekit.pipeline.inputs import Input
 from wirekit.tables.columns import PACKETS
 
 HEADER = 64
-"""Bytes that a segment counts besides its payload, so that segments without payload fill a window as well."""
+"""The bytes that a segment counts for besides its payload, so that segments without payload fill a window as well."""
 LARGE = 8
-"""A flow with at least one part in ``LARGE`` of a file's bytes has a batch of its own there."""
+"""A flow with at least 1 / ``LARGE`` of a file's bytes has a batch of its own there."""
 FULL = 0.75
 """The part of a window's bytes from which on the window may end."""
 DENSE = 0.5
@@ -47,7 +47,7 @@ class ShuffleFile(NamedTuple):
         name: its name in the folder of attempts.
         capture, number: the numbers of the capture and of its file.
         position: position of the first packet in that file.
-        times: of its segments.
+        times: the times of its segments.
         ends: the times of its first and its last segment; empty without a segment.
         steps: how often the clock was set back between its segments.
         size: bytes of its packets, with ``HEADER`` for each; without those that are kept.
@@ -75,7 +75,7 @@ class Share(NamedTuple):
     """The flows that one task follows.
 
     Attributes:
-        place: the remainder of their numbers divided by the number of places.
+        place: the remainder when their numbers are divided by the number of places.
         flow: the only flow, None for all flows of the place.
         apart: flows of the place that other tasks follow.
     """

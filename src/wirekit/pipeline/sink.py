@@ -42,7 +42,7 @@ class WrittenFile:
         table: its table.
         name: its name in the attempt's directory.
         rows: number of rows.
-        bytes: how many it has.
+        bytes: its size.
         statistics: the statistics of its columns, as ``delta.statistics`` returns them.
     """
 
@@ -59,8 +59,8 @@ class WrittenState:
 
     Attributes:
         name: its name in the attempt's directory.
-        bytes: how many it has.
-        sha256: of its bytes.
+        bytes: its size.
+        sha256: the hash of its bytes.
         captures: the names of the captures.
     """
 

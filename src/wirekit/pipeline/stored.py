@@ -41,7 +41,7 @@ def parts_of(each: Input, walks: Walks | None = None) -> list[Part]:
     """Divides a large stored file into parts that several tasks can read; empty if one task reads the whole file.
 
     Each part but the last is a stretch, and a walk over it has ended where the next one begins. From the first stretch
-    with a damaged record on, one part has all bytes.
+    with a damaged record on, one part has all the remaining bytes.
 
     Args:
         each: the file.

@@ -45,12 +45,12 @@ if TYPE_CHECKING:
 
 NUMBERS = (INT, BIGINT, MILLIS, MICROS)
 MOST_REPEATED = 128 << 20
-"""Bytes of text in the rows of a window at most that repeat other text, such as a topic in the rows of its partitions.
+"""The maximum bytes of text that the rows of a window repeat, such as a topic in the rows of its partitions.
 
 ``records`` evaluates the frames with more; its rows need not be in memory at once.
 """
 SHORT = 1 << 16
-"""Bytes of text in a column that are not worth counting."""
+"""Up to this many bytes, the text that a column repeats is not counted."""
 _HALF = 1 << 63
 
 

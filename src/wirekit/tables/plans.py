@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ROW = "@row"
-"""Of each row that frames give: the frame's row in the batch."""
+"""The column with the frame's row in the batch, for each row that frames give."""
 
 
 @dataclass(frozen=True, slots=True)

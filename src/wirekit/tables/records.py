@@ -48,7 +48,7 @@ from wirekit.tables.paths import ALL, Step, bound, parse
 from wirekit.values import Record, Symbol
 
 MOST_NAMES = 100_000
-"""Numbers or texts of a connection that are remembered, of each kind of name."""
+"""The maximum number of keys that a connection remembers for each ``Names``."""
 
 Row = dict[str, Any]
 """Columns that are not null, by name."""
@@ -73,7 +73,7 @@ _Read = Callable[[Frames, list[Any]], Any]
 """Reads a value; the list has the frame and the elements of ``each`` around it, outermost first."""
 
 _Column = tuple[str, _Read, type, Callable[[Any], Any]]
-"""Name, what reads it, the class of values that the column's type holds, what makes others fit."""
+"""The name, the reader, the class of values that the column's type holds, and the converter of other values."""
 
 
 class FrameRows(NamedTuple):

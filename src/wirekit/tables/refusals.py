@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Refusals = tuple[tuple[str, Expression], ...]
-"""(path of a structure, what is true over its fields of values that are refused)."""
+"""(path of a structure, condition over its fields that is true of refused values)."""
 
 _COMPARED: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,

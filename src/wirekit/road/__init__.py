@@ -1,7 +1,7 @@
 """Decodes captures by columns: plain connections in passes over arrays, odd flows by objects.
 
 - ``packets`` reads a capture file into arrays of TCP segments, by the layouts of ``net`` in the columns engine.
-- ``streams`` groups segments to flows, and joins the bytes of each plain connection.
+- ``streams`` groups segments into flows, and joins the bytes of each plain connection.
 - ``index`` finds the frames in the streams: schema, API and request of each frame, without Python code per frame.
 - ``tables`` writes the rows of the pipeline's tables; odd flows take ``wirekit.pipeline.flows``.
 

@@ -72,8 +72,8 @@ class Begun:
         conversations: the state of each at that point.
         ordinals: the number of each among the connections between its endpoints.
         places: (connection, side) where the next frame begins in ``Streams.stream``.
-        final: whether the connection ends in this window, so that no answer comes later. False if an earlier window
-            has cut a frame that has not gone on since: it may be an answer, and objects read it at the end.
+        final: whether the connection ends in this window, so that no response comes later. False if a frame that an
+            earlier window cut has not continued since: it may be a response, and objects read it at the end.
         ends: whether the end needs no further report if all bytes are whole frames.
         unheard: (connection, side) whether the side has sent nothing so far. If the handshake is missing as well, its
             first frame must be clean and without a header in front; otherwise objects search for a frame.

@@ -1,7 +1,7 @@
 """The frame index: the place, the kind and the request of each frame of plain connections.
 
 The protocol is recognised once for each connection; everything else is done for all frames together. A connection with
-anything unusual becomes odd, and the index has none of its frames.
+an irregularity becomes odd, and the index has none of its frames.
 """
 
 from __future__ import annotations

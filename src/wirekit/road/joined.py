@@ -1,8 +1,8 @@
 """Connections whose capture begins in the middle: where their protocol can be recognised, and where columns may begin.
 
 Objects try to recognise the protocol of such a connection with each new piece of bytes. Recognition needs whole frames,
-so this module searches the first bytes for frames, for all connections of a window at once. It finds the connections
-whose server first answers a request from before the capture, too.
+so this module searches the first bytes for frames, for all connections of a window at once. It also finds the
+connections whose server first answers a request from before the capture.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from wirekit.compiler.heading import Heading
 
 PIECES = 16
-"""Pieces of a connection that are searched."""
+"""The maximum number of pieces of a connection that are searched."""
 BYTES = 1024
-"""Bytes of a side that are searched."""
+"""The maximum number of bytes of a side that are searched."""
 MOST_INSIDE = 4
-"""Possible frames inside a response that are examined: so few never use up the budget of a search."""
+"""The maximum number of possible frames inside a response that are examined; so few never use up a search's budget."""
 
 
 class Attempt(NamedTuple):

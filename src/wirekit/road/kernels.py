@@ -80,14 +80,15 @@ def follow_streams(
         idle, hold: microseconds, as in ``wirekit.capture.tcp.Settings``.
         clock: the time of the window's end.
         last_window: whether nothing comes after it.
-        resumed: of each flow, whether it goes on from ``state``.
+        resumed: of each flow, whether it continues from ``state``.
         reached: of each flow, the place in ``order`` up to which its packets are read; if it becomes odd, receives the
             place of the packet that makes it so, or of the last one if the end does.
         state: of each flow, words as ``wirekit.road.streams`` names them; gets those at the end of the window.
         odd: for each flow, whether it is ignored; set if it is not a plain connection.
         client: for each flow, the client if there is no handshake; receives the client.
         known: whether a resumed flow has a handshake; receives it for the others.
-        opened, closed, reason: receive the times of begin and end, and the reason: 0 end of capture, 1 FIN, 2 RST.
+        opened, closed, reason: receive the times of the beginning and the end, and the reason: 0 end of capture, 1 FIN,
+            2 RST.
         final: receives whether the flow has ended.
         sizes, duplicates, counts: (flow, side) receive the bytes in order, retransmitted bytes, and pieces.
         released: (flow, side) receives the rank at which bytes were released that waited for earlier bytes.

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _IPV6 = 1 << 62  # is set in the number of an endpoint whose address is one of IPv6
 PORT_BITS = 16
 AT_ONCE = 1 << 12
-"""Packets that are converted to objects at once."""
+"""The number of packets that are converted to objects at once."""
 _BITS = {"fin": FIN, "syn": SYN, "rst": RST, "psh": PSH, "ack": ACK}
 _NETWORKS = {"ipv4": "total_length", "ipv6": "payload_length"}
 _FIELDS = {

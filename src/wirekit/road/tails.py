@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from wirekit.road.streams import Streams
 
 MOST_TAIL = 1 << 20
-"""Bytes of a cut frame that are carried at most."""
+"""The maximum number of bytes of a cut frame that are carried."""
 
 
 class Tail(NamedTuple):

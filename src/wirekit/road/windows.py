@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 WINDOW = 32 << 20
-"""Bytes of a capture in a window."""
+"""Approximate size of a window in bytes of the capture."""
 _MIXING = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio
 _END = 1 << 16  # bytes at the end of a damaged file that objects read as well
 _PARTS = 16  # of what is scanned at once, between which a window may end
@@ -39,7 +39,7 @@ _PARTS = 16  # of what is scanned at once, between which a window may end
 class _Part(NamedTuple):
     """Packets that stay together: the place of their file, their number, bytes, and times.
 
-    ``late``: microseconds by which a packet is older than one before it, at most; ``read``: whether the part ends
+    ``late``: by how many microseconds, at most, a packet is older than one before it; ``read``: whether the part ends
     a read of the file.
     """
 
@@ -109,15 +109,15 @@ def read_windows(
 ) -> Iterator[Window] | None:
     """The windows of a capture, at least one; None if objects must read it.
 
-    They must if packets follow damage, a packet has no time, or a pcapng file has many small sections.
+    Objects must read it if packets follow damage, a packet has no time, or a pcapng file has many small sections.
 
     A file that is truncated, even while it is read, ends there; ``damage`` then describes the end, if it is damaged.
 
     Args:
         captures: its files, open, in order.
         endpoints: receives the endpoints of the packets.
-        size: bytes of a window, about.
-        most_late: if given, also None if a packet is older than one before it by more microseconds.
+        size: approximate size of a window in bytes.
+        most_late: if given, the result is also None if a packet is older than one before it by more microseconds.
     """
     parts: list[_Part] = []
     for place, capture in enumerate(captures):
@@ -157,7 +157,7 @@ def _parts(capture: Capture, place: int, size: int) -> list[_Part] | None:
 
 
 def _lateness(parts: list[_Part]) -> int:
-    """Microseconds by which a packet is older than one before it, at most."""
+    """By how many microseconds, at most, a packet is older than one before it."""
     latest = accumulate((part.times.last for part in parts), max)
     between = (last - behind.times.first for last, behind in zip(latest, parts[1:], strict=False))
     return max([0, *(part.late for part in parts), *between])

@@ -43,7 +43,7 @@ _BLOCK = (
     *("body.interface_id", "body.timestamp_high", "body.timestamp_low", "body.original_length", "body.data"),
 )
 WINDOW = 64 << 20
-"""Bytes of a file whose records are scanned at once; more where one record is longer."""
+"""The number of bytes whose records are scanned at once; more if one record is longer."""
 
 _FRACTION = 33  # the most bits of a fraction of a second whose nanoseconds fit 64 bits
 
@@ -100,7 +100,7 @@ NO_RECORDS = Records(pa.RecordBatch.from_pylist([], schema=_FOUND), memoryview(b
 
 MANY_SECTIONS = 64
 SMALL_SECTION = 1 << 15
-"""Objects read a pcapng file of so many sections faster than columns, if the sections have fewer bytes on average."""
+"""Objects read a pcapng file with more sections faster than columns, if the sections have fewer bytes on average."""
 
 
 class Sections:

@@ -1,7 +1,8 @@
 """Finds files that are parts of one capture: a rotation (``tcpdump -C`` or ``-G``, ``dumpcap -b``), or split by hand.
 
 File names decide which files may belong together. The times of their packets decide which of them do: each part begins
-after the previous one ends. Files whose times overlap are different captures, such as of two interfaces or two hosts.
+after the previous one ends. Files whose times overlap are different captures, for example of two interfaces or two
+hosts.
 
 - Names that are equal except for a number at the end (``trace.pcap``, ``trace.pcap1``: ``-C``), a time stamp
   (``trace-20260102030405.pcap``: ``-G``), or a time stamp and a number before it (``trace_00001_20260102030405.pcap``:
@@ -34,7 +35,7 @@ CAPTURE_NAME = re.compile(rf".*\.(?:pcap|pcapng|cap)\d*(?:{_PACKED})?", re.IGNOR
 
 LONGEST_PAUSE_US = Settings().idle_us
 OVERLAP_US = Settings().hold_us
-"""Microseconds that a part may reach into the next one: packets are captured late."""
+"""The microseconds by which a part may reach into the next one, because packets are captured late."""
 _LARGE = 4 << 20  # bytes of a file from which on its records are read by columns, and of those that are at once
 
 _STAMP = re.compile(

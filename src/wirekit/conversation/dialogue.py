@@ -19,13 +19,13 @@ from wirekit.values import shown
 CALL = 32
 FEW = 32
 LARGEST_SEARCHED = 1024 * 1024
-"""Bytes that a search keeps."""
+"""The maximum number of bytes that a search keeps."""
 LARGEST_WAITED = LARGEST_SEARCHED // 2
 """The largest frame that a search waits for, to decode all of it."""
 LARGEST_PROBE = 512
-"""Bytes of an incomplete frame by which it is judged."""
+"""The maximum number of bytes by which an incomplete frame is judged."""
 LEAST_BEGUN = 24
-"""Bytes of an incomplete frame by which a protocol, or the frame after missing bytes, is recognised."""
+"""The least bytes of an incomplete frame by which a protocol, or the frame after missing bytes, is recognised."""
 BYTE = 2
 THOROUGH = 10
 MOST_THOROUGH = 256

@@ -16,7 +16,7 @@ from wirekit.errors import Misuse
 from wirekit.registry import registry
 
 Path = str
-"""Of a field, in the layout that the frames of the side begin with."""
+"""The path of a field in the layout that the frames of the side begin with."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ RECOGNISE_WITHIN = 64 * 1024
 """Bytes of a connection by which its protocol is recognised; of each side, they are searched for frames."""
 LEAST_INSIDE = 9
 FEW_TIMES = 4 * TIMES_BEFORE_COMPILING
-"""Questions for a heading before it is made; one recognition asks a few times."""
+"""The number of requests for a heading before it is generated; one recognition makes a few."""
 MOST_SHORT = 4096
 """The number of short frames whose fit to a protocol is cached."""
 CREDIT_INSIDE = 2
@@ -205,7 +205,7 @@ def _has_constant(decoded: Decoded, status: str) -> bool:
 
 
 def reading(decoded: Decoded) -> Mapping[str, Any] | None:
-    """The context, suggested by the protocol, under which bytes decode cleanly that do not without it; None if none."""
+    """The context that the protocol suggests and with which bytes decode cleanly; None if there is none."""
     for suggested in registry.protocol(decoded.schema).readings:
         if not suggested.keys() & decoded.context.keys():
             context = {**decoded.context, **suggested}

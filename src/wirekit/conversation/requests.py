@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from wirekit.conversation.events import Frame
 
 MOST_WAITING = 1 << 16
-"""Requests of a connection that are remembered; the oldest gives way. Clients ask for some thousands at most."""
+"""The maximum number of waiting requests; the oldest is dropped. Clients have some thousands at most."""
 
 
 class Requests(MutableMapping[Hashable, "Frame"]):

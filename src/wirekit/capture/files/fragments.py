@@ -12,10 +12,10 @@ from wirekit.schemas.net.ip import FRAGMENT_UNIT
 MOST_DATAGRAMS = 1 << 12
 """The largest number of incomplete datagrams."""
 MOST_BYTES = 16 << 20
-"""Bytes of held fragments; each counts ``COST`` bytes besides its content."""
+"""The maximum bytes of held fragments; each counts ``COST`` bytes besides its content."""
 COST = 256
 LONGEST_US = 30_000_000
-"""Microseconds of capture time between the first and the last fragment of a datagram."""
+"""The maximum microseconds of capture time between the first and the last fragment of a datagram."""
 _LARGEST = (1 << 16) - 1
 
 
@@ -30,8 +30,9 @@ class Identity(NamedTuple):
 class Fragments:
     """The fragments of datagrams that are not whole yet.
 
-    The oldest datagram is given up if there are too many, or too many bytes of them; one that is too old if another
-    fragment of it comes. Two fragments that disagree about a byte, or about the end, end their datagram.
+    If there are too many datagrams, or too many bytes of them, the oldest is given up; a datagram that is too old is
+    given up when another of its fragments comes. Two fragments that disagree about a byte, or about the end, end their
+    datagram.
 
     Attributes:
         lost: the packets with fragments of datagrams that were given up; the reader of the capture removes them.

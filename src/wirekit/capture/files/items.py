@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 SECOND = 1_000_000_000
-"""Nanoseconds."""
+"""The nanoseconds of a second."""
 NO_TIME_US = -(1 << 62)
 """The time of packets before which a file tells none; tables and displays have no time as early as this."""
 

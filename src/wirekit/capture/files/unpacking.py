@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import IO, Any, NamedTuple
 
 CHUNK = 1024 * 1024
-"""Bytes of content that are given at once."""
+"""The maximum number of bytes of content in a piece."""
 DICTIONARY = 256 * 1024 * 1024
 """Bytes of memory that a decompressor of xz may take; ``xz -9`` needs 65 MiB."""
 _PIECE = 64 * 1024  # compressed bytes read at once

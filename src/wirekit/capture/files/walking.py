@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from wirekit.capture.files.opening import Capture
 
 WINDOW = 256 * 1024
-"""Bytes that are decoded at once; more where one record is longer."""
+"""The number of bytes that are decoded at once; more if one record is longer."""
 
 
 class Walk:

@@ -235,7 +235,7 @@ class Connection:
         return previous + events
 
     def _set_back(self, time_us: int) -> list[Event]:
-        """Goes on by a clock that was set back to a time.
+        """Continues with a clock that was set back to a time.
 
         How long ago the last segment came is not known: a reset takes effect, and uncertain first bytes are certain.
         Holes and bytes that wait for the other side count from now on.

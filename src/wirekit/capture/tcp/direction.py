@@ -372,7 +372,7 @@ class Direction:
             self.skip(*hole, "held bytes over the limit", events)
 
     def set_back(self, now_us: int, settings: Settings, events: list[Event]) -> None:
-        """Lets what waits count from a time to which the clock was set back, and makes the first byte certain."""
+        """Lets all waits count from a time to which the clock was set back, and makes the first byte certain."""
         self.back_us = self.mark_us = now_us
         if self.settle_us is not None:
             self.settle()
@@ -381,7 +381,7 @@ class Direction:
             self.watch(now_us, settings)
 
     def _since(self, time_us: int, now_us: int) -> int:
-        """The time from which on something waits: its own, or if that is from before a step of the clock, the step."""
+        """The time from which a wait counts: its own beginning, or a later step of the clock."""
         return time_us if time_us <= now_us + CLOCK_STEP_US else min(self.back_us, time_us)
 
     def watch(self, now_us: int, settings: Settings) -> None:

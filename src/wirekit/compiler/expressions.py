@@ -40,7 +40,7 @@ FUNCTIONS = {(symbol, count): each for count, some in ((1, UNARY), (2, BINARY)) 
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 SHIFTS = ("<<", ">>")
 LARGEST_SHIFT = 64
-"""Bits. A field as shift count would make numbers of any size."""
+"""The largest shift in bits; a field as shift count would allow numbers of any size."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -320,7 +320,7 @@ class Structure(Node):
         return sum(minimum(member.node) for member in self.members[measure.first : measure.last + 1]) + measure.add
 
     def extents(self, measures: Iterable[Measure]) -> tuple[set[int], set[int]]:
-        """The members whose begin, and those whose end, lengths, checksums and sizes in messages depend on."""
+        """The members on whose beginning, and those on whose end, lengths, checksums and sizes in messages depend."""
         rules: list[Measure | Sum] = [*measures, *self.sums]
         sizes = {derived.of for derived in self.derived if derived.quantity == "size"}
         return {rule.first for rule in rules} | sizes, {rule.last for rule in rules} | sizes

@@ -50,8 +50,9 @@ class Branches(Choices):
     """Reads optional nodes, and choices between nodes; and, once, structures that a record reaches by several paths.
 
     Attributes:
-        deferred: structures that were met and are not read yet. After those in ``loose`` nothing was read yet, where
-            they do not take all bytes to their limit: the position is not where they end.
+        deferred: structures that were met and are not read yet.
+        loose: the structures among them after which nothing was read yet, and which do not take all bytes to their
+            limit; so the position is not at their end.
     """
 
     deferred: dict[int, Deferred] = field(default_factory=dict)
@@ -86,7 +87,7 @@ class Branches(Choices):
         return results
 
     def if_true(self, condition: int, work: Work, symbol: str = "!=", than: int = 0) -> tuple[int, Value]:
-        """Emits work that is done if a register is not 0, or compares so with a number."""
+        """Emits work that is done if a register is not 0, or if its comparison with a number holds."""
         bound = self.constant(than)
         return self.arms([work], lambda bodies: steps.Test(symbol, condition, bound, bodies[0]))[0]
 

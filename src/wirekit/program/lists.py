@@ -3,8 +3,8 @@
 The elements of all rows are in arrays, one after the other. ``lo<number>`` has the end of the elements of each row, or
 of each element of the list around it, so that lists nest.
 
-Before any element is read, a count is compared with the number of elements that fit into the bytes left, at their least
-size but at least one byte each. So arrays grow with the bytes that were read, never with a count.
+Before any element is read, a count is compared with the number of elements that fit into the bytes left, each of the
+least size of an element but at least one byte. So arrays grow with the bytes that were read, never with a count.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Lists(Branches):
     """Reads lists; each field of the elements has one column.
 
     Attributes:
-        stop: whether the list at work leaves a record, or an element, alone that the limit ``cutting`` cuts.
+        stop: whether the current list does not read a record, or an element, that the limit ``cutting`` cuts.
     """
 
     stop: bool = False

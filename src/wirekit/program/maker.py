@@ -204,7 +204,7 @@ class Maker:
     def number_in_front(
         self, node: ir.Blob | ir.Several, number: ir.Number, path: str, noun: str
     ) -> tuple[int, int | None]:
-        """Reads a length or count; returns its register, with 0 for null, and that for whether it is not null."""
+        """Reads a length or count; returns its register (0 for null), and the register for whether it is not null."""
         self.narrow(number, path, node, noun)
         size, present = self.load(number, path).to, None
         if node.null is not None:

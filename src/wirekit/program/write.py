@@ -33,7 +33,7 @@ CHOSEN = ("codec", "listed", "counted", "opaque")
 """Results of the first run on a field that holds records: the number of the codec plus one; 1 for records or more for a
 message; whether the number of records is announced; whether the bytes are not the plain content."""
 HELD = ("rows", "plain")
-"""Facts about such a field: the number of records, the bytes before compression; -1 if they say nothing."""
+"""Facts about such a field: the number of records, and the bytes before compression; -1 if unknown."""
 
 
 @dataclass(slots=True)

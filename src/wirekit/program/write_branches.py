@@ -174,9 +174,10 @@ class Branches(Fields):
         return maybe(value, present)
 
     def select(self, node: ir.Node, path: str, magic: bytes, present: int) -> None:
-        """Has the bytes from here on compared at the end of their limit: of a field that is absent, or begins freely.
+        """Marks the bytes of a field that is absent, or has no fixed beginning, for comparison at the end of their
+        limit.
 
-        Of a field in a list, the bytes are compared before its next one, as far as they are written by then.
+        For a field in a list, the bytes that are written by then are compared before the next such field.
         """
         selected = Selected(path, magic, self.register(), self.register())
         self.selected.append(selected)

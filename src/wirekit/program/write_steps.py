@@ -24,7 +24,7 @@ class Take(Step):
     """Takes a number from a column, checks its range, and writes it if ``number`` says how.
 
     Attributes:
-        index: register for which value of the column.
+        index: register with the index of the value in the column.
         default: register with the default for a missing column, or None.
         absent, null: faults for a missing column without a default, and for a null.
         low, high, wrong: the range of the number, and the fault for a number outside; None if any number is valid.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 U: Any = np.uint64
-"""Numbers that are compared with words have their type, because numba converts operands of two types to floats."""
+"""Numbers that are compared with words have the type of words: numba converts operands of two types to floats."""
 
 # Opcodes; ``words`` defines the words after each. FAILED stands at 0, where the record's faults lead.
 FAILED, END, RUN, LET, CLEAR, MARK, SEEK, FAIL, JUMP, SWITCH, ONE_OF, FIT, BOUND, CLOSE = map(U, range(14))

@@ -40,7 +40,7 @@ class Values:
     """The contents of consecutive byte strings of a column.
 
     Attributes:
-        batch: the rows of all of them, as ``columns`` has them; times are integers.
+        batch: the rows of all of them, as ``columns`` returns them; times are integers.
         firsts: ``firsts[i]`` is the first row of the i-th value, ``firsts[-1]`` the number of rows.
         errors: the texts of errors by the number of the value; only for values with errors.
     """

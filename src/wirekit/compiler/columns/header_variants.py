@@ -1,6 +1,6 @@
 """Record lists whose layout a header selects; one program per variant.
 
-The reference engine reads the header, once a buffer. The header selects the list, and every choice in a record that
+The reference engine reads the header, once per buffer. The header selects the list, and every choice in a record that
 depends on the header alone, so the program contains no steps for the other cases.
 """
 

@@ -1,4 +1,4 @@
-"""Gives integers the types of their meaning, and takes these back.
+"""Converts integers to the types of their meaning, and back.
 
 Times since the epoch become timestamps: the same 64 bits in another type. Numbers with symbols become dictionary arrays
 of the symbols.

@@ -36,7 +36,7 @@ class Level:
         ranges: the ranges of records in the buffer.
         begins: the start of each range in the buffer; offsets count from there.
         parents: the row, one depth up, that contains each range.
-        rows, errors: their numbers.
+        rows, errors: the numbers of rows and of errors.
         arrays: the filled arrays by name.
         state: for each row: 0 a row of the result, 1 opened, 2 an error.
         left: for each opened row, the bytes after the last good record in it.

@@ -17,7 +17,7 @@ a text's encoding, or decompression; it is null where there was nothing to verif
 - ``@depth``: 0 for the buffer, 1 for data compressed in it, and so on; ``@wrapper``: the ``@offset`` of the outermost
   record that contains the row compressed, null at depth 0. Both exist only if records can be compressed.
 
-A record that contains other records is left out: they stand in its place. A record that cannot be unpacked stays, with
+A record that contains other records is replaced by them. A record that cannot be unpacked stays, with
 its bytes. With ``wrappers=True`` all records stay, each before its content, and two more columns describe them:
 ``@parent``, the row of the wrapper, and, for a wrapper, ``@left``: the bytes after the last good record in it.
 

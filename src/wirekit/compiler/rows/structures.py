@@ -26,7 +26,7 @@ class Open:
         path: its place, with the limit of the current lengths.
         scope: receives the variables of members.
         values: these variables, in order.
-        begin_at, end_at: the members whose begin or end is needed; ``begins``, ``ends`` have the variables.
+        begin_at, end_at: the members whose beginning or end is needed; ``begins``, ``ends`` have the variables.
         kept_names: the variable with the names of wrong lengths and checksums to keep; "" if all must be right.
         left: the variable with the number of bytes left over inside the lengths of a frame; "" if there can be none.
         begin: the variable with the position of the structure, if padding counts from there.

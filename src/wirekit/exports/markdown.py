@@ -18,7 +18,7 @@ from wirekit.wire.describe import FieldLine, describe
 
 WIDTH = 110
 MOST_LINES = 150
-"""Lines of a layout; of one that holds most others of its protocol, only the outer fields are shown."""
+"""The maximum number of lines of a layout; of a longer one, only the outer fields are shown."""
 
 
 def export(keys: list[str]) -> Export:

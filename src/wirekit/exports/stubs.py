@@ -16,7 +16,7 @@ from wirekit.values import SymbolTable
 from wirekit.wire.protobuf import BYTES, Field, Message
 
 MOST_ALTERNATIVES = 8
-"""Layouts that a field may have; of more a checker learns nothing that is of use."""
+"""The maximum number of layouts in the type of a field; more would not help a type checker."""
 
 _ALTERNATIVES = re.compile(r" \| (?![^\[]*\])")  # but those within brackets
 

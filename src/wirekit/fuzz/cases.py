@@ -95,7 +95,7 @@ class Case:
         return replace(self, data=data, offset=self.offset if len(data) == len(self.data) else None)
 
     def shrunk(self) -> Case:
-        """The case with a kind that is true of its bytes, which are a part of those that the kind was given for."""
+        """The case, shrunk from another one, with a kind that is true of its bytes."""
         if self.expectation.verdict == SOUND:
             return replace(self, kind=SOUND, path="")
         return replace(self, kind=EDITED, path="") if self.kind in (SOUND, ORIGINAL) else self

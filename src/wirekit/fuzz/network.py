@@ -17,7 +17,7 @@ from wirekit.registry import registry
 from wirekit.rules import check
 
 LARGEST_ANSWER = 16 << 20
-"""Bytes that are read from a connection at most."""
+"""The maximum number of bytes that are read from a connection."""
 SETTLE_SECONDS = 0.2
 """Seconds to wait for a response to a case that requires none."""
 CLOSED = "closed"

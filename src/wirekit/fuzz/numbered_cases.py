@@ -13,10 +13,10 @@ from wirekit.strategies.bulk import bulk_frames, bulk_mutations
 from wirekit.strategies.layout import full_key
 
 BLOCK = 128
-"""Cases that are made together."""
+"""The number of cases that are generated together."""
 SOUND_OF_BLOCK = 16
 SPREAD = 3
-"""Mutations that are made for each one that is used: neighbours are of the same frame."""
+"""The number of mutations generated for each one that is used, because neighbours are of the same frame."""
 
 
 class NumberedCases:

@@ -32,7 +32,7 @@ QUESTIONS = (SOUND, PIECES, "opening left out", "request twice", "ends inside a 
 """Kinds of plays of a scripted client."""
 HARMLESS = (SOUND, PIECES, PUSHED)
 LATEST = 12
-"""Responses before the one that is damaged, at most."""
+"""The maximum number of responses before the damaged one."""
 
 
 @dataclass(frozen=True)
@@ -116,5 +116,5 @@ class Plays:
         return Play(self.key, b"", kind, seed=f"{self.seed}-{index}", at=random.randrange(LATEST))
 
     def sound(self, count: int) -> list[bytes]:
-        """Frames for other fuzzers: none, for these do not play a server."""
+        """Frames for other fuzzers: none, because other fuzzers do not play a server."""
         return []

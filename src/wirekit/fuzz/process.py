@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 LARGEST_OUTPUT = 1 << 20
-"""Bytes of standard output that are kept."""
+"""The maximum bytes of standard output that are kept."""
 LARGEST_COMPLAINT = 1 << 16
 """Bytes of standard error that are kept: the last ones."""
 STEP = 0.02
-"""Seconds between two looks at the memory of a child."""
+"""Seconds between two checks of the memory of a child."""
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 DONE = "done"

@@ -19,13 +19,13 @@ from wirekit.fuzz.plays import Plays
 from wirekit.fuzz.targets import Target
 
 MOST_FINDINGS = 100
-"""Different findings after which a run ends."""
+"""The number of different findings after which a run ends."""
 SLOWEST_MINIMISING = 10.0
-"""Seconds that making one case smaller may take."""
+"""The maximum seconds for shrinking a case."""
 QUEUE_FRAMES = 32
 STATE_SECONDS = 5.0
 UNREPEATABLE = ("gone",)
-"""Findings after which the target is not there to be asked again."""
+"""Kinds of findings after which the target is gone, so that the case cannot be repeated."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Options:
         seconds: time at most, or None.
         jobs: threads, each with a target of its own.
         compare: whether values are compared with wirekit's.
-        minimise: whether cases are made smaller.
+        minimise: whether cases are shrunk.
     """
 
     count: int | None = None

@@ -27,7 +27,7 @@ FATAL = 3
 
 
 def memory() -> dict[str, int]:
-    """Bytes that this process holds, and has held at most; zeros where the system does not say."""
+    """The current and the peak memory of this process in bytes; zeros if the system does not report it."""
     sizes = {"VmRSS": 0, "VmHWM": 0}
     try:
         with open("/proc/self/status", encoding="ascii", errors="replace") as file:

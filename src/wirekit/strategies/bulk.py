@@ -26,12 +26,12 @@ from wirekit.strategies.values import ends_of
 MOST_REJECTED = 10_000
 """The number of consecutive failed attempts after which a layout has no value."""
 MOST_BARREN = 100
-"""Pools of frames in a row that offer none of the mutations that are asked for."""
+"""The number of consecutive pools of frames without a requested mutation, after which generation stops."""
 POOL = 32
-"""Frames that mutations are made of before others are generated."""
+"""The number of frames that are damaged before others are generated."""
 OF_A_KIND = 3
 EDITED = "edited"
-"""The name of mutations that ``edited`` makes: any number of things may be wrong."""
+"""The name of mutations by ``edited``, which may have several defects."""
 LARGEST_INSERT = 64
 NUMBERS = (0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 0x7FFFFFFFFFFFFFFF)
 

@@ -13,7 +13,7 @@ from wirekit.values import SymbolTable
 from wirekit.wire.protobuf import VARINT, Message
 
 ELEMENTS = 3
-"""Elements of a list at most, where nothing asks for more."""
+"""The maximum number of elements of a list, unless more are required."""
 
 
 DECIMAL = 10**18

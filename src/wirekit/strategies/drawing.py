@@ -18,7 +18,7 @@ from wirekit.strategies.packing import pack, unpack
 from wirekit.wire.stream import Scope, Writer
 
 PIECES = 400
-"""Fields of a value after which lists stay empty and options are left out."""
+"""The number of fields of a value after which lists stay empty and options are left out."""
 
 
 @dataclass(slots=True)

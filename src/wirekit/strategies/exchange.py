@@ -31,9 +31,9 @@ from wirekit.values import Record, pairs
 
 OTHER = {"client": "server", "server": "client"}
 ATTEMPTS = 12
-"""Frames that are drawn for a turn before it is given up."""
+"""The number of frames that are drawn for a turn before it is given up."""
 MOST_KNOWN = 3
-"""Different values of an identifier in a conversation."""
+"""The maximum number of different values of an identifier in a conversation."""
 
 
 @dataclass(frozen=True, slots=True)

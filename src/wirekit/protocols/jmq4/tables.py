@@ -8,7 +8,7 @@ from wirekit.tables import Asked, Except, First, Fixed, Messages, Named, Names, 
 FRAME = "frame"
 SUCCESS = 0
 NONE = -1
-"""Partitions and indexes that are none."""
+"""The number that stands for no partition or no index."""
 
 OF_GROUPS = (
     "ADD_CONSUMER",

@@ -53,7 +53,7 @@ _ALWAYS = (
     *(name for name in SET_FIELDS if name not in ("message.crc", "message.key", "message.value")),
     "message.crc.ok",
 )
-"""Fields that are read of each message whatever columns are wanted."""
+"""Fields of a message that are always read, whatever columns are requested."""
 
 
 def messages(
@@ -84,7 +84,7 @@ def messages(
 
 
 _FURTHEST = 1 << 62
-"""Offsets beyond may add up to more than 64 bits."""
+"""Sums of offsets beyond this may exceed 64 bits."""
 
 
 def produced(frames: Frames) -> pa.RecordBatch:

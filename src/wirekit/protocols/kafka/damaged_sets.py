@@ -31,7 +31,7 @@ from wirekit.wire.stream import Limits, Reader, Scope, Session, join_path
 ALLOWANCE = 16 * 1024  # bytes
 LEAST_MEMORY = 1024  # bytes
 SMALLEST = 3
-"""Times as much memory a byte as elsewhere: the smallest messages take that, and it is soon free again."""
+"""The factor by which the smallest messages take more memory per byte than others; it is soon free again."""
 BATCH = 64 * 1024  # bytes
 _LIMITS = Limits()
 SET, UNTIMED = "kafka.message_set", ".untimed"

@@ -1,6 +1,6 @@
 """The pairing of Kafka requests and responses, as data; ``dialogue`` has the same rules and the unusual cases.
 
-The tokens of SASL are left to the dialogue, and with them connections that a broker lets begin them.
+SASL tokens, and the connections on which a broker allows them, are left to the dialogue.
 """
 
 from __future__ import annotations

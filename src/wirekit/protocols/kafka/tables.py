@@ -22,7 +22,7 @@ from wirekit.wire import this
 NONE = 0
 """The error code of success."""
 UNKNOWN = -1
-"""Offsets and times that are none."""
+"""The number that stands for no offset or no time."""
 GROUPS = "__consumer_offsets"
 
 

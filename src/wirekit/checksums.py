@@ -97,11 +97,11 @@ class TwoSums:
 
 
 Form = Crc | TwoSums | str
-"""Of a checksum: a CRC, two sums, or the name of one that has code of its own."""
+"""The form of a checksum: a CRC, two sums, or the name of a checksum with code of its own."""
 
 
 PLAIN = 16 * 1024
-"""Bytes of CRC-32C, in a process, that do not pay for loading the package: it takes 20 ms, Python 0.13 µs a byte."""
+"""Bytes of CRC-32C in a process for which loading the package (20 ms) does not pay; Python takes 0.13 µs a byte."""
 _plain_left = PLAIN
 _crc32c_of_package: Callable[[Buffer], int] | None = None
 

@@ -83,7 +83,7 @@ _DEFLATE_BEST = 1032
 _GZIP_HEAD = b"\x1f\x8b\x08\x00"
 """A gzip header without optional fields begins so."""
 _GUESS = 32
-"""Bytes of output for each of input that are allocated because a trailer announces them."""
+"""The maximum bytes of output per byte of input that are allocated because a trailer announces them."""
 
 
 @cache
@@ -167,7 +167,7 @@ def _kafka_snappy() -> Quick:
 _LZ4_HEAD = 7
 """Bytes of the header of an LZ4 frame that announces no size and needs no dictionary."""
 _LZ4_MORE = 0b1001
-"""The flags that say that it does."""
+"""The flags of a header that announces a size or needs a dictionary."""
 
 
 @cache

@@ -30,7 +30,7 @@ TIMES_BEFORE_COMPILING = 4
 TIMES_BEFORE_REFERENCE = 8
 """Values of a key in a row on which generated code gave up, before the reference engine reads small ones at once."""
 TIMES_BEFORE_RETRY = 16
-"""One of so many is still tried."""
+"""After that, generated code is still tried on one in this many values."""
 SMALL = 256
 
 
@@ -329,7 +329,7 @@ def _is_worth_a_try(key: str, data: bytes) -> bool:
 
 
 def may_succeed(given_up: int) -> bool:
-    """Whether to try again what gave up on the last values of a key, so many times."""
+    """Whether to try generated code again, after it gave up on this many values of a key in a row."""
     return given_up < TIMES_BEFORE_REFERENCE or given_up % TIMES_BEFORE_RETRY == 0
 
 

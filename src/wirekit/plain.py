@@ -14,7 +14,7 @@ from typing import Any
 from wirekit.errors import Misuse
 
 DEEPEST = 100
-"""Containers inside one another."""
+"""The maximum depth of containers inside one another."""
 _TAG, _OF = "type", "of"
 _MAPPINGS: dict[str, Callable[[Any], Any]] = {"dict": dict, "counter": Counter, "ordered": OrderedDict}
 _SERIES: dict[str, Callable[[Any], Any]] = {"tuple": tuple, "set": set, "frozenset": frozenset}

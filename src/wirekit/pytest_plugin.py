@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 PROFILE = "WIREKIT_PROFILE"
 PROFILES = ("quick", "exhaustive")
 CASES = 50
-"""Parameters that a test gets unless its marker says how many."""
+"""The number of cases of a test whose marker gives no count."""
 MARKERS = (
     "wirekit_cases(key, count=50, seed=0, context=None, kinds=None): run the test once for"
     " each of some valid and damaged inputs of a layout, passed as `case`",

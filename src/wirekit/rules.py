@@ -25,10 +25,10 @@ from wirekit.conversation import SIDES, Frame, Quarantined
 from wirekit.registry import registry
 
 MOST_FACTS = 100_000
-"""States that a table keeps; the oldest are forgotten, which makes what is absent from the table unknown."""
+"""The maximum number of states in a table; after the oldest are forgotten, a key without a state is UNKNOWN."""
 
 MOST_VIOLATIONS = 10_000
-"""Violations that are held until the connection ends."""
+"""The maximum number of violations that are held until the connection ends."""
 
 
 class _Unknown:

@@ -26,13 +26,13 @@ from urllib.parse import unquote, urlsplit
 from wirekit.errors import Misuse, lacking
 
 SCHEMES = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
-"""Of URIs that object stores and distributed file systems have; ``file`` is a path."""
+"""Schemes of the URIs of object stores and distributed file systems; a ``file`` URI is a path."""
 CHUNK = 4 << 20
 """Bytes of a request."""
 AHEAD = 6
 """Requests under way or waiting ahead of a reader that reads in order."""
 HELD = AHEAD + 4
-"""Chunks in memory, of a file."""
+"""The maximum number of chunks of a file in memory."""
 REQUESTS = 16
 """Requests for small files, or for the status of files, that are under way at once, and small files fetched ahead."""
 CONNECT_SECONDS, REQUEST_SECONDS, ATTEMPTS = 10, 60, 8
@@ -60,7 +60,7 @@ _LOGINS = {
 _LACKING = (errno.ENOENT, errno.ENXIO)
 """The errors of a read of bytes that an object does not have."""
 _LONGEST = 300
-"""Characters of a store's own text in an error."""
+"""The maximum number of characters of a store's own text in an error."""
 _of_thread = threading.local()
 """Its ``ahead`` is the ``ReadAhead`` of a thread, if there is one."""
 Result = TypeVar("Result")
@@ -205,7 +205,7 @@ def _s3(fs: Any, bucket: str, settings: Mapping[str, str]) -> Any:
 
 
 def _gcs(fs: Any, bucket: str) -> Any:
-    """The file system of Google, whose client takes missing credentials for a fault that passes, and tries again."""
+    """The file system of Google, whose client treats missing credentials as a temporary fault and tries again."""
     try:
         fs.GcsFileSystem(retry_time_limit=timedelta(seconds=LOGIN_SECONDS)).get_file_info(bucket)
     except OSError as error:

@@ -26,12 +26,12 @@ class Start(NamedTuple):
     """The start of a stretch, where a part of a stored file can begin.
 
     A stretch begins with the last record that begins at a multiple of ``STRETCH`` or before it. From there on, a reader
-    that begins in this place returns what one that read the whole file returns.
+    that begins in this place returns the same as a reader of the whole file.
 
     Attributes:
         stretch: the number of the stretch, from 0.
         position: the byte offset of its first record.
-        state: what the reader knows of earlier records, a number; None for nothing.
+        state: the reader's knowledge of earlier records as a number; None if there is none.
     """
 
     stretch: int
@@ -53,7 +53,7 @@ class Part(NamedTuple):
     end: Start | None
 
     def size(self, of_file: int) -> int:
-        """Its bytes, given those of the file."""
+        """Its size in bytes, given the size of the file."""
         return (of_file if self.end is None else self.end.position) - self.start.position
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 GROUP = 7
 MORE = 0x80
 SHORT, LONG = -1, -2
-"""Instead of the position after a number: the limit cuts it, or it goes on beyond its most bytes or bits."""
+"""Instead of the position after a number: the limit cuts it, or it exceeds its maximum of bytes or bits."""
 UNSIGNED, ZIGZAG, SLEB = "varint", "zigzag", "sleb"
 
 
@@ -22,7 +22,7 @@ class VarintForm:
     Attributes:
         kind: ``UNSIGNED``, as in protobuf; ``ZIGZAG``: 0, 1, 2, 3 stand for 0, -1, 1, -2, as in Kafka; ``SLEB``: two's
             complement, of which the highest bit of the last group is the sign, as in DWARF and WebAssembly.
-        bits: of the number, the sign included.
+        bits: the size of the number, the sign included.
         groups: the most bytes that it takes.
 
     >>> form = VarintForm(SLEB, 32, 5)

@@ -14,7 +14,7 @@ KIB = 1024
 MIB = 1024 * KIB
 
 STEP = 256 * KIB
-"""Most bytes that a stream is asked for, and given, at once."""
+"""The maximum number of bytes that are requested from a stream, or passed to it, at once."""
 
 
 @dataclass(frozen=True, slots=True)

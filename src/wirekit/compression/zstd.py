@@ -15,7 +15,7 @@ _ZSTD_MAGIC = 0xFD2F_B528
 _ZSTD_SKIPPABLE = 0x184D_2A50
 _ZSTD_BLOCK = 128 * KIB
 _ZSTD_WINDOW = 8 * MIB
-"""The window that RFC 8878 asks every decoder to support. Frames that say their size need none of their own."""
+"""The window that RFC 8878 asks every decoder to support. Frames that state their size need no window."""
 
 
 def _zstd_decompress(data: memoryview, output: Output) -> None:

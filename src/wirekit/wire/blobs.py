@@ -21,12 +21,12 @@ from wirekit.wire.stream import Reader, Scope, Writer
 
 PIECE = 4096  # bytes of a view that are searched at a time
 POSITION, BEGIN = "_position", "_begin"
-"""What padding to a multiple reads in a scope: its own place in the struct; around the struct, where that begins."""
+"""Names that padding to a multiple reads: its position in the struct, and the struct's begin in the scope around."""
 _DECIMAL = re.compile(rb"0|-?[1-9][0-9]{0,18}")
 
 
 ZEROS = 1 << 28
-"""Bytes that the computed sizes of a value may ask to be filled with zeros."""
+"""The maximum number of zeros that the computed sizes of a value may request."""
 
 
 def _zeros(size: int) -> bytes:

@@ -50,7 +50,7 @@ class Kind(NamedTuple):
 
     Attributes:
         wire_type: its wire type.
-        bits: of the number in a varint.
+        bits: the size of the number in a varint.
         sign: ``SIGNED`` for two's complement, ``ZIGZAG``, or "" for a number without sign.
         fixed: struct's format of a number of fixed size.
         dtype: numpy's type of a number.

@@ -18,10 +18,10 @@ from wirekit.wire.arguments import at_least, refuse_unless_fit
 from wirekit.wire.costs import CONTAINED, EXTRAS, SPAN, VERDICT
 
 Decrypt = Callable[[bytes, Any], bytes | None]
-"""Gives the plain bytes for cipher text and what the message says about it; None where it has no key."""
+"""Returns the plain bytes of cipher text, given the message's data about it; None without a key."""
 
 WITHIN = "$within"
-"""Stands in the paths of what is kept for a node inside another one without a field between them."""
+"""The part of a path for a node inside another node without a field between them."""
 
 TOTAL = "decompressed_total"
 """The limit on all compressed data of an input together, as ``Limit`` names it."""
@@ -29,7 +29,7 @@ TOTAL = "decompressed_total"
 COPIES = 2  # of decompressed data: as a whole, and as the values in it
 
 MEMORY = "memory"
-"""The limit on what decoded values take, as ``Limit`` names it."""
+"""The limit on the memory of decoded values, as ``Limit`` names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -488,7 +488,7 @@ class Selected(NamedTuple):
     present: bool
 
     def problem(self, left: memoryview) -> tuple[str, Any] | None:
-        """What is expected and what is there, if a reader takes the bytes up to the limit otherwise."""
+        """The expected and the actual bytes, if a reader would take the bytes up to the limit otherwise."""
         begin = bytes(left[: len(self.magic) or 1])
         if (begin == self.magic if self.magic else bool(begin)) == self.present:
             return None
@@ -505,7 +505,7 @@ class Writer:
         messages: number of protobuf messages around the current one.
         parsed: whether the value is unchanged since parsing, so that the bytes kept beside a message are valid.
         zeros: number of zeros written for computed sizes.
-        undecided: what the bytes up to limits that have not ended may contradict.
+        undecided: lists and optional fields that later bytes, before the end of their limit, may contradict.
         overrides: number of constants that were written with other values.
         later: comparisons with sizes that may depend on lengths which are not computed yet.
     """

@@ -159,9 +159,9 @@ class Writing:
                 self._patch(index, checked, number)
 
     def _decide(self) -> None:
-        """Decides what the bytes up to the end of a length tell, when these are all computed.
+        """Checks the undecided fields before the ends of lengths, when all bytes there are computed.
 
-        A length that is kept may be wrong: the fields that it bounds are not compared.
+        A length that is kept may be wrong, so the fields that it bounds are not checked.
         """
         if not self.limits:
             return

@@ -150,7 +150,7 @@ def _zip_compress(data: Buffer) -> bytes:
 
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as target:
-        # Without a date of its own the entry would carry the clock, and no two runs would agree.
+        # Without this date the entry would have the current time, and the output of two runs would differ.
         entry = zipfile.ZipInfo("0", (1980, 1, 1, 0, 0, 0))
         entry.compress_type = zipfile.ZIP_DEFLATED
         target.writestr(entry, bytes(data))

@@ -47,8 +47,8 @@ def drain(stream: Stream, data: memoryview, start: int, output: Output) -> int |
     Returns:
         The end of the stream in ``data``, or None if ``data`` ends first.
     """
-    # The libraries copy what they leave unread, so input is given in slices. They start small because a flood of tiny
-    # streams would otherwise copy a large slice for each.
+    # The libraries copy the input that they leave unread, so they get it in slices. The first slices are small, because
+    # each of many tiny streams would otherwise copy a large slice.
     position, slice_size = start, 4 * KIB
     chunk: Buffer = data[position : position + slice_size]
     while True:

@@ -52,7 +52,7 @@ def xerial_blocks(data: View) -> Iterator[tuple[int, View]]:
         Short: for a cut header or block.
     """
     # SnappyInputStream: a header, then blocks after a big-endian int32 length. A header may come again between blocks,
-    # where streams were joined. The two version numbers are not looked at: some writers have them little-endian.
+    # where streams were joined. The two version numbers are ignored: some writers have them little-endian.
     if data[:8] != XERIAL_MAGIC:
         take(data, 0, 8)
         raise Wrong(f"the magic {XERIAL_MAGIC.hex()} of snappy-java's stream", data[:8].hex(), offset=0)

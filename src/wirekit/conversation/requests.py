@@ -19,7 +19,7 @@ class Requests(MutableMapping[Hashable, "Frame"]):
 
     def __init__(self) -> None:
         self._frames: OrderedDict[Hashable, Frame] = OrderedDict()
-        # By correlation id: what pairs the request, or an OrderedDict of that if several have the id.
+        # By correlation id: the key that pairs the request, or an OrderedDict of keys if several requests have the id.
         self._numbered: dict[int | None, Any] = {}
 
     def __getitem__(self, pair: Hashable) -> Frame:

@@ -105,7 +105,7 @@ class Output:
             self._move(moves, again=True)
         self._remove(leftovers)
         self.commits = read_commits(self.folder)
-        # A run that ended before this one may have made the tables Delta tables, all of them.
+        # An earlier run may have converted all tables to Delta tables.
         self._has_logs |= not self._is_new and delta.has_log(self.folder, next(iter(OUTPUTS)))
         self.is_delta = self._has_logs
         self.folder.make(_ATTEMPTS)
@@ -445,7 +445,7 @@ def _refuse_foreign(lake: Folder, kind: str, kinds: Mapping[str, str]) -> bool:
     if not foreign and WORK in kinds:
         foreign = [f"{WORK}/{name}" for name in _unmarked(lake)]
     elif not (foreign or _are_commits(lake, inside.get(COMMITS, ())) or (MANIFEST in kinds and _is_manifest(lake))):
-        # A first bundle whose moves were taken back leaves folders without anything in them.
+        # A first bundle whose moves were undone leaves empty folders.
         foreign = [name for name in kinds if name not in folders or inside[name]]
     logged = {name for name, files in inside.items() if name in OUTPUTS and files.get(delta.LOG) == "folder"}
     if not foreign:

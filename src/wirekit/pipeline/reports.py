@@ -34,7 +34,7 @@ def report(attempts: str, stage: str, task: int) -> Callable[[int], None]:
         nonlocal next_time
         if time.monotonic() < next_time:
             return
-        # A disk that is full stops the task where it writes rows.
+        # If the disk is full, the task fails where it writes rows.
         with suppress(OSError):
             folder.mkdir(exist_ok=True)
             new = folder / f"{task}-{os.getpid()}.new"

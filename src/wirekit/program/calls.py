@@ -69,7 +69,7 @@ class Calls:
     def __init__(self, functions: Sequence[Function]) -> None:
         self._functions = functions
         self._raised: list[BaseException] = []
-        # Most layouts have no function: an object of C that refers to this one and back would be made for each scan.
+        # None for most layouts, which have no function: otherwise each scan would create a cycle with a C object.
         self._pointer = _KIND(self._call) if functions else None
         self.address = ctypes.cast(self._pointer, ctypes.c_void_p).value if self._pointer else 0
 

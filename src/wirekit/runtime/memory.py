@@ -57,7 +57,8 @@ def _set_element(array: Any, index: Any, value: Any) -> None:
     array[np.uint64(index)] = value
 
 
-# ``handle`` makes of an array what stands for it; ``word`` reads code, ``get`` and ``put`` registers and the table.
+# ``handle`` converts an array to the form that the interpreter gets; ``word`` reads code; ``get`` and ``put`` access
+# registers and the table.
 if settings.BOUNDSCHECK:
     handle, word, get, put = _same, _element, _element, _set_element
 else:
@@ -99,8 +100,8 @@ def _load_checked(data: Any, size: Any, base: Any, p: Any, big: Any) -> Any:
     return value
 
 
-# The 8 bytes at ``base + p``. ``base`` is the buffer or, where less than 8 bytes may be left, what has its last bytes
-# once more, with zeros after them.
+# The 8 bytes at ``base + p``. ``base`` is the buffer or, where less than 8 bytes may be left, a copy of its end with
+# zeros after it.
 load_8: Any = _load_checked if settings.BOUNDSCHECK else _load_fast
 
 
@@ -129,8 +130,8 @@ def _put_bytes(base: Any, size: Any, at: Any, value: Any, width: Any) -> None:
         array[at + place] = np.uint8((np.uint64(value) >> np.uint64(8 * index)) & np.uint64(0xFF))
 
 
-# Writes ``width`` bytes of a value at ``at`` of an array of ``size`` bytes. The fast way writes 8, of which the others
-# are written later, or never looked at; it is right where the least significant byte comes first.
+# Writes ``width`` bytes of a value at ``at`` of an array of ``size`` bytes. The fast version writes 8 bytes; those
+# after the value are overwritten later, or never read. It requires that the least significant byte comes first.
 _put_value: Any = _put_fast if DIRECT else _put_bytes
 
 

@@ -15,23 +15,23 @@ BIG = 16
 VARINT = 32
 """The encoding of a varint: a multiple of this, by its form (``opcodes.FORMS``)."""
 
-# What a batch says of a column: not there, no row is null, some may be.
+# The presence of a column in a batch: it is missing, has no nulls, or may have nulls.
 MISSING, WHOLE, NULLS = range(3)
 
-# The table of a run begins with: address and size of the output; addresses of the ends of records, and of the function
-# that calls Python.
+# The table of a run begins with address and size of the output, the address of the ends of records, and the address of
+# the function that calls Python.
 OUT, OUT_SIZE, ENDS, CALLS = range(4)
 COLUMNS = 8
 """The place of the first column; each has ``WIDTH_OF_COLUMN`` numbers."""
 
-# Of a column: address of its values, or offsets; of its validity; what the batch says; how many values; how a value is
-# read; address and size of the bytes.
+# The entry of a column: the address of its values or offsets; the address of its validity; its presence; its number of
+# values; the type of a value; address and size of the bytes.
 VALUES, VALID, PRESENCE, COUNT, HOW, DATA, DATA_SIZE = range(7)
 WIDTH_OF_COLUMN = 7
 UNSIGNED = 16
 """The type of a value: its size, plus this if it is unsigned."""
 
-# ``state`` of a run: position, row, rows, whether only the content of a field is asked for.
+# ``state`` of a run: the position, the row, the rows, and whether only the content of a field is requested.
 STATE = 4
 FULL = -1
 """The fault of a record for which the output has no space."""

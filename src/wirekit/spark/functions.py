@@ -221,7 +221,7 @@ def _fails(mode: str) -> bool:
     return mode.upper() == "FAILFAST"
 
 
-# Functions inside of functions travel to the workers by value, with what they need; those of the module by name.
+# Spark sends inner functions to workers by value, with the objects that they use, and functions of a module by name.
 
 
 def _decoder(

@@ -41,7 +41,7 @@ MISSING_STATUS = 3
 
 _PROBE_SECONDS = 60
 
-# Gone from java.base; opening it only makes a warning. Seen with 25; 17 still has it.
+# A package that java.base lacks in Java 25, where opening it only prints a warning; Java 17 has it.
 _GONE_PACKAGE = (25, "--add-opens=java.base/sun.security.action=ALL-UNNAMED")
 
 _SHIM = """\
@@ -170,7 +170,7 @@ def shimmed(java: JavaHome) -> JavaHome:
 
 def _probe(java: Path, origin: str, environ: Mapping[str, str]) -> tuple[JavaHome | None, str]:
     """Runs ``java``; returns its home and an empty text, or None and the reason why it cannot be used."""
-    # The settings name the home, which a path on PATH can't: it may be a link, or the script of a version manager.
+    # Only the settings show the home: a path on PATH may be a link, or the script of a version manager.
     command = [str(java), "-XshowSettings:properties", "-version"]
     clean = {name: value for name, value in environ.items() if name not in SCRUBBED}
     try:
@@ -223,7 +223,7 @@ def _write_shim(home: Path, script: str, real: Path) -> None:
         os.symlink(real / "lib", home / "lib")
     if os.access(java, os.X_OK) and java.read_text() == script:
         return
-    # Written aside and renamed: whoever looks meanwhile sees no file or the whole file.
+    # Written to another name and renamed, so that other processes see no file or the whole file.
     with tempfile.NamedTemporaryFile("w", dir=java.parent, prefix=".java-", delete=False) as file:
         file.write(script)
     os.chmod(file.name, 0o755)

@@ -45,7 +45,7 @@ _STOPPED = "Cannot call methods on a stopped SparkContext"
 """The error of a context that Spark stopped while it started, because no standalone master answered for a minute."""
 _LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 
-# What a developer's shell may hold and what would make Spark another one than this package was tested with.
+# Variables of a developer's shell that would select another Spark than the one that this package was tested with.
 _SCRUBBED_ALWAYS = (*SCRUBBED, "PYSPARK_SUBMIT_ARGS")
 _SCRUBBED_LOCALLY = ("SPARK_CONF_DIR", "SPARK_HOME", "SPARK_REMOTE", "SPARK_API_MODE")
 
@@ -139,7 +139,7 @@ def session(
             if spark.conf.isModifiable(name):
                 spark.conf.set(name, conf[name])
     for name in _QUERY_LOGGERS:
-        # By pyspark's own function: a plain logger of this name would not take the arguments that pyspark passes.
+        # pyspark's own function: a plain logger of this name would not accept the arguments that pyspark passes.
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
     return spark
 
@@ -248,7 +248,7 @@ def settings(master: str, extra_conf: Mapping[str, str] | None = None) -> dict[s
     """The Spark settings of a session on ``master``, by name."""
     conf = {
         **_MEANING,
-        # Says which line a worker was at when native code kills it.
+        # Prints the current line of a worker when native code kills it.
         "spark.python.worker.faulthandler.enabled": "true",
         "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
         "spark.ui.enabled": "false",
@@ -299,7 +299,7 @@ def _environment(master: str, conf: Mapping[str, str]) -> Iterator[None]:
     else:
         python = sys.executable
         if conf.get("spark.archives", "").endswith(f"#{DIRECTORY}"):
-            # By name: a worker has its own Python, and finds wirekit in the archive; the driver's is the first here.
+            # By name: a worker has its own Python, and finds wirekit in the archive; the driver's Python is first on PATH.
             python = "python{}.{}".format(*sys.version_info)
             changes["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
         changes["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", python)

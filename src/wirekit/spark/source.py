@@ -214,7 +214,7 @@ class CaptureReader(DataSourceReader):
         freeze_objects()
 
     def _of_schema(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        # Spark takes only batches of exactly this schema, and has no timestamps but those of microseconds.
+        # Spark accepts only batches of exactly this schema, and has only timestamps in microseconds.
         schema = to_arrow_schema(self._schema, timezone="UTC")
         for batch in batches:
             yield batch.select(schema.names).cast(schema)

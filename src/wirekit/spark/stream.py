@@ -224,7 +224,7 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _read_part(self, folder: StateFolder, batch: int, number: int, part: Part) -> Iterator[pa.RecordBatch]:
         """The rows of a part; writes the state of its capture if the capture continues."""
         if part.since:
-            # No task has read these files to the end, so that their state is missing.
+            # No task has read these files to their end, so their state is missing.
             before: list[State] = []
             files, about = self._there(each.as_input() for each in part.since), replace(part, ends=False).about()
             if files:
@@ -279,7 +279,7 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         growing = [each for each in self._present if _digest(each.path) not in seen and each not in fresh]
         again = {each.path for each in fresh}
         going = {each.last.path: each for each in open_captures if each.last.path not in again}
-        # A name that was used for another file says that the capture will not go on.
+        # If the name of a capture's last file is used for another file, the capture does not continue.
         lines = [_Line(each, [], is_over=True) for each in open_captures if each.last.path in again]
         lines += [_Line(None, [each], is_over=True) for each in fresh if each.kind != CAPTURE]
         named = {each.path: each for each in (*fresh, *growing) if each.kind == CAPTURE}

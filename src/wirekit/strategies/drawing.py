@@ -66,7 +66,7 @@ class Drawing:
         self.pieces = PIECES
         self.messages = 0
         self.taken_branches: set[str] = set()
-        # Where we are: bytes since some origin, what must stand further on, whether the limit has been reached.
+        # The position: bytes since some origin, the bytes required further on, and whether the limit has been reached.
         self.at: int | None = 0
         self.wants: list[Want] = []
         self.full = False

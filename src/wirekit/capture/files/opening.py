@@ -180,7 +180,7 @@ class Capture:
             engine = "rows" if len(data) > _MANY else None
             decoded = decode(data, several, offset=offset, limits=self.limits, engine=engine)
             if decoded.error is not None:
-                # The last one is the remainder of the damaged one.
+                # The last value is what was decoded of the damaged record.
                 return (decoded.value or [])[:-1], of_record(decoded.error, single)
             if decoded.value:
                 return decoded.value, None
@@ -196,7 +196,7 @@ class Capture:
         """Stores where a walk ended and why; an incomplete file is reported before any other error."""
         self.walked = offset
         if error is not None and not error.hint and not self.piped:
-            # A header that is read as a packet is one without data, so that the error is in what follows it.
+            # A file header reads as a record without data, so the error is in the bytes after it.
             places = (at for at in (offset, offset - LEAD) if at > 0 and is_capture(self.read(at, _HEAD)))
             error.hint = next((JOINED.format(at) for at in places), "")
         if isinstance(error, Short) and not error.hint:

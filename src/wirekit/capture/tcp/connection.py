@@ -285,11 +285,11 @@ class Connection:
         if not segment.flags & SYN:
             if self.ended or segment.flags & RST or not segment.length:
                 return False
-            # The second of two segments that agree with each other, but with nothing before them.
+            # The second of two segments that continue each other, but no earlier segment.
             return side.stray == (segment.sequence, max(side.next, 0))
         fits = side.in_place((segment.sequence + 1) & MASK)
         if fits < 0 and peer.start < 0:
-            # Nothing but segments without payload, or payload that the hold time allows to be early.
+            # So far only segments without payload, or with payload that may be early within the hold time.
             over = self.ended or self._closing_us < NEVER
             fits = int(not over and segment.time_us - self._opened_us <= self._settings.hold_us)
         if fits and segment.flags & ACK and peer.start >= 0:

@@ -33,8 +33,8 @@ TEMPLATES = 128  # choices of fields that are kept
 LARGE = (1 << 31) - 1  # the most bytes for 32-bit offsets
 _WORD = np.dtype(np.uint64)
 
-# What ``kernels.protobuf`` cannot know when it is compiled: copies the strings of a column. ``scan`` is its name
-# because generated modules have one function of that name. Each type of offsets has a module of its own.
+# Copies the strings of a column. Each type of offsets has a module of its own, because ``kernels.protobuf`` is compiled
+# without knowing the type. The function is called ``scan``, as in every generated module.
 _GATHER = """\
 # offsets: {}
 import numpy as np

@@ -15,7 +15,7 @@ from numba.extending import intrinsic as typed_intrinsic
 
 from wirekit.compiler.kernels.parts import PartCompiler
 
-# To a type checker an intrinsic takes what its typing function takes; but nobody passes the typing context.
+# For a type checker, an intrinsic has the arguments of its typing function, but callers do not pass the typing context.
 intrinsic: Any = typed_intrinsic
 settings: Any = config
 

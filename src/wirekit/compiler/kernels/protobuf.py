@@ -21,20 +21,20 @@ from wirekit.runtime import opcodes
 from wirekit.runtime.memory import get
 from wirekit.wire import protobuf
 
-# What ``walk`` gives: how it went wrong, or that ``items`` is full.
+# The results of ``walk_message``: GOOD, an error, or FULL if ``items`` is full.
 GOOD, SHORT, LONG_VARINT, NO_FIELD, NO_TYPE, DEEP, FULL = 0, 1, 2, 3, 4, 5, -1
 
-# A tray is one array of numbers without sign: an index that has none needs not be looked at. What is negative
-# elsewhere is NONE.
+# A tray is one array of unsigned numbers, because numba need not check unsigned indexes for a sign. NONE replaces
+# negative numbers.
 U: Final = np.uint64
 NONE: Final = U(0xFFFFFFFFFFFFFFFF)
 ZERO, ONE, SEVEN = U(0), U(1), U(7)
-# Its state, and where its sections begin.
+# Places in the tray: its state, and the starts of its sections.
 RECORD, KEPT, ITEMS, TOUCHED, OK, DENSE, MESSAGES, LIST_OF_TOUCHED, STACK, NEW = (U(at) for at in range(10))
 LOST: Final = U(layout.LOST)
 WIDTH: Final = U(layout.WIDTH)
 DEEPEST: Final = protobuf.DEEPEST
-# Numbers of a slot, of a field, of a message, of a place on the stack.
+# Places of the numbers of a slot, of a field, of a message, and of an entry of the stack.
 VALUE, LENGTH, STAMP, WHERE = (U(at) for at in range(4))
 WIRE_TYPE, KIND, BITS, SLOT, MESSAGE, REPEATED, REQUIRED, LISTED = (U(at) for at in range(8))
 FIRST, LAST_NUMBER, PRESENCE, END, ALL_REQUIRED, SELECTOR = (U(at) for at in range(6))

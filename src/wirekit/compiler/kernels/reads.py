@@ -55,7 +55,7 @@ def _copy_checked(target: Any, at: int, source: Any, start: int, length: int) ->
 
 
 # ``target[at:at + length] = source[start:start + length]``. Up to 128 bytes of the target may be written; those after
-# the value are to be written later, or never looked at. The loop is what NUMBA_BOUNDSCHECK can check.
+# the value must be overwritten later, or never read. NUMBA_BOUNDSCHECK can check only the version with a loop.
 copy: Final = _copy_checked if settings.BOUNDSCHECK else _copy
 
 

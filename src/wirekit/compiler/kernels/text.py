@@ -27,7 +27,7 @@ for _first, _last in CONTROLS:
     for _code in range(_first, _last + 1):
         _FIRST_OF_CONTROL[chr(_code).encode()[0]] = True
 
-# Without a sign, numba need not look whether an index counts from the end; and a loop becomes one over vectors.
+# With unsigned indexes, numba need not check whether an index counts from the end, and it vectorizes loops.
 _ONE: Final[Any] = np.uint64(1)
 _TWO: Final[Any] = np.uint64(2)
 _THREE: Final[Any] = np.uint64(3)

@@ -16,7 +16,7 @@ from wirekit.wire.stream import Writer as Output
 
 Unit = Callable[..., None]
 
-# What generated code raises when a value does not fit. A number too large for its field is an error of struct's.
+# The exceptions of generated code for a value that does not fit; struct raises its own for a number that is too large.
 REASONS = (Unusual, WireError, TypeError, AttributeError, LookupError, ArithmeticError, ValueError, struct.error)
 
 
@@ -83,7 +83,7 @@ class State:
         return build_message(kind, value, Output(self.protocol, self.limits))
 
 
-# What generated code calls for a value that is not of the usual class. Each takes what the reference engine takes.
+# Generated code calls these functions for values of unusual classes. They accept what the reference engine accepts.
 
 
 def integer(value: Any) -> None:

@@ -20,7 +20,7 @@ from wirekit.wire.dollar_entries import load_bytes, load_extras
 from wirekit.wire.message_fields import counted
 from wirekit.wire.numbers import load_bit, load_integer, load_real, load_symbol
 
-# What generated code raises when a mapping does not fit.
+# The exceptions of generated code for a mapping that does not fit.
 REASONS = (Unusual, WirekitError, TypeError, AttributeError, LookupError, ArithmeticError, ValueError, RecursionError)
 
 
@@ -30,7 +30,7 @@ class State(NamedTuple):
     params: Mapping[str, Any]
 
 
-# What generated code calls for a value that is not of the usual class.
+# Generated code calls these functions for values of unusual classes.
 
 
 def other(value: Any) -> Any:

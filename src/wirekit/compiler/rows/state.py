@@ -25,7 +25,7 @@ class Cut(Exception):
     """The limit of a list cuts its last element, which then belongs to the next field."""
 
 
-# What generated code raises when a value that it needs is not there or does not fit.
+# The exceptions of generated code for a value that is missing or does not fit.
 REASONS = (
     *(Unusual, CodingError, TypeError, AttributeError, KeyError, ArithmeticError, UnicodeDecodeError, struct.error),
     RecursionError,

@@ -24,7 +24,7 @@ from wirekit.schemas.pulsar.frame import CODECS, COMMAND
 from wirekit.values import Record
 from wirekit.wire.compressed import NEED_SIZE
 
-# Commands without a request id that ask or answer, by what links them.
+# Requests and responses without a request id: the role, and the link between them.
 LINKED = {
     "CONNECT": ("request", "connect"),
     "CONNECTED": ("response", "connect"),
@@ -36,14 +36,14 @@ LINKED = {
     "PING": ("request", "ping"),
     "PONG": ("response", "ping"),
 }
-# Clients number lookups apart from other requests, so that a number can be in use twice (client-cpp, LookupService).
+# Clients number lookups separately from other requests, so a number can be in use twice (client-cpp, LookupService).
 NUMBERED_APART = {
     "LOOKUP": "lookup",
     "LOOKUP_RESPONSE": "lookup",
     "PARTITIONED_METADATA": "lookup",
     "PARTITIONED_METADATA_RESPONSE": "lookup",
 }
-# Commands of the broker that have a request id and answer nothing.
+# Commands of the broker that have a request id but answer no request.
 UNASKED = {"CLOSE_PRODUCER", "CLOSE_CONSUMER"}
 # Commands that only one side sends.
 ASKED = {
@@ -121,13 +121,13 @@ COMMAND_FIELDS = {number: field.name for number, field in COMMAND.message.fields
 """The field of the sub-message that a type of command has."""
 NO_REQUEST = 2**64 - 1
 SIZE_BYTES = 4
-"""Of ``metadata_size``, before each message of a batch."""
+"""The bytes of ``metadata_size``, which precedes each message of a batch."""
 MOST_CHUNKS_HELD = 256 * 1024 * 1024
-"""Bytes of chunks of messages that are not all there; the message whose last chunk is oldest is given up first."""
+"""Maximum bytes of chunks of incomplete messages; the message whose last chunk is oldest is given up first."""
 MOST_CHUNKED = 10_000
 MOST_SENDS = 1 << 16
 LARGEST_FRAME_LIMIT = 100 * 1024 * 1024
-"""Bytes; a broker that announces larger messages does not raise the limit further."""
+"""The largest frame limit in bytes; a broker that announces larger messages does not raise it further."""
 
 
 class PulsarDialogue(Dialogue):

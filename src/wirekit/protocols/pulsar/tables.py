@@ -57,7 +57,7 @@ OF_CONSUMERS = {
     "GET_LAST_MESSAGE_ID": "getLastMessageId",
     "ACTIVE_CONSUMER_CHANGE": "active_consumer_change",
 }
-"""The same of a consumer."""
+"""{type: field} of the commands that name a consumer by its id."""
 OF_TOPICS = {
     "PRODUCER": "producer",
     "SUBSCRIBE": "subscribe",
@@ -66,7 +66,7 @@ OF_TOPICS = {
     "GET_SCHEMA": "getSchema",
     "GET_OR_CREATE_SCHEMA": "getOrCreateSchema",
 }
-"""The same of commands that say the topic's name."""
+"""{type: field} of the commands that contain the topic's name."""
 
 
 def _producer(field: str, column: str) -> Named:

@@ -15,6 +15,7 @@ from tests.capture.damage import DAMAGES
 from tests.capture.second_parser import Packet as PacketOfFile
 from tests.capture.second_parser import packets, tcp, write
 from tests.conftest import FIXTURES
+from tests.net.building import block, enhanced, interface, section_header
 from tests.road.law import KAFKA, assert_same, by_objects, by_shares
 from wirekit.capture.files import open_capture, segments
 from wirekit.capture.follow import follow
@@ -47,6 +48,18 @@ def test_ports_again_after_a_long_time(damage: str | None, tmp_path: Path) -> No
         found = found + [each._replace(time_us=each.time_us + again * 700_000_000) for each in part]
     write(path, found)
     assert_same(path, windows=(1 << 26, path.stat().st_size // 3, path.stat().st_size // 20))
+
+
+@pytest.mark.parametrize("timed", [0, 1, 5])
+def test_packets_without_a_time_before_others(timed: int, tmp_path: Path) -> None:
+    """The summary has the times of the others."""
+    found, path = packets(FIXTURES / "pcap" / "pulsar-consume.pcap")[:12], tmp_path / "simple.pcapng"
+    without = [block("le", "SIMPLE_PACKET", {"data": each.data.hex()}) for each in found[timed:]]
+    others = [enhanced("le", each.data, each.time_us) for each in found[:timed]]
+    path.write_bytes(b"".join([section_header("le"), interface("le"), *without, *others]))
+    assert_same(path)
+    first_us = by_objects(path)[1].total().first_us
+    assert first_us == (found[0].time_us if timed else None)
 
 
 SECOND_US, HOUR_US = 1_000_000, 3_600_000_000

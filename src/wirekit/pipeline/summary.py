@@ -23,6 +23,8 @@ from wirekit.tables.times import in_years
 from wirekit.values import printable
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from rich.console import Console
 
 _FOUND = re.compile(r", found .*", re.DOTALL)
@@ -153,11 +155,14 @@ class FileSummary:
         if self.last_us is None or time_us > self.last_us:
             self.last_us = time_us
 
-    def seen_all(self, count: int, first_us: int, last_us: int) -> None:
-        """Counts segments, given the first and the last of them in time."""
-        self.seen(first_us)
-        self.seen(last_us)
-        self.segments += count - 2
+    def seen_all(self, times_us: NDArray[np.int64]) -> None:
+        """Counts segments, given their times."""
+        known = times_us[times_us != NO_TIME_US]
+        self.segments += times_us.size - min(known.size, 2)
+        if known.size:
+            self.seen(int(known.min()))
+        if known.size > 1:
+            self.seen(int(known.max()))
 
     def count(self, link: Link, item: Item | None) -> None:
         """Counts an item of a connection; None is its end."""

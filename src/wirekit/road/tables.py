@@ -179,8 +179,7 @@ class CaptureTables:
         """The tables of the next window."""
         packets, clock, connections = window.packets, window.clock, self._connections
         if packets.time.size:
-            count = self.writer.summary.file(self._name)
-            count.seen_all(packets.time.size, int(packets.time.min()), int(packets.time.max()))
+            self.writer.summary.file(self._name).seen_all(packets.time)
         connections.forget_seen()
         rest: Window | None = window
         while rest is not None:

@@ -158,6 +158,19 @@ def test_the_size_of_a_piece_changes_no_problem(
 
 
 @pytest.mark.parametrize("engine", ["rows", "columns"])
+def test_the_name_of_a_segment_shows_its_format_if_it_begins_with_damage(engine: str, run: Run, tmp_path: Path) -> None:
+    """Another file must begin with a message whose checksum is right."""
+    named, other = tmp_path / "00000000000000000000.log", tmp_path / "other.log"
+    for path in (named, other):
+        path.write_bytes(b"\x55" * 50 + LATER)
+    status, lines, problems = run(named, engine)
+    assert (status, lines.count(b"\n"), problems.count("50 bytes passed over")) == (1, 2, 1)
+    assert (lines, "expected a pcap" in problems) == (run(named, "rows")[1], False)
+    status, lines, problems = run(other, engine)
+    assert (status, lines, "expected a pcap" in problems) == (1, b"", True)
+
+
+@pytest.mark.parametrize("engine", ["rows", "columns"])
 def test_problems_are_in_the_order_of_the_file(engine: str, run: Run, tmp_path: Path) -> None:
     path = tmp_path / "00000000000000000000.log"
     inside = message_set(wrapper(compress("gzip", trailing(WHOLE)), "GZIP", magic=1))

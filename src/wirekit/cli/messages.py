@@ -306,13 +306,17 @@ def _shown(data: bytes | None, most: int) -> str:
 
 
 def _stored(path: str, copy: str, protocol: str, engine: str, show: Show) -> int:
-    """Prints the messages of a file that a broker stores. A new segment may be empty, no other file."""
-    if os.path.isfile(copy) and not os.path.getsize(copy) and stored_kind(path) == CAPTURE:
+    """Prints the messages of a file that a broker stores, which its name or its content shows.
+
+    A new segment may be empty, no other file.
+    """
+    kind = stored_kind(path)
+    if os.path.isfile(copy) and not os.path.getsize(copy) and kind == CAPTURE:
         say(f"{path}: the file is empty")
         return 1
     names = [protocol] if protocol else [name for name in registry.protocols() if registry.protocol(name).stored]
-    for read in _readers(names, engine):
-        status, known = 0, False
+    for key, read in _readers(names, engine):
+        status, known = 0, key == kind
         for piece in _ahead(read(copy)) if engine == "columns" else read(copy):
             known = known or piece.fits
             if not known:
@@ -338,11 +342,12 @@ def _ahead(pieces: Iterator[Piece]) -> Iterator[Piece]:
             yield piece
 
 
-def _readers(names: list[str], engine: str) -> Iterator[Callable[[str], Iterator[Piece]]]:
+def _readers(names: list[str], engine: str) -> Iterator[tuple[str, Callable[[str], Iterator[Piece]]]]:
+    """The key of each layout of stored files, and its reader."""
     for name in names:
         known = registry.protocol(name)
         for layout in known.stored:
-            yield known.reader(layout, columns=engine == "columns")
+            yield known.key(layout), known.reader(layout, columns=engine == "columns")
 
 
 def _engine(size: int, output: str) -> str:

@@ -14,6 +14,8 @@ from tests.pulsar.commands import connect, consumer, entry, lookup, message, pro
 from tests.road.law import CAPTURES, assert_same, by_columns
 from tests.road.made import list_groups, open_conversations
 from tests.road.test_pairing import capture
+from tests.rules.conversations import Said
+from wirekit.proto import PulsarApi_pb2 as api
 from wirekit.road.connections import MOST_CARRIED, Connections
 from wirekit.road.streams import Streams
 
@@ -198,6 +200,38 @@ def test_names_of_large_numbers_go_on_in_the_next_window(frames: list[Any], tmp_
     frames = [*BEGINNING, *frames]
     path = capture(tmp_path / "pulsar.pcap", *((int(each.side == "server"), each.data) for each in frames))
     assert_same(path, windows=(700, 2000))
+
+
+def without(said: Said, name: str, field: str) -> Said:
+    """A frame whose command lacks a field."""
+    size = int.from_bytes(said.data[4:8], "big")
+    command, rest = api.BaseCommand.FromString(said.data[8 : 8 + size]), said.data[8 + size :]
+    getattr(command, name).ClearField(field)
+    data = command.SerializePartialToString()
+    return said._replace(data=b"".join(n.to_bytes(4, "big") for n in (4 + len(data + rest), len(data))) + data + rest)
+
+
+@pytest.mark.parametrize(
+    ("frames", "topics"),
+    [
+        ([without(producer(1, 11)[0], "producer", "topic"), *SENT], {"orders", "news"}),
+        ([without(consumer(1, 21)[0], "subscribe", "topic"), *SENT], {"orders", "news"}),
+        (
+            [without(producer(1, 11, "no")[0], "producer", "producer_id"), without(send(9), "send", "producer_id")],
+            {None},
+        ),
+    ],
+    ids=["no topic", "no topic of a consumer", "no number"],
+)
+def test_a_command_without_a_required_field_declares_no_topic(
+    frames: list[Said], topics: set[str | None], tmp_path: Path
+) -> None:
+    frames = [*BEGINNING, *frames]
+    path = capture(tmp_path / "pulsar.pcap", *((int(each.side == "server"), each.data) for each in frames))
+    rows = assert_same(path, windows=(700, 1 << 26))["messages"]
+    assert {
+        topic for topic in (None, "no", "orders", "news") if any(f"'topic': {topic!r}" in row for row in rows)
+    } == topics
 
 
 def test_names_of_frames_that_are_left_to_objects_are_not_known_before_them(tmp_path: Path) -> None:

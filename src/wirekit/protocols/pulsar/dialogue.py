@@ -203,10 +203,9 @@ class PulsarDialogue(Dialogue):
             self._agree(content.max_message_size)
         elif api == "PRODUCER_SUCCESS" and content.producer_ready is False and frame.request is not None:
             self.requests[frame.request.description.pair] = frame.request  # a second answer says when it is ready
-        if api == "PRODUCER":
-            self._topics["producer", content.producer_id] = content.topic
-        elif api == "SUBSCRIBE":
-            self._topics["consumer", content.consumer_id] = content.topic
+        kind = {"PRODUCER": "producer", "SUBSCRIBE": "consumer"}.get(api)
+        if kind is not None and content.get(f"{kind}_id") is not None and content.topic is not None:
+            self._topics[kind, content[f"{kind}_id"]] = content.topic
 
     def _agree(self, size: int) -> None:
         """Stores the maximal message size from CONNECTED."""

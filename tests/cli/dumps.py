@@ -216,6 +216,15 @@ def xxd(data: bytes, *, group: int = 2, width: int = 16, start: int = 0) -> str:
     return text
 
 
+def xxd_e(data: bytes, *, group: int, width: int = 16) -> str:
+    """The lines of ``xxd -e``: words are little-endian, and a short last word is padded on its left."""
+    text = ""
+    for number, line in enumerate(cut(data, width)):
+        words = " ".join(word[::-1].hex().rjust(2 * group) for word in cut(line, group))
+        text += f"{width * number:08x}: {words:{2 * width + width // group}} {shown(line)}\n"
+    return text
+
+
 def tcpdump(data: bytes, *, start: int = 0) -> str:
     text = ""
     for number, line in enumerate(cut(data, 16)):

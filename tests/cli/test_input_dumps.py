@@ -9,7 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.cli.dumps import ANY, FRAME, HEXDUMP_C, SAMPLES, WIRESHARK, XXD, both, hexdump, tcpdump, wireshark, xxd
+from tests.cli.dumps import (
+    ANY,
+    FRAME,
+    HEXDUMP_C,
+    SAMPLES,
+    WIRESHARK,
+    XXD,
+    both,
+    hexdump,
+    tcpdump,
+    wireshark,
+    xxd,
+    xxd_e,
+)
 from wirekit.cli.input import Input, read_input
 from wirekit.errors import Misuse
 
@@ -109,8 +122,22 @@ def test_squeezed_offsets_that_may_be_octal_are_noted() -> None:
 
 
 def test_a_text_column_that_shows_other_bytes_is_noted() -> None:
-    little_endian = b"00000000: 1f000000 01000300 0a000000 616b0400  ..............ka\n"
-    assert "does not show these bytes" in str(read_input(little_endian).note)
+    ebcdic = b"00000000: 0000 0019 0003 0000 0000 0001 0006 6d65  .............._.\n"
+    assert "does not show these bytes" in str(read_input(ebcdic).note)
+
+
+@both
+@pytest.mark.parametrize("width", [8, 16, 32])
+@pytest.mark.parametrize("group", [2, 4, 8])
+def test_words_of_xxd_e_are_read_as_little_endian(form: str, group: int, width: int) -> None:
+    for data in (FRAME, FRAME[:-1], FRAME[:-3]):
+        note = f"words of {group} bytes were read as little-endian (hexdump -C is unambiguous)"
+        assert read_input(xxd_e(data, group=group, width=width).encode(), form) == Input(data, "xxd", note)
+
+
+@given(data=ANY, group=st.sampled_from([2, 4, 8]))
+def test_words_of_plain_xxd_are_not_taken_as_those_of_xxd_e(data: bytes, group: int) -> None:
+    assert read_input(xxd(data, group=group).encode()).data == data
 
 
 def test_a_title_or_prompt_before_offset_zero_is_skipped_and_noted() -> None:

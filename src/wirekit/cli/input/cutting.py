@@ -11,12 +11,16 @@ _SHOWN = bytes(byte if 0x20 <= byte < 0x7F else 0x2E for byte in range(256))
 
 
 def ends_of(line: Line, layout: Layout) -> list[tuple[int, int]]:
-    """(bytes so far, index after the word) for each word that could be data: one space apart, two after 8 bytes."""
+    """(bytes so far, index after the word) for each word that could be data: one space apart, two after 8 bytes.
+
+    xxd -e pads a short last word on its left.
+    """
     ends: list[tuple[int, int]] = []
     count, at = 0, line.start
     while match := layout.word.match(line.text, at):
         gap, size = len(match[1]), len(match[2]) // 2
-        if ends and gap != 1 and (gap != 2 or count != 8 or layout.colon):
+        padding = 2 * (layout.group - size) if layout.swapped and layout.colon else 0
+        if ends and gap != 1 + padding and (gap != 2 or count != 8 or layout.colon):
             break
         count, at = count + size, match.end()
         ends.append((count, at))
@@ -39,6 +43,12 @@ def shows(column: str, data: bytes) -> bool:
     shown = data.translate(_SHOWN).decode()
     text = column.strip()
     return bool(text) and text in (shown.strip(), shown.replace(" ", "."))
+
+
+def shows_itself(line: Line, layout: Layout) -> bool:
+    """Whether the text column of a line shows its bytes."""
+    ends = ends_of(line, layout)[:_WIDEST_TEXT]
+    return any(shows(line.text[end:], bytes_of(line, end, count, layout)) for count, end in ends)
 
 
 def framing(line: Line, layout: Layout) -> str:

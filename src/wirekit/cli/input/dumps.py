@@ -97,7 +97,7 @@ class _Notes:
             if layout.doubt:
                 self.notes.append("offsets were read as hexadecimal (hexdump); those of od -x would be octal")
         elif contradicts(line, data, layout):
-            self.notes.append("the text column does not show these bytes (xxd -e or -E?)")
+            self.notes.append("the text column does not show these bytes (xxd -E?)")
 
     def leave_out(self, count: int, offset: int, line: Line) -> None:
         """Note that bytes are missing after a line; the first gaps one by one, the others in the total."""

@@ -7,7 +7,7 @@ from collections import Counter
 from itertools import islice, pairwise
 from typing import NamedTuple
 
-from wirekit.cli.input.cutting import bytes_of, ends_of, fitted, framing, is_column, shows
+from wirekit.cli.input.cutting import bytes_of, ends_of, fitted, framing, is_column, shows, shows_itself
 from wirekit.cli.input.lines import Layout, Line, begins_dump, lines_of, word_size
 from wirekit.cli.input.text import DIGITS, wrong_in_line
 
@@ -66,7 +66,7 @@ def measure(text: str) -> Layout | None:
     data = [line for line in head if line.kind == "data"]
     if not data or 2 * len(data) < sum(line.kind in ("data", "other") for line in head):
         return None
-    layout = _style(data)
+    layout = _settle_order(data, _style(data))
     steps = _steps(head, layout)
     layout = _settle_base(steps, layout, data[0])
     full = [(count, end, step.line) for step in steps for count, end in [step.size(layout)] if count]
@@ -93,6 +93,15 @@ def _style(data: list[Line]) -> Layout:
     if framing(first, layout) == "||" or (swapped and len(first.offset) == 7):
         return layout._replace(form="hexdump")
     return layout._replace(form="od") if single and len(first.offset) >= 6 else layout
+
+
+def _settle_order(data: list[Line], layout: Layout) -> Layout:
+    """Take the words as little-endian (xxd -e) if a text column shows their bytes only then."""
+    swapped = layout._replace(swapped=True)
+    if layout.form != "xxd" or layout.group == 1:
+        return layout
+    shown = {(shows_itself(line, layout), shows_itself(line, swapped)) for line in data}
+    return swapped if (False, True) in shown and (True, False) not in shown else layout
 
 
 def _steps(head: list[Line], layout: Layout) -> list[_Step]:

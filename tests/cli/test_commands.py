@@ -53,6 +53,19 @@ def test_a_missing_file_among_several_is_reported_before_any_is_read(command: st
     assert (run.status, run.out, run.err) == (1, b"", "wirekit: no/such/file.pcap: No such file or directory\n")
 
 
+def test_schemas_describes_a_long_structure_once() -> None:
+    """Packets may hold packets: with each described in each place, a pcapng file has 34,361 lines."""
+    fields = Run("schemas", "net.pcapng", "--output", "json").lines[0]["fields"]
+    assert len(fields) < 1000
+    assert sum(field["name"] == "type_of_service" for field in fields) == 1
+    again = {field["type"] for field in fields if field["name"] == "…"}
+    assert "IPv4 as above" in again
+    assert {kind.removesuffix(" as above") for kind in again} <= {field["type"] for field in fields}
+    short = Run("schemas", "joyqueue.fetch_cluster.response", "--output", "json").lines[0]["fields"]
+    assert sum(field["name"] == "concurrent_prefetch_size" for field in short) == 1
+    assert sum(field["name"] == "host" for field in short) > 1
+
+
 def test_schemas() -> None:
     assert "kafka.fetch.response.v2" in Run("schemas").out.decode()
     layout = Run("schemas", "joyqueue.frame").out.decode()

@@ -35,6 +35,8 @@ from wirekit.wire.numbers import Bits, Flag, Integer, Symbols
 from wirekit.wire.stream import Scope
 
 PROTOBUF_FIELDS_INSIDE = 40
+LINES_REPEATED = 12
+"""The most lines of a structure that is described in each place; a longer one is described in the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +69,11 @@ def describe(node: Node) -> list[FieldLine]:
     >>> [(line.name, line.type) for line in describe(Struct("size" / Length(int32), "name" / String(int16)))]
     [('size', 'int32, bytes of all that follows'), ('name', 'string, length int16')]
     """
-    return list(_lines(node, 0))
+    return list(_lines(node, 0, set()))
 
 
-def _lines(node: Node, depth: int) -> Iterator[FieldLine]:
+def _lines(node: Node, depth: int, described: set[int]) -> Iterator[FieldLine]:
+    """The lines of a node; ``described`` has the ids of the long structures in earlier lines."""
     if isinstance(node, Struct):
         for name, member in node.members:
             line = FieldLine(
@@ -83,10 +86,10 @@ def _lines(node: Node, depth: int) -> Iterator[FieldLine]:
                 member,
             )
             yield _noted(line, node, [name])
-            for line in _inside(member, depth + 1):
+            for line in _inside(member, depth + 1, described):
                 yield _noted(line, node, [name, line.name]) if line.depth == depth + 1 else line
     else:
-        yield from _inside(node, depth)
+        yield from _inside(node, depth, described)
 
 
 def _noted(line: FieldLine, node: Struct, names: list[str]) -> FieldLine:
@@ -95,9 +98,15 @@ def _noted(line: FieldLine, node: Struct, names: list[str]) -> FieldLine:
     return replace(line, note="; ".join(filter(None, [line.note, *refused]))) if refused else line
 
 
-def _inside(node: Node, depth: int) -> Iterator[FieldLine]:
+def _inside(node: Node, depth: int, described: set[int]) -> Iterator[FieldLine]:
     if isinstance(node, Struct):
-        yield from _lines(node, depth)
+        if id(node) in described:
+            yield FieldLine(depth, "…", f"{type_of(node)} as above")
+            return
+        lines = list(_lines(node, depth, described))
+        if len(lines) > LINES_REPEATED:
+            described.add(id(node))
+        yield from lines
     elif isinstance(node, Bits):
         for name, bit, shift in node.fields:
             end = shift + bit.width - 1
@@ -107,20 +116,20 @@ def _inside(node: Node, depth: int) -> Iterator[FieldLine]:
     elif isinstance(node, Switch):
         for values, case in _cases(node):
             yield FieldLine(depth, f"{values}:", type_of(case))
-            yield from _inside(case, depth + 1)
+            yield from _inside(case, depth + 1, described)
     elif isinstance(node, IfThenElse):
         yield FieldLine(depth, "then:", type_of(node.then))
-        yield from _inside(node.then, depth + 1)
+        yield from _inside(node.then, depth + 1, described)
         yield FieldLine(depth, "else:", type_of(node.otherwise))
-        yield from _inside(node.otherwise, depth + 1)
+        yield from _inside(node.otherwise, depth + 1, described)
     elif isinstance(node, Compressed):
         yield FieldLine(depth, "content:", type_of(node.content))
-        yield from _inside(node.content, depth + 1)
+        yield from _inside(node.content, depth + 1, described)
     elif isinstance(node, Protobuf):
         yield from _protobuf(node.message, depth, node.derived)
     elif not isinstance(node, Ref):
         for _, part in node.parts():
-            yield from _inside(part, depth)
+            yield from _inside(part, depth, described)
 
 
 def _cases(node: Switch) -> list[tuple[str, Node]]:

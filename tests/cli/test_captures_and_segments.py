@@ -21,6 +21,35 @@ def test_a_log_segment_given_as_a_capture_points_to_messages(command: str, fixtu
     assert "`wirekit messages` shows the messages of a log segment" in run.err + run.out.decode()
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(
+            [name, "--road", road, *more]
+            for name, *more in (["frames"], ["messages"], ["inspect", "--output", "text"])
+            for road in ("objects", "columns")
+        ),
+        ["inspect", "--rules"],
+        ["inspect", "--connections"],
+        ["sql", "FROM frames"],
+        ["pipeline", "-o", "tables", "--road", "objects"],
+        ["pipeline", "-o", "tables", "--road", "columns"],
+    ],
+    ids=" ".join,
+)
+def test_a_capture_of_an_unsupported_link_type_is_not_read(
+    command: list[str], fixtures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    data = (fixtures / "pcap" / "jmq4-consume.pcap").read_bytes()
+    (tmp_path / "usb.pcap").write_bytes(data[:20] + (220).to_bytes(4, "little") + data[24:])
+    (tmp_path / "empty.pcap").write_bytes(data[:24])
+    run = Run(*command, "usb.pcap")
+    assert run.status == 1
+    assert "no packet can be read: wirekit does not support link type 220 ×" in run.err + run.out.decode()
+    assert Run(*command, "empty.pcap").status == 0
+
+
 @pytest.mark.parametrize("command", ["frames", "messages"])
 def test_no_heading_without_a_line(command: str) -> None:
     run = Run(command, "--output", "table", "no/such/file.pcap")

@@ -35,7 +35,7 @@ from wirekit.pipeline.inputs import (
     objects_of,
 )
 from wirekit.pipeline.roads import LEAST_FOR_COLUMNS, by_columns
-from wirekit.pipeline.summary import unasked
+from wirekit.pipeline.summary import of_other_links, unasked
 from wirekit.registry import BUILT_IN, WITHOUT_STREAM, registry
 from wirekit.storage import is_remote, local
 
@@ -265,7 +265,7 @@ class FollowedCapture:
 
     Attributes:
         path: the name of the capture: its first file.
-        status: 1 when that happened; known once all items are taken.
+        status: 1 when that happened, or if no packet has a supported link type; known once all items are taken.
         skipped: packets that hold no TCP segment, by reason; known once all items are taken.
     """
 
@@ -281,6 +281,7 @@ class FollowedCapture:
 
     def _segments(self) -> Iterator[Segment]:
         fragments = Fragments()
+        any_segment = False
         for number, name in enumerate(self.parts):
             try:
                 capture = open_named(name)
@@ -289,8 +290,14 @@ class FollowedCapture:
                 self.status = 1
                 continue
             with capture:
-                yield from self._of_file(capture, number, fragments)
+                for each in self._of_file(capture, number, fragments):
+                    any_segment = True
+                    yield each
         self.skipped.update(each.reason for each in fragments.end())
+        reason = "" if any_segment else of_other_links(self.skipped)
+        if reason:
+            say(f"{self.path}: {reason}")
+            self.status = 1
 
     def _of_file(self, capture: Capture, number: int, fragments: Fragments) -> Iterator[Segment]:
         for each in read_segments(capture, number, fragments):

@@ -16,7 +16,7 @@ from wirekit.conversation import Frame
 from wirekit.pipeline.flows import Batch, Writer
 from wirekit.pipeline.inputs import Input, Job
 from wirekit.pipeline.packet_rows import Note
-from wirekit.pipeline.summary import FileSummary, Summary
+from wirekit.pipeline.summary import FileSummary, Summary, of_other_links
 from wirekit.road import tables
 from wirekit.road.assembly import Assembly
 from wirekit.tables.columns import Table
@@ -30,7 +30,8 @@ class Windows(Writer, Generic[T]):
     """Shows the content of a capture: rows that columns read, and items that objects read.
 
     Attributes:
-        status: 1 if a file was not read to its end, because it was truncated in the meantime.
+        status: 1 if a file was not read to its end, because it was truncated in the meantime, or if no packet of the
+            capture has a supported link type.
 
     Args:
         files: the files of the capture, in order.
@@ -78,6 +79,11 @@ class Windows(Writer, Generic[T]):
         for _, batch in batches:
             self._rows.append(batch)
         self.end()
+        for name, each in self.summary.files.items():
+            reason = "" if each.segments else of_other_links(each.skipped)
+            if reason:
+                self.status = 1
+                say(f"{name}: {reason}")
         return True
 
     def end(self, done: int = 0) -> None:

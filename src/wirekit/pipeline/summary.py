@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from wirekit.capture.files import NO_TIME_US
+from wirekit.capture.files import LINK_TYPE, NO_TIME_US
 from wirekit.capture.follow import Item, Link, Missing
 from wirekit.conversation import Frame, Quarantined
 from wirekit.errors import plural
@@ -237,6 +237,11 @@ class FileSummary:
         return sum(count for (*_, each), count in self.calls.items() if each == role)
 
     @property
+    def unread(self) -> str:
+        """Why nothing of the capture could be read, "" if something could."""
+        return self.unreadable or ("" if self.segments else of_other_links(self.skipped))
+
+    @property
     def quarantined_bytes(self) -> int:
         """Bytes in quarantine, of connections and of the file itself."""
         return sum(count for (_, unit), count in self.quarantine.items() if unit == "bytes")
@@ -334,11 +339,8 @@ class Summary:
     @property
     def unreadable(self) -> dict[str, str]:
         """{capture: reason} of the captures that could not be read, or not to their end."""
-        return {
-            name: each.unreadable or each.damaged
-            for name, each in self.files.items()
-            if each.unreadable or each.damaged
-        }
+        reasons = {name: each.unread or each.damaged for name, each in self.files.items()}
+        return {name: reason for name, reason in reasons.items() if reason}
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON data by name, in order of the names."""
@@ -421,8 +423,8 @@ def facts(
     most_reasons: int | None = None,
 ) -> Iterator[Fact]:
     """The lines of a report on one capture; ``details`` replace the counts of its calls."""
-    if file.unreadable:
-        yield "not read", file.unreadable, "red"
+    if file.unread:
+        yield "not read", file.unread, "red"
         return
     known = {protocol or "unknown": count for protocol, count in sorted(file.connections.items())}
     size = size_text(file.bytes["captured"])
@@ -512,6 +514,18 @@ def listed(counts: Mapping[str, int]) -> str:
     'arp ×2, udp ×1,200'
     """
     return ", ".join(f"{name} ×{count:,}" for name, count in sorted(counts.items()) if count)
+
+
+def of_other_links(skipped: Mapping[str, int]) -> str:
+    """The reason why no packet of a capture could be read, if all have unsupported link types; otherwise "".
+
+    >>> of_other_links({"link type 147": 3})
+    'no packet can be read: wirekit does not support link type 147 ×3'
+    >>> of_other_links({"link type 147": 3, "udp": 1}), of_other_links({})
+    ('', '')
+    """
+    other = bool(skipped) and all(reason.startswith(LINK_TYPE) for reason in skipped)
+    return f"no packet can be read: wirekit does not support {listed(skipped)}" if other else ""
 
 
 def size_text(size: float) -> str:

@@ -10,13 +10,14 @@ has the place and the reason.
 from __future__ import annotations
 
 from wirekit.capture.files.dissecting import dissect, segments
-from wirekit.capture.files.items import FRAGMENT, NO_TIME_US, Interface, Packet, Place, Skipped
+from wirekit.capture.files.items import FRAGMENT, LINK_TYPE, NO_TIME_US, Interface, Packet, Place, Skipped
 from wirekit.capture.files.opening import Capture, check_capture, is_capture, is_packed, open_capture, piped_capture
 from wirekit.capture.files.walking import WINDOW
 from wirekit.errors import Damaged
 
 __all__ = [
     "FRAGMENT",
+    "LINK_TYPE",
     "NO_TIME_US",
     "WINDOW",
     "Capture",

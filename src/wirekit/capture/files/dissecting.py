@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any
 
 from wirekit.capture.files.fragments import Fragments, Identity
-from wirekit.capture.files.items import FRAGMENT, Packet, Place, Skipped
+from wirekit.capture.files.items import FRAGMENT, LINK_TYPE, Packet, Place, Skipped
 from wirekit.capture.files.opening import Capture
 from wirekit.capture.tcp import ACK, FIN, PSH, RST, SYN, Segment
 from wirekit.decoding import decode
@@ -84,7 +84,7 @@ def dissect(packet: Packet, file: int = 0, fragments: Fragments | None = None) -
     """
     key = _KEYS.get(packet.link_type)
     if key is None:
-        return _skipped(packet, f"link type {packet.link_type}")
+        return _skipped(packet, f"{LINK_TYPE} {packet.link_type}")
     data, offset, reason, detail = packet.data, packet.offset, "", ""
     network: Record | None = None
     layouts: list[Record] = []  # that were decoded

@@ -35,6 +35,8 @@ class Packet(NamedTuple):
 
 FRAGMENT = "fragment"
 """The reason of a packet with a part of an IP datagram."""
+LINK_TYPE = "link type"
+"""The reason, before its number, of a packet of a link type that is not supported."""
 
 
 class Skipped(NamedTuple):

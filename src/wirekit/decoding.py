@@ -46,7 +46,8 @@ def decode(
             returns the plain bytes, or None if it has no key.
 
     Raises:
-        Misuse: for a key or engine that does not exist, and for arguments of a wrong type.
+        Misuse: for a key or engine that does not exist, for arguments of a wrong type, and for context that the layout
+            does not use or has no case for.
         Short, Wrong, Limit: only with ``strict``.
 
     >>> import wirekit
@@ -62,10 +63,19 @@ def decode(
     if "." not in key:
         key = stream_key(key, data, context or {})
     schema = registry[key]
+    check_context(key, context)
     decoded = decode_bytes(schema, data, dict(context or {}), limits or schema.limits, offset, engine, decrypt)
     if strict:
         _raise(decoded)
     return decoded
+
+
+def check_context(name: str, context: Mapping[str, Any] | None) -> None:
+    """``wirekit.compiler.contexts.check_context``, which is not loaded if there is no context."""
+    if context:
+        from wirekit.compiler import contexts
+
+        contexts.check_context(name, context)
 
 
 def check_options(function: str, context: Any, limits: Any) -> None:
@@ -233,6 +243,7 @@ def frames(
         registry[name]
     else:
         registry.protocol(name).stream("client")
+    check_context(name, context)
     return _walk(name, data, context, limits, decrypt)
 
 

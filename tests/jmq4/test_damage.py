@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from itertools import product
 
 import pytest
 
@@ -17,8 +18,10 @@ BY_ALL = 5
 VECTORS = [bytes.fromhex(vector["hex"]) for vector in [*FRAMES, *RELEASE_FRAMES, *JUDGED]]
 
 
-@pytest.mark.parametrize("key", ["joyqueue.frame", "joyqueue.frame_unsigned", "jmq4.frame"])
-@pytest.mark.parametrize("version", [None, 1, 2])
+@pytest.mark.parametrize(
+    ("version", "key"),
+    [*product([None, 1, 2], ["joyqueue.frame", "joyqueue.frame_unsigned"]), (None, "jmq4.frame")],
+)
 def test_damaged_frames(key: str, version: int | None) -> None:
     context = {"layout_version": version} if version else {}
     chance = random.Random(f"{key} {version}")

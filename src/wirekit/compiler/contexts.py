@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Context, operands_of
+from wirekit.compiler.generated import by_key
+from wirekit.errors import Misuse
+from wirekit.registry import registry
 from wirekit.values import shown
 
 MOST_VALUES = 12
@@ -27,12 +30,75 @@ def choices_of(layout: Any) -> list[tuple[tuple[str, ...], list[tuple[Any, ...]]
 
     Without the choices of layouts to which the layout refers.
     """
-    choices = []
+    return [_named(node) for node in _decided(layout)]
+
+
+def _decided(layout: Any) -> Iterator[ir.Choice]:
     for _, node in ir.walk(layout):
         if isinstance(node, ir.Choice) and all(isinstance(each, Context) for each in node.on):
-            names = tuple(each.name for each in node.on if isinstance(each, Context))
-            choices.append((names, [values for values, _ in node.cases]))
-    return choices
+            yield node
+
+
+def _named(node: ir.Choice) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    names = tuple(each.name for each in node.on if isinstance(each, Context))
+    return names, [values for values, _ in node.cases]
+
+
+@by_key
+def _known(key: str) -> tuple[set[str], list[tuple[tuple[str, ...], list[tuple[Any, ...]]]]]:
+    """The names of the context that the layout of a schema uses, and those of its ``choices_of`` with a default."""
+    layout = registry[key].layout
+    return contexts_of(layout), [_named(node) for node in _decided(layout) if node.otherwise is not None]
+
+
+def check_context(name: str, context: Mapping[str, Any]) -> None:
+    """Refuses context that a layout does not use, or has no case for; lists the context that it uses.
+
+    A choice without a default is not checked: the value is wrong if it has the choice.
+
+    Args:
+        name: a schema key, or the name of a protocol for the layouts of its streams.
+        context: the context from the caller.
+
+    Raises:
+        Misuse: the context has another name, or another value of a choice.
+    """
+    keys = {name} if "." in name else {registry.protocol(name).stream(side) for side in ("client", "server")}
+    used = set().union(*(_known(key)[0] for key in keys))
+    unknown = sorted(map(str, context.keys() - used))
+    if unknown:
+        accepted = f"it takes {', '.join(sorted(used))}" if used else "it takes none"
+        raise Misuse(f"{name} takes no context {', '.join(unknown)}; {accepted}")
+    for key in keys:
+        for decided, cases in _known(key)[1]:
+            _check_choice(key, decided, cases, context)
+
+
+def _check_choice(key: str, names: tuple[str, ...], cases: list[tuple[Any, ...]], context: Mapping[str, Any]) -> None:
+    """Refuses values without a case of a choice, and lists the cases: ``there are 0 to 3``."""
+    if tuple(map(context.get, names)) in cases:
+        return
+    preceding: list[str] = []
+    for at, name in enumerate(names):
+        value = context.get(name)
+        if value is None:
+            continue
+        known = {case[at] for case in cases} - {None}
+        if value not in list(known):
+            of = f"{key} with {', '.join(preceding)}" if preceding else key
+            listed = _listed(sorted(known, key=lambda value: (isinstance(value, str), value)))
+            raise Misuse(f"{of} has no {name} {shown(value)}; there {listed}")
+        cases = [case for case in cases if case[at] == value]
+        preceding.append(f"{name} {value}")
+
+
+def _listed(values: list[Any]) -> str:
+    """Values in words; whole numbers without a hole as their range."""
+    if len(values) == 1:
+        return f"is {values[0]}"
+    if values == list(range(len(values))):
+        return f"are {values[0]} to {values[-1]}"
+    return f"are {', '.join(map(str, values))}"
 
 
 def undecided(layout: Any, context: Mapping[str, Any], path: str) -> str:

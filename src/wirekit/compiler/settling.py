@@ -10,7 +10,6 @@ from wirekit.compiler.contexts import contexts_of
 from wirekit.compiler.expressions import Context, Expression, LengthOf, Literal, Operation
 from wirekit.compiler.generated import by_key
 from wirekit.compiler.values import Unknown, evaluate
-from wirekit.errors import Misuse
 from wirekit.program.unfit import unfit
 from wirekit.registry import registry
 
@@ -37,20 +36,6 @@ def settled(key: str, layout: ir.Node, context: Mapping[str, Any]) -> ir.Node:
         Misuse: a choice has no such case, or an expression cannot be computed.
     """
     return _Settling(key, context).node(layout, "") if contexts_of(layout) else layout
-
-
-def checked(key: str, context: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """The context from the caller.
-
-    Raises:
-        Misuse: the layout of the schema does not use one of the names.
-    """
-    asked = _asked(key)
-    unknown = sorted(set(context or {}) - set(asked))
-    if unknown:
-        hint = f"it takes {', '.join(asked)}" if asked else "it takes none"
-        raise Misuse(f"{key} takes no context {', '.join(unknown)}; {hint}")
-    return context or {}
 
 
 class _Settling:

@@ -249,6 +249,21 @@ def test_schema_of_nothing_leaves_the_rest_as_a_gap() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "line", "path"),
+    [
+        (b'{"client_id": "me", "client_id": "you"}', 1, "client_id"),
+        (b'{"schema": "kafka.request",\n"value": {"a": [1, {"b": 2, "c": 3, "b": 4}]}}', 1, "value.a[1].b"),
+        (b'{"a": {"x": 1, "x": 2}, "a": 3}', 1, "a"),
+        (b'\n\n{"a": 1, "a": 2}\n{"b": 1}', 3, "a"),
+    ],
+)
+def test_a_key_twice_in_json_is_refused(text: bytes, line: int, path: str) -> None:
+    run = Run("encode", "kafka.request", stdin=text)
+    message = f"wirekit: line {line}: {path}: the object has this key twice\n"
+    assert (run.status, run.out, run.err) == (1, b"", message)
+
+
+@pytest.mark.parametrize(
     "text",
     [b"\xff\xfe", b'{"schema":1,"value":{}}', b'{"schema":"kafka.request","value":{},"context":5}', b"[" * 99999]
     + [b'{"schema":"kafka.request","value":{},"error":%s}' % odd for odd in (b"5", b'"x"', b'{"kind":"short"}')],

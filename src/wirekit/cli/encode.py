@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from wirekit.cli.context import check_context, context_option, parse_context
 from wirekit.encoding import encode
 from wirekit.errors import Misuse, WirekitError
 from wirekit.values import json_text
+from wirekit.wire.stream import join_path
 
 
 @click.command("encode")
@@ -51,7 +53,7 @@ def _encode(schema: str | None, text: bytes, context: dict[str, Any], form: str,
     if not text.strip():
         raise Misuse("the input is empty")
     status = 0
-    for number, obj in enumerate(_objects(text), 1):
+    for number, obj in _objects(text):
         key, value, frame_context = schema or "", obj, context
         if isinstance(obj, dict) and "value" in obj and "schema" in obj:
             _check_line(number, obj)
@@ -90,29 +92,52 @@ def _check_line(number: int, line: dict[str, Any]) -> None:
         raise Misuse(f"line {number}: context must be an object, not {line['context']!r}")
 
 
-def _objects(data: bytes) -> Iterator[Any]:
-    """The JSON objects in a text: one over several lines, or one a line."""
+def _objects(data: bytes) -> Iterator[tuple[int, Any]]:
+    """The JSON objects in a text, each with the number of its line: one over several lines, or one a line."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise Misuse(f"not UTF-8: {error.reason} at byte {error.start}") from None
     try:
-        yield _loaded(text)
+        yield 1, _loaded(text, 1)
         return
     except json.JSONDecodeError:
         lines = text.splitlines()
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
-                yield _loaded(line)
+                yield number, _loaded(line, number)
             except json.JSONDecodeError as error:
                 raise Misuse(f"line {number} is not JSON: {error.msg} at column {error.colno}") from None
 
 
-def _loaded(text: str) -> Any:
+def _loaded(text: str, number: int) -> Any:
+    """The value of a JSON text that begins in this line."""
+    repeated: list[tuple[dict[str, Any], str]] = []  # the objects that have a key twice
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        obj = dict(pairs)
+        if len(obj) < len(pairs):
+            repeated.append((obj, Counter(name for name, _ in pairs).most_common(1)[0][0]))
+        return obj
+
     try:
-        return json.loads(text)
+        value = json.loads(text, object_pairs_hook=unique)
+        # The last one is not inside a value that a repeated key has replaced.
+        path = [*next(_places(value, repeated[-1][0])), repeated[-1][1]] if repeated else []
     except json.JSONDecodeError:
         raise
     except (RecursionError, ValueError) as error:
         raise Misuse(f"cannot read the JSON: {error}") from None
+    if path:
+        raise Misuse(f"line {number}: {join_path(path)}: the object has this key twice")
+    return value
+
+
+def _places(value: Any, target: dict[str, Any], path: tuple[str | int, ...] = ()) -> Iterator[list[str | int]]:
+    """The path of an object in a value."""
+    if value is target:
+        yield [*path]
+    elif isinstance(value, dict | list):
+        for name, each in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _places(each, target, (*path, name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -19,6 +20,30 @@ def test_a_log_segment_given_as_a_capture_points_to_messages(command: str, fixtu
     run = Run(command, str(path))
     assert run.status == 1
     assert "`wirekit messages` shows the messages of a log segment" in run.err + run.out.decode()
+
+
+@pytest.mark.parametrize("name", ["jmq4-consume.pcap", "kafka-0.9.0.1-2-produce.pcapng"])
+@pytest.mark.parametrize("size", [3, 10])
+def test_a_capture_that_ends_in_its_header_is_named_by_each_command(
+    name: str, size: int, fixtures: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_bytes((fixtures / "pcap" / name).read_bytes()[:size])
+    frames = Run("frames", str(path))
+    assert " available, at byte " in frames.err
+    for run in (Run("messages", str(path)), Run("messages", "--engine", "columns", str(path))):
+        assert (run.status, run.err) == (1, frames.err)
+    assert Run("messages", "-", stdin=path.read_bytes()).err == frames.err.replace(str(path), "-")
+
+
+def test_a_capture_whose_compression_is_damaged_is_named_by_each_command(fixtures: Path, tmp_path: Path) -> None:
+    path = tmp_path / "cut.pcap.gz"
+    path.write_bytes(gzip.compress((fixtures / "pcap" / "jmq4-consume.pcap").read_bytes())[:20])
+    frames, messages = Run("frames", str(path)), Run("messages", str(path))
+    assert (frames.status, messages.status) == (1, 1)
+    assert "expected a whole gzip file" in frames.err
+    assert "wirekit decode" not in frames.err
+    assert messages.err == frames.err
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from wirekit.capture.tcp import CLOCK_STEP_US, Segment
 from wirekit.cli.arguments import KeyType
 from wirekit.cli.common import COLUMNS, STANDARD_INPUT, STANDARD_INPUT_FILE, need, once, piped, reopenable, say
 from wirekit.conversation import BEFORE_FIRST, ENDED_INSIDE, Frame, Quarantined
-from wirekit.errors import Misuse, WireError, Wrong, plural
+from wirekit.errors import Misuse, WireError, plural
 from wirekit.pipeline.inputs import (
     CAPTURE,
     Input,
@@ -94,8 +94,8 @@ def no_capture(path: str, error: WireError) -> str:
     """Why a file cannot be read as a capture, and the command that can read it."""
     read_twice = is_remote(path) or os.path.isfile(path)
     if not read_twice or kind_of(path) == CAPTURE:
-        hint = "; `wirekit decode` reads single frames and hex dumps" if isinstance(error, Wrong) else ""
-        return f"{error}{hint}"
+        begins_as_capture = bool(error.protocol)
+        return str(error) if begins_as_capture else f"{error}; `wirekit decode` reads single frames and hex dumps"
     return f"{error}; `wirekit messages` shows the messages of a log segment, `wirekit inspect` checks its directory"
 
 

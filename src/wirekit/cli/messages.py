@@ -327,10 +327,20 @@ def _stored(path: str, copy: str, protocol: str, engine: str, show: Show) -> int
                 status = 1
         if known:
             return status
+    say(f"{path}: {_not_known(path, copy, names)}")
+    return 1
+
+
+def _not_known(path: str, copy: str, names: list[str]) -> str:
+    """Why a file is neither a capture nor a file that a broker stores."""
+    try:
+        check_capture(copy)
+    except WireError as error:
+        if error.protocol and stored_kind(path) == CAPTURE:  # it begins as a capture
+            return str(error)
     protocols = map(registry.protocol, names)
     layouts = [f"a file of {each.key(layout)}" for each in protocols for layout in each.stored]
-    say(f"{path}: expected {' or '.join(['a pcap or pcapng file', *layouts])}")
-    return 1
+    return f"expected {' or '.join(['a pcap or pcapng file', *layouts])}"
 
 
 def _ahead(pieces: Iterator[Piece]) -> Iterator[Piece]:

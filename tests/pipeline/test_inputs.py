@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,28 @@ def test_directories_are_searched_in_order(tmp_path: Path) -> None:
     ]
     assert [each.number for each in inputs] == [0, 1, 2, 3]
     assert [each.size for each in inputs] == [5, 6, 9, 8]
+
+
+def test_what_is_no_regular_file_in_a_directory_is_skipped_with_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    touch(tmp_path / "captures" / "a.pcap")
+    os.mkfifo("captures/pipe.pcap")
+    for name in ("b.pcap", "notes.txt"):
+        (tmp_path / "captures" / name).symlink_to("nowhere")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("captures/s.pcap")
+    with pytest.warns(RuntimeWarning) as warned:
+        inputs = find_inputs(["captures"])
+    assert [each.name for each in inputs] == ["captures/a.pcap"]
+    assert [str(each.message) for each in warned] == [
+        "skipped, not a regular file: captures/b.pcap, captures/pipe.pcap, captures/s.pcap"
+    ]
+    for number in range(4):
+        (tmp_path / "captures" / f"z{number}.pcap").symlink_to("nowhere")
+    with pytest.warns(RuntimeWarning, match="captures/z1.pcap and 2 more$"):
+        find_inputs(["captures"])
 
 
 def test_named_files_are_read_once_whatever_their_suffix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import hashlib
 import os
 import re
 import threading
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -33,6 +34,8 @@ KINDS = (".pcap", ".pcapng", ".cap")
 HEAD = 64
 """The number of bytes that identify a capture."""
 _PIECE = 4 << 20
+MOST_NAMES = 5
+"""The most names in a warning."""
 
 
 class NothingToReadError(Misuse):
@@ -150,7 +153,8 @@ def find_inputs(paths: Iterable[str | os.PathLike[str]], *, separate: bool = Fal
     stored files. In a directory or a prefix, and those in it, two kinds of files are read, in the order of their names:
     ``*.pcap``, ``*.pcapng`` and ``*.cap``, also with a number, ``.gz``, ``.zst`` or the like after it, and files with
     the names of a protocol's stored files. A file that is named twice is read once. The files of one rotation follow
-    each other, in the order of their times.
+    each other, in the order of their times. Pipes, sockets and dangling links in a directory are skipped with a
+    RuntimeWarning.
 
     Args:
         paths: files and directories, URIs of objects and prefixes, and patterns of both (``s3://bucket/2026/*.pcap``).
@@ -296,12 +300,19 @@ def _in_path(name: str) -> Iterator[Status]:
         return
     if not os.path.isdir(name):
         raise Misuse(f"{name} is neither a file nor a directory; save it to a file first")
+    others: list[str] = []
     for folder, folders, files in os.walk(name, onerror=_raise):
         folders.sort()
-        for file in sorted(files):
+        for file in filter(is_input, sorted(files)):
             path = os.path.join(folder, file)
-            if is_input(file) and os.path.isfile(path):
+            if os.path.isfile(path):
                 yield status(path)
+            else:
+                others.append(path)
+    if others:
+        more = f" and {len(others) - MOST_NAMES:,} more" if len(others) > MOST_NAMES else ""
+        names = ", ".join(others[:MOST_NAMES])
+        warnings.warn(f"skipped, not a regular file: {names}{more}", RuntimeWarning, stacklevel=2)
 
 
 def objects_of(uri: str) -> list[Status]:

@@ -299,7 +299,7 @@ def _environment(master: str, conf: Mapping[str, str]) -> Iterator[None]:
     else:
         python = sys.executable
         if conf.get("spark.archives", "").endswith(f"#{DIRECTORY}"):
-            # By name: a worker has its own Python, and finds wirekit in the archive; the driver's Python is first on PATH.
+            # By name: a worker has a Python of its own, with wirekit in the archive; the driver's is first on its PATH.
             python = "python{}.{}".format(*sys.version_info)
             changes["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
         changes["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", python)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from rich.cells import cell_len
 
 from tests.capture.second_parser import packets, write
 from tests.cli.running import Run
+from wirekit.cli import main, windows
 
 
 @pytest.mark.parametrize("command", ["frames", "inspect"])
@@ -320,3 +322,19 @@ def test_gzipped_capture(fixtures: Path, tmp_path: Path) -> None:
     for command in ("messages", "frames"):
         packed, plain = Run(command, str(tmp_path / "c.pcap.gz")), Run(command, str(capture))
         assert len(packed.lines) == len(plain.lines) > 0
+
+
+@pytest.mark.parametrize("command", ["frames", "messages"])
+@pytest.mark.parametrize("name", ["kafka-0.10.2.2-4-clients.pcapng", "pulsar-comp_lz4.pcap", "pulsar-batch.pcap"])
+def test_large_windows_are_shown_in_parts(
+    command: str, name: str, fixtures: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = [command, "--road", "columns", str(fixtures / "pcap" / name)]
+    with suppress(SystemExit):
+        main(arguments)
+    expected = capsys.readouterr()
+    monkeypatch.setattr(windows, "HELD", 1000)
+    with suppress(SystemExit):
+        main(arguments)
+    assert capsys.readouterr() == expected
+    assert expected.out.count("\n") >= 5

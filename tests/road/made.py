@@ -21,8 +21,8 @@ from wirekit.road.contents import read_contents
 def left_to_objects(path: Path) -> tuple[int, int]:
     """How many connections of a capture are indexed, and how many of these are left to objects."""
     streams, index = indexed(path)
-    contents = read_contents(streams.stream, index)
-    return int((~index.odd).sum()), int((contents.odd & ~index.odd).sum())
+    with read_contents(streams.stream, index) as contents:
+        return int((~index.odd).sum()), int((contents.odd & ~index.odd).sum())
 
 
 def calls_of_begun(monkeypatch: pytest.MonkeyPatch) -> list[int]:

@@ -35,9 +35,11 @@ def offsets(topic: int, partitions: int) -> list[tuple[int, bytes]]:
     return [(0, wirekit.encode("kafka.offset_fetch.request.v0", {"correlation_id": 1, "client_id": "c", "body": body}))]
 
 
-def produced(topic: int, messages: int, *, wrapped: bool = False, number: int = 1) -> list[tuple[int, bytes]]:
+def produced(
+    topic: int, messages: int, *, value: bytes = b"", wrapped: bool = False, number: int = 1
+) -> list[tuple[int, bytes]]:
     """A Kafka request with messages for a topic with a name of some bytes."""
-    stored = [message(b"", offset=number) for number in range(messages)]
+    stored = [message(value, offset=each) for each in range(messages)]
     held = {"messages": [message(stored, offset=messages - 1, codec="GZIP")] if wrapped else stored}
     topics = [{"topic": "t" * topic, "data": [{"partition": 0, "record_set": held}]}]
     body = {"acks": 1, "timeout": 1, "topic_data": topics}

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate
+from tempfile import NamedTemporaryFile
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -16,6 +19,7 @@ from wirekit.conversation import Frame
 from wirekit.pipeline.flows import Batch, Writer
 from wirekit.pipeline.inputs import Input, Job
 from wirekit.pipeline.packet_rows import Note
+from wirekit.pipeline.serial import gathered
 from wirekit.pipeline.summary import FileSummary, Summary, of_other_links
 from wirekit.road import tables
 from wirekit.road.assembly import Assembly
@@ -24,6 +28,8 @@ from wirekit.tables.columns import Table
 T = TypeVar("T")
 AT_ONCE = 1 << 10
 """Rows that become Python objects at once."""
+HELD = 128 << 20
+"""Bytes of the rows of a window that are held in memory; more are written to a file until the window is shown."""
 
 
 class Windows(Writer, Generic[T]):
@@ -49,6 +55,8 @@ class Windows(Writer, Generic[T]):
         self._shown = {} if table is None else {table.name: table}
         self._schema = rows
         self._rows: list[pa.RecordBatch] = []
+        self._size = 0  # bytes of these rows
+        self._stored: list[pa.RecordBatch] = []  # earlier rows of the window, in files
         self._items: list[tuple[int, T]] = []
 
     @abstractmethod
@@ -57,7 +65,7 @@ class Windows(Writer, Generic[T]):
 
     @abstractmethod
     def show(self, rows: pa.Table, items: list[tuple[int, T]]) -> None:
-        """Shows rows and, each before a row (its number), results of ``take``."""
+        """Shows some rows of a window and, each before a row (its number), results of ``take``."""
 
     def read(self) -> bool:
         """Shows the whole capture; returns False, and shows nothing, if objects must read it.
@@ -77,7 +85,7 @@ class Windows(Writer, Generic[T]):
         if batches is None:
             return False
         for _, batch in batches:
-            self._rows.append(batch)
+            self._hold(batch)
         self.end()
         for name, each in self.summary.files.items():
             reason = "" if each.segments else of_other_links(each.skipped)
@@ -91,13 +99,28 @@ class Windows(Writer, Generic[T]):
 
         Rows and items are in the order of time; at equal times, rows come first, in their order.
         """
-        rows, items = pa.Table.from_batches(self._rows, self._schema), self._items
-        self._rows, self._items = [], []
-        times = np.asarray(rows["time"].cast("int64"))
+        batches, items = [*self._stored, *self._rows] or [pa.RecordBatch.from_pylist([], self._schema)], self._items
+        self._stored, self._rows, self._items, self._size = [], [], [], 0
+        times = np.concatenate([np.asarray(each["time"].cast("int64")) for each in batches])
         order = np.argsort(times, kind="stable")
         items.sort(key=lambda each: each[0])
         places = np.searchsorted(times[order], [time_us for time_us, _ in items], "right").tolist()
-        self.show(rows.take(order), [(place, item) for place, (_, item) in zip(places, items, strict=True)])
+        starts = [0, *accumulate(each.num_rows for each in batches)]
+        step = max(times.size // (sum(each.nbytes for each in batches) // HELD + 1), 1)
+        for begin in range(0, max(times.size, 1), step):
+            rows = gathered(batches, starts, pa.array(order[begin : begin + step]))
+            last = bisect_left(places, begin + step) if begin + step < times.size else len(places)
+            first = bisect_left(places, begin)
+            shown = zip(places[first:last], items[first:last], strict=True)
+            self.show(rows, [(place - begin, item) for place, (_, item) in shown])
+
+    def _hold(self, batch: pa.RecordBatch) -> None:
+        """Adds rows to those of the window."""
+        self._rows.append(batch)
+        self._size += batch.nbytes
+        if self._size > HELD:
+            self._stored += _stored(self._rows)
+            self._rows, self._size = [], 0
 
     def item(self, name: str, link: Link, item: Item | None) -> Iterator[Batch]:
         """Adds an item that objects read."""
@@ -112,3 +135,14 @@ class Windows(Writer, Generic[T]):
             self.status = 1
             say(f"{self.job.inputs[file].name}: {note.text}")
         super().note(file, count, position, length, payload, text)
+
+
+def _stored(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """Batches of one schema in a file of their own, which is deleted with them."""
+    with NamedTemporaryFile(suffix=".arrow") as file:
+        with pa.ipc.new_file(file, batches[0].schema) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+        file.flush()
+        reader = pa.ipc.open_file(pa.memory_map(file.name))
+    return [reader.get_batch(number) for number in range(reader.num_record_batches)]

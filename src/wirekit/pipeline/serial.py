@@ -203,13 +203,18 @@ def in_order(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     order = pc.sort_indices(keys, sort_keys=[(key, "ascending") for key in (flow, *others)])
     starts = [0, *accumulate(batch.num_rows for batch in batches)]
     for start in range(0, len(order), SLICE_ROWS):
-        yield from _gather(batches, starts, order.slice(start, SLICE_ROWS)).to_batches()
+        yield from gathered(batches, starts, order.slice(start, SLICE_ROWS)).to_batches()
 
 
-def _gather(batches: list[pa.RecordBatch], starts: list[int], numbers: pa.Array) -> pa.Table:
+def gathered(batches: list[pa.RecordBatch], starts: list[int], numbers: pa.Array) -> pa.Table:
     """The rows with these numbers, in this order.
 
     ``Table.take`` would first join all batches, which fails for 2 GiB of payload.
+
+    Args:
+        batches: at least one.
+        starts: the number of the first row of each batch, and the number of all rows.
+        numbers: the numbers.
     """
     ascending = pc.sort_indices(numbers)
     in_order = numbers.take(ascending).cast(pa.int64())
@@ -221,4 +226,4 @@ def _gather(batches: list[pa.RecordBatch], starts: list[int], numbers: pa.Array)
         end = bisect_left(plain, starts[index + 1], begin)
         pieces.append(batches[index].take(pc.subtract(in_order.slice(begin, end - begin), starts[index])))
         begin = end
-    return pa.Table.from_batches(pieces).take(pc.sort_indices(ascending))
+    return pa.Table.from_batches(pieces, batches[0].schema).take(pc.sort_indices(ascending))

@@ -5,7 +5,7 @@ The rules are those of ``wirekit.pipeline.calls``, applied to whole columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from wirekit.pipeline.rows import Rows, array
 from wirekit.pipeline.summary import FileSummary
 from wirekit.road.arrays import Columns, codes_of, days, joined, small, table_of, times, whole
 from wirekit.road.begun import CARRIED, Begun, Called, Followed, nothing_begun
-from wirekit.road.contents import NOT_THERE, Contents
+from wirekit.road.contents import NOT_THERE, Contents, Messages
 from wirekit.road.index import Index, grouped
 from wirekit.road.packets import PORT_BITS
 from wirekit.road.several import ERROR, Topics, merged, with_errors
@@ -105,16 +105,15 @@ class Assembly:
         """The requested tables."""
         if not (self.frames.size or self.whole.size):
             return
-        makers: dict[str, Callable[[], pa.Table]] = {
-            FRAMES.name: self._frame_table,
-            CALLS.name: lambda: self._calls[0],
-            CONNECTIONS.name: self._connection_table,
-            MESSAGES.name: self._message_table,
+        makers: dict[str, Callable[[], Iterable[pa.Table]]] = {
+            FRAMES.name: lambda: [self._frame_table()],
+            CALLS.name: lambda: [self._calls[0]],
+            CONNECTIONS.name: lambda: [self._connection_table()],
+            MESSAGES.name: lambda: map(self._messages_of, self.messages),
             **{table.name: partial(self._of_several, table.name) for table in SEVERAL},
         }
         for name, make in makers.items():
-            if name in self._tables:
-                rows = make()
+            for rows in make() if name in self._tables else ():
                 if rows.num_rows:
                     requested = rows.select([column.name for column in self._tables[name].columns])
                     for batch in requested.to_batches():
@@ -131,7 +130,7 @@ class Assembly:
             summary.calls[facts.protocols[protocol], name, number, facts.roles[role]] += count
         summary.checks.update(check.kind for _, each in self.checks for check in each)
         for each in self.messages:
-            summary.messages[each[2].partition(".")[0]] += each[0].size
+            summary.messages[each.schema.partition(".")[0]] += each.frames.size
         for flow in self.whole.tolist():
             summary.connections[self.index.protocols[flow]] += 1
         for fate, sizes in self._bytes().items():
@@ -400,8 +399,8 @@ class Assembly:
         """Whether the number of messages in calls, or in topics of calls, is requested."""
         return any("messages" in self._tables[table].names for table in COUNTED if table in self._tables)
 
-    def _of_several(self, table: str) -> pa.Table:
-        return self._calls[1][table]
+    def _of_several(self, table: str) -> list[pa.Table]:
+        return [self._calls[1][table]]
 
     def _declared_of_calls(self) -> dict[str, pa.Array]:
         """The declared columns of ``calls``: the last value that is not null; the response comes after the request."""
@@ -434,20 +433,15 @@ class Assembly:
         for frames in self.contents.holders:
             calls = self.call_of[frames]
             holds[calls[calls >= 0]] = True
-        calls = [self.call_of[frames] for frames, _, _ in self.messages]
+        calls = [self.call_of[each.frames] for each in self.messages]
         counted = np.bincount(np.concatenate(calls), minlength=self.first.size) if calls else np.zeros(holds.size)
         columns["messages"] = pa.array(counted.astype(np.int32), mask=~holds)
+        sizes = [each.frames.size for each in self.messages]
         topics.count(
             holds,
             np.concatenate(calls) if calls else np.zeros(0, np.int64),
-            joined(
-                [each[1].get("topic") for each in self.messages], [each[0].size for each in self.messages], pa.string()
-            ),
-            joined(
-                [each[1].get("partition") for each in self.messages],
-                [each[0].size for each in self.messages],
-                pa.int32(),
-            ),
+            joined([each.columns.get("topic") for each in self.messages], sizes, pa.string()),
+            joined([each.columns.get("partition") for each in self.messages], sizes, pa.int32()),
         )
 
     def _connection_table(self) -> pa.Table:
@@ -527,26 +521,26 @@ class Assembly:
             sizes[fate][begun.flows] += begun.conversations["skipped"]
         return sizes
 
-    def _reported_messages(self, each: Any) -> tuple[NDArray[Any], dict[str, pa.Array], str] | None:
+    def _reported_messages(self, each: Messages) -> Messages | None:
         there = self.call_of[each.frames] >= 0
         if there.all():
-            return each.frames, each.columns, each.schema
+            return each
         places = pa.array(np.flatnonzero(there))
-        columns = {name: column.take(places) for name, column in each.columns.items()}
-        return (each.frames[there], columns, each.schema) if there.any() else None
 
-    def _message_table(self) -> pa.Table:
-        table = self._tables[MESSAGES.name]
-        tables = [self._messages_of(table, *each) for each in self.messages]
-        return pa.concat_tables(tables) if tables else table.schema.empty_table()
+        def only(columns: dict[str, pa.Array]) -> dict[str, pa.Array]:
+            return {name: column.take(places) for name, column in columns.items()}
 
-    def _messages_of(self, table: Table, frames: NDArray[Any], columns: dict[str, pa.Array], schema: str) -> pa.Table:
+        make = None if each.make is None else lambda: only(each.whole())
+        return Messages(each.frames[there], only(each.columns), each.schema, make) if there.any() else None
+
+    def _messages_of(self, messages: Messages) -> pa.Table:
+        frames = messages.frames
         calls = self.call_of[frames]
         return table_of(
-            table,
+            self._tables[MESSAGES.name],
             frames.size,
             {
-                **columns,
+                **messages.whole(),
                 "call_id": lambda: self._call_ids.take(pa.array(calls)),
                 "connection_id": lambda: self._connection_ids.take(pa.array(self.index.connection[frames])),
                 "file": lambda: pa.repeat(self.file, frames.size),
@@ -554,7 +548,7 @@ class Assembly:
                 "time": lambda: times(self.index.time[frames]),
                 "protocol": lambda: self._protocols(frames),
                 "direction": lambda: self._directions(frames, calls),
-                "schema": lambda: pa.repeat(schema, frames.size),
+                "schema": lambda: pa.repeat(messages.schema, frames.size),
             },
         )
 
@@ -572,15 +566,17 @@ class Assembly:
         collectors = {table.name: Rows(table.schema) for table in tables}
         if not collectors:
             return
-        for frames, columns, schema in self.messages:
+        for each in self.messages:
+            frames, schema = each.frames, each.schema
             protocol = schema.partition(".")[0]
             evaluator = records(protocol)
-            topics = columns.get("topic")
+            topics = each.columns.get("topic")
             if topics is None:
                 continue
             held = [topic for topic in topics.unique().to_pylist() if evaluator.holds_rows(topic)]
             if not held:
                 continue
+            columns = each.whole()
             rows = np.flatnonzero(np.asarray(pc.is_in(topics, pa.array(held))))
             calls = self.call_of[frames[rows]]
             facts = zip(

@@ -6,8 +6,10 @@ whole: ``Contents.odd`` names it, and the results contain none of its frames.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +25,7 @@ from wirekit.registry import registry
 from wirekit.road.begun import Begun, nothing_begun
 from wirekit.road.index import Index, grouped
 from wirekit.road.names import NamesByKey
-from wirekit.tables.batches import Frames, Repeats, Scope, Unfit, Values, evaluate, fitted
+from wirekit.tables.batches import Crowded, Frames, Repeats, Scope, Unfit, Values, evaluate, fitted
 from wirekit.tables.plans import Declared, Plan
 from wirekit.tables.refusals import paths_of_refusals, refusals_of, refused
 
@@ -33,6 +35,10 @@ if TYPE_CHECKING:
     from wirekit.tables.declaration import Value
     from wirekit.values import Check
 
+COUNTED = ("topic", "partition")
+"""The columns of messages by which the messages of a call are counted."""
+KEPT = 128 << 20
+"""Bytes of the columns of messages in a window that are kept until they are written."""
 NOT_THERE = -1 << 63
 """A version that a frame does not have."""
 
@@ -73,11 +79,23 @@ class Group:
 
 @dataclass(slots=True)
 class Messages:
-    """Messages in frames of one kind: the frame and the columns of each."""
+    """Messages in frames of one kind.
+
+    Attributes:
+        frames: the frame of each message.
+        columns: their columns, or only those in ``COUNTED``.
+        schema: the layout of the frames.
+        make: makes all columns again, which were too large to keep; None if they are kept.
+    """
 
     frames: NDArray[Any]
     columns: dict[str, pa.Array]
     schema: str
+    make: Callable[[], dict[str, pa.Array]] | None = None
+
+    def whole(self) -> dict[str, pa.Array]:
+        """All columns."""
+        return self.columns if self.make is None else self.make()
 
 
 @dataclass(slots=True)
@@ -109,8 +127,9 @@ class Contents:
     most: dict[int, int] = field(default_factory=dict)
 
 
-def read_contents(stream: NDArray[Any], index: Index, begun: Begun | None = None) -> Contents:
-    """Decodes the frames of an index.
+@contextmanager
+def read_contents(stream: NDArray[Any], index: Index, begun: Begun | None = None) -> Iterator[Contents]:
+    """Decodes the frames of an index; what ``Messages.make`` needs is there as long as the context.
 
     Args:
         stream: ``Streams.stream``.
@@ -119,7 +138,7 @@ def read_contents(stream: NDArray[Any], index: Index, begun: Begun | None = None
     """
     reader = _Reader(stream, index, begun or nothing_begun())
     try:
-        return reader.read()
+        yield reader.read()
     finally:
         reader.release()
 
@@ -144,7 +163,7 @@ class _Reader:
     def __init__(self, stream: NDArray[Any], index: Index, begun: Begun) -> None:
         self.stream, self.index, self.begun = stream, index, begun
         self.odd = index.odd.copy()
-        self.repeats = Repeats()
+        self.repeats, self.room = Repeats(), KEPT
         self.groups: list[Group] = []
         self.of_frame = np.full(index.kind.size, -1, np.int64)  # the group of each frame
         self.row_of = np.zeros(index.kind.size, np.int64)
@@ -167,16 +186,37 @@ class _Reader:
                 frames = group.frames
                 rows = [(frames.numbers[each.rows], each) for each in group.plan.rows(frames)]
                 holders = frames.numbers[group.plan.holds_messages(frames)]
-                places, columns = group.plan.messages(frames)
+                messages = list(self._messages(group))
             except Unfit:
                 self._doubt(group.frames.numbers)
                 continue
             contents.rows += rows
             contents.holders.append(holders)
-            if places.size:
-                contents.messages.append(Messages(frames.numbers[places], columns, group.key))
+            contents.messages += messages
         self._hand_over(contents)
         return contents
+
+    def _messages(self, group: Group) -> Iterator[Messages]:
+        """The messages of a group, in parts that fit into memory."""
+        rows, begin = group.frames.batch.num_rows, 0
+        end = rows
+        while begin < end:
+            frames = group.frames.part(begin, end)
+            try:
+                places, columns = group.plan.messages(frames)
+            except Crowded as crowded:
+                end = begin + crowded.rows
+                continue
+            make = None
+            size = sum(column.nbytes for column in columns.values())
+            if size > self.room:
+                make = partial(_made_again, group.plan, frames)
+                columns = {name: columns[name] for name in COUNTED if name in columns}
+            else:
+                self.room -= size
+            if places.size:
+                yield Messages(frames.numbers[places], columns, group.key, make)
+            begin, end = end, min(rows, end + 2 * (end - begin))
 
     def outline(self) -> Contents | None:
         """The contents without decoding, see the function of this name."""
@@ -446,6 +486,11 @@ class _Reader:
         if names is None:
             return Values(pa.nulls(frames.numbers.size))
         return names.column(frames, self.index.connection[frames.numbers], keys, column)
+
+
+def _made_again(plan: Plan, frames: Frames) -> dict[str, pa.Array]:
+    """The columns of the messages of frames."""
+    return plan.messages(replace(frames, repeats=Repeats()))[1]
 
 
 def _in_order(protocol: str) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -151,21 +152,22 @@ def decode_units(attempts: str, task: int, attempt: str, flow: int, units: Itera
     summary, decoded = Summary(), list[Decoded]()
     with Sink(attempts, task, attempt) as sink:
         for unit in units:
-            about, batches = _decode(folder(attempts), unit, job, summary)
-            decoded.append(about)
-            for table, batch in batches:
-                sink.write(table, batch)
+            with _decode(folder(attempts), unit, job, summary) as (about, batches):
+                decoded.append(about)
+                for table, batch in batches:
+                    sink.write(table, batch)
         return DecodedUnits(flow, sink.finish(summary), tuple(decoded))
 
 
-def _decode(store: Folder, unit: Unit, job: Job, summary: Summary) -> tuple[Decoded, Iterator[Batch]]:
+@contextmanager
+def _decode(store: Folder, unit: Unit, job: Job, summary: Summary) -> Iterator[tuple[Decoded, Iterator[Batch]]]:
     with store.open(unit.name) as source:
         about = restored(json.loads(read_array(source, allow_pickle=False).tobytes()))
         arrays = {name: read_array(source, allow_pickle=False) for name in _ARRAYS}
         carried = np.array(list(map(tuple, about["carried"])), CARRIED)
         stream = with_room(unit.size, sum(map(len, carried["data"].tolist())))
         stored_bytes = np.frombuffer(source.read_buffer(), np.uint8)
-    none = np.zeros(0, np.int64)
+    none, expected = np.zeros(0, np.int64), (about["places"], about["waiting"])
     streams = Streams(order=none, begins=none, stream=stream, **arrays)
     if about["origin"] is None:
         stream[:] = stored_bytes
@@ -186,16 +188,15 @@ def _decode(store: Folder, unit: Unit, job: Job, summary: Summary) -> tuple[Deco
         carried,
     )
     index = index_frames(streams, job.choice, endpoints.text, begun)
-    contents = read_contents(streams.stream, index, begun)
-    if contents.odd[0]:
-        return Decoded(unit.name, plain=False), iter(())
-    assembly = Assembly(about["file"], streams, index, contents, endpoints.text, begun)
-    frames = assembly.followed()
-    if frames.places.tolist() != about["places"] or frames.waiting["position"].tolist() != about["waiting"]:
-        return Decoded(unit.name, plain=False), iter(())
-    assembly.count(summary.file(about["file"]))
-    counts = int(frames.calls[0]), int(frames.errors[0])
-    return Decoded(unit.name, True, *counts, frames.facts[0] or {}), assembly.batches()
+    with read_contents(streams.stream, index, begun) as contents:
+        assembly = Assembly(about["file"], streams, index, contents, endpoints.text, begun)
+        frames = None if contents.odd[0] else assembly.followed()
+        if frames is None or (frames.places.tolist(), frames.waiting["position"].tolist()) != expected:
+            yield Decoded(unit.name, plain=False), iter(())
+            return
+        assembly.count(summary.file(about["file"]))
+        counts = int(frames.calls[0]), int(frames.errors[0])
+        yield Decoded(unit.name, True, *counts, frames.facts[0] or {}), assembly.batches()
 
 
 def _read_again(streams: Streams, origin: FileRange, before: NDArray[Any]) -> None:

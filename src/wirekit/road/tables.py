@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from wirekit.capture.files import Capture, open_capture
 from wirekit.capture.follow import Item, Link
@@ -29,7 +30,7 @@ from wirekit.registry import registry
 from wirekit.road.assembly import Assembly
 from wirekit.road.begun import Begun, nothing_begun
 from wirekit.road.connections import Connections, resumable
-from wirekit.road.contents import Contents, read_contents
+from wirekit.road.contents import read_contents
 from wirekit.road.deferred import LongFlow
 from wirekit.road.events import SIDES
 from wirekit.road.index import Index, index_frames, recognised
@@ -279,28 +280,27 @@ class CaptureTables:
                 if not connections.done[0]:
                     yield from self._items(connections.followed(window, streams, 0))
                 return
-        contents = read_contents(streams.stream, index, begun)
-        if job.values:
-            contents.odd[:] = True
 
-        def by_columns(index: Index, contents: Contents, begun: Begun) -> Iterator[Batch]:
-            if contents.odd.all():
-                return
-            assembly = self._assembly(name, streams, index, contents, address, begun, self._tables)
-            yield from assembly.batches()
-            assembly.count(writer.summary.file(name))
-            if begun.flows.size:
-                yield from self._items(connections.skip(streams, assembly.followed(), assembly.ended))
+        def by_columns(index: Index, begun: Begun) -> Generator[Batch, None, NDArray[np.bool_]]:
+            with read_contents(streams.stream, index, begun) as contents:
+                if job.values:
+                    contents.odd[:] = True
+                if not contents.odd.all():
+                    assembly = self._assembly(name, streams, index, contents, address, begun, self._tables)
+                    yield from assembly.batches()
+                    assembly.count(writer.summary.file(name))
+                    if begun.flows.size:
+                        yield from self._items(connections.skip(streams, assembly.followed(), assembly.ended))
+            return contents.odd
 
-        yield from by_columns(index, contents, begun)
+        odd = yield from by_columns(index, begun)
         for flow in _unusual_beginnings(streams, index) if not job.values else ():
             yield from self._items(connections.begin_after(streams, flow))
         late = connections.begun(streams)
         if late.flows.size:
-            behind = index_frames(streams, job.choice, address, late, whole=False)
-            yield from by_columns(behind, read_contents(streams.stream, behind, late), late)
+            yield from by_columns(index_frames(streams, job.choice, address, late, whole=False), late)
         plain, followed = _Plain(streams, index, window.packets), {*begun.flows.tolist()}
-        whole = ~contents.odd
+        whole = ~odd
         whole[begun.flows] = False
         connections.record_whole(np.flatnonzero(whole))
         for flow in np.flatnonzero(~(whole | connections.done)).tolist():

@@ -11,7 +11,7 @@ import json
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,6 +49,8 @@ MOST_REPEATED = 128 << 20
 
 ``records`` evaluates the frames with more; its rows need not be in memory at once.
 """
+OPENED_AT_ONCE = 64 << 20
+"""Decompressed bytes of messages that are in memory at once, unless a single frame has more."""
 SHORT = 1 << 16
 """Up to this many bytes, the text that a column repeats is not counted."""
 _HALF = 1 << 63
@@ -56,6 +58,18 @@ _HALF = 1 << 63
 
 class Unfit(Exception):
     """A declared value cannot be evaluated by columns."""
+
+
+class Crowded(Exception):
+    """The messages of frames have more decompressed bytes than should be in memory at once.
+
+    Attributes:
+        rows: the number of first frames that have not; at least 1.
+    """
+
+    def __init__(self, rows: int) -> None:
+        super().__init__(f"{rows} frames have enough messages")
+        self.rows = rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +138,28 @@ class Frames:
     named: Callable[[Frames, str, Values, str], Values]
     doubted: Callable[[Frames, NDArray[Any]], None]
     repeats: Repeats
+
+    def part(self, begin: int, end: int) -> Frames:
+        """Some of them, by their rows in the batch."""
+        return replace(self, batch=self.batch.slice(begin, end - begin), numbers=self.numbers[begin:end])
+
+
+class Opened:
+    """Counts the decompressed bytes of frames that are read in order."""
+
+    def __init__(self) -> None:
+        self._size, self._first = 0, -1
+
+    def add(self, row: int, size: int) -> None:
+        """Adds decompressed bytes of the frame in a row.
+
+        Raises:
+            Crowded: they are too many, with those of earlier frames.
+        """
+        self._first = row if self._first < 0 else self._first
+        self._size += size
+        if self._size > OPENED_AT_ONCE and row > self._first:
+            raise Crowded(row)
 
 
 class Scope:
@@ -427,8 +463,7 @@ def _decoded(scope: Scope, path: str, layout: str, value: Value, kind: str) -> V
     if (states == DOUBTFUL).any():  # records escape text that is no UTF-8
         frames.doubted(frames, np.unique(scope.rows[valid_rows[states == DOUBTFUL]]))
     rows = valid_rows[states < REFUSED]
-    inner = Frames(frames.protocol, batch, frames.numbers, frames.asked, frames.named, frames.doubted, frames.repeats)
-    values = evaluate(value, Scope(inner), kind)
+    values = evaluate(value, Scope(replace(frames, batch=batch)), kind)
     back = np.full(scope.size, -1, np.int64)
     back[rows] = np.arange(rows.size)
     return Values(values.array.take(pa.array(back, mask=back < 0)), values.symbols)

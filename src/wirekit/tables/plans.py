@@ -167,6 +167,7 @@ class Plan:
 
         Raises:
             Unfit: only the dialogue can return the messages.
+            Crowded: they are too large to be in memory at once.
         """
         declared = self._messages
         if declared is None:

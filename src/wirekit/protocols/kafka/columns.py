@@ -35,7 +35,7 @@ from wirekit.registry import registry
 from wirekit.schemas.kafka.messages import COMPRESSIONS, TIMESTAMP_TYPES
 from wirekit.storage import open_binary
 from wirekit.stored import Part, Piece, Start, Walked
-from wirekit.tables.batches import Frames, Scope
+from wirekit.tables.batches import Frames, Opened, Scope
 from wirekit.tables.paths import parse
 from wirekit.wire.costs import OPENED
 from wirekit.wire.stream import MEMORY, TOTAL, Allowance, Limits
@@ -167,6 +167,7 @@ def _unwrapped(
     allowances: dict[int, Allowance] = {}
     openers: dict[str, Callable[[bytes, Allowance], bytes | None]] = {}
     pieces: list[bytes] = []
+    opened = Opened()
     good = np.ones(wrapper_rows.size, bool)
     values = held["message.value"].take(pa.array(wrapper_rows)).to_pylist()
     wrappers = zip(
@@ -186,11 +187,12 @@ def _unwrapped(
                     piece = allowance.decompress(codec, value)
         good[number] = piece is not None
         pieces.append(piece or b"")
+        opened.add(row, len(pieces[-1]))
     ends = np.cumsum(np.fromiter(map(len, pieces), np.int64, len(pieces)))
     begins = np.concatenate([[0], ends[:-1]])
-    inner, firsts, states = scan_lists(
-        "kafka.message_set", b"".join(pieces), begins, ends, fields=[*SET_FIELDS, "@gap"]
-    )
+    content = b"".join(pieces)
+    pieces.clear()
+    inner, firsts, states = scan_lists("kafka.message_set", content, begins, ends, fields=[*SET_FIELDS, "@gap"])
     good &= states == CLEAN
     counts = np.diff(firsts)
     which = np.repeat(np.arange(wrapper_rows.size), counts)

@@ -20,7 +20,7 @@ from wirekit.protocols.pulsar.dialogue import SIZE_BYTES
 from wirekit.protocols.pulsar.tables import SINGLE
 from wirekit.registry import registry
 from wirekit.schemas.pulsar.frame import CODECS
-from wirekit.tables.batches import Frames, Scope, Values, fitted
+from wirekit.tables.batches import Frames, Opened, Scope, Values, fitted
 from wirekit.tables.columns import MESSAGES, arrow_type
 from wirekit.wire.stream import Allowance
 
@@ -144,6 +144,7 @@ class _Entries:
         sizes = self._metadata("uncompressed_size")
         known = sizes.take(pa.array(rows)).to_pylist()
         pieces: list[bytes | None] = []
+        opened = Opened()
         for row, data, size in zip(rows.tolist(), payloads.take(pa.array(rows)).to_pylist(), known, strict=True):
             try:
                 allowance = Allowance(limits, int(lengths[row]))
@@ -152,6 +153,7 @@ class _Entries:
                 )
             except WireError:
                 pieces.append(None)
+            opened.add(row, len(pieces[-1] or b""))
         failed = rows[[number for number, piece in enumerate(pieces) if piece is None]]
         good[failed] = False
         self.frames.doubted(self.frames, failed)

@@ -1,0 +1,67 @@
+"""Compressed messages that are many times larger than the capture: only a part of them is in memory at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+pytest.importorskip("numba")
+
+from tests.pulsar.commands import connect, entry, producer, receipt, send
+from tests.road.law import CAPTURES, assert_same
+from tests.road.test_long_names import in_packets, produced
+from tests.road.test_pairing import capture
+from wirekit.pipeline.inputs import Job, find_inputs
+from wirekit.pipeline.summary import Summary
+from wirekit.road import contents
+from wirekit.road.tables import captured
+from wirekit.tables import batches
+from wirekit.tables.columns import FROM_INPUTS
+
+VALUE = 100_000
+COUNT = 40
+
+
+def in_wrappers() -> list[tuple[int, bytes]]:
+    """Kafka requests with a wrapper of 1 MB each."""
+    return [
+        each for number in range(COUNT) for each in produced(10, 10, value=bytes(VALUE), wrapped=True, number=number)
+    ]
+
+
+def in_payloads() -> list[tuple[int, bytes]]:
+    """Pulsar's entries with a payload of 1 MB each."""
+    payload = (Random(1).randbytes(100) + bytes(9_900)) * (VALUE // 1000)
+    content = entry({"content": payload}, compression="ZLIB", uncompressed_size=len(payload))
+    said = [
+        *connect(),
+        *producer(),
+        *(each for number in range(COUNT) for each in (send(number, content), receipt(number))),
+    ]
+    return [(0 if each.side == "client" else 1, each.data) for each in said]
+
+
+@pytest.mark.parametrize("said", [in_wrappers, in_payloads])
+def test_messages_are_made_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Any) -> None:
+    path = capture(tmp_path / "large.pcap", *in_packets(said()))
+    monkeypatch.setattr(batches, "OPENED_AT_ONCE", 2 * VALUE * 10)
+    monkeypatch.setattr(contents, "KEPT", VALUE * 10)
+    job = Job(find_inputs([path]), road="columns")
+    most, values = 0, []
+    for name, batch in captured(job.inputs, job, Summary(), FROM_INPUTS) or ():
+        most = max(most, pa.total_allocated_bytes())
+        if name == "messages":
+            values += [len(value) for value in batch["value"].to_pylist()]
+    assert sum(values) == COUNT * 10 * VALUE
+    assert most < COUNT * 10 * VALUE // 2
+
+
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
+def test_tables_do_not_depend_on_the_parts(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "OPENED_AT_ONCE", 0)
+    monkeypatch.setattr(contents, "KEPT", 0)
+    assert_same(path)

@@ -66,6 +66,19 @@ def test_real_disks_are_in_order(disk: Path, capsys: pytest.CaptureFixture[str])
     assert stopped.value.code == 0
 
 
+@pytest.mark.parametrize(("base", "files"), [("09223372034707292160", 1), ("09223372034707292161", 0), ("9" * 20, 0)])
+def test_a_base_offset_that_no_offset_can_be(base: str, files: int, tmp_path: Path) -> None:
+    """The file is no segment."""
+    folder = copied(tmp_path, "0.10.2.2", "t-gzip-0")
+    for path in folder.iterdir():
+        path.rename(folder / f"{base}{path.suffix}")
+    report = check(folder)
+    assert report is not None
+    assert (len(report.facts["segments"]), report.facts["other_files"]) == (files, [f"{base}.log"] * (1 - files))
+    unknown = [each for each in problems(folder) if each[3] == "the segment of this index does not exist"]
+    assert len(unknown) == 2 * (1 - files)
+
+
 def changed(path: Path, change: Callable[[Any], None], key: str = "kafka.log_segment") -> None:
     """A file whose value was changed, lengths and checksums made to fit."""
     value = wirekit.decode(path.read_bytes(), key).value

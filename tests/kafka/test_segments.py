@@ -146,6 +146,8 @@ def test_nonsense_after_the_messages_is_an_error_with_the_messages_before_it(siz
         ("__consumer_offsets-49", "__consumer_offsets", 49),
         ("t-gzip-0.67566479fb0b4d788a4c1e4001bd79c3-delete", "t-gzip", 0),
         ("disk", None, None),
+        ("t-2147483647", "t", 2147483647),
+        ("t-2147483648", None, None),
     ],
 )
 def test_directory_names_topic_and_partition(

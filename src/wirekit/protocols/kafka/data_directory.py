@@ -8,8 +8,8 @@ from typing import Any
 
 from wirekit.decoding import decode
 from wirekit.protocols.kafka.partition import check_partition, unreadable
-from wirekit.protocols.kafka.reading import PARTITION
-from wirekit.protocols.kafka.searching import LOG
+from wirekit.protocols.kafka.reading import named_partition
+from wirekit.protocols.kafka.searching import base_offset
 from wirekit.stored import Problem, Report
 
 CHECKPOINTS = {
@@ -31,12 +31,12 @@ def check(folder: str | os.PathLike[str]) -> Report | None:
     """
     path = Path(folder)
     names = sorted(os.listdir(path))
-    if any(LOG.fullmatch(name) for name in names):
+    if any(base_offset(name) is not None for name in names):
         return check_partition(path)
-    partitions = [name for name in names if PARTITION.fullmatch(name) and (path / name).is_dir()]
+    partitions = [name for name in names if named_partition(name) and (path / name).is_dir()]
     texts = [name for name in names if name in CHECKPOINTS or name == PROPERTIES]
     if not partitions and not texts:
-        return check_partition(path) if PARTITION.fullmatch(path.absolute().name) else None
+        return check_partition(path) if named_partition(path.absolute().name) else None
     report = Report(str(path), parts=[check_partition(path / name) for name in partitions])
     ends: dict[tuple[str, int], int | None] = {}
     for part in report.parts:  # a deleted one comes after a recreated one

@@ -32,8 +32,8 @@ from wirekit.compiler.columns import scan
 from wirekit.decoding import decode
 from wirekit.errors import Damaged
 from wirekit.protocols.kafka.columns import numbers, resolved, scanned, verified
-from wirekit.protocols.kafka.reading import NO_TIMESTAMP, PARTITION, SEGMENT, ZEROS, SegmentFile
-from wirekit.protocols.kafka.searching import LARGEST_RELATIVE, LOG
+from wirekit.protocols.kafka.reading import NO_TIMESTAMP, SEGMENT, ZEROS, SegmentFile, named_partition
+from wirekit.protocols.kafka.searching import LARGEST_RELATIVE, base_offset
 from wirekit.stored import Problem, Report
 
 if TYPE_CHECKING:
@@ -124,9 +124,9 @@ class _Partition:
         self.folder = folder
         self.report = Report(str(folder))
         names = self._names()
-        logs = [name for name in names if LOG.fullmatch(name)]
-        known = PARTITION.fullmatch(folder.absolute().name)
-        self.report.facts = {"topic": known[1] if known else None, "partition": int(known[2]) if known else None}
+        logs = [name for name in names if base_offset(name) is not None]
+        topic, partition = named_partition(folder.absolute().name) or (None, None)
+        self.report.facts = {"topic": topic, "partition": partition}
         timed = any(name.endswith(".timeindex") for name in names)
         self.segments = [self._segment(name, timed) for name in logs]
         self.report.facts["segments"] = [segment.facts() for segment in self.segments]

@@ -43,9 +43,16 @@ WINDOW_BEHIND_DAMAGE = 4 * 1024
 ZEROS = bytes(12)
 SEGMENT = "kafka.log_segment"
 PARTITION = re.compile(r"(.+)-(\d+)(\.[0-9a-f]{32}-delete)?")
+LARGEST_PARTITION = (1 << 31) - 1
 NO_TIMESTAMP = -1
 ENTRY_HEAD = 12
 """Bytes of an entry before what its ``message_size`` counts."""
+
+
+def named_partition(name: str) -> tuple[str, int] | None:
+    """Topic and partition in the name of a directory; None for other names, and for a number that no partition has."""
+    named = PARTITION.fullmatch(name)
+    return (named[1], int(named[2])) if named is not None and int(named[2]) <= LARGEST_PARTITION else None
 
 
 class _Wrapper(NamedTuple):
@@ -156,9 +163,9 @@ class SegmentFile:
     """
 
     def __init__(self, path: str, file: BufferedReader) -> None:
-        folder = PARTITION.fullmatch(Path(path).absolute().parent.name)
-        self.topic: str | None = folder[1] if folder is not None else None
-        self.partition: int | None = int(folder[2]) if folder is not None else None
+        self.topic: str | None
+        self.partition: int | None
+        self.topic, self.partition = named_partition(Path(path).absolute().parent.name) or (None, None)
         self.stretch = 0
         self.position = 0
         self.last = self.after_damage = False

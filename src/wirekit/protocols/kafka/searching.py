@@ -21,6 +21,7 @@ from wirekit.wire import Checked, Integer, Struct
 KEY = "kafka.log_entry"
 LOG = re.compile(r"(\d{20})\.log")
 LARGEST_RELATIVE = (1 << 31) - 1
+LARGEST_BASE = (1 << 63) - 1 - LARGEST_RELATIVE
 """How far after a segment's base offset its messages may lie: indexes hold the difference in 32 bits."""
 
 _SEEK_DATA = getattr(os, "SEEK_DATA", os.SEEK_SET)
@@ -29,6 +30,12 @@ _ALLOWANCE = 64 * 1024 * 1024
 _DISTANCES = (1 << 16, 1 << 20, 1 << 24)
 """Bytes before an offset at which a search for the message there begins."""
 _SMALL = 16 * 1024  # bytes; a larger message is summed only where it may end
+
+
+def base_offset(name: str) -> int | None:
+    """The base offset in the name of a segment; None for other names, and for a number that no offset can be."""
+    named = LOG.fullmatch(name)
+    return int(named[1]) if named is not None and int(named[1]) <= LARGEST_BASE else None
 
 
 class Search:
@@ -44,8 +51,8 @@ class Search:
     """
 
     def __init__(self, path: str, file: BinaryIO, allowance: int = _ALLOWANCE) -> None:
-        named = LOG.fullmatch(os.path.basename(path))
-        self.before: int | None = int(named[1]) - 1 if named is not None else None
+        base = base_offset(os.path.basename(path))
+        self.before: int | None = None if base is None else base - 1
         self._file = file
         self._size = file.seek(0, os.SEEK_END)
         self._most = registry[KEY].limits.frame

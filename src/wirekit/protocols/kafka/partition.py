@@ -91,13 +91,34 @@ class Segment:
 
 @dataclass(slots=True)
 class _Index:
-    """The entries of an index, and the numbers of those that the walk has not reached."""
+    """The entries of an index, in the order in which the walk reaches them.
+
+    Attributes:
+        keys: the positions or offsets at which the walk reaches the entries, sorted; ``order``, the entries' numbers.
+        taken: the number of entries that the walk has passed; ``missed``, those of them that it did not reach.
+    """
 
     name: str
     width: int
     offsets: NDArray[Any]
     values: NDArray[Any]
-    open: NDArray[Any]
+    keys: NDArray[Any]
+    order: NDArray[Any]
+    taken: int = 0
+    missed: list[NDArray[Any]] = field(default_factory=list)
+
+    def take(self, end: int, begin: int = EARLIEST) -> NDArray[Any]:
+        """The numbers of the next entries from ``begin`` to ``end``; those before ``begin`` are missed."""
+        first = max(int(np.searchsorted(self.keys, begin)), self.taken)
+        if first > self.taken:
+            self.missed.append(self.order[self.taken : first])
+        self.taken = max(int(np.searchsorted(self.keys, end, side="right")), first)
+        return np.sort(self.order[first : self.taken])
+
+    def unreached(self) -> list[int]:
+        """The numbers of the entries that the walk did not reach."""
+        unreached: list[int] = np.sort(np.concatenate([*self.missed, self.order[self.taken :]])).tolist()
+        return unreached
 
 
 def check_partition(folder: str | os.PathLike[str]) -> Report:
@@ -164,8 +185,8 @@ class _Partition:
             segment.unread = True
             return segment
         for index in indexes.values():
-            for number in index.open:
-                self._beyond(segment, index, int(number))
+            for number in index.unreached():
+                self._beyond(segment, index, number)
         return segment
 
     # The indexes alone
@@ -189,7 +210,9 @@ class _Partition:
         width = rows["@length"][0].as_py() if rows.num_rows else 1
         values = numbers(rows, "position" if kind == "index" else "timestamp")
         offsets = numbers(rows, "relative_offset").astype(np.int64) + segment.base
-        index = _Index(path.name, width, offsets, values, np.arange(len(offsets)))
+        keys = values if kind == "index" else offsets
+        order = np.argsort(keys, kind="stable")
+        index = _Index(path.name, width, offsets, values, keys[order], order)
         segment.entries[kind] = len(offsets)
         rises = np.diff(values) > 0
         follows = np.diff(offsets) > 0 if kind == "index" else np.diff(offsets) >= 0
@@ -276,8 +299,7 @@ class _Partition:
         )
         index = indexes.get("index")
         if index is not None:
-            lost = (index.values[index.open] >= segment.end) & (index.values[index.open] < next_start)
-            index.open = index.open[~lost]
+            index.take(next_start - 1, segment.end)
         segment.doubtful = segment.resumed = True
         file.go(next_start)
         return True
@@ -340,11 +362,7 @@ class _Partition:
         segment.before = int(offsets[-1])
         if index is None:
             return
-        reach = np.searchsorted(places, index.values[index.open], side="right")
-        here = index.open[(index.values[index.open] >= places[0]) & (reach <= len(places))]
-        last = places[-1]
-        here = here[index.values[here] <= last]
-        for number in here:
+        for number in index.take(int(places[-1]), int(places[0])):
             at = int(np.searchsorted(places, index.values[number], side="right")) - 1
             entry = self._entry(segment, index, int(number))
             if places[at] != index.values[number]:
@@ -354,7 +372,6 @@ class _Partition:
                 if before[at] == EARLIEST:
                     span = f"offset {int(offsets[at])}"
                 self._about(index, int(number), f"{entry}: the message there has {span}")
-        index.open = np.setdiff1d(index.open, here)
 
     def _times(
         self,
@@ -372,15 +389,13 @@ class _Partition:
         segment.latest = int(latest[-1])
         if index is None:
             return
-        here = index.open[index.offsets[index.open] <= offsets[-1]]
-        for number in here:
+        for number in index.take(int(offsets[-1])):
             at = int(np.searchsorted(offsets, index.offsets[number], side="right")) - 1
             latest_time, entry_time = int(latest[at]) if at >= 0 else EARLIEST, int(index.values[number])
             doubtful = segment.doubtful or lost[min(at + 1, len(lost) - 1)] > 0
             if latest_time > entry_time or (latest_time not in (EARLIEST, entry_time) and not doubtful):
                 entry = self._entry(segment, index, int(number))
                 self._about(index, int(number), f"{entry}: the latest message up to there has {latest_time}")
-        index.open = np.setdiff1d(index.open, here)
 
     # Segment by segment
 

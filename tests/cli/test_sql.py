@@ -125,6 +125,14 @@ def test_a_wrong_query_is_reported_in_one_line(query: str, said: str, fixtures: 
     assert said in run.err
 
 
+def test_several_statements_have_one_result(fixtures: Path) -> None:
+    capture = str(fixtures / "pcap" / "jmq4-consume.pcap")
+    run = Run("sql", "CREATE TEMP TABLE few AS FROM calls LIMIT 2; SELECT count(*) AS n FROM few", capture)
+    assert (run.status, run.lines) == (0, [{"n": 2}])
+    run = Run("sql", "FROM calls; FROM messages", capture)
+    assert (run.status, run.out, run.err) == (2, b"", "wirekit: QUERY has 2 statements with a result; pass one\n")
+
+
 def test_a_query_that_is_a_file_or_empty(fixtures: Path) -> None:
     capture = str(fixtures / "pcap" / "jmq4-produce.pcap")
     swapped, empty = Run("sql", capture, "FROM calls"), Run("sql", " ", capture)

@@ -44,7 +44,7 @@ FORMS = ("table", "json", "csv", "parquet")
 
 @click.command("sql")
 @click.argument("query")
-@click.argument("paths", nargs=-1, type=click.Path(), metavar="CAPTURE|SEGMENT|DIRECTORY...")
+@click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="CAPTURE|SEGMENT|DIRECTORY...")
 @choice_options
 @click.option(
     "--output",
@@ -121,6 +121,9 @@ def _answer(query: str, job: Job, lakes: list[str], form: str, to: str | None) -
         duckdb.connect(config={**SETTINGS, "temp_directory": spilled}) as connection,
     ):
         try:
+            selects = [each.type for each in connection.extract_statements(query)].count(duckdb.StatementType.SELECT)
+            if selects > 1:
+                raise Misuse(f"QUERY has {selects} statements with a result; pass one")
             summary = create_views(connection, job, lakes)
             relation = connection.sql(query)
             if relation is not None:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
+import importlib
 import json
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+import click
 import pytest
+from click.testing import CliRunner
 from rich.cells import cell_len
 
 from tests.capture.second_parser import packets, write
 from tests.cli.running import Run
+from wirekit.capture.files import opening
 from wirekit.cli import main, windows
+from wirekit.storage import open_binary
 
 
 @pytest.mark.parametrize("command", ["frames", "inspect"])
@@ -36,6 +43,39 @@ def test_a_capture_that_ends_in_its_header_is_named_by_each_command(
     for run in (Run("messages", str(path)), Run("messages", "--engine", "columns", str(path))):
         assert (run.status, run.err) == (1, frames.err)
     assert Run("messages", "-", stdin=path.read_bytes()).err == frames.err.replace(str(path), "-")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["frames"], ["messages"], ["inspect", "--output", "text"], ["inspect", "--rules"], ["inspect", "--connections"]],
+    ids=" ".join,
+)
+def test_a_file_that_cannot_be_opened_does_not_end_the_command(
+    command: list[str], fixtures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    capture = str(fixtures / "pcap" / "jmq4-consume.pcap")
+    refused = tmp_path / "a.pcap"
+    refused.write_bytes(Path(capture).read_bytes())
+
+    def refuse(path: str) -> Any:  # as root, no permissions refuse a file
+        if path == str(refused):
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return open_binary(path)
+
+    monkeypatch.setattr(opening, "open_binary", refuse)
+    module = importlib.import_module(f"wirekit.cli.{command[0]}")
+    result = CliRunner().invoke(module.command, [*command[1:], str(refused), capture], standalone_mode=False)
+    assert result.return_value == 1
+    assert "Permission denied" in result.output
+    assert Run(*command, capture).out in result.stdout_bytes
+
+
+@pytest.mark.parametrize("name", ["decode", "encode", "frames", "messages", "inspect", "sql", "pipeline"])
+def test_a_file_without_permissions_is_an_error_of_the_file(name: str) -> None:
+    """click refuses such a file as an error of usage, with status 2, unless told otherwise."""
+    module = importlib.import_module(f"wirekit.cli.{name}")
+    paths = [each.type for each in module.command.params if isinstance(each, click.Argument)]
+    assert [each.readable for each in paths if isinstance(each, click.Path)] == [False]
 
 
 def test_a_capture_whose_compression_is_damaged_is_named_by_each_command(fixtures: Path, tmp_path: Path) -> None:
@@ -75,6 +115,13 @@ def test_a_capture_of_an_unsupported_link_type_is_not_read(
     assert run.status == 1
     assert "no packet can be read: wirekit does not support link type 220 ×" in run.err + run.out.decode()
     assert Run(*command, "empty.pcap").status == 0
+
+
+@pytest.mark.parametrize("command", ["frames", "messages", "inspect"])
+def test_a_selection_that_nothing_matches_lists_what_there_is(command: str, fixtures: Path) -> None:
+    run = Run(command, "--api", "nope", str(fixtures / "pcap" / "kafka-0.9.0.1-2-produce.pcapng"))
+    assert run.status == 0
+    assert run.err.endswith(" matches; it has 137 frames in 16 connections; APIs: fetch, metadata, produce\n")
 
 
 @pytest.mark.parametrize("command", ["frames", "messages"])
@@ -210,7 +257,8 @@ def test_foreign_files_are_no_segments(fixtures: Path) -> None:
     for name in ("kafka/disk/0.8.2.2-t-lz4-0.index", "jmq4/frames.jsonl", "pcap/README.md"):
         run = Run("messages", str(fixtures / name))
         assert (run.status, run.out) == (1, b"")
-        assert run.err.endswith(": expected a pcap or pcapng file or a file of kafka.log_segment\n")
+        hint = "; `wirekit decode` reads single frames and hex dumps"
+        assert run.err.endswith(f": expected a pcap or pcapng file or a file of kafka.log_segment{hint}\n")
 
 
 @pytest.mark.parametrize("command", ["frames", "messages", "inspect", "inspect --connections", "inspect --rules"])

@@ -248,6 +248,18 @@ def test_schema_of_nothing_leaves_the_rest_as_a_gap() -> None:
     assert [line["gaps"] for line in run.lines] == [[{"offset": 0, "length": 5}]]
 
 
+def test_names_that_are_no_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("frame.bin").write_bytes(b"\0")
+    for arguments, error in (
+        (["frame.bin", "kafka"], "frame.bin is not a schema; the schema comes first: wirekit decode kafka frame.bin"),
+        (["kafak", "frame.bin"], "no schema 'kafak'; did you mean kafka?"),
+        (["nofile"], "no file 'nofile', and no schema 'nofile'; `wirekit schemas` lists them all"),
+    ):
+        run = Run("decode", *arguments)
+        assert (run.status, run.err) == (2, f"wirekit: {error}\n")
+
+
 @pytest.mark.parametrize(
     ("text", "line", "path"),
     [

@@ -12,8 +12,8 @@ from wirekit.errors import Misuse
 from wirekit.registry import registry
 
 
-def schema_and_file(schema: str | None, file: str | None) -> tuple[str | None, str | None]:
-    """The arguments SCHEMA and FILE; SCHEMA is optional.
+def schema_and_file(command: str, schema: str | None, file: str | None) -> tuple[str | None, str | None]:
+    """The arguments SCHEMA and FILE of a command; SCHEMA is optional.
 
     Raises:
         Misuse: for a name that is neither a schema, a protocol with a stream of frames, nor a file.
@@ -22,10 +22,12 @@ def schema_and_file(schema: str | None, file: str | None) -> tuple[str | None, s
         return schema, file
     if file is None and (schema == STANDARD_INPUT or os.path.exists(schema)):
         return None, schema
+    if file is not None and is_schema(file):
+        raise Misuse(f"{schema} is not a schema; the schema comes first: wirekit {command} {file} {schema}")
     try:
         registry[schema]  # says what there is
     except Misuse as error:
-        raise Misuse(f"{error}; and no file has that name") from None
+        raise Misuse(f"no file {schema!r}, and {error}" if file is None else str(error)) from None
     raise Misuse(f"{schema} has no stream of frames; name one of its schemas")
 
 

@@ -40,6 +40,7 @@ from wirekit.registry import BUILT_IN, WITHOUT_STREAM, registry
 from wirekit.storage import is_remote, local
 
 LARGEST_PORT = 1 << 16
+FRAMES_AND_DUMPS = "`wirekit decode` reads single frames and hex dumps"
 PROTOCOL_HELP = "Protocol of all connections. joyqueue is JMQ4 as peers speak it; jmq4 follows its document literally."
 
 
@@ -75,27 +76,32 @@ def parse_choice(protocol: str, ports: tuple[str, ...]) -> Choice:
     for pair in ports:
         port, equals, name = pair.partition("=")
         if not equals or not port.isdecimal() or not 0 < int(port) < LARGEST_PORT:
-            raise click.BadParameter(f"{pair!r} is not PORT=PROTOCOL, as in --port 9092=kafka")
-        if chosen.setdefault(int(port), _of_connections(name)) != name:
-            raise click.BadParameter(f"--port names {int(port)} twice, for {chosen[int(port)]} and for {name}")
-    return Choice(protocol and _of_connections(protocol), chosen)
+            raise click.BadParameter(f"{pair!r} is not PORT=PROTOCOL, as in --port 9092=kafka", param_hint="--port")
+        if chosen.setdefault(int(port), _of_connections(name, "--port")) != name:
+            text = f"it names {int(port)} twice, for {chosen[int(port)]} and for {name}"
+            raise click.BadParameter(text, param_hint="--port")
+    return Choice(protocol and _of_connections(protocol, "--protocol"), chosen)
 
 
-def _of_connections(name: str) -> str:
+def _of_connections(name: str, option: str) -> str:
     """The name of a protocol, if it has connections."""
     if name not in BUILT_IN or name in WITHOUT_STREAM:
         known = [each for each in registry.protocols() if registry.protocol(each).client]
         if name not in known:
-            raise click.BadParameter(f"no protocol {name!r} of connections; choose from {', '.join(known)}")
+            text = f"no protocol {name!r} of connections; choose from {', '.join(known)}"
+            raise click.BadParameter(text, param_hint=option)
     return name
 
 
-def no_capture(path: str, error: WireError) -> str:
+def no_capture(path: str, error: WireError | OSError) -> str:
     """Why a file cannot be read as a capture, and the command that can read it."""
+    if isinstance(error, OSError):
+        place = "" if error.filename in (None, path) else f"{error.filename}: "  # such as that of temporary files
+        return f"{place}{error.strerror or error}"
     read_twice = is_remote(path) or os.path.isfile(path)
     if not read_twice or kind_of(path) == CAPTURE:
         begins_as_capture = bool(error.protocol)
-        return str(error) if begins_as_capture else f"{error}; `wirekit decode` reads single frames and hex dumps"
+        return str(error) if begins_as_capture else f"{error}; {FRAMES_AND_DUMPS}"
     return f"{error}; `wirekit messages` shows the messages of a log segment, `wirekit inspect` checks its directory"
 
 
@@ -285,7 +291,7 @@ class FollowedCapture:
         for number, name in enumerate(self.parts):
             try:
                 capture = open_named(name)
-            except WireError as error:
+            except (WireError, OSError) as error:
                 say(f"{name}: {no_capture(name, error)}")
                 self.status = 1
                 continue

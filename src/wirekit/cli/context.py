@@ -25,7 +25,9 @@ def parse_context(pairs: tuple[str, ...], example: str = "--context api=fetch") 
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name:
-            raise click.BadParameter(f"{pair!r} is not NAME=VALUE, as in {example}")
+            raise click.BadParameter(
+                f"{pair!r} is not NAME=VALUE, as in {example}", param_hint=example.split(maxsplit=1)[0]
+            )
         context[name] = int(value) if re.fullmatch(r"-?\d+", value) else value
     return context
 

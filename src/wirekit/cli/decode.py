@@ -33,7 +33,7 @@ PACKET = range(40, 1 << 18)  # bytes: the headers of IPv4 and TCP, and more than
 
 @click.command("decode")
 @click.argument("schema", required=False, type=KeyType(files=True))
-@click.argument("file", required=False, type=click.Path())
+@click.argument("file", required=False, type=click.Path(readable=False))
 @click.option("--hex", "hex_text", metavar="TEXT", help="Decode this text instead of a file.")
 @click.option(
     "--input",
@@ -79,7 +79,7 @@ def command(
     wirekit decode --hex 00000017cafebebe040200000001070000016c3d0e8b28
     """
     context = parse_context(context_pairs)
-    schema, file = schema_and_file(schema, file)
+    schema, file = schema_and_file("decode", schema, file)
     if hex_text is not None and file is not None:
         raise click.UsageError("give --hex or a file, not both")
     if spans and output not in (None, "json"):

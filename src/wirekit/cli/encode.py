@@ -21,7 +21,7 @@ from wirekit.wire.stream import join_path
 
 @click.command("encode")
 @click.argument("schema", required=False, type=KeyType(files=True))
-@click.argument("file", required=False, type=click.Path())
+@click.argument("file", required=False, type=click.Path(readable=False))
 @click.option("--output", type=click.Choice(["raw", "hex"]), help="Default: hex on a terminal, raw on a pipe.")
 @click.option("--strict", is_flag=True, help="Refuse values that peers refuse, wrong numbers, and gaps.")
 @context_option
@@ -37,7 +37,7 @@ def command(
     wirekit decode pulsar frame.bin --output json | wirekit encode pulsar > same.bin
     echo '{"correlation_id": 1, "client_id": "me", "body": {"topics": []}}' | wirekit encode kafka.metadata.request.v0
     """
-    schema, file = schema_and_file(schema, file)
+    schema, file = schema_and_file("encode", schema, file)
     context = parse_context(context_pairs)
     if schema is not None:
         check_context(schema, context)

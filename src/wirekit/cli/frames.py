@@ -45,7 +45,7 @@ NO_CONNECTION = 2
 
 
 @click.command("frames")
-@click.argument("captures", nargs=-1, type=click.Path(), metavar="CAPTURE...")
+@click.argument("captures", nargs=-1, type=click.Path(readable=False), metavar="CAPTURE...")
 @choice_options
 @selection_options
 @click.option("--follow", metavar="N", help="Show all frames and gaps of connection N.")

@@ -39,6 +39,7 @@ from wirekit.cli.common import (
 )
 from wirekit.cli.connections import show_connections
 from wirekit.cli.filters import Selection, chosen, selection_options
+from wirekit.cli.frames import Names
 from wirekit.cli.numbered import numbered
 from wirekit.cli.overview import Overview
 from wirekit.cli.overview_objects import CallRows
@@ -59,7 +60,7 @@ CUT = {UNASKED, *map(kind_of_reason, (BEFORE_FIRST, ENDED_INSIDE))}
 
 
 @click.command("inspect")
-@click.argument("paths", nargs=-1, type=click.Path(), metavar="CAPTURE|DIRECTORY...")
+@click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="CAPTURE|DIRECTORY...")
 @choice_options
 @selection_options
 @click.option("--connections", is_flag=True, help="Show producers, consumers and clients of each connection.")
@@ -96,8 +97,9 @@ def command(
     calls, failed checks, and undecoded bytes. Selection options restrict the summary to the frames that match, and
     to their calls. Violations of rules are counted for captures below 16 MiB, or with --road objects.
 
-    DIRECTORY is the data directory of a broker, or of one partition. Its segments, indexes and checkpoints are
-    compared; each inconsistency is reported with file, entry and byte.
+    DIRECTORY is the data directory of a broker, or of one partition: its segments, indexes and checkpoints are
+    compared, and each inconsistency is reported with file, entry and byte. In another directory, the captures are
+    summarised.
     """
     _check_options(paths, connections=connections, rules=rules, listed=listed)
     if selection.active and (connections or rules):
@@ -200,7 +202,8 @@ def _count(
     where = None if selection.where is None else where_frames(selection.where)
     rows = CallRows(overview)
     items = numbered(follow(by_time(parts, _segments(parts, count)), choice), describe=by_objects)
-    for each in chosen(rows.seen(items), selection, where, live=False):
+    seen = Names(selection)
+    for each in chosen(rows.seen(seen.counted(items) if selecting else items), selection, where, live=False):
         rows.choose(each)
         if selecting and each.item is None and each.connection not in fitting:
             continue
@@ -210,6 +213,8 @@ def _count(
             collected.take(each)
         if judge is not None:
             overview.broken(each.link.protocol, judge.take(each.link, each.item))
+    if selecting and not fitting and not count.unread:
+        say(f"{parts[0]}: no frame matches; {seen.text()}")
     if collected is not None:
         collected.end(parts[0], count, overview)
     return overview
@@ -228,11 +233,12 @@ def _segments(parts: Parts, count: FileSummary) -> Iterator[Segment]:
     for number, path in enumerate(parts):
         try:
             capture = open_named(path)
-        except WireError as error:
+        except (WireError, OSError) as error:
+            reason = no_capture(path, error)
             if len(parts) > 1:
-                count.damage(f"{path}: {error}")
+                count.damage(f"{path}: {reason}")
             else:
-                count.unreadable = no_capture(path, error)
+                count.unreadable = reason
             continue
         with capture:
             yield from _of_file(capture, number, count, fragments)

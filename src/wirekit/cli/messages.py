@@ -18,6 +18,7 @@ from wirekit.capture.files.unpacking import packing_of
 from wirekit.capture.follow import Choice, Item, Link
 from wirekit.capture.rotation import Parts
 from wirekit.cli.captures import (
+    FRAMES_AND_DUMPS,
     FollowedCapture,
     allow_cut_option,
     captures_of,
@@ -67,7 +68,7 @@ MUCH = 2 << 20  # bytes from which on columns are faster, with what it takes to 
 
 
 @click.command("messages")
-@click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="CAPTURE|SEGMENT...")
+@click.argument("files", nargs=-1, required=True, type=click.Path(readable=False), metavar="CAPTURE|SEGMENT...")
 @choice_options
 @selection_options
 @click.option("--output", type=click.Choice(["table", "json"]), help="Default: table on a terminal, else json.")
@@ -94,8 +95,9 @@ def command(
 ) -> int:
     """List the application messages in captures and log segments, including those in compressed sets and batches.
 
-    - is standard input. Offsets are absolute; for Pulsar they are ledger:entry:batch_index. Messages with a wrong
-    checksum are marked. Selection options apply to the frame of a message, as in `wirekit frames`.
+    CAPTURE and SEGMENT may be directories or patterns; - is standard input. Offsets are absolute; for Pulsar they are
+    ledger:entry:batch_index. Messages with a wrong checksum are marked. Selection options apply to the frame of a
+    message, as in `wirekit frames`.
     """
     choice = parse_choice(protocol, ports)
     output = output or ("table" if on_terminal() else "json")
@@ -340,7 +342,7 @@ def _not_known(path: str, copy: str, names: list[str]) -> str:
             return str(error)
     protocols = map(registry.protocol, names)
     layouts = [f"a file of {each.key(layout)}" for each in protocols for layout in each.stored]
-    return f"expected {' or '.join(['a pcap or pcapng file', *layouts])}"
+    return f"expected {' or '.join(['a pcap or pcapng file', *layouts])}; {FRAMES_AND_DUMPS}"
 
 
 def _ahead(pieces: Iterator[Piece]) -> Iterator[Piece]:
@@ -371,13 +373,18 @@ def _size(files: tuple[str, ...]) -> int:
 
 
 def _is_capture(path: str) -> bool:
-    """Whether a file is a capture; of a pipe, only the first bytes are examined, and they stay in it."""
+    """Whether a file is a capture; of a pipe, only the first bytes are examined, and they stay in it.
+
+    A file that the system refuses to read counts as one: reading it reports the error.
+    """
     source = piped(path)
     if source is not None:
         head = source.peek(_HEAD)[:_HEAD]
         return packing_of(head) is not None or is_capture(head)  # nothing else is read compressed
     try:
         check_capture(STANDARD_INPUT_FILE if path == STANDARD_INPUT else path)
+    except OSError:
+        return True
     except WireError:
         return False
     return True

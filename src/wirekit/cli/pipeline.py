@@ -56,7 +56,7 @@ class SizeType(click.ParamType):
 
 
 @click.command("pipeline")
-@click.argument("inputs", nargs=-1, required=True, type=click.Path(), metavar="INPUT...")
+@click.argument("inputs", nargs=-1, required=True, type=click.Path(readable=False), metavar="INPUT...")
 @click.option(
     "--output",
     "-o",

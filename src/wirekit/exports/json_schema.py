@@ -33,7 +33,7 @@ def export(keys: list[str]) -> Export:
         streams = dict.fromkeys([protocol.client, protocol.server]) if "." not in key else {}
         names += [protocol.key(name) for name in streams if name] or [key]
     for name in names:
-        notes.add(name, "conditions of alternatives and optional fields are not expressed")
+        notes.add(name, "conditions of alternatives and optional fields are left out")
         notes.add(name, "lengths, counts and checksums are not verified")
     whole: Schema = {"$schema": DIALECT, "title": ", ".join(names)}
     references = [writer.layout(name) for name in names]

@@ -108,7 +108,7 @@ def _read_auto(raw: bytes, limit: int) -> Input:
     try:
         return guess_base64(text)
     except Misuse as error:
-        return Input(raw, "raw", f"text read as raw bytes: as hex, {not_hex}; as base64, {error}")
+        return Input(raw, "raw", f"text read as raw bytes; not hex: {not_hex}; not base64: {error}")
 
 
 def _read_printed(text: str, limit: int) -> Input | None:

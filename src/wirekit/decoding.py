@@ -9,7 +9,7 @@ from wirekit.engine import Buffer, Decoded, Params, by_reference, decode_bytes, 
 from wirekit.errors import Misuse, Short, WireError, Wrong, plural
 from wirekit.fitting import begins
 from wirekit.registry import registry
-from wirekit.values import Gap
+from wirekit.values import Gap, shown
 from wirekit.wire.arguments import refuse_unless_fit
 from wirekit.wire.composite import Struct
 from wirekit.wire.stream import Decrypt, Limits, Reader, Scope, Session
@@ -73,6 +73,8 @@ def decode(
 def check_context(name: str, context: Mapping[str, Any] | None) -> None:
     """``wirekit.compiler.contexts.check_context``, which is not loaded if there is no context."""
     if context:
+        if not isinstance(context, Mapping):
+            raise Misuse(f"context must be a mapping or None, not {shown(context)}")
         from wirekit.compiler import contexts
 
         contexts.check_context(name, context)
@@ -136,7 +138,8 @@ def _as_bytes(data: Any) -> bytes:
     if isinstance(data, bytes):
         return data
     if not isinstance(data, (bytearray, memoryview)):
-        raise Misuse(f"the data must be bytes, not {type(data).__name__}; bytes.fromhex converts hex")
+        hint = "; bytes.fromhex converts hex" if isinstance(data, str) else ""
+        raise Misuse(f"the data must be bytes, not {type(data).__name__}{hint}")
     return bytes(data)
 
 

@@ -287,6 +287,7 @@ def test_arguments_of_a_wrong_type_are_refused(call: Callable[[], object], probl
 @pytest.mark.parametrize(
     ("key", "context", "problem"),
     [
+        ("kafka.response", [1], "context must be a mapping or None, not [1]"),
         ("kafka.response", {"verison": 1}, "kafka.response takes no context verison; it takes api, version"),
         ("kafka.request", {"api": "fetch"}, "kafka.request takes no context api; it takes none"),
         ("kafka.response", {"api": "fetsh"}, "kafka.response has no api 'fetsh'; there are api_versions, "),

@@ -93,7 +93,7 @@ def test_a_capture_whose_compression_is_damaged_is_named_by_each_command(fixture
     [
         *(
             [name, "--road", road, *more]
-            for name, *more in (["frames"], ["messages"], ["inspect", "--output", "text"])
+            for name, *more in (["frames"], ["messages"], ["inspect"], ["inspect", "--output", "text"])
             for road in ("objects", "columns")
         ),
         ["inspect", "--rules"],

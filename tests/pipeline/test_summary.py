@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import json
+from collections import Counter
 
 from rich.console import Console
 
@@ -147,3 +148,11 @@ def test_the_end_of_a_time_span_has_a_date_on_another_day_only() -> None:
     begin = 1_795_000_000_000_000
     assert time_span(begin, begin + 7_107_000) == "2026-11-18 11:06:40.000000 to 11:06:47.107000 UTC (7.107 s)"
     assert " to 2026-11-19 11:06:40.000000 UTC (86,400.000 s)" in time_span(begin, begin + 86_400_000_000)
+
+
+def test_a_later_file_of_a_capture_may_have_a_supported_link_type() -> None:
+    usb, ethernet = FileSummary(skipped=Counter({"link type 220": 2})), FileSummary(segments=1)
+    restored = FileSummary.from_json(usb.to_json())
+    assert restored.to_json()["unreadable"] == "no packet can be read: wirekit does not support link type 220 ×2"
+    restored.merge(ethernet)
+    assert (restored.unread, restored.to_json()["unreadable"]) == ("", None)

@@ -269,13 +269,15 @@ class FileSummary:
             "skipped": _sorted(self.skipped),
             "bytes": _sorted(self.bytes),
             "damaged": self.damaged or None,
-            "unreadable": self.unreadable or None,
+            "unreadable": self.unread or None,
             **({"unopened": sorted(self.unopened)} if self.unopened else {}),
         }
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> FileSummary:
         """The inverse of ``to_json``."""
+        skipped = _counted(obj["skipped"])
+        reason = obj["unreadable"] or ""
         return cls(
             segments=obj["segments"],
             first_us=obj["first_us"],
@@ -287,10 +289,10 @@ class FileSummary:
             gaps=_flat(obj["gaps"]),
             quarantine=_flat({_general(text): counts for text, counts in obj["quarantine"].items()}),
             reasons={_general(text): text for text in obj["quarantine"]},
-            skipped=_counted(obj["skipped"]),
+            skipped=skipped,
             bytes=_counted(obj["bytes"]),
             damaged=obj["damaged"] or "",
-            unreadable=obj["unreadable"] or "",
+            unreadable="" if reason == of_other_links(skipped) else reason,  # other files may have segments
             unopened={*obj.get("unopened", ())},
         )
 

@@ -138,3 +138,40 @@ def test_messages_fit_a_narrow_terminal() -> None:
         assert max(map(len, lines)) <= 80
         assert len(lines) == 2 * count
         assert all(" → " in line for line in lines[1::2])
+
+
+def _from_terminal(*arguments: str) -> tuple[int, str]:
+    """The exit status and standard error of a command whose standard input is a terminal, which ends at once."""
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "wirekit", *arguments]
+    with os.fdopen(ours, "wb", buffering=0) as terminal, os.fdopen(theirs, "rb") as stdin:
+        terminal.write(b"\x04")
+        done = subprocess.run(command, stdin=stdin, capture_output=True, text=True, check=False, timeout=60)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["decode"], ["encode", "kafka"]], ids=" ".join)
+def test_input_from_a_terminal_says_how_it_ends(arguments: list[str]) -> None:
+    status, error = _from_terminal(*arguments)
+    assert status == 1
+    assert error == (
+        "wirekit: reading from the terminal; Ctrl-D at the beginning of a line ends the input\n"
+        "wirekit: the input is empty\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["frames", "-"],
+        ["messages", "-"],
+        ["inspect", "-"],
+        ["sql", "FROM calls", "-"],
+        ["pipeline", "-", "-o", "tables"],
+    ],
+    ids=" ".join,
+)
+def test_a_terminal_is_no_capture(arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    status, error = _from_terminal(*arguments)
+    assert (status, "standard input is a terminal; name a file" in error) == (2, True)

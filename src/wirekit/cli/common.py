@@ -233,7 +233,10 @@ def padded(text: str, width: int, *, right: bool = False) -> str:
 def read_bytes(path: str | None) -> bytes:
     """The bytes of a file, or of standard input for ``-`` and None."""
     if path in (None, STANDARD_INPUT):
-        return _standard_input().read()
+        source = _standard_input()
+        if source.isatty():
+            say("reading from the terminal; Ctrl-D at the beginning of a line ends the input")
+        return source.read()
     with open(path, "rb") as file:
         return file.read()
 
@@ -244,6 +247,8 @@ def piped(path: str) -> BufferedReader | None:
         return None
     if path == STANDARD_INPUT:
         source = _standard_input()
+        if source.isatty():
+            raise click.UsageError("standard input is a terminal; name a file, or pass one as standard input: - < FILE")
         return None if stat.S_ISREG(os.fstat(source.fileno()).st_mode) else source
     if os.path.isfile(path):
         return None

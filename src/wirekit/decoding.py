@@ -73,7 +73,7 @@ def decode(
 def check_context(name: str, context: Mapping[str, Any] | None) -> None:
     """``wirekit.compiler.contexts.check_context``, which is not loaded if there is no context."""
     if context:
-        if not isinstance(context, Mapping):
+        if type(context) is not dict and not isinstance(context, Mapping):
             raise Misuse(f"context must be a mapping or None, not {shown(context)}")
         from wirekit.compiler import contexts
 

@@ -63,6 +63,10 @@ def check_context(name: str, context: Mapping[str, Any]) -> None:
     Raises:
         Misuse: the context has another name, or another value of a choice.
     """
+    if "." in name:  # the usual case, in little time
+        used, choices = _known(name)
+        if context.keys() <= used and all(tuple(map(context.get, names)) in cases for names, cases in choices):
+            return
     keys = {name} if "." in name else {registry.protocol(name).stream(side) for side in ("client", "server")}
     used = set().union(*(_known(key)[0] for key in keys))
     unknown = sorted(map(str, context.keys() - used))
@@ -76,8 +80,6 @@ def check_context(name: str, context: Mapping[str, Any]) -> None:
 
 def _check_choice(key: str, names: tuple[str, ...], cases: list[tuple[Any, ...]], context: Mapping[str, Any]) -> None:
     """Refuses values without a case of a choice, and lists the cases: ``there are 0 to 3``."""
-    if tuple(map(context.get, names)) in cases:
-        return
     preceding: list[str] = []
     for at, name in enumerate(names):
         value = context.get(name)

@@ -23,7 +23,7 @@ UNFIT = (TypeError, AttributeError, LookupError, ArithmeticError, ValueError)
 
 _encoded_times: Counter[str] = Counter()
 _not_direct: Counter[str] = Counter()
-"""By key, how many mappings in a row were not built directly."""
+"""By key, the number of consecutive mappings that were not built directly."""
 _loaded_times: Counter[str] = Counter()
 
 

@@ -46,7 +46,7 @@ BUILT_IN = {
     "joyqueue": "wirekit.schemas.jmq4:JOYQUEUE",
     "jmq4": "wirekit.schemas.jmq4:JMQ4",
 }
-WITHOUT_STREAM = ("net",)  # of these, what has no byte stream: to recognise one, it need not be imported
+WITHOUT_STREAM = ("net",)  # those without a byte stream; recognising a stream does not import them
 
 
 @dataclass(frozen=True, slots=True)
@@ -423,7 +423,7 @@ class Registry:
                 try:
                     declaration = entry.load()
                     self.register(declaration() if callable(declaration) else declaration)
-                except Exception as error:  # noqa: BLE001  # the code of another package raises what it likes
+                except Exception as error:  # noqa: BLE001  # the code of another package may raise anything
                     self._give_up(entry, error)
 
     def _give_up(self, entry: EntryPoint, error: Exception) -> None:

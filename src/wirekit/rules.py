@@ -53,7 +53,7 @@ class _Absent:
 UNKNOWN = _Unknown()
 ABSENT = _Absent()
 OLDEST = object()
-"""As the key of ``Rule.other``: not a state but the key that has been in the table for longest."""
+"""As the key of ``Rule.other``: the key that has been in the table for longest, instead of a state."""
 
 LOST = "lost"
 """Name of the event that makes everything unknown."""

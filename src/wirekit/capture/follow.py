@@ -72,7 +72,7 @@ class Link:
     Attributes:
         name: ``client>server#n``, where n numbers the connections between these two addresses from 0.
         client, server: addresses with ports.
-        opened_us, closed_us: capture times, microseconds since the epoch; ``NO_TIME_US`` if the capture tells none.
+        opened_us, closed_us: capture times, microseconds since the epoch; ``NO_TIME_US`` if the capture has none.
         known_start: whether its handshake was captured.
         protocol: its name, "" if it is not known (yet).
         closed: the cause of its end.
@@ -599,7 +599,7 @@ def follow(
     settings = settings or tcp.Settings(server_ports=frozenset(choice.ports))
     connections = tcp.Connections(settings)
     links: dict[int, Link] = {}
-    followers: dict[int, Follower] = {}  # of connections with payload: most of a scan of ports have none
+    followers: dict[int, Follower] = {}  # of connections with payload: most connections of a port scan have none
     counts: dict[tuple[str, str], int] = {}
 
     for number, event in chain(chain.from_iterable(map(connections.feed, segments)), connections.closing()):

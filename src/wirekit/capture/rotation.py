@@ -36,7 +36,7 @@ CAPTURE_NAME = re.compile(rf".*\.(?:pcap|pcapng|cap)\d*(?:{_PACKED})?", re.IGNOR
 LONGEST_PAUSE_US = Settings().idle_us
 OVERLAP_US = Settings().hold_us
 """The microseconds by which a part may reach into the next one, because packets are captured late."""
-_LARGE = 4 << 20  # bytes of a file from which on its records are read by columns, and of those that are at once
+_LARGE = 4 << 20  # bytes: from this size on, columns read the records of a file; also the size of a window
 
 _STAMP = re.compile(
     r"(?:_\d+_)?(?<!\d)(?:19|20)\d\d([-_.]?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12]\d|3[01])"

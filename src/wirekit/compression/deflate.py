@@ -57,7 +57,7 @@ def _gzip_compress(data: Buffer) -> bytes:
 
 
 _SYNC_FLUSH = b"\x00\x00\xff\xff"
-"""The empty stored block that ends what java.util.zip.Deflater.SYNC_FLUSH wrote."""
+"""The empty stored block at the end of output of java.util.zip.Deflater.SYNC_FLUSH."""
 
 
 def _zlib_decompress(data: memoryview, output: Output) -> None:

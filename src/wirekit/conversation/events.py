@@ -82,7 +82,7 @@ class Message(NamedTuple):
 
 
 SHOWN = ("protocol", *(name for name in Message._fields if name not in ("protocol", "details", "facts")))
-"""The names of what every message has, as they are shown."""
+"""The names of the attributes of every message, as they are shown."""
 
 
 class Undeclared(str):

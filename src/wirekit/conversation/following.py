@@ -483,7 +483,7 @@ class Conversation:
         """Decodes a frame that does not fit its layout as the variant that it fits, if there is one."""
         data, limits = decoded.data, decoded.limits
         keys = variants(decoded.schema)
-        if not keys or fits_unverified(data, decoded.schema, limits):  # only what is compressed does not fit
+        if not keys or fits_unverified(data, decoded.schema, limits):  # only compressed data does not fit
             return decoded
         for key in keys:
             if fits_unverified(data, key, limits) is False:

@@ -16,7 +16,7 @@ from wirekit.values import Check, Span
 if TYPE_CHECKING:
     from wirekit.engine import Decoded
 
-LEVELS = ("cyan", "green", "bright_blue", "magenta")  # by depth; red and yellow are for what is wrong
+LEVELS = ("cyan", "green", "bright_blue", "magenta")  # by depth; red and yellow mark errors
 BAD = "reverse red"
 WIDE = 120  # columns of a terminal from which on a line has room for 16 bytes; a pipe gets 8, easier to compare
 NARROW_BYTES, WIDE_BYTES = 8, 16

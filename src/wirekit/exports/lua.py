@@ -451,7 +451,7 @@ class _Writer:
         return pairing
 
     def _heads(self, protocol: Protocol, side: str, heads: Heads, stream: str) -> list[str]:
-        before, self.notes = self.notes, Notes()  # what is missing of heads is missing of the frames as well
+        before, self.notes = self.notes, Notes()  # parts missing in heads are reported for the frames as well
         node = self.node(registry[protocol.key(heads.layout)].layout, f"{stream}.$head")
         self.notes = before
         fields = ", ".join(map(text, heads.fields))

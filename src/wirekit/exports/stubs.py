@@ -121,7 +121,7 @@ class _Writer:
         self._messages: dict[str, str] = {}
         self._bodies: dict[str, str] = {}
         self._keys: dict[str, str] = {}
-        self._place = ""  # the class and the fields that lead to what is looked at
+        self._place = ""  # the class and the fields that lead to the current node
         self._path = ""  # the same as a path that begins with the key
 
     def layout(self, key: str) -> str:

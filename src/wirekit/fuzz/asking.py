@@ -116,7 +116,7 @@ class _Asking:
             if self._play.kind == "ends inside a frame" and not harmless:
                 self._socket.shutdown(socket.SHUT_WR)
         except OSError:
-            pass  # closed meanwhile: what was answered shows when receiving
+            pass  # closed meanwhile; receiving shows the responses so far
         owed = harmless and request.description.answered
         answered = self._receive(request, self._seconds if owed else min(SETTLE_SECONDS, self._seconds))
         if not harmless:

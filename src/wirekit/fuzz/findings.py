@@ -95,7 +95,7 @@ def judge(case: Case, outcome: Outcome, *, compare: bool) -> Finding | None:
         if compared is None:
             return None
         kind, says, place = compared
-    if not place:  # nobody knows where in the target it is: the damaged field stands for that
+    if not place:  # the place in the target is unknown: the damaged field replaces it
         place = f"{case.kind} {without_indexes(case.path)}"
     return Finding(kind, says, f"{kind}: {place}", case, case, log=outcome.log)
 

@@ -118,7 +118,7 @@ class _Exchange:
         try:
             self._socket.sendall(data)
         except OSError:
-            pass  # closed meanwhile, or not read in time: what was answered shows when receiving
+            pass  # closed meanwhile, or not read in time; receiving shows the responses so far
 
     def receive(self, seconds: float) -> bool:
         """Reads until there is a frame of the server, or the connection or the time has ended; whether there is one."""

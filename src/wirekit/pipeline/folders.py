@@ -379,9 +379,7 @@ class RemoteFolder:
 
     def _beating(self, lease: str, mark: bytes) -> None:
         while not self._stopped.wait(LEASE_SECONDS / 6):
-            with contextlib.suppress(
-                OSError
-            ):  # the next one may succeed; what the run itself writes says what is wrong
+            with contextlib.suppress(OSError):  # the next one may succeed; writes of the run itself show the error
                 self.write(lease, mark)
 
     def unlock(self, path: str, *, keep: bool = False) -> None:

@@ -119,7 +119,7 @@ class Output:
         unfinished = True
         with contextlib.suppress(OSError):
             leftovers = self._leftovers()
-            unfinished = leftovers.get(_MOVES) == "file"  # the next run needs what they name
+            unfinished = leftovers.get(_MOVES) == "file"  # the next run needs the files that they name
             if not unfinished:
                 self._remove(leftovers)
         self.folder.unlock(f"{WORK}/{LOCK}", keep=unfinished)
@@ -450,7 +450,7 @@ def _refuse_foreign(lake: Folder, kind: str, kinds: Mapping[str, str]) -> bool:
     logged = {name for name, files in inside.items() if name in OUTPUTS and files.get(delta.LOG) == "folder"}
     if not foreign:
         for name, files in inside.items():
-            if name not in logged:  # the folder of a Delta table is that of all who write to it
+            if name not in logged:  # any writer of a Delta table may add files to its folder
                 pattern = _COMMIT if name == COMMITS else _PART
                 foreign += [f"{name}/{file}" for file in files if not pattern.fullmatch(file)]
     if foreign:

@@ -407,7 +407,7 @@ def _show(
 
 
 def _brief(file: FileSummary) -> str:
-    """``1 connection, 11 requests, 3 messages; failed checks``: what a capture has, and the titles of its faults."""
+    """``1 connection, 11 requests, 3 messages; failed checks``: the counts of a capture, and its faults."""
     counts = {
         "connection": file.connections.total(),
         "request": file.roles("request"),

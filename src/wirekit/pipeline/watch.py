@@ -12,7 +12,7 @@ from wirekit.pipeline.inputs import Input, captures, renumbered
 from wirekit.storage import is_remote
 
 SETTLE_SECONDS = 10.0
-"""A file that has not changed for so long is complete."""
+"""A file that has not changed for this many seconds is complete."""
 
 
 class Settling:

@@ -182,7 +182,7 @@ class Fields(Choices):
         columns = [self.column(inside(path, bit.name), bit_column(bit)) for bit in node.fields]
         known = node.parted(default) if isinstance(default, int | Mapping) else {}
         none = None
-        if any(known.values()):  # they hold when nothing is told about the field at all
+        if any(known.values()):  # the default applies if the batch has none of these columns
             none = self.let("==", self.has_value(*columns, in_batch=True), self.constant(0))
         parts, values = [], {}
         for bit, column in zip(node.fields, columns, strict=True):

@@ -148,7 +148,7 @@ class Conversations:
 
 @lru_cache(1 << 10)
 def _agreed(protocol: str, most: int) -> int:
-    """Bytes that a frame may have where frames state so many, 0 if that says nothing."""
+    """The largest size of a frame if frames state a number of bytes; 0 if that implies no limit."""
     dialogue = registry.protocol(protocol).follow()
     dialogue.skipped(Skipped([], most=most))
     return dialogue.frame_limit or 0

@@ -43,7 +43,7 @@ ROUND = 500
 """The fewest packets that columns must read in a round for another round to follow: with fewer, it costs more than it
 saves."""
 SHARE = 512
-"""Columns must read one of so many packets in a round for another round to follow; so the time is linear."""
+"""Columns must read one in ``SHARE`` packets of a round for another round to follow, so that the time is linear."""
 RELEASING = 2
 """The number of windows after which unused memory is returned to the system, against fragmentation."""
 _TIME = pa.timestamp("us", "UTC")
@@ -106,7 +106,7 @@ def _tables(
 ) -> Iterator[Batch]:
     with stack:
         number = 0
-        while (window := next(windows, None)) is not None:  # ``enumerate`` would hold on to it while the next is read
+        while (window := next(windows, None)) is not None:  # ``enumerate`` would keep it while the next is read
             number += 1
             ended = window.last
             if carried is not None:

@@ -33,7 +33,7 @@ WINDOW = 32 << 20
 """Approximate size of a window in bytes of the capture."""
 _MIXING = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio
 _END = 1 << 16  # bytes at the end of a damaged file that objects read as well
-_PARTS = 16  # of what is scanned at once, between which a window may end
+_PARTS = 16  # parts of a scan, between which a window may end
 
 
 class _Part(NamedTuple):

@@ -288,7 +288,7 @@ def _warehouse(scratch: str | None) -> str:
 def _environment(master: str, conf: Mapping[str, str]) -> Iterator[None]:
     """Sets the environment with which the JVM and, through it, the Python workers start; restores it afterwards."""
     changes: dict[str, str | None] = dict.fromkeys(_SCRUBBED_ALWAYS)
-    # A full Java works without the shim, but prints warnings about what the shim leaves out.
+    # A full Java works without the shim, but prints warnings about the arguments that the shim drops.
     changes["JAVA_HOME"] = str(shimmed(find_java()).path)
     if _is_local(master):
         changes |= dict.fromkeys(_SCRUBBED_LOCALLY)
@@ -299,7 +299,7 @@ def _environment(master: str, conf: Mapping[str, str]) -> Iterator[None]:
     else:
         python = sys.executable
         if conf.get("spark.archives", "").endswith(f"#{DIRECTORY}"):
-            # By name: a worker has a Python of its own, with wirekit in the archive; the driver's is first on its PATH.
+            # By name: a worker has its own Python, and finds wirekit in the archive; the driver's is first on PATH.
             python = "python{}.{}".format(*sys.version_info)
             changes["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
         changes["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", python)

@@ -298,7 +298,7 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             lines.append(line)
             for path in paths:
                 if path in going:
-                    line.is_over = line.open is None  # what goes on has begun later
+                    line.is_over = line.open is None  # the capture that continues began later
                     line = _Line(going[path], [])
                     lines.append(line)
                 elif path in waiting:

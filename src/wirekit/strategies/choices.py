@@ -18,7 +18,7 @@ MOST_BYTES = 24
 UNUSUAL_TEXT = ("", "a", "topic-1", "\0", "é", "消息", "\U0001f600", "a\u202eb", "\ufeff", "\n", "' \"\\", "e\u0301")
 MOST_TEXT = 12
 LONG = (127, 128, 255, 256, 1000, 5000)
-"""Sizes where a length takes one byte more, or a buffer of a usual size ends: 2 to 4 % of what a seed draws."""
+"""Sizes where a length takes one byte more, or a buffer of a usual size ends: 2 to 4 % of the sizes drawn by seed."""
 ANY_BYTES = st.sampled_from(USUAL_BYTES) | st.binary(max_size=MOST_BYTES)
 ANY_TEXT = st.sampled_from(UNUSUAL_TEXT) | st.text(max_size=MOST_TEXT)
 FLOATS = {

@@ -210,7 +210,7 @@ class Damage:
             place = self.places.get(path)
             if place is None or (number.groups and len(data) > place[1] - place[0]):
                 return None
-            if number.form is not None:  # as long as it was, so that nothing else is wrong
+            if number.form is not None:  # of the same length, so that nothing else is wrong
                 data = number.form.write(wrong, place[1] - place[0])
             return _over(self.data, place[0], data)
 

@@ -151,7 +151,7 @@ class Bytes(Node):
             return None
         if self.length is None or self.prefix is not None:
             return super().plain_size(obj, stream, context)
-        return len(self._encode(obj, stream) or b"")  # the length may be the very number that is asked for
+        return len(self._encode(obj, stream) or b"")  # the length may be the requested number itself
 
     def _encode(self, obj: Any, stream: Writer) -> bytes | None:
         if obj is None:

@@ -17,7 +17,7 @@ from wirekit.wire.stream import Reader, Scope, Writer
 
 UNITS = ("s", "ms", "us", "ns")
 UNPACKED = "iI"
-"""In place of struct's letter: integers of 3, 5, 6 and 7 bytes, with sign and without."""
+"""Codes of integers of 3, 5, 6 and 7 bytes, for which struct has no letter: with sign and without."""
 
 
 class Integer(construct.FormatField, Node):

@@ -55,7 +55,7 @@ class PcapngWalk(Walk):
             data = self.capture.available(self.offset, size, max(self.window, size))
             decoded = decode(data, self._key("blocks"), offset=self.offset, limits=self.capture.limits)
             blocks = decoded.value or []
-            for block in blocks if decoded.error is None else blocks[:-1]:  # the last one is what is left of it
+            for block in blocks if decoded.error is None else blocks[:-1]:  # the last one is damaged
                 if self.offset >= self.end:
                     return
                 if block.block_total_length != block.block_total_length_again:

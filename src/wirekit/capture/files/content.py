@@ -17,7 +17,7 @@ from wirekit.capture.files.unpacking import Packing, Unpacking
 from wirekit.errors import Misuse, WireError, Wrong
 
 _CHUNK = 1 << 16  # bytes read at once from a pipe
-_LARGE = 1 << 22  # bytes of memory that the system gives in huge pages: 4 KiB pages take longer than what is read
+_LARGE = 1 << 22  # bytes of memory that the system gives in huge pages: pages of 4 KiB take longer than reading
 _HUGE = getattr(mmap, "MADV_HUGEPAGE", None)
 _KEPT = 1 << 20  # bytes that are forgotten at once: it takes a call, and those of a pipe have to be moved
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 SECOND = 1_000_000_000
 """The nanoseconds of a second."""
 NO_TIME_US = -(1 << 62)
-"""The time of packets before which a file tells none; tables and displays have no time as early as this."""
+"""The time of packets before the first time in a file; tables and displays have no time as early as this."""
 
 
 class Packet(NamedTuple):

@@ -187,7 +187,7 @@ class Capture:
             if not self.reaches(offset + len(data)):
                 alone = decode(data, single, offset=offset, limits=self.limits)
                 return ([], alone.error) if alone.error is not None else ([alone.value], None)
-            if len(data) >= WINDOW:  # a long record: looked at again when there is twice as much of it
+            if len(data) >= WINDOW:  # a long record: decoded again with more of its bytes
                 least = most = 4 * len(data)
             else:
                 least = len(data) + 1

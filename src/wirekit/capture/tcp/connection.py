@@ -28,7 +28,7 @@ _FAST_OPEN = 0xFFFF  # bytes; more than a SYN can carry
 STATE_VERSION = 3
 
 
-_UNBEGUN = (Direction("client"), Direction("server"))  # stands for the directions before the first segment
+_UNBEGUN = (Direction("client"), Direction("server"))  # the directions before the first segment
 
 
 class Connection:
@@ -57,7 +57,7 @@ class Connection:
         self._take_number = take_number
         self.number = -1  # of the current connection, -1 before the first segment
         self._first = self._second = ""  # addresses
-        self._directions = _UNBEGUN  # what they sent, in the same order
+        self._directions = _UNBEGUN  # their directions, in the same order
         self._start = -1  # the client's first sequence number, while its SYN is all there is and the directions are not
         self._known = False  # a SYN was seen
         self._announced = False  # Opened was given

@@ -106,7 +106,7 @@ class Connections:
             now_us, last_us = time_us, connection.last_us
             if last_us > time_us + CLOCK_STEP_US:
                 self._ahead[key] = last_us
-                if earlier.get(key) == last_us:  # nothing since the sweep before, as long ago as an idle connection is
+                if earlier.get(key) == last_us:  # nothing since the last sweep, so it is idle for long enough
                     now_us = last_us + self._settings.idle_us + 1
             events += _numbered(connection.number, connection.expire(now_us))
             if connection.is_idle(now_us):

@@ -75,7 +75,7 @@ class Direction:
         self.start = -1  # sequence number of the first byte if the handshake told it
         self.settle_us: int | None = None  # until then a lower sequence may still become the first byte
         self.held: Ascending[Piece] = _NONE_HELD  # disjoint, all at or beyond next
-        self.cost = 0  # what they take, bytes
+        self.cost = 0  # memory of the held pieces, bytes
         self.cuts: Ascending[tuple[int, int, int]] = _NONE_CUT  # (from, to, time) cut by the snap length
         self.waits: Ascending[tuple[int, int, int]] = _NONE_WAITING  # (from, sequence number of the peer, time)
         self.seen = 0  # where the highest of held and cuts ends
@@ -83,7 +83,7 @@ class Direction:
         self.acked = NOTHING  # highest stream offset acknowledged beyond next
         self.unseen = -1  # sequence number that was acknowledged first, before any segment was captured
         self.unseen_size = 0  # bytes acknowledged from there on
-        self.mark = 0  # what was acknowledged ...
+        self.mark = 0  # the acknowledged offset ...
         self.mark_us = 0  # ... at this time, for the hold time to count from
         self.fin = -1  # stream offset of the end
         self.fin_us = 0

@@ -19,8 +19,8 @@ from wirekit.runtime.kernel import kernel_text
 from wirekit.runtime.words import is_direct, place_of
 from wirekit.runtime.words import words as encoded
 
-EAGER = 32  # with at most so many columns, each gets memory before the scan
-SPARE = 3  # an array may have so many times the memory that is used
+EAGER = 32  # if there are at most this many columns, each gets memory before the scan
+SPARE = 3  # an array may have this many times the memory that it uses
 SMALL = 1 << 20  # bytes; smaller arrays are never copied
 _SHORT, _LONG, _BYTE = np.dtype(np.int32), np.dtype(np.int64), np.dtype(np.uint8)
 _NOTHING: NDArray[Any] = np.zeros(0, np.uint8)

@@ -100,7 +100,7 @@ class Ranges:
 
     @staticmethod
     def of(places: Sequence[Start]) -> Ranges:
-        """From the places of single ranges."""
+        """The ``Ranges`` with the starts of single ranges."""
         table = np.array([(each.start, each.end, each.count) for each in places], np.int64).reshape(-1, 3)
         wrong = {number: each.wrong for number, each in enumerate(places) if each.wrong is not None}
         starts, ends, counts = table.T.copy()

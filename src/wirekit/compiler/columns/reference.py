@@ -78,7 +78,7 @@ class Reference:
 
 
 def of_records(plan: Records, allowance: Allowance, context: Mapping[str, Any] | None = None) -> Reference:
-    """For the records of a schema, with context from the caller."""
+    """The reference engine for the records of a schema, with context from the caller."""
     node, scope = registry[plan.key].node, Scope.root(Params(context or {}))
     if plan.path:
         assert isinstance(node, Struct)
@@ -91,12 +91,12 @@ def of_records(plan: Records, allowance: Allowance, context: Mapping[str, Any] |
 
 
 def of_header(header: Header, plan: Records, allowance: Allowance) -> Reference:
-    """For the records whose layout a header selects."""
+    """The reference engine for records whose layout a header selects."""
     return Reference(plan.key, header.node, header.scope, plan.stop, allowance)
 
 
 def of_held(plan: Records, allowance: Allowance) -> Reference:
-    """For records in a field of other records."""
+    """The reference engine for records in a field of other records."""
     node = next(each.element for each in _lists(registry[plan.key].node) if lower(each.element) == plan.element)
     return Reference(plan.key, node, Scope.root(Params()), plan.stop, allowance)
 
@@ -115,5 +115,5 @@ def _lists(root: Any) -> Iterator[Any]:
 
 
 def whole(reference: Reference) -> Reference:
-    """For the whole schema, with the fields around its records."""
+    """The reference engine for the whole schema, with the fields around its records."""
     return replace(reference, node=registry[reference.key].node, scope=Scope.root(Params()), stop=False)

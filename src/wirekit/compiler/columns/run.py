@@ -21,7 +21,7 @@ from wirekit.program.values import HIGHEST
 from wirekit.runtime import opcodes as op
 from wirekit.wire.stream import Allowance, Limits
 
-WHOLE = 256 << 20  # up to so many bytes of buffer, each column of byte strings gets memory for all of it at once
+WHOLE = 256 << 20  # for a buffer of up to this many bytes, each column of byte strings gets memory for all of it
 ELEMENT_GUESS = 32  # the same for an element of a list
 COPIES = 4  # copies of an array that may exist: while it grows, while levels become one batch, while rows are removed
 ROW_GUESS = 64  # bytes of a record, for the first estimate of their number

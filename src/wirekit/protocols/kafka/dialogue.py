@@ -157,7 +157,7 @@ class KafkaDialogue(Dialogue):
     def _clean(self, data: bytes, key: str) -> Decoded | None:
         """The decoded frame if the bytes are exactly one frame of a layout; otherwise None."""
         decoded = fitting_value(data, key)
-        if decoded is not None and decoded.engine == "rows":  # what the other engine found is bound to the offset
+        if decoded is not None and decoded.engine == "rows":  # results of the other engine depend on the offset
             self.whole = decoded
         return decoded
 

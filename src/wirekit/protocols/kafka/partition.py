@@ -237,7 +237,7 @@ class _Partition:
         elif segment.last is not None and index.offsets[number] > segment.last:
             self._about(index, number, f"{entry} is beyond the log's last offset {segment.last}")
 
-    # The log, and what the indexes say of it
+    # The log, compared with the indexes
 
     def _walk(self, segment: Segment, file: SegmentFile, indexes: dict[str, _Index]) -> None:
         while True:

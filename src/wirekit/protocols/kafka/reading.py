@@ -46,7 +46,7 @@ PARTITION = re.compile(r"(.+)-(\d+)(\.[0-9a-f]{32}-delete)?")
 LARGEST_PARTITION = (1 << 31) - 1
 NO_TIMESTAMP = -1
 ENTRY_HEAD = 12
-"""Bytes of an entry before what its ``message_size`` counts."""
+"""Bytes of an entry before the bytes that its ``message_size`` counts."""
 
 
 def named_partition(name: str) -> tuple[str, int] | None:

@@ -122,7 +122,7 @@ class Writing:
             try:
                 if name not in self.values and node.default(self.scope) is NOTHING:
                     yield name
-            except Wrong:  # whether it may be left out, a field tells that is missing itself
+            except Wrong:  # a missing field determines whether this one may be left out
                 continue
 
     def _end(self, index: int, left: Mapping[str, bytes]) -> None:
@@ -146,7 +146,7 @@ class Writing:
         for index, (length, first, last) in self.struct.lengths.items():
             number = self.numbers.get(index)
             if number is not None and length.inner.form:
-                continue  # it was put in its place when what it covers was there
+                continue  # it was written when the covered fields were complete
             self._patch(index, length, self.ends[last] - self.starts[first] + length.add if number is None else number)
 
     def _checks(self) -> None:

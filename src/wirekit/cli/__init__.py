@@ -122,7 +122,7 @@ def _leave() -> None:
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    """Prints a warning as the messages of commands, without the line of Python that it came from."""
+    """Prints a warning like other messages of commands, without the Python line that caused it."""
     say(f"warning: {message}")
 
 

@@ -46,7 +46,7 @@ class KeyType(click.ParamType):
 
     Args:
         protocols: whether only protocols are meant.
-        files: whether a file may stand there as well.
+        files: whether the argument may also be a file.
     """
 
     name = "key"

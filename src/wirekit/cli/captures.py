@@ -165,7 +165,7 @@ def expanded(paths: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def captures_of(paths: Sequence[str], *, separate: bool, stored: bool = False) -> list[Parts]:
-    """The captures that files are parts of; says on standard error which files are read as one.
+    """The captures that files are parts of; reports on standard error which files are read as one.
 
     A URI may be a pattern, or the prefix of many objects; a directory is searched for captures, with ``stored`` for the
     files of brokers as well.
@@ -196,14 +196,14 @@ def _named(path: str, *, stored: bool) -> list[str]:
 
 
 def say_joined(parts: Parts) -> None:
-    """Says that files are read as one capture."""
+    """Reports that files are read as one capture."""
     more = plural(len(parts) - 1, "file")
     say(f"{parts[0]}: read as one capture with {more} up to {parts[-1]}; --separate reads each by itself")
 
 
 @contextmanager
 def inputs_of(names: Sequence[str], *, separate: bool) -> Iterator[tuple[Input, ...]]:
-    """The captures and stored files of files and directories, while they last: standard input is copied to a file."""
+    """The captures and stored files of files and directories, within the block: standard input is copied to a file."""
     for name in names:
         if not is_remote(name) and Path(local(name)).is_fifo():
             raise Misuse(f"{name} is a pipe; save it to a file first, or pass it as standard input: - < {name}")
@@ -262,17 +262,17 @@ def by_time(parts: Parts, segments: Iterator[Segment]) -> Iterator[Segment]:
 class FollowedCapture:
     """The items of one capture, connection by connection.
 
-    A file that cannot be read, or not to its end, or whose damage was passed over, is said on standard error, with
-    the byte.
+    A file that cannot be read, or not to its end, or whose damage was skipped, is reported on standard error, with the
+    byte.
 
     Args:
-        parts: what its files are called, in order; ``-`` is standard input.
+        parts: the names of its files, in order; ``-`` is standard input.
         choice: how protocols are chosen.
 
     Attributes:
         path: the name of the capture: its first file.
-        status: 1 when that happened, or if no packet has a supported link type; known once all items are taken.
-        skipped: packets that hold no TCP segment, by reason; known once all items are taken.
+        status: 1 after such a report, or if no packet has a supported link type; final when all items are taken.
+        skipped: the number of packets without a TCP segment, by reason; final when all items are taken.
     """
 
     def __init__(self, parts: Parts, choice: Choice) -> None:

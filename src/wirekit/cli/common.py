@@ -47,7 +47,7 @@ def on_terminal() -> bool:
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 STANDARD_INPUT = "-"
-"""As the name of a file."""
+"""The file name that means standard input."""
 STANDARD_INPUT_FILE = "/dev/stdin"
 """Standard input, where a regular file was redirected to it."""
 
@@ -199,7 +199,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def print_wrapped(screen: Console, text: str, style: str = "", *, indent: int) -> None:
-    """Prints a line; on a terminal that is narrower, further lines with an indentation have the rest of it."""
+    """Prints a line; on a narrower terminal, it continues on indented lines."""
     from rich.text import Text
 
     lines = [text]
@@ -258,7 +258,7 @@ def piped(path: str) -> BufferedReader | None:
 
 
 _pipes: dict[str, BufferedReader] = {}
-"""Pipes that are open, by path: they can be opened once, and are looked at before they are read."""
+"""Open pipes, by path: a pipe can be opened only once, and is examined before it is read."""
 
 
 @contextmanager

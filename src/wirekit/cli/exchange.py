@@ -14,13 +14,13 @@ from wirekit.errors import Misuse, plural
 
 
 class Exchange(NamedTuple):
-    """A frame and what belongs to it.
+    """A frame, with its request or its response.
 
     Attributes:
         link: the connection.
         frame: the requested frame.
-        request: that it answers, or None.
-        response: that it got, or None.
+        request: the request that it answers, or None.
+        response: the response to it, or None.
     """
 
     link: Link

@@ -8,7 +8,7 @@ from typing import Any
 from wirekit.tables.facts import Facts, Refusal
 
 MOST_FAILURES = 1000
-"""Different ones that are remembered of a connection."""
+"""The maximum number of different failures that are counted for a connection."""
 
 
 class Failures:
@@ -18,12 +18,12 @@ class Failures:
         self._counts: Counter[tuple[str | None, Refusal]] = Counter()
 
     def take(self, facts: Facts) -> None:
-        """Takes note of the next frame."""
+        """Counts the failures in the next frame."""
         for error in facts.errors:
             key = facts.api, error
             if key in self._counts or len(self._counts) < MOST_FAILURES:
                 self._counts[key] += 1
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Plain data: each with its ``count``, in the order in which they came first."""
+        """Plain data: each with its ``count``, in the order of their first occurrence."""
         return [{"api": api, **refusal._asdict(), "count": count} for (api, refusal), count in self._counts.items()]

@@ -19,10 +19,10 @@ Answer = tuple[Decoded, list[dict[str, Any]]]
 
 
 def guess(data: bytes, *, text: bool) -> tuple[str | None, list[Answer]]:
-    """The protocol or record that the bytes fit, said on standard error; or the frames of a server that they are.
+    """The protocol or record that the bytes fit, reported on standard error; or the server's frames in the bytes.
 
     Args:
-        text: whether the bytes are text that could not be read as a dump, as was said already.
+        text: whether the bytes are text that could not be read as a dump, which was already reported.
     """
     from wirekit.conversation import best_fit, recognise
 
@@ -52,7 +52,7 @@ def guess(data: bytes, *, text: bool) -> tuple[str | None, list[Answer]]:
 
 
 def pasted_answers(name: str, data: bytes) -> list[Answer]:
-    """The frames of a server that bytes of a protocol are; none for a key, or where they may be the client's."""
+    """The server's frames in bytes of a protocol; none for a key, or if the bytes may be the client's."""
     if "." in name:
         return []
     from wirekit.conversation import recognise
@@ -64,9 +64,9 @@ def pasted_answers(name: str, data: bytes) -> list[Answer]:
 
 
 def _answers(data: bytes, key: str) -> list[Answer]:
-    """The frames of a server and the contexts under which each decodes cleanly; none where one of them does not.
+    """The server's frames and the contexts under which each decodes cleanly; none if one of them does not.
 
-    None either where there are more than ``MOST_ANSWERS``: each is tried under every context that its layout knows.
+    There are none either if there are more than ``MOST_ANSWERS``, because each is tried under every known context.
     """
     answers: list[Answer] = []
     for frame in frames(key, data):

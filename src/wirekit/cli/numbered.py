@@ -35,8 +35,8 @@ def numbered(items: Iterable[tuple[Link, Item | None]], *, describe: bool) -> It
     """The items of one capture.
 
     Args:
-        items: as ``wirekit.capture.follow.follow`` gives them.
-        describe: whether facts are wanted; without, there are none.
+        items: as ``wirekit.capture.follow.follow`` yields them.
+        describe: whether to evaluate facts; otherwise they are empty.
     """
     connections: dict[int, int] = {}
     facts: defaultdict[int, ConnectionFacts] = defaultdict(ConnectionFacts)

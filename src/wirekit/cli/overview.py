@@ -26,9 +26,9 @@ MOST_SHOWN = 12
 """Clients, topics and groups in the report for readers; the JSON has all."""
 PERCENTILES = (50, 95, 99)
 MOST_ORDINALS = 1 << 20
-"""Connections between the same addresses among which a slow call's is sought."""
+"""The maximum number of connections between the same addresses among which that of a slow call is searched."""
 COUNTED = ("answered", "unanswered", "one_way", "event")
-"""Outcomes of what counts as a call; the others are responses whose request is not known."""
+"""Outcomes of rows that count as calls; the others are responses whose request is not known."""
 UNNAMED = "(unknown)"
 """The topic of messages whose topic is not in the capture."""
 
@@ -93,7 +93,7 @@ class Overview:
         self._violations: Counter[tuple[str, str, str]] = Counter()
 
     def calls(self, key: Key, number: int, errors: Mapping[str, int], latencies: Iterable[int]) -> None:
-        """Adds calls of an API: how many, how many of them with each error, and the latencies of those answered."""
+        """Adds calls of an API: their number, the number with each error, and the latencies of the answered ones."""
         protocol, api, version = key
         calls = _of(self._calls, (protocol, api or "?", version), (protocol, OTHERS, None), _Calls)
         calls.number += number
@@ -136,7 +136,7 @@ class Overview:
         push(self._slowest, entry)
 
     def is_slow(self, latency_us: int) -> bool:
-        """Whether a call that took so long may be among the slowest."""
+        """Whether a call with this latency may be among the slowest."""
         return len(self._slowest) < MOST_SLOW or latency_us >= self._slowest[0][0]
 
     def number(self, each: Numbered) -> None:
@@ -154,7 +154,7 @@ class Overview:
                     row["frame"] = each.frame
 
     def broken(self, protocol: str, violations: Iterable[Violation]) -> None:
-        """Counts where a conversation breaks rules."""
+        """Counts the violations of rules by a conversation."""
         for each in violations:
             self._violations[protocol, each.rule.name, each.rule.severity] += 1
 

@@ -32,9 +32,9 @@ def count_tables(files: Sequence[Input], choice: Choice, summary: Summary, overv
     """Counts a capture by its tables; False, and nothing is counted, where all of it is left to objects.
 
     Args:
-        files: of the capture, in order.
+        files: the files of the capture, in order.
         choice: how protocols are chosen.
-        summary, overview: are counted up.
+        summary, overview: receive the counts.
     """
     from wirekit.road.tables import captured
 
@@ -82,7 +82,7 @@ class _Counts:
             overview.slow(row, time_us or 0)
 
     def call_topics(self, rows: pa.Table) -> None:
-        """Calls by topic. The rows of the last call of a batch may go on in another batch."""
+        """Calls by topic. The rows of the last call of a batch may continue in another batch."""
         pairs = rows.filter(pc.is_valid(rows["topic"])).group_by(["call_id", "topic"], use_threads=False).aggregate([])
         for topic, number in _groups(pairs, ["topic"], NUMBER):
             self._overview.topic(topic, calls=number)

@@ -22,7 +22,7 @@ class CallRows:
     A call counts if one of its frames is chosen, a message if its frame is.
 
     Args:
-        overview: is counted up.
+        overview: receives the counts.
     """
 
     def __init__(self, overview: Overview) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 OPTIONS_OF_LESS = "FRX"
-"""For ``less`` if ``$LESS`` says nothing: leave what fits on a screen, show colours, do not clear the screen."""
+"""For ``less`` without ``$LESS``: exit if all fits on a screen, show colours, do not clear the screen."""
 
 
 class _Paged(io.RawIOBase):
@@ -109,7 +109,7 @@ class _Remarks(io.TextIOBase):
 
 @contextmanager
 def paging() -> Iterator[None]:
-    """Has standard output go through a pager if it is long and a command wants it; terminals on both ends only."""
+    """Sends standard output through a pager if it is long, a command requests it, and both ends are terminals."""
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
         yield
         return

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from wirekit.conversation import Event, Recognised
 
 Alone = Callable[[bytes], int]
-"""Decodes what one side sent by itself; gives the status."""
+"""Decodes the bytes of one side alone; returns the status."""
 
 
 def decode_turns(
@@ -81,7 +81,7 @@ def _show_events(events: list[Event], show: Show, strict: bool) -> int:
 def alternate(dumps: tuple[bytes, ...], protocol: str) -> bool:
     """Whether dumps are requests and responses in turns: all of them decode cleanly so, and a response has its request.
 
-    Where both sides send frames of one layout a dump says all there is to say by itself.
+    If both sides send frames of one layout, each dump is decoded by itself.
     """
     from wirekit.conversation import SIDES, Conversation, Frame
 

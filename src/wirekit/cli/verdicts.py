@@ -13,7 +13,7 @@ from wirekit.registry import registry, variants
 from wirekit.values import Check
 
 MOST_OTHERS = 3
-"""Contexts that fit as well as the one taken, which are named."""
+"""The maximum number of other fitting contexts that are named."""
 
 Show = Callable[[Decoded], None]
 """Prints a frame."""

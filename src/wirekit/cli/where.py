@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from wirekit.pipeline.calls import Calls
 
 AT_ONCE = 1000
-"""Frames that are looked at together: a query takes some milliseconds."""
+"""The number of frames that are evaluated together, because a query takes some milliseconds."""
 MOST_TOPICS = 1000
-"""Topics and partitions of a frame that are looked at."""
+"""The maximum number of topics and partitions of a frame that are evaluated."""
 MOST_HELD = 20_000
-"""Frames that wait for earlier ones."""
+"""The maximum number of frames that wait for earlier ones."""
 LATE_US = 10_000_000
 """Microseconds by which a frame may be recognised later than others that were captured after it."""
 
@@ -36,7 +36,7 @@ FRAME_COLUMNS = {
               "messages"),
     "call_topics": ("topic", "partition", "error"),
 }  # fmt: skip
-"""Columns of a frame by the table that has them: one row for each topic and partition that the frame is about."""
+"""Columns of a frame by the table that has them: one row for each topic and partition that the frame refers to."""
 NUMBERS = ("frame", "connection")
 """Columns besides: the numbers that ``wirekit frames`` shows."""
 
@@ -64,7 +64,7 @@ class Where:
         self.fits([])
 
     def fits(self, rows: Sequence[list[dict[str, Any]]]) -> list[bool]:
-        """Whether one of the rows of each thing fits."""
+        """For each item, whether one of its rows fits."""
         from wirekit.pipeline.rows import Rows
 
         table = Rows(self._schema, batch_rows=1 << 62, batch_bytes=1 << 62)
@@ -108,7 +108,7 @@ def where_messages(expression: str) -> Where:
 
 
 def frame_rows(each: Numbered) -> list[dict[str, Any]]:
-    """The rows of a frame; none of anything else."""
+    """The rows of a frame; no rows for other items."""
     frame, facts, link = each.item, each.facts, each.link
     if not isinstance(frame, Frame):
         return []
@@ -145,7 +145,7 @@ def frame_rows(each: Numbered) -> list[dict[str, Any]]:
 
 
 def _places(facts: Facts) -> Iterator[tuple[str | None, int | None]]:
-    """The topics and partitions that a frame is about, or that it is about none."""
+    """The topics and partitions that a frame refers to; if there are none, one entry without them."""
     if not facts.topics:
         yield None, None
     for topic, partitions in facts.topics.items():
@@ -179,7 +179,7 @@ class MessageRows:
 
 
 def filtered(items: Iterable[Numbered], where: Where, *, at_once: int = AT_ONCE) -> Iterator[Numbered]:
-    """The frames that fit, and all connections' ends; ``at_once`` is how many are looked at together."""
+    """The frames that fit, and all connections' ends; ``at_once`` is the number that is evaluated together."""
     held: list[Numbered] = []
     for each in items:
         held.append(each)

@@ -128,9 +128,12 @@ def test_a_segment_that_ends_where_a_stretch_does(tmp_path: Path) -> None:
 def test_damage_changes_no_row(name: str, place: int, tmp_path: Path) -> None:
     whole = list(entries(PLAIN))
     count = next(number for number in range(len(whole)) if sum(map(len, whole[:number])) >= min(place, len(PLAIN) // 2))
-    data = DAMAGE[name]
-    assert_same(segment(tmp_path, b"".join(whole[:count]) + data + b"".join(whole[count:])))
-    assert_same(segment(tmp_path, PLAIN + data))
+    assert_same(segment(tmp_path, b"".join(whole[:count]) + DAMAGE[name] + b"".join(whole[count:])))
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_damage_at_the_end_changes_no_row(name: str, tmp_path: Path) -> None:
+    assert_same(segment(tmp_path, PLAIN + DAMAGE[name]))
 
 
 @pytest.mark.parametrize("name", DAMAGE)

@@ -152,17 +152,20 @@ def _columns(schema: pa.Schema, name: str, batch: pa.RecordBatch, fixed: Any) ->
     """A piece's batch as rows of the table, halved while a column would be too large."""
     times = _times_of(batch) if not TIMES.isdisjoint(schema.names) else {}
     known = {**STORED, **fixed, "file": name, **times}
+    present = set(batch.schema.names)
     arrays = []
-    for field in schema:
-        value = known.get(field.name)
-        attribute = CALLED.get(field.name, field.name)
-        if field.name not in known and attribute in batch.schema.names:
+    for column, kind in zip(schema.names, schema.types, strict=True):
+        value = known.get(column)
+        attribute = CALLED.get(column, column)
+        if column not in known and attribute in present:
             value = batch[attribute]
-        if not isinstance(value, pa.Array):
+        if value is None:
+            value = pa.nulls(batch.num_rows, kind)
+        elif not isinstance(value, pa.Array):
             value = value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
-            value = pa.repeat(pa.scalar(value, field.type), batch.num_rows)
+            value = pa.repeat(pa.scalar(value, kind), batch.num_rows)
         try:
-            arrays.append(value.cast(field.type))
+            arrays.append(value if value.type == kind else value.cast(kind))
         except pa.ArrowInvalid:
             if batch.num_rows < 2:
                 raise

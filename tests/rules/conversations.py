@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -63,6 +64,7 @@ def excused(protocol: str, said: list[Said], name: str) -> None:
     assert (name, first.frame) not in found
 
 
+@cache
 def captured(path: Path) -> list[tuple[Link, list[Said]]]:
     """The connections of a capture whose protocol is known, frame by frame."""
     found: dict[str, tuple[Link, list[Said]]] = {}
@@ -71,3 +73,9 @@ def captured(path: Path) -> list[tuple[Link, list[Said]]]:
             if isinstance(item, Frame):
                 found.setdefault(link.name, (link, []))[1].append(Said(item.side, item.data, item.time_us))
     return list(found.values())
+
+
+@cache
+def broken(path: Path) -> list[list[str]]:
+    """The names of the rules that each of these connections breaks as a whole."""
+    return [names(violations(link.protocol, said, started=link.known_start)) for link, said in captured(path)]

@@ -157,7 +157,7 @@ def clean_contexts(data: bytes, key: str, context: Mapping[str, Any] | None = No
     fixed = dict(context or {})
     tried = [
         dict(zip(names, values, strict=True))
-        for names, cases in choices_of(registry[key].layout)
+        for _, names, cases, _ in choices_of(key)
         for values in cases
         if not fixed.keys() & set(names)
     ]

@@ -90,7 +90,7 @@ def encoded(
     except (WireError, Misfit) as error:
         from wirekit.compiler.contexts import undecided
 
-        error.hint = error.hint or undecided(schema.layout, context or {}, error.path)
+        error.hint = error.hint or undecided(key, context or {}, error.path)
         raise
 
 

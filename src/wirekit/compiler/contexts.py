@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Context, operands_of
@@ -25,30 +25,37 @@ def contexts_of(layout: Any) -> set[str]:
     return {each.name for tree in trees for each in operands_of(tree) if isinstance(each, Context)}
 
 
-def choices_of(layout: Any) -> list[tuple[tuple[str, ...], list[tuple[Any, ...]]]]:
-    """(names of the context, combinations of their known values) of each choice that only context decides.
+class Decided(NamedTuple):
+    """A choice that only context decides.
 
-    Without the choices of layouts to which the layout refers.
+    Attributes:
+        place: its path.
+        names: the names of the context.
+        cases: the combinations of their known values.
+        default: whether it has a default.
     """
-    return [_named(node) for node in _decided(layout)]
 
-
-def _decided(layout: Any) -> Iterator[ir.Choice]:
-    for _, node in ir.walk(layout):
-        if isinstance(node, ir.Choice) and all(isinstance(each, Context) for each in node.on):
-            yield node
-
-
-def _named(node: ir.Choice) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-    names = tuple(each.name for each in node.on if isinstance(each, Context))
-    return names, [values for values, _ in node.cases]
+    place: str
+    names: tuple[str, ...]
+    cases: list[tuple[Any, ...]]
+    default: bool
 
 
 @by_key
-def _known(key: str) -> tuple[set[str], list[tuple[tuple[str, ...], list[tuple[Any, ...]]]]]:
+def choices_of(key: str) -> list[Decided]:
+    """The choices in the layout of a schema that only context decides, without those of layouts to which it refers."""
+    choices = []
+    for place, node in ir.walk(registry[key].layout):
+        if isinstance(node, ir.Choice) and all(isinstance(each, Context) for each in node.on):
+            names = tuple(each.name for each in node.on if isinstance(each, Context))
+            choices.append(Decided(place, names, [values for values, _ in node.cases], node.otherwise is not None))
+    return choices
+
+
+@by_key
+def _known(key: str) -> tuple[set[str], list[Decided]]:
     """The names of the context that the layout of a schema uses, and those of its ``choices_of`` with a default."""
-    layout = registry[key].layout
-    return contexts_of(layout), [_named(node) for node in _decided(layout) if node.otherwise is not None]
+    return contexts_of(registry[key].layout), [each for each in choices_of(key) if each.default]
 
 
 def check_context(name: str, context: Mapping[str, Any]) -> None:
@@ -65,7 +72,7 @@ def check_context(name: str, context: Mapping[str, Any]) -> None:
     """
     if "." in name:  # the usual case, in little time
         used, choices = _known(name)
-        if context.keys() <= used and all(tuple(map(context.get, names)) in cases for names, cases in choices):
+        if context.keys() <= used and all(tuple(map(context.get, each.names)) in each.cases for each in choices):
             return
     keys = {name} if "." in name else {registry.protocol(name).stream(side) for side in ("client", "server")}
     used = set().union(*(_known(key)[0] for key in keys))
@@ -74,8 +81,8 @@ def check_context(name: str, context: Mapping[str, Any]) -> None:
         accepted = f"it takes {', '.join(sorted(used))}" if used else "it takes none"
         raise Misuse(f"{name} takes no context {', '.join(unknown)}; {accepted}")
     for key in keys:
-        for decided, cases in _known(key)[1]:
-            _check_choice(key, decided, cases, context)
+        for each in _known(key)[1]:
+            _check_choice(key, each.names, each.cases, context)
 
 
 def _check_choice(key: str, names: tuple[str, ...], cases: list[tuple[Any, ...]], context: Mapping[str, Any]) -> None:
@@ -103,20 +110,19 @@ def _listed(values: list[Any]) -> str:
     return f"are {', '.join(map(str, values))}"
 
 
-def undecided(layout: Any, context: Mapping[str, Any], path: str) -> str:
+def undecided(key: str, context: Mapping[str, Any], path: str) -> str:
     """The reason why the context does not decide the choice around a field, and the values that would; else "".
 
     Args:
-        layout: the whole layout.
+        key: of the schema.
         context: the context from the caller.
         path: the field, with array indexes.
     """
     field = re.sub(r"\[\d+\]", "", path)
-    for place, node in ir.walk(layout):
-        if not isinstance(node, ir.Choice) or not (field == place or field.startswith(f"{place}.")):
+    for place, names, known_cases, _ in choices_of(key):
+        if not (field == place or field.startswith(f"{place}.")):
             continue
-        names = [each.name for each in node.on if isinstance(each, Context)]
-        cases = [values for values, _ in node.cases] if len(names) == len(node.on) else []
+        cases = known_cases
         for at, name in enumerate(names if cases else ()):
             known = {case[at] for case in cases}  # None is the value of missing context
             values = sorted(known - {None}, key=lambda value: (isinstance(value, str), value))

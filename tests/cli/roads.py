@@ -14,9 +14,13 @@ class Run(Protocol):
     def __call__(self, path: Path, which: str, *options: str) -> Result: ...
 
 
-def same_lines(run: Run, path: Path, *options: str) -> list[str]:
-    """The lines by columns, after checking that objects print the same ones, perhaps in another order."""
-    objects, columns = (run(path, which, *options) for which in ("objects", "columns"))
+def same_lines(run: Run, path: Path, *options: str, objects: Result | None = None) -> list[str]:
+    """The lines by columns, after checking that objects print the same ones, perhaps in another order.
+
+    ``objects``: what they printed, if it is known.
+    """
+    objects = objects or run(path, "objects", *options)
+    columns = run(path, "columns", *options)
     lines: list[str] = columns.stdout.splitlines()
     assert sorted(lines) == sorted(objects.stdout.splitlines())
     assert sorted(columns.stderr.splitlines()) == sorted(objects.stderr.splitlines())

@@ -6,13 +6,15 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, core, settings
+from hypothesis.internal import reflection
 from hypothesis.internal.conjecture import providers
 
 from tests.engines import decode_by_all, encode_by_all, forget_compared
@@ -36,6 +38,10 @@ if settings().derandomize:
     # Hypothesis also draws the constants in the modules that are loaded: examples would depend on the tests before.
     CONSTANTS = providers.Constants()
     providers._get_local_constants = lambda: CONSTANTS
+    # No test draws from the generators of random and numpy, so their states need not be set for each example.
+    core.deterministic_PRNG = nullcontext
+# The source of a test is part of what tells it from others; it is the same for all keys that the test is for.
+reflection._clean_source = cache(reflection._clean_source)
 
 
 @pytest.fixture(scope="session")
@@ -56,10 +62,12 @@ def kernels(request: pytest.FixtureRequest) -> Iterator[Path]:
 
 FIRST = (
     *("spark", "tests/strategies/test_values.py", "tests/strategies/test_mutations.py"),
-    *("tests/compression/test_memory.py", "tests/pipeline/test_stored_parts.py", "tests/road/test_deferred.py"),
+    *("tests/compression/test_memory.py", "tests/pipeline/test_stored_parts.py", "tests/road/test_law_of_clocks.py"),
+    *("tests/road/test_deferred.py", "tests/road/test_rounds.py", "tests/road/test_beyond_windows.py"),
 )
-"""What the processes begin with. Only the first needs kernels early; the others find them compiled. The last three take
-longest: each could otherwise keep one process at work alone at the end.
+"""What the processes begin with. Only the first needs kernels early; the others find them compiled. The last six take
+long for the number of their tests, by which files are ordered: each could otherwise keep one process at work alone at
+the end.
 """
 
 

@@ -97,7 +97,7 @@ lint: setup
 	@ln -s $(CURDIR)/src/wirekit/* $(CURDIR)/schemas $(CURDIR)/proto build/typing/wirekit/
 	@ln -s $(CURDIR)/src/pyspark_wirekit $(CURDIR)/src/wirekit_command build/typing/
 	@set -o pipefail; echo "mypy -p wirekit -p pyspark_wirekit"; \
-	$(BIN)/mypy | sed -E 's,^build/typing/wirekit/(schemas|proto)/,\1/,; s,^build/typing/,src/,'
+	$(BIN)/mypy -n 2 | sed -E 's,^build/typing/wirekit/(schemas|proto)/,\1/,; s,^build/typing/,src/,'
 	$(BIN)/mypy tests/types/script.py
 
 bench: setup

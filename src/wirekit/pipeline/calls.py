@@ -294,7 +294,7 @@ def _direction(about: Description, side: str, is_replica: bool | None) -> str:
 
 def _size(row: Row) -> int:
     """The length of its text and bytes."""
-    return sum(len(value) for value in row.values() if isinstance(value, str | bytes))
+    return sum([len(value) for value in row.values() if type(value) is str or type(value) is bytes])
 
 
 def _merged(keys: tuple[str, ...], frames: list[list[FrameRows]]) -> list[Row]:

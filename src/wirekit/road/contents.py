@@ -25,7 +25,7 @@ from wirekit.registry import registry
 from wirekit.road.begun import Begun, nothing_begun
 from wirekit.road.index import Index, grouped
 from wirekit.road.names import NamesByKey
-from wirekit.tables.batches import Crowded, Frames, Repeats, Scope, Unfit, Values, evaluate, fitted
+from wirekit.tables.batches import OPENED_AT_ONCE, Crowded, Frames, Repeats, Scope, Unfit, Values, evaluate, fitted
 from wirekit.tables.plans import Declared, Plan
 from wirekit.tables.refusals import paths_of_refusals, refusals_of, refused
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 COUNTED = ("topic", "partition")
 """The columns of messages by which the messages of a call are counted."""
-KEPT = 128 << 20
+KEPT = 64 << 20
 """Bytes of the columns of messages in a window that are kept until they are written."""
 NOT_THERE = -1 << 63
 """A version that a frame does not have."""
@@ -199,13 +199,14 @@ class _Reader:
     def _messages(self, group: Group) -> Iterator[Messages]:
         """The messages of a group, in parts that fit into memory."""
         rows, begin = group.frames.batch.num_rows, 0
-        end = rows
+        step = end = rows
         while begin < end:
             frames = group.frames.part(begin, end)
             try:
                 places, columns = group.plan.messages(frames)
             except Crowded as crowded:
                 end = begin + crowded.rows
+                step = max(1, crowded.rows * 3 // 4)  # the next parts, if similar, are not crowded
                 continue
             make = None
             size = sum(column.nbytes for column in columns.values())
@@ -216,7 +217,8 @@ class _Reader:
                 self.room -= size
             if places.size:
                 yield Messages(frames.numbers[places], columns, group.key, make)
-            begin, end = end, min(rows, end + 2 * (end - begin))
+            step = 2 * step if 2 * size < OPENED_AT_ONCE else step
+            begin, end = end, min(rows, end + step)
 
     def outline(self) -> Contents | None:
         """The contents without decoding, see the function of this name."""

@@ -51,6 +51,8 @@ MOST_REPEATED = 128 << 20
 """
 OPENED_AT_ONCE = 64 << 20
 """Decompressed bytes of messages that are in memory at once, unless a single frame has more."""
+MESSAGE = 256
+"""Bytes that a message without content takes in columns, about."""
 SHORT = 1 << 16
 """Up to this many bytes, the text that a column repeats is not counted."""
 _HALF = 1 << 63
@@ -145,13 +147,13 @@ class Frames:
 
 
 class Opened:
-    """Counts the decompressed bytes of frames that are read in order."""
+    """Counts the bytes of messages in frames, which are added in the order of the frames."""
 
     def __init__(self) -> None:
         self._size, self._first = 0, -1
 
     def add(self, row: int, size: int) -> None:
-        """Adds decompressed bytes of the frame in a row.
+        """Adds the decompressed bytes of messages of the frame in a row.
 
         Raises:
             Crowded: they are too many, with those of earlier frames.
@@ -160,6 +162,21 @@ class Opened:
         self._size += size
         if self._size > OPENED_AT_ONCE and row > self._first:
             raise Crowded(row)
+
+
+def refuse_crowds(rows: NDArray[Any], counts: NDArray[Any]) -> None:
+    """Refuses more messages of several frames than should be in memory at once.
+
+    Args:
+        rows: rows of frames, in order.
+        counts: a number of messages in each.
+
+    Raises:
+        Crowded: there are too many.
+    """
+    crowded = np.flatnonzero((np.cumsum(counts) * MESSAGE > OPENED_AT_ONCE) & (rows > rows[:1]))
+    if crowded.size:
+        raise Crowded(int(rows[crowded[0]]))
 
 
 class Scope:

@@ -35,7 +35,7 @@ from wirekit.registry import registry
 from wirekit.schemas.kafka.messages import COMPRESSIONS, TIMESTAMP_TYPES
 from wirekit.storage import open_binary
 from wirekit.stored import Part, Piece, Start, Walked
-from wirekit.tables.batches import Frames, Opened, Scope
+from wirekit.tables.batches import Frames, Opened, Scope, refuse_crowds
 from wirekit.tables.paths import parse
 from wirekit.wire.costs import OPENED
 from wirekit.wire.stream import MEMORY, TOTAL, Allowance, Limits
@@ -115,6 +115,7 @@ def _of_frames(frames: Frames, topics: str, partitions: str, *, offsets: bool) -
     place = f"{topics}.{partitions}"
     entries = f"{place}.record_set.messages[]"
     scope = Scope(frames, parse(entries))
+    refuse_crowds(*np.unique(scope.rows, return_counts=True))
     held = {name: scope.path(f"{entries}.{name}").array for name in SET_FIELDS}
     held["topic"], held["partition"] = scope.path(f"{topics}.topic").array, scope.path(f"{place}.partition").array
     held["@row"] = pa.array(scope.rows)
@@ -195,6 +196,7 @@ def _unwrapped(
     inner, firsts, states = scan_lists("kafka.message_set", content, begins, ends, fields=[*SET_FIELDS, "@gap"])
     good &= states == CLEAN
     counts = np.diff(firsts)
+    refuse_crowds(rows[wrapper_rows], counts)
     which = np.repeat(np.arange(wrapper_rows.size), counts)
     nested = (numbers(inner, "message.attributes.codec") != UNCOMPRESSED) | (numbers(inner, "@gap") != 0)
     stored, above = numbers(inner, "offset"), _filled(held["offset"])[wrapper_rows]

@@ -20,7 +20,7 @@ from wirekit.protocols.pulsar.dialogue import SIZE_BYTES
 from wirekit.protocols.pulsar.tables import SINGLE
 from wirekit.registry import registry
 from wirekit.schemas.pulsar.frame import CODECS
-from wirekit.tables.batches import Frames, Opened, Scope, Values, fitted
+from wirekit.tables.batches import Frames, Opened, Scope, Values, fitted, refuse_crowds
 from wirekit.tables.columns import MESSAGES, arrow_type
 from wirekit.wire.stream import Allowance
 
@@ -65,6 +65,7 @@ class _Entries:
         regular, batched = regular & good, batched & good
         alone, outer = np.flatnonzero(regular & ~batched), np.flatnonzero(batched)
         inner, counts = self._batches(payloads, outer)
+        refuse_crowds(outer, counts)
         outer = np.repeat(outer, counts)
         index = np.arange(outer.size) - np.repeat(np.cumsum(counts) - counts, counts)
         rows = np.concatenate([alone, outer])

@@ -6,15 +6,13 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, core, settings
-from hypothesis.internal import reflection
+from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
 from tests.engines import decode_by_all, encode_by_all, forget_compared
@@ -38,10 +36,6 @@ if settings().derandomize:
     # Hypothesis also draws the constants in the modules that are loaded: examples would depend on the tests before.
     CONSTANTS = providers.Constants()
     providers._get_local_constants = lambda: CONSTANTS
-    # No test draws from the generators of random and numpy, so their states need not be set for each example.
-    core.deterministic_PRNG = nullcontext
-# The source of a test is part of what tells it from others; it is the same for all keys that the test is for.
-reflection._clean_source = cache(reflection._clean_source)
 
 
 @pytest.fixture(scope="session")

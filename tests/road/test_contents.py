@@ -14,6 +14,7 @@ pytest.importorskip("numba")
 
 import wirekit
 from tests.capture.second_parser import packets, write
+from tests.pulsar.commands import connect, producer, receipt, send
 from tests.road.law import CAPTURES, assert_same, by_columns
 from tests.road.made import (
     HANDSHAKE,
@@ -299,3 +300,11 @@ def test_columns_go_on_behind_the_tokens_of_sasl(tmp_path: Path, monkeypatch: py
     read = calls_of_begun(monkeypatch)
     by_columns(path, window=1 << 26)
     assert read == [19]
+
+
+def test_a_broker_that_does_not_say_whether_a_producer_is_ready(tmp_path: Path) -> None:
+    """The field is optional, and true by default."""
+    said = [*connect(), *producer(), send(0), receipt(0)]
+    path = capture(tmp_path / "old.pcap", *((0 if each.side == "client" else 1, each.data) for each in said))
+    assert left_to_objects(path) == (1, 0)
+    assert_same(path)

@@ -82,10 +82,9 @@ class Kind:
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """The paths of the fields that are read from such a frame."""
+        """The paths of the fields that such a frame must have."""
         version = (self.version,) if isinstance(self.version, str) else ()
-        unusual = (self.unusual[0],) if self.unusual is not None else ()
-        return tuple(path for path in (*version, self.number, *self.pair, *unusual) if path)
+        return tuple(path for path in (*version, self.number, *self.pair) if path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -464,7 +464,8 @@ class _Writer:
     def _kind(self, protocol: Protocol, kind: Kind, heads: Heads, side: str) -> str:
         head = registry[protocol.key(heads.layout)].layout
         known = {member.name for member in head.members} if isinstance(head, ir.Structure) else set()
-        deeper = [path for path in (*kind.paths, *(kind.silent or ())[:1]) if path.split(".")[0] not in known]
+        read = (*kind.paths, *(each[0] for each in (kind.silent, kind.unusual) if each is not None))
+        deeper = [path for path in read if path.split(".")[0] not in known]
         parts = [f"api = {text(kind.api)}", f"role = {text(kind.role)}", f"link = {text(kind.link)}"]
         if kind.version is not None:
             parts.append(f"version = {text(kind.version) if isinstance(kind.version, str) else kind.version}")

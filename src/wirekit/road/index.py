@@ -298,7 +298,8 @@ class _Heads:
     def read(self, stream: NDArray[Any], rows: NDArray[Any], starts: NDArray[Any], stops: NDArray[Any]) -> None:
         """Fills in the kind and the numbers of frames; frames of no kind keep -1."""
         heads = self._heads
-        paths = sorted({*heads.fields, *(path for kind in heads.every for path in kind.paths)})
+        unusual = {kind.unusual[0] for kind in heads.every if kind.unusual is not None}
+        paths = sorted(unusual.union(heads.fields, *(kind.paths for kind in heads.every)))
         batch, states = scan_ranges(self._key, stream, starts, stops, fields=paths, prefix=True)
         rows = rows[states < REFUSED]
         for values, mine in self._by_kind(batch):
@@ -312,7 +313,7 @@ class _Heads:
                 usual &= np.asarray(batch[path].is_valid())[mine]
             if kind.unusual is not None:
                 path, value = kind.unusual
-                usual &= _integers(batch[path])[mine] != _signed(value)
+                usual &= (_integers(batch[path]) != _signed(value))[mine] | ~np.asarray(batch[path].is_valid())[mine]
             if kind.without is not None:
                 self._kind[rows[mine[~np.asarray(batch[kind.number].is_valid())[mine]]]] = place + 1
             plain = mine[usual]

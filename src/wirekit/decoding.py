@@ -9,7 +9,7 @@ from wirekit.engine import Buffer, Decoded, Params, by_reference, decode_bytes, 
 from wirekit.errors import Misuse, Short, WireError, Wrong, plural
 from wirekit.fitting import begins
 from wirekit.registry import registry
-from wirekit.values import Gap, shown
+from wirekit.values import Gap
 from wirekit.wire.arguments import refuse_unless_fit
 from wirekit.wire.composite import Struct
 from wirekit.wire.stream import Decrypt, Limits, Reader, Scope, Session
@@ -46,8 +46,7 @@ def decode(
             returns the plain bytes, or None if it has no key.
 
     Raises:
-        Misuse: for a key or engine that does not exist, for arguments of a wrong type, and for context that the layout
-            does not use or has no case for.
+        Misuse: for a key or engine that does not exist, and for arguments of a wrong type.
         Short, Wrong, Limit: only with ``strict``.
 
     >>> import wirekit
@@ -63,21 +62,10 @@ def decode(
     if "." not in key:
         key = stream_key(key, data, context or {})
     schema = registry[key]
-    check_context(key, context)
     decoded = decode_bytes(schema, data, dict(context or {}), limits or schema.limits, offset, engine, decrypt)
     if strict:
         _raise(decoded)
     return decoded
-
-
-def check_context(name: str, context: Mapping[str, Any] | None) -> None:
-    """``wirekit.compiler.contexts.check_context``, which is not loaded if there is no context."""
-    if context:
-        if type(context) is not dict and not isinstance(context, Mapping):
-            raise Misuse(f"context must be a mapping or None, not {shown(context)}")
-        from wirekit.compiler import contexts
-
-        contexts.check_context(name, context)
 
 
 def check_options(function: str, context: Any, limits: Any) -> None:
@@ -246,7 +234,6 @@ def frames(
         registry[name]
     else:
         registry.protocol(name).stream("client")
-    check_context(name, context)
     return _walk(name, data, context, limits, decrypt)
 
 

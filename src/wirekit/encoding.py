@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from wirekit.compiler.engines import ENCODERS
-from wirekit.decoding import check_context, check_options, decode
+from wirekit.decoding import check_options, decode
 from wirekit.engine import Params, is_generated, may_succeed
 from wirekit.errors import Misfit, Misuse, WireError
 from wirekit.registry import Schema, registry
@@ -49,7 +49,7 @@ def encode(
     Raises:
         Wrong: the value does not fit the layout; the path names the field.
         Short, Limit: only with ``strict``.
-        Misuse: an unknown key, engine or field, a value that is nested too deeply, or context as for ``decode``.
+        Misuse: an unknown key, engine or field, or a value that is nested too deeply.
 
     >>> import wirekit
     >>> wirekit.encode("kafka.heartbeat.response.v0", {"correlation_id": 7, "body": {"error_code": 0}}).hex()
@@ -80,7 +80,6 @@ def encoded(
     key = built_key(key)
     check_options("encode", context, limits)
     schema = registry[key]
-    check_context(key, context)
     params, bounds = Params(context or {}), limits or schema.limits
     generated = is_generated(engine, key, _encoded_times, ENCODERS)
     try:
@@ -208,7 +207,6 @@ def from_json(key: str, obj: Any, *, context: Mapping[str, Any] | None = None, e
     (7, '000000080000000700000000')
     """
     key = built_key(key)
-    check_context(key, context)
     generated = is_generated(engine, key, _loaded_times, ENCODERS)
     try:
         return _loaded(registry[key], obj, Params(context or {}), generated)

@@ -146,9 +146,8 @@ def test_a_length_too_small_is_wrong_on_both_engines() -> None:
 
 def test_captures_are_for_the_generated_code() -> None:
     for path in sorted((Path(__file__).parents[2] / "fixtures" / "pcap").glob("*.pcap*")):
-        pcapng = path.suffix == ".pcapng"
-        key, context = ("net.pcapng", {"link_type": 1}) if pcapng else ("net.pcap", {})
-        assert wirekit.decode(path.read_bytes(), key, context=context, engine="rows").engine == "rows", path
+        key = "net.pcap" if path.suffix == ".pcap" else "net.pcapng"
+        assert wirekit.decode(path.read_bytes(), key, context={"link_type": 1}, engine="rows").engine == "rows", path
 
 
 def test_verdicts_on_a_list_stay_in_order_around_compressed_data() -> None:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import construct
-import pyarrow as pa
 import pytest
 
 import wirekit
@@ -282,46 +281,6 @@ def test_a_dialogue_is_a_subclass_of_dialogue() -> None:
 def test_arguments_of_a_wrong_type_are_refused(call: Callable[[], object], problem: str) -> None:
     with pytest.raises(wirekit.Misuse, match=re.escape(problem)):
         call()
-
-
-@pytest.mark.parametrize(
-    ("key", "context", "problem"),
-    [
-        ("kafka.response", [1], "context must be a mapping or None, not [1]"),
-        ("kafka.response", {"verison": 1}, "kafka.response takes no context verison; it takes api, version"),
-        ("kafka.request", {"api": "fetch"}, "kafka.request takes no context api; it takes none"),
-        ("kafka.response", {"api": "fetsh"}, "kafka.response has no api 'fetsh'; there are api_versions, "),
-        (
-            "kafka.response",
-            {"api": "fetch", "version": 4},
-            "kafka.response with api fetch has no version 4; there",
-        ),
-        ("kafka.response", {"version": [4]}, "kafka.response has no version [4]; there are 0 to "),
-        ("net.packet", {"link_type": "1"}, "net.packet has no link_type '1'; there are 0, 1, 12, "),
-    ],
-)
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda key, context: wirekit.decode(bytes(20), key, context=context),
-        lambda key, context: wirekit.frames(key, bytes(20), context=context),
-        lambda key, context: wirekit.encode(key, {}, context=context),
-        lambda key, context: wirekit.from_json(key, {}, context=context),
-        lambda key, context: wirekit.columns(key, bytes(20), context=context),
-        lambda key, context: wirekit.build_columns(key, pa.table({}), context=context),
-    ],
-    ids=["decode", "frames", "encode", "from_json", "columns", "build_columns"],
-)
-def test_context_without_use_or_case_is_refused(
-    call: Callable[[str, dict[str, Any]], object], key: str, context: dict[str, Any], problem: str
-) -> None:
-    with pytest.raises(wirekit.Misuse, match=re.escape(problem)):
-        call(key, context)
-
-
-def test_context_of_a_protocol_is_that_of_its_streams() -> None:
-    with pytest.raises(wirekit.Misuse, match="kafka takes no context apis; it takes api, version"):
-        wirekit.frames("kafka", bytes(20), context={"apis": "fetch"})
 
 
 def test_the_arguments_of_encode_in_the_wrong_order() -> None:

@@ -112,9 +112,9 @@ def test_a_body_that_context_selects_says_which_context_is_missing() -> None:
     answer = Struct("id" / int16, "body" / body)
     wirekit.register(Protocol("shelf", "Shelf", {"answer": Layout(answer)}))
     try:
-        hint = "the context type was not given; it may be 1, 2"
-        with pytest.raises(wirekit.Wrong, match=f"body: expected bytes, .*; {hint}"):
-            wirekit.encode("shelf.answer", {"id": 1, "body": {"version": 3}})
+        for partial, hint in (({}, "the context type was not given"), ({"type": "PUT"}, "the context type is 'PUT'")):
+            with pytest.raises(wirekit.Wrong, match=f"body: expected bytes, .*; {hint}; it may be 1, 2"):
+                wirekit.encode("shelf.answer", {"id": 1, "body": {"version": 3}}, context=partial)
         with pytest.raises(wirekit.Wrong, match=r"shelf\.answer: id: [^;]*$"):
             wirekit.encode("shelf.answer", {"id": 1 << 20, "body": b""})
         assert (

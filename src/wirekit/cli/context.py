@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from wirekit import decoding
 from wirekit.errors import Misuse
 
 context_option = click.option(
@@ -34,7 +33,11 @@ def parse_context(pairs: tuple[str, ...], example: str = "--context api=fetch") 
 
 def check_context(schema: str, context: dict[str, Any]) -> None:
     """Refuses context that the schema, or the streams of the protocol, do not use or have no case for."""
+    if not context:
+        return
+    from wirekit.compiler import contexts
+
     try:
-        decoding.check_context(schema, context)
+        contexts.check_context(schema, context)
     except Misuse as error:
         raise click.UsageError(str(error)) from None

@@ -52,10 +52,23 @@ def choices_of(key: str) -> list[Decided]:
     return choices
 
 
-@by_key
-def _known(key: str) -> tuple[set[str], list[Decided]]:
-    """The names of the context that the layout of a schema uses, and those of its ``choices_of`` with a default."""
-    return contexts_of(registry[key].layout), [each for each in choices_of(key) if each.default]
+def checked(name: str, context: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """The context from the caller.
+
+    Args:
+        name: a schema key, or the name of a protocol for the layouts of its streams.
+        context: the context.
+
+    Raises:
+        Misuse: the layout does not use one of the names; the text lists those that it uses.
+    """
+    if context:
+        used = set().union(*(contexts_of(registry[key].layout) for key in _keys(name)))
+        unknown = sorted(map(str, context.keys() - used))
+        if unknown:
+            accepted = f"it takes {', '.join(sorted(used))}" if used else "it takes none"
+            raise Misuse(f"{name} takes no context {', '.join(unknown)}; {accepted}")
+    return context or {}
 
 
 def check_context(name: str, context: Mapping[str, Any]) -> None:
@@ -64,25 +77,21 @@ def check_context(name: str, context: Mapping[str, Any]) -> None:
     A choice without a default is not checked: the value is wrong if it has the choice.
 
     Args:
-        name: a schema key, or the name of a protocol for the layouts of its streams.
-        context: the context from the caller.
+        name, context: as for ``checked``.
 
     Raises:
         Misuse: the context has another name, or another value of a choice.
     """
-    if "." in name:  # the usual case, in little time
-        used, choices = _known(name)
-        if context.keys() <= used and all(tuple(map(context.get, each.names)) in each.cases for each in choices):
-            return
-    keys = {name} if "." in name else {registry.protocol(name).stream(side) for side in ("client", "server")}
-    used = set().union(*(_known(key)[0] for key in keys))
-    unknown = sorted(map(str, context.keys() - used))
-    if unknown:
-        accepted = f"it takes {', '.join(sorted(used))}" if used else "it takes none"
-        raise Misuse(f"{name} takes no context {', '.join(unknown)}; {accepted}")
-    for key in keys:
-        for each in _known(key)[1]:
-            _check_choice(key, each.names, each.cases, context)
+    checked(name, context)
+    for key in _keys(name):
+        for each in choices_of(key):
+            if each.default and tuple(map(context.get, each.names)) not in each.cases:
+                _check_choice(key, each.names, each.cases, context)
+
+
+def _keys(name: str) -> set[str]:
+    """The schemas that a key, or the name of a protocol, stands for."""
+    return {name} if "." in name else {registry.protocol(name).stream(side) for side in ("client", "server")}
 
 
 def _check_choice(key: str, names: tuple[str, ...], cases: list[tuple[Any, ...]], context: Mapping[str, Any]) -> None:

@@ -25,7 +25,7 @@ from wirekit.compiler.columns import column_names
 from wirekit.compiler.columns.header_variants import selected_by_header
 from wirekit.compiler.columns.plan import Lead, Records
 from wirekit.compiler.columns.programs import Columnar, led_program, program, program_of
-from wirekit.decoding import check_context
+from wirekit.compiler.contexts import checked
 from wirekit.encoding import built_key, encode
 from wirekit.errors import Misuse, WireError, WirekitError
 from wirekit.program.show import shown_writing
@@ -76,16 +76,16 @@ def build_columns(key: str, batch: Any, *, context: Mapping[str, Any] | None = N
     """
     key = built_key(key)
     schema, protocol = registry[key], registry.protocol(key)
-    check_context(key, context)
+    checked_context = checked(key, context)
     place = protocol.built.get(key.removeprefix(f"{protocol.name}."))
     if place is None:
         if options:
             raise Misuse(f"{key} takes no options; remove {', '.join(options)}")
-        return encode_batch(schema.key, batch, context=context)
+        return encode_batch(schema.key, batch, context=checked_context)
     module, name = place.split(":")
     function = getattr(importlib.import_module(module), name)
     signature = inspect.signature(function)
-    options |= {"context": context} if context else {}
+    options |= {"context": checked_context} if checked_context else {}
     try:
         signature.bind(schema.key, batch, **options)
     except TypeError as error:

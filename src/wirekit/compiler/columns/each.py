@@ -27,7 +27,7 @@ from wirekit.compiler.columns.programs import Columnar, program
 from wirekit.compiler.columns.reference import of_records
 from wirekit.compiler.columns.run import Level, NoRoom, byte_strings, run
 from wirekit.compiler.columns.scanning import LIBRARIES
-from wirekit.decoding import check_context
+from wirekit.compiler.contexts import checked as checked_context
 from wirekit.registry import registry
 from wirekit.wire.stream import MEMORY, TOTAL, Allowance, Limits
 
@@ -118,8 +118,7 @@ def scan_each(
     >>> values.errors[3]
     ['kafka.sasl_token: 1 byte left over, at byte 7 (0x7)']
     """
-    check_context(key, context)
-    columnar = program(key, context)
+    columnar = program(key, checked_context(key, context))
     paths = checked(key, columnar, fields)
     scan = _Scan(key, columnar, paths, context, limits or registry[key].limits, unpack)
     waiting = [column]

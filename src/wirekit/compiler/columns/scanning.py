@@ -50,7 +50,6 @@ from wirekit.compiler.columns.plan import Ranges, Start, start
 from wirekit.compiler.columns.programs import Columnar, described, led_program, program, source
 from wirekit.compiler.columns.reference import of_header, of_records
 from wirekit.compiler.columns.run import Level, NoRoom, as_array, byte_strings, run
-from wirekit.decoding import check_context
 from wirekit.encoding import built_key
 from wirekit.errors import Misuse, WireError
 from wirekit.registry import registry
@@ -91,8 +90,8 @@ def columns(
         ``scan`` returns their errors, and the metadata ``wirekit.errors`` has their number.
 
     Raises:
-        Misuse: for a schema without columns (the text names the cause), other ``enums`` or ``times``, ``fields`` that
-            the layout lacks, and context that it does not use or has no case for.
+        Misuse: for a schema without columns (the text names the cause), other ``enums`` or ``times``, or
+            ``fields`` that the layout lacks.
 
     >>> import wirekit
     >>> message = {"offset": 5, "message": {"magic": 0, "value": "6869"}}
@@ -103,7 +102,6 @@ def columns(
     """
     if enums not in ("int", "dictionary"):
         raise Misuse(f"enums must be 'int' or 'dictionary', not {enums!r}")
-    check_context(key, context)
     batch = scan(key, buffer, limits=limits, fields=fields, times=times, context=context)[0]
     return named(batch) if enums == "dictionary" else batch
 

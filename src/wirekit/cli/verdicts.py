@@ -44,9 +44,9 @@ def complain(decoded: Decoded, strict: bool) -> int:
             if decode(decoded.data, key, context=decoded.context).clean:
                 say(f"the bytes decode cleanly as {key}")
     if decoded.gaps and not registry.protocol(decoded.schema).readings:
-        from wirekit.compiler.contexts import contexts_of
+        from wirekit.compiler.contexts import names_of
 
-        asked = sorted(contexts_of(registry[decoded.schema].layout) - set(decoded.context))
+        asked = [name for name in names_of(decoded.schema) if name not in decoded.context]
         fitting = clean_contexts(decoded.data[: decoded.consumed], decoded.schema, decoded.context) if asked else []
         if fitting:
             say(f"{decoded.schema} decodes cleanly with {' or '.join(map(pairs, fitting[-1 : -MOST_OTHERS - 2 : -1]))}")

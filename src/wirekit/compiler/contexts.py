@@ -25,6 +25,12 @@ def contexts_of(layout: Any) -> set[str]:
     return {each.name for tree in trees for each in operands_of(tree) if isinstance(each, Context)}
 
 
+@by_key
+def names_of(key: str) -> list[str]:
+    """The names of the context that the layout of a schema uses, in order."""
+    return sorted(contexts_of(registry[key].layout))
+
+
 class Decided(NamedTuple):
     """A choice that only context decides.
 
@@ -63,7 +69,7 @@ def checked(name: str, context: Mapping[str, Any] | None) -> Mapping[str, Any]:
         Misuse: the layout does not use one of the names; the text lists those that it uses.
     """
     if context:
-        used = set().union(*(contexts_of(registry[key].layout) for key in _keys(name)))
+        used = set().union(*map(names_of, _keys(name)))
         unknown = sorted(map(str, context.keys() - used))
         if unknown:
             accepted = f"it takes {', '.join(sorted(used))}" if used else "it takes none"

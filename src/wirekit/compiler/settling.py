@@ -6,18 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from wirekit.compiler import ir
-from wirekit.compiler.contexts import contexts_of
+from wirekit.compiler.contexts import contexts_of, names_of
 from wirekit.compiler.expressions import Context, Expression, LengthOf, Literal, Operation
-from wirekit.compiler.generated import by_key
 from wirekit.compiler.values import Unknown, evaluate
 from wirekit.program.unfit import unfit
-from wirekit.registry import registry
-
-
-@by_key
-def _asked(key: str) -> list[str]:
-    """The names of the context that the layout of a schema uses, in order."""
-    return sorted(contexts_of(registry[key].layout))
 
 
 def context_text(key: str, context: Mapping[str, Any]) -> str:
@@ -26,7 +18,7 @@ def context_text(key: str, context: Mapping[str, Any]) -> str:
     >>> context_text("kafka.response", {"api": "fetch", "version": 2, "more": 1})
     "api='fetch' version=2"
     """
-    return " ".join(f"{name}={_plain(context.get(name))!r}" for name in _asked(key))
+    return " ".join(f"{name}={_plain(context.get(name))!r}" for name in names_of(key))
 
 
 def settled(key: str, layout: ir.Node, context: Mapping[str, Any]) -> ir.Node:

@@ -164,19 +164,18 @@ class Opened:
             raise Crowded(row)
 
 
-def refuse_crowds(rows: NDArray[Any], counts: NDArray[Any]) -> None:
+def refuse_crowds(rows: NDArray[Any]) -> None:
     """Refuses more messages of several frames than should be in memory at once.
 
     Args:
-        rows: rows of frames, in order.
-        counts: a number of messages in each.
+        rows: the row of each message's frame, in order.
 
     Raises:
         Crowded: there are too many.
     """
-    crowded = np.flatnonzero((np.cumsum(counts) * MESSAGE > OPENED_AT_ONCE) & (rows > rows[:1]))
-    if crowded.size:
-        raise Crowded(int(rows[crowded[0]]))
+    most = max(OPENED_AT_ONCE // MESSAGE, int(np.searchsorted(rows, rows[:1], side="right").sum()))
+    if rows.size > most:
+        raise Crowded(int(rows[most]))
 
 
 class Scope:

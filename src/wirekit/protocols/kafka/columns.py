@@ -115,7 +115,7 @@ def _of_frames(frames: Frames, topics: str, partitions: str, *, offsets: bool) -
     place = f"{topics}.{partitions}"
     entries = f"{place}.record_set.messages[]"
     scope = Scope(frames, parse(entries))
-    refuse_crowds(*np.unique(scope.rows, return_counts=True))
+    refuse_crowds(scope.rows)
     held = {name: scope.path(f"{entries}.{name}").array for name in SET_FIELDS}
     held["topic"], held["partition"] = scope.path(f"{topics}.topic").array, scope.path(f"{place}.partition").array
     held["@row"] = pa.array(scope.rows)
@@ -196,8 +196,8 @@ def _unwrapped(
     inner, firsts, states = scan_lists("kafka.message_set", content, begins, ends, fields=[*SET_FIELDS, "@gap"])
     good &= states == CLEAN
     counts = np.diff(firsts)
-    refuse_crowds(rows[wrapper_rows], counts)
     which = np.repeat(np.arange(wrapper_rows.size), counts)
+    refuse_crowds(rows[wrapper_rows][which])
     nested = (numbers(inner, "message.attributes.codec") != UNCOMPRESSED) | (numbers(inner, "@gap") != 0)
     stored, above = numbers(inner, "offset"), _filled(held["offset"])[wrapper_rows]
     nested |= (stored < 0) | (stored > _FURTHEST) | (above[which] < 0) | (above[which] > _FURTHEST)

@@ -65,8 +65,8 @@ class _Entries:
         regular, batched = regular & good, batched & good
         alone, outer = np.flatnonzero(regular & ~batched), np.flatnonzero(batched)
         inner, counts = self._batches(payloads, outer)
-        refuse_crowds(outer, counts)
         outer = np.repeat(outer, counts)
+        refuse_crowds(outer)
         index = np.arange(outer.size) - np.repeat(np.cumsum(counts) - counts, counts)
         rows = np.concatenate([alone, outer])
         order = np.argsort(rows, kind="stable")

@@ -14,7 +14,7 @@ from wirekit.compiler.generated import by_key
 from wirekit.conversation.dialogue import CALL, LARGEST_PROBE, LARGEST_SEARCHED, LEAST_BEGUN
 from wirekit.conversation.events import SIDES
 from wirekit.decoding import LARGEST_HEADER, decode, frame_size, frames, header
-from wirekit.engine import TIMES_BEFORE_COMPILING, Decoded, decode_bytes, foreign
+from wirekit.engine import TIMES_BEFORE_COMPILING, Decoded, foreign
 from wirekit.errors import Short, WireError
 from wirekit.fitting import begins, begins_unverified, overruns
 from wirekit.registry import Protocol, registry
@@ -206,11 +206,10 @@ def _has_constant(decoded: Decoded, status: str) -> bool:
 
 def reading(decoded: Decoded) -> Mapping[str, Any] | None:
     """The context that the protocol suggests and with which bytes decode cleanly; None if there is none."""
-    schema = registry[decoded.schema]
     for suggested in registry.protocol(decoded.schema).readings:
         if not suggested.keys() & decoded.context.keys():
             context = {**decoded.context, **suggested}
-            if decode_bytes(schema, decoded.data, context, decoded.limits, 0).clean:
+            if decode(decoded.data, decoded.schema, context=context, limits=decoded.limits).clean:
                 return suggested
     return None
 

@@ -1,4 +1,4 @@
-"""Serial and Spark make the same tables; tasks that die or run twice change nothing."""
+"""The serial driver and tasks, on Spark too, make the same tables; tasks that die or run twice change nothing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import dataclasses
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +15,14 @@ import pytest
 
 from tests.conftest import FIXTURES
 from tests.pipeline.helpers import rows, tables
-from wirekit.pipeline import reports, serial
+from wirekit.pipeline import parallel, reports, serial
 from wirekit.pipeline.deferred import Outstanding, completed
 from wirekit.pipeline.inputs import Input, Job, find_inputs
+from wirekit.pipeline.parallel import LEAD, Task, balanced, dominating
 from wirekit.pipeline.run import COMMITTING, READING, Result, Step
 from wirekit.pipeline.shuffle import Share, ShuffleFile, shares
 from wirekit.pipeline.sink import Manifest
+from wirekit.pipeline.tasks import FOLLOWING, SHUFFLING
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,6 +35,30 @@ IDS = ("file", "call_id", "connection_id")
 def by_serial(captures: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
     output = tmp_path_factory.mktemp("serial")
     return output, serial.run(Job(find_inputs([captures])), output)
+
+
+class Here:
+    """Workers in this process: they perform one task after the other."""
+
+    cores = 2
+    errors: tuple[type[Exception], ...] = (Exception,)
+
+    def results(self, task: Task, job: Job, attempts: str, count: int, most: int | None = None) -> list[str]:
+        return [text for number in range(count) for text in task(job, attempts, [number])]
+
+    def completed(self) -> float:
+        return 0.0
+
+
+@pytest.fixture(params=[pytest.param("spark", marks=pytest.mark.spark), "here"])
+def run_in_parallel(request: pytest.FixtureRequest) -> Callable[..., Result]:
+    """Runs a job in tasks."""
+    if request.param == "here":
+        return lambda job, output, *progress, **how: parallel.run(job, output, "here", Here(), *progress, **how)
+    from wirekit.spark import pipeline
+
+    spark = request.getfixturevalue("spark")
+    return lambda job, output, *progress, **how: pipeline.run(job, output, spark, *progress, **how)
 
 
 def manifest(output: Path) -> dict[str, Any]:
@@ -144,25 +170,22 @@ def test_progress_is_told_in_bytes_by_bundle_and_stage(captures: Path, tmp_path:
     assert len({step.done for step in told if step.stage == READING}) > len(job.inputs) // 2
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize(
     ("shuffled", "road"), [(False, "auto"), (True, "objects"), (True, "columns"), (None, "auto"), (None, "columns")]
 )
-def test_spark_makes_the_same_tables(
+def test_drivers_make_the_same_tables(
     shuffled: bool | None,
     road: str,
     captures: Path,
     by_serial: tuple[Path, Result],
-    spark: SparkSession,
+    run_in_parallel: Callable[..., Result],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Also if a capture dominates that is not the first one, and with long connections of some packets."""
-    from wirekit.spark import pipeline
-
-    monkeypatch.setattr(pipeline, "dominating", lambda groups, road, cores: [groups[1], groups[3]])
-    monkeypatch.setattr(pipeline, "WINDOW", 10_000)
-    monkeypatch.setattr(pipeline, "AT_ONCE", 5000)
+    monkeypatch.setattr(parallel, "dominating", lambda groups, road, cores: [groups[1], groups[3]])
+    monkeypatch.setattr(parallel, "WINDOW", 10_000)
+    monkeypatch.setattr(parallel, "AT_ONCE", 5000)
     followed_again: list[int] = []
 
     def all_but_one(attempts: str, flows: list[Outstanding], *decoded: Any) -> tuple[list[Manifest], list[int]]:
@@ -170,32 +193,26 @@ def test_spark_makes_the_same_tables(
         followed_again.extend(again)
         return manifests, again
 
-    monkeypatch.setattr(pipeline, "completed", all_but_one)
+    monkeypatch.setattr(parallel, "completed", all_but_one)
     told: list[Step] = []
     job = Job(find_inputs([captures]), road=road)
-    result = pipeline.run(job, tmp_path / "out", spark, told.append, shuffled=shuffled)
+    result = run_in_parallel(job, tmp_path / "out", told.append, shuffled=shuffled)
     assert bool(followed_again) == (shuffled is True and road == "columns")
     assert tables(tmp_path / "out") == tables(by_serial[0])
     assert result.summary == by_serial[1].summary
     assert list(result.summary.files) == list(by_serial[1].summary.files)
     mine, other = manifest(tmp_path / "out"), manifest(by_serial[0])
     assert (mine["inputs"], mine["configuration"]) == (other["inputs"], other["configuration"])
-    assert mine["engine"] == "spark"
+    assert mine["engine"] in ("spark", "here")
     assert len(mine["tables"]["frames"]["files"]) > 1
     assert_in_order(told, job.size)
     seen = {step.stage for step in told if step.done}
-    assert (READING in seen, pipeline.FOLLOWING in seen) == (shuffled is not True, shuffled is not False)
-    messages = spark.read.parquet(str(tmp_path / "out" / "messages"))
-    assert messages.count() == mine["tables"]["messages"]["rows"]
-    assert messages.where("timestamp is not null and timestamp_ms is null").count() == 0
+    assert (READING in seen, FOLLOWING in seen) == (shuffled is not True, shuffled is not False)
 
 
-@pytest.mark.spark
 def test_tasks_that_read_parts_exchange_only_flows_of_several_parts(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run_in_parallel: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from wirekit.spark import pipeline
-
     capture = FIXTURES / "pcap" / "kafka-0.10.2.2-2-produce.pcapng"
     job = Job(find_inputs([capture]), road="columns")
     expected = serial.run(job, tmp_path / "serial")
@@ -206,17 +223,24 @@ def test_tasks_that_read_parts_exchange_only_flows_of_several_parts(
             exchanged[name] = sum(each.size for each in files)
             return shares(files, *arguments)
 
-        monkeypatch.setattr(pipeline, "shares", shares_of)
-        result = pipeline.run(job, tmp_path / name, spark, shuffled=True)
+        monkeypatch.setattr(parallel, "shares", shares_of)
+        result = run_in_parallel(job, tmp_path / name, shuffled=True)
         assert tables(tmp_path / name) == tables(tmp_path / "serial")
         assert result.summary == expected.summary
         assert not (tmp_path / name / ".wirekit").exists()
 
-    monkeypatch.setattr(pipeline, "PARTITION_BYTES", 40_000)
+    monkeypatch.setattr(parallel, "PARTITION_BYTES", 40_000)
     run("crossing")
-    monkeypatch.setattr(pipeline, "_crossing", lambda *_: None)
+    monkeypatch.setattr(parallel._Bundle, "_crossing", lambda *_: None)
     run("all")
     assert 0 < exchanged["crossing"] < 0.8 * exchanged["all"]
+
+
+@pytest.mark.spark
+def test_spark_reads_the_tables(by_serial: tuple[Path, Result], spark: SparkSession) -> None:
+    messages = spark.read.parquet(str(by_serial[0] / "messages"))
+    assert messages.count() == manifest(by_serial[0])["tables"]["messages"]["rows"]
+    assert messages.where("timestamp is not null and timestamp_ms is null").count() == 0
 
 
 @pytest.mark.spark
@@ -227,7 +251,7 @@ def test_progress_moves_within_a_task(
     """The only task of a stage lingers when all is written: what is told until then is not that it has ended."""
     from wirekit.spark import pipeline
 
-    def lingering(task: pipeline.Task) -> pipeline.Task:
+    def lingering(task: Task) -> Task:
         def run(job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:
             import time
 
@@ -237,8 +261,8 @@ def test_progress_moves_within_a_task(
 
         return run
 
-    monkeypatch.setattr(pipeline, "balanced", lambda groups, count: [groups])
-    monkeypatch.setattr(pipeline, "WINDOW", 10_000)
+    monkeypatch.setattr(parallel, "balanced", lambda groups, count: [groups])
+    monkeypatch.setattr(parallel, "WINDOW", 10_000)
     told: list[Step] = []
     job = Job(find_inputs([captures]))
     pipeline.run(job, tmp_path / "out", spark, told.append, around=lingering, shuffled=shuffled)
@@ -246,8 +270,8 @@ def test_progress_moves_within_a_task(
     found = {stage: {step.done for step in told if step.stage == stage} for stage in {step.stage for step in told}}
     if shuffled:
         half = job.size - job.size // 2
-        assert any(0 < done < half for done in found[pipeline.SHUFFLING])
-        assert any(half < done < job.size for done in found[pipeline.FOLLOWING])
+        assert any(0 < done < half for done in found[SHUFFLING])
+        assert any(half < done < job.size for done in found[FOLLOWING])
     else:
         assert any(0 < done < job.size for done in found[READING])
 
@@ -281,12 +305,12 @@ def test_tasks_that_fail_or_leave_files_behind_change_nothing(
 ) -> None:
     from wirekit.spark import pipeline
 
-    monkeypatch.setattr(pipeline, "WAVES", 1)  # a killed process takes seconds to replace
+    monkeypatch.setattr(parallel, "WAVES", 1)  # a killed process takes seconds to replace
     marks = tmp_path / "marks"
     marks.mkdir()
 
     # The functions of a test module would go to the workers by name, and workers do not know it.
-    def flaky(task: pipeline.Task) -> pipeline.Task:
+    def flaky(task: Task) -> Task:
         def run(job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:
             import os
 
@@ -324,7 +348,7 @@ def test_a_run_that_fails_for_good_leaves_the_tables_of_the_last_one(
     serial.run(job, tmp_path)
     before = tables(tmp_path)
 
-    def broken(_: pipeline.Task) -> pipeline.Task:
+    def broken(_: Task) -> Task:
         def run(job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:
             raise OSError("disk full")
             yield
@@ -339,9 +363,6 @@ def test_a_run_that_fails_for_good_leaves_the_tables_of_the_last_one(
 
 
 def test_captures_go_whole_to_tasks_unless_one_dominates() -> None:
-    pytest.importorskip("pyspark")
-    from wirekit.spark.pipeline import LEAD, balanced, dominating
-
     mib = 1 << 20
     groups = [(Input(number, f"{number}.pcap", "", size * mib, 0),) for number, size in enumerate([1, 40, 3, 3, 50, 2])]
     assert dominating(groups, "objects", 2) == [groups[4]]  # 50 MiB of 99

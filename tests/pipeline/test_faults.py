@@ -26,7 +26,7 @@ from tests.pipeline.test_bundles import JOYQUEUE, PULSAR, content, pipeline
 from wirekit import storage
 from wirekit.capture.files import open_capture
 from wirekit.cli import main
-from wirekit.pipeline import serial
+from wirekit.pipeline import parallel, serial
 from wirekit.pipeline.folders import LocalFolder
 from wirekit.pipeline.inputs import Job, find_inputs
 from wirekit.pipeline.run import Result
@@ -172,11 +172,9 @@ def test_an_object_that_changes_in_the_middle_of_its_ranges_ends_there(
 
 def share(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets tasks of Spark share the first capture of a run, however small, in several parts."""
-    from wirekit.spark import pipeline as on_spark
-
     for name, size in {"PARTITION_BYTES": 200_000, "WINDOW": 50_000, "AT_ONCE": 50_000}.items():
-        monkeypatch.setattr(on_spark, name, size)
-    monkeypatch.setattr(on_spark, "dominating", lambda groups, road, cores: groups[:1])
+        monkeypatch.setattr(parallel, name, size)
+    monkeypatch.setattr(parallel, "dominating", lambda groups, road, cores: groups[:1])
 
 
 @pytest.mark.spark

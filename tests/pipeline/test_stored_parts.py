@@ -17,7 +17,7 @@ from tests.kafka.golden import message, message_set
 from tests.kafka.test_columns_of_segments import DAMAGE, wrapper
 from tests.pipeline.helpers import tables
 from wirekit import stored
-from wirekit.pipeline import serial
+from wirekit.pipeline import parallel, serial
 from wirekit.pipeline.inputs import Input, Job, find_inputs
 from wirekit.pipeline.stored import parts_of, stored_batches
 from wirekit.pipeline.summary import Summary
@@ -27,7 +27,7 @@ from wirekit.stored import Part
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from wirekit.spark.pipeline import Task
+    from wirekit.pipeline.parallel import Task
 
 pytest.importorskip("numba")
 
@@ -255,7 +255,7 @@ def test_spark_reads_a_large_segment_in_parts(
     if damaged:
         data[3 * STRETCH : 3 * STRETCH + 500] = b"\x55" * 500
     job = Job((segment(tmp_path, bytes(data)),))
-    monkeypatch.setattr(pipeline, "PARTITION_BYTES", STRETCH)
+    monkeypatch.setattr(parallel, "PARTITION_BYTES", STRETCH)
     serial.run(job, tmp_path / "serial")
     result = pipeline.run(job, tmp_path / "spark", spark, around=small_stretches(tmp_path / "mark"))
     assert tables(tmp_path / "spark") == tables(tmp_path / "serial")
@@ -271,7 +271,7 @@ def test_a_segment_that_is_deleted_while_tasks_share_it_is_noted(
     from wirekit.spark import pipeline
 
     file = segment(tmp_path, bytes(PLAIN))
-    monkeypatch.setattr(pipeline, "PARTITION_BYTES", STRETCH)
+    monkeypatch.setattr(parallel, "PARTITION_BYTES", STRETCH)
     around = small_stretches(tmp_path / "mark", file.path)
     result = pipeline.run(Job((file,)), tmp_path / "lake", spark, around=around)
     assert result.gone == {file.name}

@@ -26,6 +26,7 @@ from wirekit import storage
 from wirekit.capture.files import open_capture
 from wirekit.cli import main
 from wirekit.errors import Misuse
+from wirekit.pipeline import parallel
 from wirekit.pipeline.inputs import Job, captures, find_inputs
 from wirekit.pipeline.serial import run
 
@@ -455,9 +456,9 @@ def test_spark_reads_objects_and_writes_them(
         parts.append(len(parts_read))
         return parts_read
 
-    splits = pipeline._splits
-    monkeypatch.setattr(pipeline, "_splits", parts_of)
-    monkeypatch.setattr(pipeline, "PARTITION_BYTES", 5000)
+    splits = parallel._Bundle._splits
+    monkeypatch.setattr(parallel._Bundle, "_splits", parts_of)
+    monkeypatch.setattr(parallel, "PARTITION_BYTES", 5000)
     job = Job(find_inputs([f"s3://{BUCKET}/some/captures"]), road="columns")
     pipeline.run(job, f"s3://{BUCKET}/spark/split", spark, shuffled=True)
     assert max(parts) > 2

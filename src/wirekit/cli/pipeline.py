@@ -1,4 +1,4 @@
-"""``wirekit pipeline``: captures and stored files to Parquet tables, in this process or on Spark."""
+"""``wirekit pipeline``: captures and stored files to Parquet tables, on this machine or on Spark."""
 
 from __future__ import annotations
 
@@ -32,6 +32,8 @@ MOST_BLOCKS = 3
 """Captures that are reported in full; of more each has a line, so that a screen shows the report."""
 MOST_FILES = 10
 """Captures that are reported one by one; of more only the sum is printed."""
+
+MOST_JOBS = 1024
 
 IDLE_SECONDS = Settings().idle_us / 1_000_000
 POLL_SECONDS = 1.0
@@ -68,7 +70,15 @@ class SizeType(click.ParamType):
 @click.option(
     "--engine",
     type=click.Choice(["serial", "spark"]),
-    help="serial: in this process (default); spark: on Spark, local unless --master is given.",
+    help="serial: without Spark (default); spark: on Spark, local unless --master is given.",
+)
+@click.option(
+    "--jobs",
+    "-j",
+    type=click.IntRange(1, MOST_JOBS),
+    default=1,
+    show_default=True,
+    help="Without Spark: number of processes that read the inputs. Each may need 1 GiB of memory.",
 )
 @click.option(
     "--master", metavar="URL", help="A Spark master, such as local[4,4] or spark://host:7077; implies --engine spark."
@@ -142,6 +152,7 @@ def command(
     inputs: tuple[str, ...],
     output: str,
     engine: str | None,
+    jobs: int,
     master: str | None,
     archive: str | None,
     settings: tuple[str, ...],
@@ -171,15 +182,19 @@ def command(
 
     \b
     wirekit pipeline captures/ --output tables
+    wirekit pipeline captures/ --output tables --jobs 8
     wirekit pipeline captures/ --output tables --engine spark
     wirekit pipeline captures/ --output tables --rotating
     wirekit pipeline captures/ --output tables --watch
     """
     if master and engine == "serial":
         raise click.UsageError("--master needs --engine spark")
+    on_spark = engine == "spark" or master is not None
     conf = _conf(settings)
-    if conf and not (master or engine == "spark"):
+    if conf and not on_spark:
         raise click.UsageError("--conf needs --engine spark")
+    if jobs > 1 and on_spark:
+        raise click.UsageError("--jobs is for runs without Spark; on Spark, --master sets the number of tasks at once")
     if archive:
         if not master or master.startswith("local["):
             raise click.UsageError("--archive needs --master of a cluster: local tasks run with this Python")
@@ -187,7 +202,7 @@ def command(
 
         conf = of_archive(archive) | conf
     if road == "columns":
-        if engine == "spark" or master:
+        if on_spark:
             raise click.UsageError("--road columns needs --engine serial")
         need("the road of columns", "pyarrow", "numba")
     once(inputs)
@@ -209,9 +224,9 @@ def command(
 
     def add(files: tuple[Input, ...]) -> Result:
         job = Job(files, choice.protocol, dict(choice.ports), raw=not no_raw, values=values, road=road)
-        if engine == "spark" or master:
+        if on_spark:
             return _on_spark(job, output, master, conf, how, debug=debug)
-        return _here(job, output, how)
+        return _here(job, output, jobs, how)
 
     if watch:
         return _watch(lambda: find_inputs(inputs, separate=separate), add, output, settle, strict=strict)
@@ -301,14 +316,16 @@ def _interrupted_by(number: int) -> Iterator[None]:
         signal.signal(number, before)
 
 
-def _here(job: Job, output: str, how: Mapping[str, Any]) -> Result:
+def _here(job: Job, output: str, jobs: int, how: Mapping[str, Any]) -> Result:
     need("the pipeline", "pyarrow")
     from wirekit.compiler.cache import listening
-    from wirekit.pipeline import serial
+    from wirekit.pipeline import processes, serial
     from wirekit.pipeline.bundles import BUNDLE_BYTES
 
-    size = BUNDLE_BYTES if how["bundle"] is None else how["bundle"]
     with _progress("reading") as progress, listening(_Compiling()):
+        if jobs > 1:
+            return processes.run(job, output, jobs, progress, **how)
+        size = BUNDLE_BYTES if how["bundle"] is None else how["bundle"]
         return serial.run(job, output, progress, **{**how, "bundle": size})
 
 

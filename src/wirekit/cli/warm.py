@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 import time
 
 import click
@@ -20,11 +19,7 @@ def command() -> int:
     compiled again."""
     need("compiling ahead", *COLUMNS)
     from wirekit.compiler.cache import listening
-    from wirekit.pipeline.inputs import Job, find_inputs
-    from wirekit.pipeline.summary import Summary
-    from wirekit.road.sample import sample
-    from wirekit.road.tables import captured
-    from wirekit.tables.columns import FROM_INPUTS
+    from wirekit.road.warming import warm
 
     compiled: list[str] = []
 
@@ -34,13 +29,8 @@ def command() -> int:
             click.echo(f"\r\x1b[Kcompiling, once per machine: {name} ({len(compiled)})", nl=False, err=True)
 
     start = time.monotonic()
-    with tempfile.NamedTemporaryFile(suffix=".pcap") as file, listening(compiling):
-        file.write(sample())
-        file.flush()
-        job = Job(find_inputs([file.name]), road="columns")
-        batches = captured(job.inputs, job, Summary(), FROM_INPUTS)
-        for _ in batches or ():
-            pass
+    with listening(compiling):
+        warm()
     if sys.stderr.isatty() and compiled:
         click.echo("\r\x1b[K", nl=False, err=True)
     took = time.monotonic() - start

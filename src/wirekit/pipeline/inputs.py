@@ -380,6 +380,21 @@ class Identification:
         return changed(self._inputs)
 
 
+def grouped(groups: Sequence[tuple[Input, ...]], size: int) -> list[tuple[Input, ...]]:
+    """Joins the files of consecutive captures, up to a size in bytes, if a capture is not larger."""
+    joined: list[list[Input]] = []
+    total = 0
+    for files in groups:
+        of_files = sum(each.size for each in files)
+        if joined and total + of_files <= size:
+            joined[-1] += files
+            total += of_files
+        else:
+            joined.append([*files])
+            total = of_files
+    return [tuple(each) for each in joined]
+
+
 def changed(inputs: Iterable[Input]) -> dict[str, bool]:
     """The files that another program has changed since they were listed: their names, and whether they are gone."""
     paths = {each.path: each for each in inputs}

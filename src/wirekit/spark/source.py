@@ -50,6 +50,7 @@ from wirekit.pipeline.inputs import (
     Split,
     captures,
     find_inputs,
+    grouped,
     joined_inputs,
     renumbered,
 )
@@ -171,12 +172,12 @@ class CaptureReader(DataSourceReader):
                     of_files += (CapturePartition(files, flows=flows) for flows in _flow_shares(files, groups))
                 parts += of_files
                 others += [] if of_files else [files]
-            return [*parts, *(CapturePartition(files) for files in bundles(others))]
+            return [*parts, *(CapturePartition(files) for files in grouped(others, BUNDLE_BYTES))]
         for file in (file for files in groups for file in files):
             of_file = _splits(file)
             parts += (CapturePartition((file,), split) for split in of_file)
             others += [] if of_file else [(file,)]
-        return [*parts, *(CapturePartition(files) for files in bundles(others))]
+        return [*parts, *(CapturePartition(files) for files in grouped(others, BUNDLE_BYTES))]
 
     def _inputs(self) -> tuple[Input, ...]:
         """The files with rows of the table, at least one."""
@@ -345,21 +346,6 @@ def freeze_objects() -> None:
     """Excludes a worker's objects from garbage collection after each task, which would take 0.1 s for all modules."""
     gc.collect()
     gc.freeze()
-
-
-def bundles(captures: Sequence[tuple[Input, ...]]) -> list[tuple[Input, ...]]:
-    """Groups the files of consecutive captures, up to 64 MiB in a group."""
-    bundled: list[list[Input]] = []
-    total = 0
-    for files in captures:
-        size = sum(each.size for each in files)
-        if bundled and total + size <= BUNDLE_BYTES:
-            bundled[-1] += files
-            total += size
-        else:
-            bundled.append([*files])
-            total = size
-    return [tuple(each) for each in bundled]
 
 
 def check_names(options: Mapping[str, str], allowed: Sequence[str]) -> None:

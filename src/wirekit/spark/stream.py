@@ -40,7 +40,7 @@ from pyspark.sql.streaming.datasource import (
 
 from wirekit.capture.rotation import OVERLAP_US, Span, Spans, rotations, span_of
 from wirekit.errors import Misuse
-from wirekit.pipeline.inputs import CAPTURE, Input, NothingToReadError, captures, renumbered
+from wirekit.pipeline.inputs import CAPTURE, Input, NothingToReadError, captures, grouped, renumbered
 from wirekit.pipeline.watch import SETTLE_SECONDS, Settling
 from wirekit.spark.source import (
     BUNDLE_BYTES,
@@ -49,7 +49,6 @@ from wirekit.spark.source import (
     STREAM_OPTIONS,
     CapturePartition,
     CaptureReader,
-    bundles,
     check_names,
     flag,
 )
@@ -187,7 +186,8 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             raise Misuse(f"no micro-batch is from offset {start['batch']} to {end['batch']}")
         parts = parts_from(end["parts"])
         whole = [tuple(each.as_input() for each in part.files) for part in parts if part.is_alone]
-        partitions: list[InputPartition] = [CapturePartition(files) for files in bundles(captures(renumbered(whole)))]
+        bundles = grouped(captures(renumbered(whole)), BUNDLE_BYTES)
+        partitions: list[InputPartition] = list(map(CapturePartition, bundles))
         together: list[tuple[int, Part]] = []
         size = 0
         for number, part in enumerate(parts):

@@ -464,7 +464,7 @@ RUNS = Table(
     (
         _RUN,
         Column("wirekit", TEXT, "version of wirekit"),
-        Column("engine", TEXT, "`serial` or `spark`"),
+        Column("engine", TEXT, "`serial`, `processes` or `spark`"),
         Column("finished", MICROS, "when all rows were written"),
         Column("protocol", TEXT, "the protocol given by `--protocol`; empty if it was detected"),
         Column("ports", PORTS, "protocols given by port (`--port`)"),

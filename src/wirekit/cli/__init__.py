@@ -22,9 +22,8 @@ import wirekit
 from wirekit.cli.common import IN_ASCII, say
 from wirekit.cli.paging import no_pager_option, paging
 from wirekit.errors import Misuse, WirekitError
+from wirekit.tuning import collect_rarely
 
-COLLECT = 200_000
-"""Allocations between garbage collections. Layouts are thousands of objects, and records hold no cycles."""
 ENVIRONMENT = {"ARROW_DEFAULT_MEMORY_POOL": "system", "OPENBLAS_NUM_THREADS": "1"}
 """Settings of libraries, if the user has none.
 
@@ -91,7 +90,7 @@ def group() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Runs the command line and exits."""
-    gc.set_threshold(COLLECT)
+    collect_rarely()
     for name, value in ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     atexit.register(_leave)

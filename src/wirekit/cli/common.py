@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import importlib
-import importlib.abc
 import importlib.util
 import os
 import stat
@@ -19,6 +18,7 @@ import click
 
 from wirekit.errors import lacking, plural
 from wirekit.storage import is_remote
+from wirekit.tuning import keep_pandas_out
 from wirekit.values import json_text, printable
 
 if TYPE_CHECKING:
@@ -68,29 +68,7 @@ def need(purpose: str, *modules: str) -> None:
         except ModuleNotFoundError as error:
             raise lacking(purpose, error) from error
     if "pyarrow" in modules and "pandas" not in modules:
-        _keep_pandas_out()
-
-
-def _keep_pandas_out() -> None:
-    """Prevents the import of pandas, which no command without Spark uses.
-
-    pyarrow imports pandas when it first gets a list, to distinguish it from a Series; that takes as long as a small
-    capture. It checks only once: later imports of pandas by name succeed.
-    """
-    import pyarrow
-
-    class Hidden(importlib.abc.MetaPathFinder):
-        def find_spec(self, fullname: str, path: object, target: object = None) -> None:
-            if fullname == "pandas":
-                raise ModuleNotFoundError("pandas is not needed here", name=fullname)
-
-    if "pandas" not in sys.modules:
-        hidden = Hidden()
-        sys.meta_path.insert(0, hidden)
-        try:
-            pyarrow.array([0])
-        finally:
-            sys.meta_path.remove(hidden)
+        keep_pandas_out()
 
 
 def say(text: str) -> None:

@@ -20,6 +20,7 @@ from wirekit.pipeline.inputs import Job
 from wirekit.pipeline.parallel import Task
 from wirekit.pipeline.roads import by_columns
 from wirekit.pipeline.run import Progress, Result
+from wirekit.tuning import collect_rarely, keep_pandas_out
 
 
 def run(
@@ -127,6 +128,8 @@ def _perform(task: Task, job: Job, attempts: str, number: int) -> list[str]:
 
 def _begin() -> None:
     """Lets a process end with its parent, and leave an interrupt to the parent."""
+    collect_rarely()
+    keep_pandas_out()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:

@@ -42,14 +42,18 @@ def test_what_is_no_regular_file_in_a_directory_is_skipped_with_a_warning(
     os.mkfifo("captures/pipe.pcap")
     for name in ("b.pcap", "notes.txt"):
         (tmp_path / "captures" / name).symlink_to("nowhere")
+    touch(tmp_path / "elsewhere" / "c.pcap")
+    (tmp_path / "captures" / "linked").symlink_to(tmp_path / "elsewhere")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind("captures/s.pcap")
     with pytest.warns(RuntimeWarning) as warned:
         inputs = find_inputs(["captures"])
     assert [each.name for each in inputs] == ["captures/a.pcap"]
     assert [str(each.message) for each in warned] == [
-        "skipped, not a regular file: captures/b.pcap, captures/pipe.pcap, captures/s.pcap"
+        "skipped, not a regular file: captures/b.pcap, captures/pipe.pcap, captures/s.pcap",
+        "skipped, a link to a directory: captures/linked",
     ]
+    assert [each.name for each in find_inputs(["captures/linked"])] == ["captures/linked/c.pcap"]
     for number in range(4):
         (tmp_path / "captures" / f"z{number}.pcap").symlink_to("nowhere")
     with pytest.warns(RuntimeWarning, match="captures/z1.pcap and 2 more$"):

@@ -153,8 +153,8 @@ def find_inputs(paths: Iterable[str | os.PathLike[str]], *, separate: bool = Fal
     stored files. In a directory or a prefix, and those in it, two kinds of files are read, in the order of their names:
     ``*.pcap``, ``*.pcapng`` and ``*.cap``, also with a number, ``.gz``, ``.zst`` or the like after it, and files with
     the names of a protocol's stored files. A file that is named twice is read once. The files of one rotation follow
-    each other, in the order of their times. Pipes, sockets and dangling links in a directory are skipped with a
-    RuntimeWarning.
+    each other, in the order of their times. Pipes, sockets, dangling links and links to directories in a directory are
+    skipped with a RuntimeWarning.
 
     Args:
         paths: files and directories, URIs of objects and prefixes, and patterns of both (``s3://bucket/2026/*.pcap``).
@@ -301,18 +301,21 @@ def _in_path(name: str) -> Iterator[Status]:
     if not os.path.isdir(name):
         raise Misuse(f"{name} is neither a file nor a directory; save it to a file first")
     others: list[str] = []
+    links: list[str] = []
     for folder, folders, files in os.walk(name, onerror=_raise):
         folders.sort()
+        links += filter(os.path.islink, (os.path.join(folder, each) for each in folders))
         for file in filter(is_input, sorted(files)):
             path = os.path.join(folder, file)
             if os.path.isfile(path):
                 yield status(path)
             else:
                 others.append(path)
-    if others:
-        more = f" and {len(others) - MOST_NAMES:,} more" if len(others) > MOST_NAMES else ""
-        names = ", ".join(others[:MOST_NAMES])
-        warnings.warn(f"skipped, not a regular file: {names}{more}", RuntimeWarning, stacklevel=2)
+    for reason, skipped in (("not a regular file", others), ("a link to a directory", links)):
+        if skipped:
+            more = f" and {len(skipped) - MOST_NAMES:,} more" if len(skipped) > MOST_NAMES else ""
+            names = ", ".join(skipped[:MOST_NAMES])
+            warnings.warn(f"skipped, {reason}: {names}{more}", RuntimeWarning, stacklevel=2)
 
 
 def objects_of(uri: str) -> list[Status]:

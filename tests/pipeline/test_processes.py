@@ -89,8 +89,8 @@ def test_a_task_that_fails_leaves_the_lake(
     }
 
 
-def test_processes_exchange_packets(captures: Path, tmp_path: Path) -> None:
-    job = Job(find_inputs([captures]), road="columns")
+def test_processes_exchange_packets(tmp_path: Path) -> None:
+    job = Job(find_inputs(CAPTURES), road="columns")
     result = processes.run(job, tmp_path / "processes", 2, shuffled=True)
     assert result.manifest["engine"] == "processes"
     assert result.summary == serial.run(job, tmp_path / "serial").summary

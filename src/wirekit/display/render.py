@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -25,6 +26,7 @@ MOST_ROWS = 2  # of the bytes of a field
 MOST_DUMP_ROWS = 8  # of the bytes of a field in the hexdump
 LEAST_TEXT = 24  # columns that are left to the fields, however deep
 HTML_COLUMNS = 140
+ROWS_AT_ONCE = 500  # that rich prints in one call, because each call costs as much as a row
 DEEPEST = 12  # how many steps the tree moves to the right
 
 
@@ -46,8 +48,11 @@ def show(decoded: Decoded, console: Console, form: str, *, complete: bool = Fals
         rows = drawing.dumps()
     else:
         rows = drawing.tree(field_lines(decoded, complete=complete, indent_json=indent_json))
-    for row in rows:
-        console.print(row, soft_wrap=True)
+    while part := list(islice(rows, ROWS_AT_ONCE)):
+        if console.color_system is None:
+            console.out("\n".join(row.plain for row in part), highlight=False)
+        else:
+            console.print(Text("\n").join(part), soft_wrap=True)
     console.print()
 
 

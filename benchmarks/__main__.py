@@ -24,6 +24,7 @@ NAMES = [
     "pulsar_columns_against_protobuf",
     "spark_functions_against_python_udf",
     "spark_against_serial",
+    "jobs_against_serial",
     "spark_driver",
     "columns_of_a_table",
     "killed_runs",

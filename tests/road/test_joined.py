@@ -9,9 +9,13 @@ import pytest
 
 pytest.importorskip("numba")
 
+import wirekit
+from tests.capture.second_parser import packets, write
+from tests.jmq4.test_dialogue import golden
 from tests.pulsar.commands import message, receipt, send
 from tests.road.law import CAPTURES, assert_same, by_columns
 from tests.road.made import METADATA, calls_of_begun, fetched, in_pieces, joined, list_groups, open_conversations
+from tests.road.test_pairing import capture
 from wirekit.conversation import Recognised
 from wirekit.road import connections
 from wirekit.road.connections import Connections
@@ -171,3 +175,20 @@ def test_recognition_waits_for_a_whole_frame(tmp_path: Path, monkeypatch: pytest
 )
 def test_connections_that_are_joined_anywhere(pieces: list[tuple[int, bytes]], tmp_path: Path) -> None:
     assert_same(joined(tmp_path / "joined.pcap", *pieces), windows=(1, 300, 1 << 26))
+
+
+@pytest.mark.parametrize("chosen", ["", "joyqueue", "jmq4"])
+def test_the_usual_port_of_a_protocol_is_the_server_s(chosen: str, tmp_path: Path) -> None:
+    """That of JoyQueue is above many ports of clients. A response that comes at once is behind its request."""
+    asked = wirekit.decode(golden("heartbeat_request_v4"), "joyqueue.frame").value
+    answered = wirekit.decode(golden("boolean_ack_success"), "joyqueue.frame").value
+    pieces = []
+    for number in range(4):
+        asked.request_id = answered.request_id = number
+        pieces += [(side, wirekit.encode("joyqueue.frame", frame)) for side, frame in enumerate((asked, answered))]
+    path = capture(tmp_path / "joyqueue.pcap", *pieces, port=50088)
+    write(path, packets(path)[2:])
+    assert_same(path, protocol=chosen)
+    tables = by_columns(path, window=1 << 26, protocol=chosen)[0]
+    assert all("'answered'" in row and "'client_port': 40000" in row for row in tables["calls"])
+    assert sum(tables["calls"].values()) == 4

@@ -27,6 +27,7 @@ from wirekit.conversation.recognition import (
     recognise_joined,
     recognise_piece,
 )
+from wirekit.registry import registry
 from wirekit.value_text import value_text
 from wirekit.values import json_text
 
@@ -49,6 +50,12 @@ class Choice:
 
     protocol: str = ""
     ports: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def server_ports(self) -> frozenset[int]:
+        """The ports of servers: the chosen ones; without any, the usual ones of the protocols that are possible."""
+        usual = [registry.protocol(self.protocol)] if self.protocol else registry.with_stream()
+        return frozenset(self.ports) or frozenset(chain.from_iterable(each.ports for each in usual))
 
     def of(self, client: str, server: str) -> str:
         """The protocol chosen for these addresses, or ""."""
@@ -596,7 +603,7 @@ def follow(
         settings: of the TCP reassembly.
     """
     choice = choice or Choice()
-    settings = settings or tcp.Settings(server_ports=frozenset(choice.ports))
+    settings = settings or tcp.Settings(server_ports=choice.server_ports)
     connections = tcp.Connections(settings)
     links: dict[int, Link] = {}
     followers: dict[int, Follower] = {}  # of connections with payload: most connections of a port scan have none

@@ -104,7 +104,7 @@ class Carried:
     def __init__(self, about: Continuation, choice: Choice) -> None:
         self.name, self.goes_on, self.idle_us = about.name, about.goes_on, about.idle_us
         self._remedy = about.remedy
-        self._choice, self._settings = choice, Settings(server_ports=frozenset(choice.ports))
+        self._choice, self._settings = choice, Settings(server_ports=choice.server_ports)
         self._earlier: dict[Pair, Stored] = {}
         self.clock_us = 0
         for one, other, stored in _read(about):

@@ -80,7 +80,7 @@ class Writer:
     def __init__(self, job: Job, summary: Summary, tables: Mapping[str, Table] = FROM_INPUTS) -> None:
         self.job = job
         self._choice = job.choice
-        self._settings = Settings(server_ports=frozenset(job.choice.ports))
+        self._settings = Settings(server_ports=job.choice.server_ports)
         self.summary = summary
         self._tables = {name: Rows(table.schema) for name, table in tables.items()}
         self._ready: list[Batch] = []

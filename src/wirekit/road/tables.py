@@ -171,7 +171,7 @@ class CaptureTables:
         self._name = name
         self._job = job
         self._tables = tables
-        self._settings = Settings(server_ports=frozenset(job.choice.ports))
+        self._settings = Settings(server_ports=job.choice.server_ports)
         earlier = None if carried is None else partial(writer.left, carried)
         self._connections = Connections(name, endpoints, job.choice, self._settings, files, writer, earlier)
         self._ends = _Ends(self._connections, writer.summary.file(name))

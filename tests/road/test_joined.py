@@ -192,3 +192,15 @@ def test_the_usual_port_of_a_protocol_is_the_server_s(chosen: str, tmp_path: Pat
     tables = by_columns(path, window=1 << 26, protocol=chosen)[0]
     assert all("'answered'" in row and "'client_port': 40000" in row for row in tables["calls"])
     assert sum(tables["calls"].values()) == 4
+
+
+@pytest.mark.parametrize("name", ["commit_ack_response_two_partitions_QUIRK", "produce_message_setText_zip_crc0"])
+def test_frames_of_joyqueue_with_a_failed_check_may_be_the_first(name: str, tmp_path: Path) -> None:
+    """JoyQueue itself writes such frames."""
+    first = int(name.startswith("commit"))
+    pieces = [(0, golden("heartbeat_request_v4")), (1, golden("boolean_ack_success"))]
+    path = joined(
+        tmp_path / "joined.pcap", *([(0, golden("heartbeat_request_v4"))] * first), (first, golden(name)), *pieces
+    )
+    tables = assert_same(path, windows=(1, 300, 1 << 26))
+    assert "quarantine" not in tables

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from wirekit.conversation import Description, Dialogue, Frame, Message
+from wirekit.conversation.dialogue import MOST_THOROUGH, THOROUGH
 from wirekit.decoding import decode
 from wirekit.engine import Decoded
 from wirekit.errors import Misuse, WireError
@@ -66,6 +67,17 @@ class JmqDialogue(Dialogue):
         request = self.requests.get((_other(side), header.value.request_id))
         version = request.description.version if request is not None else None
         return key, {"layout_version": version} if version else {}, None
+
+    def plausible(self, side: str, data: bytes, size: int) -> bool:
+        """Whether it may be a frame. Failed checks are accepted: the count of many COMMIT_ACK responses is wrong."""
+        if super().plausible(side, data, size) or self.fits_unverified(data, self.protocol.key("frame"), size):
+            return True
+        if len(data) < size or size > MOST_THOROUGH:
+            return False
+        self._spend(data, THOROUGH)
+        key, context, _ = self.schema(side, data)
+        decoded = decode(data, key, context=context)
+        return decoded.error is None and not decoded.gaps
 
     def describe(self, side: str, decoded: Decoded) -> Description:
         """Command, header version and request id; direction and quality of service give the role."""
@@ -162,6 +174,8 @@ def _application_messages(
     codec, body = _decompressed(frame.protocol, message, allowance)
     inner = _batch(frame.protocol, message.system_code, body) if body is not None else None
     for index, item in enumerate([message] if inner is None else inner):
+        stored = item.body or b""
+        value = stored if inner is not None or body is None else body
         yield Message(
             topic=topic,
             partition=message.partition,
@@ -169,7 +183,7 @@ def _application_messages(
             timestamp=message.send_time,
             timestamp_type="CreateTime",
             key=_key(item.business_id),
-            value=(item.body or b"") if inner is not None else (message.body or b"") if body is None else body,
+            value=value,
             attributes=as_integer(message.system_code),
             codec=codec,
             crc=message.body_crc,
@@ -181,7 +195,7 @@ def _application_messages(
                 "producer": message.app,
                 "batch": None if inner is None else number,
                 "batch_index": None if inner is None else index,
-                "wire_bytes": item.length,
+                "wire_bytes": item.length - len(stored) + len(value),
             },
         )
 

@@ -108,7 +108,15 @@ CALL_TOPICS = (
 )
 
 CALLS = (
-    Rows("calls", FRAME, {"client": First("payload.app", APP), **_error("status"), "error_text": Except("error", "")}),
+    Rows(
+        "calls",
+        FRAME,
+        {
+            "client": First("payload.app", Asked("payload.app"), APP),
+            **_error("status"),
+            "error_text": Except("error", ""),
+        },
+    ),
     Rows(
         "calls",
         FRAME,

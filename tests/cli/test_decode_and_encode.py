@@ -216,6 +216,30 @@ def test_damaged_bytes_without_a_schema_are_guessed_as_well_as_can_be() -> None:
     assert cut.lines[0]["value"]["client_id"] == "kpy-probe"
 
 
+KAFKA_HEARTBEAT = "0000001e000c00000000000700047465787400047465787400000003000474657874"
+
+
+@pytest.mark.parametrize(
+    ("schema", "data", "other"),
+    [
+        ("pulsar", KAFKA_HEARTBEAT, "kafka"),
+        ("kafka.heartbeat.response.v0", KAFKA_HEARTBEAT, "kafka"),
+        ("kafka", HEARTBEAT, "joyqueue"),
+    ],
+)
+def test_bytes_of_another_protocol_than_the_given_one_are_recognised(schema: str, data: str, other: str) -> None:
+    run = Run("decode", schema, "--hex", data)
+    assert run.status == 1
+    assert run.err.endswith(f"wirekit: the first frame decodes cleanly as {other}; pass {other} instead of {schema}\n")
+
+
+@pytest.mark.parametrize("data", [f"{KAFKA_HEARTBEAT}00", KAFKA_HEARTBEAT[:-2]])
+def test_bytes_of_the_given_schema_are_not_compared_with_others(data: str) -> None:
+    run = Run("decode", "kafka.heartbeat.request.v0", "--hex", data)
+    assert run.status == 1
+    assert "decodes cleanly" not in run.err
+
+
 def test_context_that_a_schema_does_not_have_is_refused() -> None:
     run = Run("decode", "kafka.response", "--context", "foo=1", "--hex", "00")
     assert run.status == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,7 +19,7 @@ from wirekit.cli.common import (
     strict_option,
 )
 from wirekit.cli.context import check_context, context_option, parse_context
-from wirekit.cli.guesses import A_CAPTURE, guess, is_capture, pasted_answers, with_contexts
+from wirekit.cli.guesses import A_CAPTURE, guess, is_capture, other_protocol, pasted_answers, with_contexts
 from wirekit.cli.input import Input, read_input
 from wirekit.cli.turns import alternate, decode_turns
 from wirekit.cli.verdicts import Show, complain, show_all
@@ -181,9 +182,13 @@ def _decode_one(source: Input, schema: str | None, context: dict[str, Any], show
         check_context(schema, context)
     elif not context and (answers := pasted_answers(schema, data)):
         return show_all(with_contexts(answers), show, strict)
-    status = show_all(frames(schema, data, context=context), show, strict)
+    values = frames(schema, data, context=context)
+    first = next(values)
+    status = show_all(chain([first], values), show, strict)
     if status and not schema.startswith("net.") and is_capture(data):
         say(A_CAPTURE)
+    elif status and not first.clean and (other := other_protocol(schema, data)):
+        say(f"the first frame decodes cleanly as {other}; pass {other} instead of {schema}")
     return status
 
 

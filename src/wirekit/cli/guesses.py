@@ -51,6 +51,14 @@ def guess(data: bytes, *, text: bool) -> tuple[str | None, list[Answer]]:
     return best or None, []
 
 
+def other_protocol(schema: str, data: bytes) -> str:
+    """The protocol, if it is not the schema, as which the first frame of the bytes decodes cleanly; "" for none."""
+    from wirekit.conversation import recognise
+
+    name = recognise(data, b"", rivals=False, settled=False).protocol
+    return name if name and name != schema and next(frames(name, data)).clean else ""
+
+
 def pasted_answers(name: str, data: bytes) -> list[Answer]:
     """The server's frames in bytes of a protocol; none for a key, or if the bytes may be the client's."""
     if "." in name:

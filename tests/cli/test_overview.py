@@ -63,9 +63,12 @@ def test_messages_are_those_of_the_topics(capture: str, fixtures: Path) -> None:
 @pytest.mark.parametrize("capture", CAPTURES)
 def test_the_slowest_lead_to_their_frames(capture: str, fixtures: Path) -> None:
     path = str(fixtures / "pcap" / capture)
+    text = run("inspect", "--output", "text", path)
     for slow in inspected(path)["slowest"]:
         *_, answer = frames(path, "--frame", str(slow["frame"]))
         assert (answer["latency_ms"], answer["connection"]) == (slow["latency_ms"], slow["connection"])
+        line = next(line for line in text.splitlines() if f" ms: frame {slow['frame']}, " in line)
+        assert line.endswith(f", client {slow['client']}" if slow["client"] else slow["topic"] or slow["api"])
 
 
 def test_percentiles_are_the_nearest_answers() -> None:

@@ -296,7 +296,9 @@ def _slow_text(each: Mapping[str, Any]) -> str:
     version = "" if each["version"] is None else f" v{each['version']}"
     place = each["connection"] if each["frame"] is None else f"frame {each['frame']}"
     several = f"{each['topics']} topics" if each["topics"] else ""
-    return f"{each['latency_ms']:,.3f} ms: {place}, {each['api']}{version} {each['topic'] or several}".rstrip()
+    call = f"{each['api']}{version} {each['topic'] or several}".rstrip()
+    client = f", client {each['client']}" if each["client"] else ""
+    return f"{each['latency_ms']:,.3f} ms: {place}, {call}{client}"
 
 
 def _calls_lines(apis: list[Mapping[str, Any]]) -> Iterator[Fact]:

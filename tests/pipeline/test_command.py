@@ -165,7 +165,7 @@ def test_the_report_on_many_files_fits_a_screen(tmp_path: Path, capsys: pytest.C
     assert sum(row["damaged"] is not None for row in inputs) == 1000
     status, out, err = run(capsys, tmp_path / "captures", "-o", tmp_path / "out")
     assert (status, err) == (0, "")
-    assert out.startswith(f"{tmp_path / 'out'} has 2,001 files already\n")
+    assert out.startswith(f"skipped 2,001 files that {tmp_path / 'out'} already contains\n")
 
 
 def test_the_report_on_ten_files_fits_a_screen(

@@ -455,7 +455,9 @@ def _report(result: Result, output: str, strict: bool) -> int:
     screen = console()
     show(result.summary, screen, most_blocks=MOST_BLOCKS, most_files=MOST_FILES)
     if result.committed:
-        screen.print(f"{output} has {plural(result.committed, 'file')} already", markup=False, soft_wrap=True)
+        screen.print(
+            f"skipped {plural(result.committed, 'file')} that {output} already contains", markup=False, soft_wrap=True
+        )
     rows = ", ".join(f"{name} {table['rows']:,}" for name, table in result.manifest["tables"].items())
     print_wrapped(screen, f"{output}: {rows}", indent=2)
     return _complain(result, strict)

@@ -33,17 +33,17 @@ def values(
 ) -> st.SearchStrategy[Any]:
     """Values that ``encode(key, value, context=context)`` accepts and ``decode`` returns again (``agrees``).
 
-    They reach every branch of the layout that the context allows, null, empty and present, the ends of integer ranges,
-    numbers without a symbol, unusual text, compressed data with every codec, unknown protobuf fields.
+    They reach every branch of the layout that the context allows: null, empty and present fields, the ends of integer
+    ranges, numbers without a symbol, unusual text, compressed data with every codec, unknown protobuf fields.
 
     Args:
         key: a schema key, or a protocol's name for a frame of its client stream.
         context: as for ``encode``; see ``contexts`` for the ones that matter to a layout.
-        depth: how often a schema may contain itself, and compressed data may contain compressed data.
+        depth: how many times, at most, a schema may contain itself, and compressed data may contain compressed data.
         clean: leave out values that decode with a gap or a bad check.
         aim: names of branches (see ``branches``) to reach, if the rest of the value allows it.
-        fields: {end of a path: strategy or constant} of given fields, as ``encode`` accepts them: ``topic``
-            is every field of that name, ``body.topic`` those inside ``body``; without list indexes.
+        fields: {end of a path: strategy or constant} for fields with given values: ``topic`` is every field of that
+            name, ``body.topic`` those inside ``body``. Paths have no list indexes; ``encode`` must accept the values.
         reached: a set that receives the names of the reached branches (see ``branches``).
 
     Raises:
@@ -80,7 +80,10 @@ def ends_of(layout: Layout, fields: Mapping[str, Any] | None) -> dict[Names, Any
     for name in fields:
         unknown = [part for part in name.split(".") if part not in names]
         if unknown:
-            raise Misuse(f"{layout.key} has no field {unknown[0]!r} that a value can be given for")
+            raise Misuse(
+                f"{layout.key} has no field {unknown[0]!r}, or encode computes it; "
+                f"`wirekit schemas {layout.key}` lists the fields"
+            )
     return {tuple(name.split(".")): source for name, source in fields.items()}
 
 
@@ -105,7 +108,7 @@ def drawn(
 
 
 def _comes_out(key: str, value: Any, context: Mapping[str, Any]) -> bool:
-    """Whether a value can be encoded and comes out of decoding again."""
+    """Whether a value can be encoded, and decoding returns it."""
     try:
         data = encoding.encode(key, value, context=context)
     except WirekitError:

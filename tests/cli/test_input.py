@@ -199,7 +199,7 @@ def test_all_hex_is_hex_and_never_base64() -> None:
         ("abcdefghijklmnop\nqrst\nuvwxyzabcdefghij", "lines of different lengths"),
         ("abcdefghijklmnopqr", "bits beyond the last byte"),
         ('{"topic": "de", "partition": 10}', "is not a hex digit"),
-        (" \n", "nothing but white space"),
+        (" \n", "only white space"),
         ("", "empty"),
         ("2024: 20 lines of log\n2025: 21 lines of log", "is not a hex digit"),
     ],

@@ -192,17 +192,17 @@ def test_a_dump_that_lost_a_digit_is_never_read(
         (XXD.replace("2031 ", "2031  "), "line 6, column 25: neither hex nor the text column"),
         (XXD + "$ \n", "line 7, column 1: not a line of a dump"),
         ("$ xxd\n" + xxd(FRAME, start=16), "line 1, column 1: not a line of a dump"),
-        (HEXDUMP_C.replace("6b 61 ", "6b    "), "line 1, column 56: 15 bytes of hex, but by the offsets 16"),
-        (HEXDUMP_C.replace("0000005c", "0000005e"), "line 5, column 47: 12 bytes of hex, but by the offsets 14"),
+        (HEXDUMP_C.replace("6b 61 ", "6b    "), "line 1, column 56: 15 bytes of hex, but the offsets say 16"),
+        (HEXDUMP_C.replace("0000005c", "0000005e"), "line 5, column 47: 12 bytes of hex, but the offsets say 14"),
         (HEXDUMP_C.replace("00000050  3e", "00000058  3e"), "line 5, column 1: after a star"),
         ("\n".join(HEXDUMP_C.split("\n")[:4]), "line 4, column 1: no offset follows"),
         ("*\n" + HEXDUMP_C, "line 1, column 1: not a line of a dump"),
         (HEXDUMP_C.replace("\n*\n", "\n*\n*\n"), "line 4, column 1: no offset follows"),
         (
             hexdump(bytes(24)).replace(" 00  00", " 00  0", 1),
-            "line 1, column 34: 8 bytes of hex, but by the offsets 16",
+            "line 1, column 34: 8 bytes of hex, but the offsets say 16",
         ),
-        ("00000000  01 02 03  |...|\n00000004\n", "line 1, column 19: 3 bytes of hex, but by the offsets 4"),
+        ("00000000  01 02 03  |...|\n00000004\n", "line 1, column 19: 3 bytes of hex, but the offsets say 4"),
     ],
 )
 def test_a_dump_that_contradicts_itself_names_the_line(text: str, place: str) -> None:

@@ -38,15 +38,18 @@ SCHEMA = pa.schema(
         ("state", pa.large_string()),
     ]
 )
-"""A row is a pair of addresses, the lower one first: connections so far; the time after which something is due without
-a further segment, in microseconds since the epoch; the latest connection, null if nothing of it can come any more. The
-row without addresses has the time of the capture in ``due``."""
+"""A row for each pair of addresses, the lower one first.
+
+``connections`` is the number of connections so far, ``due`` the time of an action that needs no further segment, in
+microseconds since the epoch, and ``state`` the latest connection, null if it is complete. The row without addresses has
+the time of the capture in ``due``.
+"""
 MOST_BYTES = 4 << 30
 """The maximum size of a file's rows in bytes."""
 MOST_OF_CONNECTION = 256 << 20
 """The maximum number of characters in the state of a connection; a connection with more ends with the bundle."""
 IDLE_US = Settings().idle_us
-"""A connection that was silent for longer when a bundle ended is over."""
+"""A connection that was silent for longer than this when a bundle ended is over."""
 _NAMED = {"description": Description}
 _LATEST = (1 << 63) - 1
 

@@ -62,7 +62,7 @@ class Folder(Protocol):
         Args:
             path: the path of the file.
             content: its content.
-            new: the path of the file while it is written, where it is visible then; by default beside ``path``.
+            new: the path of the file while it is written, visible to others; by default beside ``path``.
         """
 
     def write_table(self, path: str, table: pa.Table, **options: Any) -> tuple[int, pq.FileMetaData]:
@@ -265,7 +265,7 @@ def _locked(path: Path, output: Path, mark: bytes) -> IO[bytes] | None:
 class RemoteFolder:
     """A prefix of an object store, which has no folders of its own and moves a file by copying it.
 
-    Object stores have no locks: a run renews its lease again and again, and refuses to begin while another lease is
+    Object stores have no locks: a run renews its lease periodically, and refuses to begin while another lease is
     younger than its limit, by the clock of the store.
     """
 

@@ -35,7 +35,7 @@ HEAD = 64
 """The number of bytes that identify a capture."""
 _PIECE = 4 << 20
 MOST_NAMES = 5
-"""The most names in a warning."""
+"""The maximum number of names in a warning."""
 
 
 class NothingToReadError(Misuse):

@@ -18,7 +18,7 @@ from wirekit.tables.columns import PACKETS, Table
 
 
 def is_compressed(file: Input) -> bool:
-    """Whether a file is compressed; not if the system refuses to read it, which those who read it report."""
+    """Whether a file is compressed; False if the system refuses to read it, which later readers report."""
     try:
         return is_packed(file.path)
     except OSError:

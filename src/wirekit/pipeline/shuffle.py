@@ -27,7 +27,7 @@ from wirekit.pipeline.inputs import Input
 from wirekit.tables.columns import PACKETS
 
 HEADER = 64
-"""The bytes that a segment counts for besides its payload, so that segments without payload fill a window as well."""
+"""The bytes by which a segment counts besides its payload, so that segments without payload fill windows as well."""
 LARGE = 8
 """A flow with at least 1 / ``LARGE`` of a file's bytes has a batch of its own there."""
 FULL = 0.75

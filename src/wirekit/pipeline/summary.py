@@ -35,7 +35,7 @@ LONGEST_REASON, LONGEST_NUMBER = 200, 20
 TITLES = 17
 """Columns that the titles of a report take."""
 MOST_CALLS, MOST_REASONS = 12, 5
-"""Kinds of calls, and reasons, that a sum names."""
+"""The maximum numbers of kinds of calls, and of reasons, that the sum of several captures lists."""
 LEAST_ROOM = 30
 """Columns of text below which a line is not broken."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -129,7 +129,7 @@ class Contents:
 
 @contextmanager
 def read_contents(stream: NDArray[Any], index: Index, begun: Begun | None = None) -> Iterator[Contents]:
-    """Decodes the frames of an index; what ``Messages.make`` needs is there as long as the context.
+    """Decodes the frames of an index; ``Messages.make`` works only inside the context.
 
     Args:
         stream: ``Streams.stream``.

@@ -1,6 +1,6 @@
 """Reads capture files into arrays of TCP segments, by the layouts of ``net`` in the columns engine.
 
-The payloads of usual tunnels (in UDP, GRE and IP) are scanned as packets again. A packet that then is not plainly a
+The payloads of usual tunnels (in UDP, GRE and IP) are scanned as packets again. A packet that is still not plainly a
 whole TCP segment is dissected as an object. Objects read all of a damaged file, because they search for packets after
 the damage.
 """

@@ -86,7 +86,7 @@ def conversations(
 
     The arguments and errors are those of ``conversation``; ``length`` is the maximum.
     """
-    conversation(protocol, length=0)  # refuses what there is not
+    conversation(protocol, length=0)  # refuses unknown names at once
     numbers, lengths = st.integers(0, 2**32), st.integers(0, length)
     return st.builds(
         lambda seed, steps: conversation(protocol, seed=seed, length=steps, fields=fields), numbers, lengths
@@ -170,7 +170,7 @@ def damaged_conversations(
 ) -> st.SearchStrategy[Script]:
     """Conversations with one defect; the arguments and errors are those of ``damaged_conversation``."""
     requested = None if kinds is None else list(kinds)
-    damaged_conversation(protocol, kinds=requested)  # refuses what there is not
+    damaged_conversation(protocol, kinds=requested)  # refuses unknown names at once
     return st.integers(0, 2**32).map(
         lambda seed: damaged_conversation(protocol, seed=seed, length=length, kinds=requested, fields=fields)
     )

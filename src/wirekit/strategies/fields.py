@@ -115,7 +115,7 @@ class Fields(Drawing):
         else:
             value = self._text_or_bytes(node, number.high)
         if node.null == 0 and not value:
-            value = None  # the wire does not tell them apart
+            value = None  # both have the same bytes
         size = 0 if value is None else len(value.encode() if node.text else value)
         self.take(node, "null" if value is None else "some" if size else "empty")
         self.advance(size_of(number, (node.null or 0) if value is None else size) + size)

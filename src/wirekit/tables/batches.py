@@ -50,11 +50,11 @@ MOST_REPEATED = 128 << 20
 ``records`` evaluates the frames with more; its rows need not be in memory at once.
 """
 OPENED_AT_ONCE = 64 << 20
-"""Decompressed bytes of messages that are in memory at once, unless a single frame has more."""
+"""The maximum of decompressed bytes of messages in memory at once, unless a single frame has more."""
 MESSAGE = 256
-"""Bytes that a message without content takes in columns, about."""
+"""The approximate number of bytes that a message without content takes in columns."""
 SHORT = 1 << 16
-"""Up to this many bytes, the text that a column repeats is not counted."""
+"""Text that a column repeats counts only if it has more bytes than this."""
 _HALF = 1 << 63
 
 
@@ -63,10 +63,10 @@ class Unfit(Exception):
 
 
 class Crowded(Exception):
-    """The messages of frames have more decompressed bytes than should be in memory at once.
+    """The messages of the frames have too many decompressed bytes to be in memory at once.
 
     Attributes:
-        rows: the number of first frames that have not; at least 1.
+        rows: the number of frames, from the first one on, whose messages may be in memory at once; at least 1.
     """
 
     def __init__(self, rows: int) -> None:
@@ -142,7 +142,7 @@ class Frames:
     repeats: Repeats
 
     def part(self, begin: int, end: int) -> Frames:
-        """Some of them, by their rows in the batch."""
+        """A range of the frames, by their rows in the batch."""
         return replace(self, batch=self.batch.slice(begin, end - begin), numbers=self.numbers[begin:end])
 
 
@@ -156,7 +156,7 @@ class Opened:
         """Adds the decompressed bytes of messages of the frame in a row.
 
         Raises:
-            Crowded: they are too many, with those of earlier frames.
+            Crowded: together with those of earlier frames, the bytes are too many.
         """
         self._first = row if self._first < 0 else self._first
         self._size += size
@@ -165,7 +165,7 @@ class Opened:
 
 
 def refuse_crowds(rows: NDArray[Any]) -> None:
-    """Refuses more messages of several frames than should be in memory at once.
+    """Refuses several frames with too many messages to be in memory at once.
 
     Args:
         rows: the row of each message's frame, in order.

@@ -37,25 +37,25 @@ _PRINTABLE = bytes(range(0x20, 0x7F)) + b"\t\n\v\f\r"
 def read_input(raw: bytes, form: str = "auto", *, limit: int = DEFAULT_LIMIT) -> Input:
     r"""Read the bytes that ``raw`` represents.
 
-    ``form`` is the form of ``raw``. ``raw`` takes it as it is. ``hex`` takes plain hex (``0A 0b``, ``0a:0b``,
-    ``0x0a,0x0b``, ``\x0a\x0b``, a C array, in any number of lines), lists of decimal numbers and all dumps. ``base64``
-    takes the standard and the URL-safe alphabet, wrapped or not, padded or not. ``auto`` decides, in this order:
+    The form ``raw`` accepts any bytes. ``hex`` accepts plain hex (``0A 0b``, ``0a:0b``, ``0x0a,0x0b``, ``\x0a\x0b``, a
+    C array, in any number of lines), lists of decimal numbers and all dumps. ``base64`` accepts the standard and the
+    URL-safe alphabet, wrapped or not, padded or not. ``auto`` chooses the first that applies:
 
-    1. raw, if it is not printable text in ASCII, after a UTF-8 or UTF-16 byte order mark if there is one; a dump, or
-       what a debugger or a language printed, may have other characters around it;
-    2. what a debugger, a language or Netty printed, which its brackets, quotes and addresses tell; a stream that
-       Wireshark followed, which its heading or two margins tell;
+    1. raw, if the bytes are not printable ASCII text after an optional byte order mark (UTF-8, UTF-16); text around a
+       dump, or around the output of a debugger or a language, may have other characters;
+    2. the output of a debugger, a language or Netty, recognised by its brackets, quotes and addresses; a stream that
+       Wireshark followed, recognised by its heading or its two margins;
     3. a dump, if at least half of the first lines have an offset and hex words after it, and the offsets are marked
-       as such (xxd, tcpdump), or a text column is (``|…|``, ``>…<``), or they advance by the bytes of their lines, or
-       they start at 0 and stand two columns apart from the bytes. A damaged dump is an error;
-    4. hex, if all of it is hex;
-    5. base64, if it is 16 characters or more of valid base64 without white space except between lines of one length,
-       and not made of hex digits only;
-    6. raw, with a note saying why.
+       (xxd, tcpdump), or the text column is (``|…|``, ``>…<``), or the offsets advance by the bytes of their lines, or
+       they start at 0 and are two columns apart from the bytes. A damaged dump is an error;
+    4. hex, if all of the text is hex;
+    5. base64, if the text is at least 16 characters of valid base64, not only hex digits, in lines of one length (the
+       last may be shorter) without other white space;
+    6. raw, with a note that says why.
 
-    Leading white space and ``> `` quoting are ignored in each line. Offsets may start anywhere; where they leave bytes
-    out, the data has them left out too and the note says so. Where offsets begin at 0 again another dump begins; lines
-    between two dumps are skipped, and in several dumps no bytes may be left out.
+    Leading white space and ``> `` quoting are ignored in each line. Offsets may start at any number. If they skip
+    bytes, these are missing in the data, and the note says so. An offset of 0 begins another dump. Lines between two
+    dumps are skipped; if there are several dumps, none may skip bytes.
 
     >>> read_input(b"0x0a, 0x0B")
     Input(data=b'\n\x0b', form='hex', note=None)
@@ -65,7 +65,7 @@ def read_input(raw: bytes, form: str = "auto", *, limit: int = DEFAULT_LIMIT) ->
     'base64'
 
     Args:
-        raw: at most ``limit`` bytes; no more than ``limit`` come back either, whatever a ``*`` line asks for.
+        raw: at most ``limit`` bytes. The result has at most ``limit`` bytes as well, also with ``*`` lines.
         form: auto, raw, hex or base64.
         limit: bytes; 256 MiB by default.
 
@@ -94,11 +94,11 @@ def _read_auto(raw: bytes, limit: int) -> Input:
     if text.encode(errors="replace").translate(None, _PRINTABLE):
         if not "".join(text.split()).isprintable():
             return Input(raw, "raw")
-        around = _BEYOND_ASCII.sub("?", text)  # words around a dump, as tshark's arrows
+        around = _BEYOND_ASCII.sub("?", text)  # words around a dump, such as tshark's arrows
         dump = _read_printed(around, limit) or _read_dump(around, limit)
         return dump or Input(raw, "raw", "text read as raw bytes: it is not all ASCII")
     if not text.strip():
-        return Input(raw, "raw", "the input holds nothing but white space" if raw else "the input is empty")
+        return Input(raw, "raw", "the input contains only white space" if raw else "the input is empty")
     if dump := _read_printed(text, limit) or _read_dump(text, limit):
         return dump
     try:

@@ -6,7 +6,7 @@ from wirekit.cli.input.lines import Layout, Line
 from wirekit.cli.input.text import wrong_in_line
 from wirekit.errors import Misuse
 
-_WIDEST_TEXT = 64  # words of a line up to which a text column is looked for after each of them
+_WIDEST_TEXT = 64  # a text column is searched for after each of at most this many words of a line
 _SHOWN = bytes(byte if 0x20 <= byte < 0x7F else 0x2E for byte in range(256))
 
 
@@ -52,7 +52,7 @@ def shows_itself(line: Line, layout: Layout) -> bool:
 
 
 def framing(line: Line, layout: Layout) -> str:
-    """The two characters around the text column, if it has such: || or ><."""
+    """The two characters around the text column, || or ><; empty if there are none."""
     count, end = ends_of(line, layout)[-1]
     column = line.text[end:].strip()
     return column[0] + column[-1] if len(column) == count + 2 and column[0] + column[-1] in ("||", "><") else ""
@@ -64,7 +64,7 @@ def _apart(following: str) -> bool:
 
 
 def is_column(following: str, count: int) -> bool:
-    """Whether what follows hex words can be the text column of ``count`` bytes, framed or not, or is nothing."""
+    """Whether the text after hex words is empty, or can be the text column of ``count`` bytes, framed or not."""
     return _apart(following) and len(following.strip()) <= count + 2
 
 
@@ -80,7 +80,7 @@ def fitted(line: Line, ends: list[tuple[int, int]], count: int, layout: Layout) 
 
 
 def cut(line: Line, step: int, layout: Layout) -> bytes:
-    """The bytes of a line with the next offset ``step`` bytes away: so many, or a full line if lines are left out."""
+    """The ``step`` bytes of a line up to the next offset, or the bytes of a full line if the offsets skip lines."""
     count = min(step, layout.width or step)
     end = line.start + layout.end
     if step == layout.width and layout.end and not layout.swapped and _apart(line.text[end : end + 2]):
@@ -95,7 +95,7 @@ def cut(line: Line, step: int, layout: Layout) -> bytes:
     if fit and (step == count or is_column(line.text[fit[1] :], count)):
         return fit[0]
     have, end = ends[-1]
-    raise damaged(line, end, f"{have} bytes of hex, but by the offsets {count if have != count else step}")
+    raise damaged(line, end, f"{have} bytes of hex, but the offsets say {count if have != count else step}")
 
 
 def cut_last(line: Line, layout: Layout) -> bytes:

@@ -24,12 +24,13 @@ _LINE = 16
 
 
 def read_gdb(text: str) -> Input | None:
-    """Memory as ``x/8xb`` and the like show it, None for other text; words of several bytes are taken little-endian.
+    """Memory as ``x/8xb`` and the like show it, None for other text; words of several bytes are little-endian.
 
-    Decimal numbers and characters (``x/8ub``, ``x/8cb``) are taken as bytes.
+    Decimal numbers and characters (``x/8ub``, ``x/8cb``) are read as bytes.
 
     Raises:
-        Misuse: for a line that is of another kind, an address that does not follow, words of different sizes.
+        Misuse: for a line of another kind, an address that does not continue the line before, words of different
+            sizes.
     """
     first = _FRONT_OF_GDB.sub("", text, count=1).partition("\n")[0]
     if not _GDB.match(first) or not ("0x" in first.partition(":")[2] or "\t" in first.strip()):
@@ -64,12 +65,12 @@ def read_gdb(text: str) -> Input | None:
 def read_windbg(text: str) -> Input | None:
     """Memory as ``db``, ``dw``, ``dd``, ``dc`` and ``dq`` show it, None for other text; words are little-endian.
 
-    Lines are WinDbg's if the address has its grave accent or the bytes have its hyphen after the eighth; or if words
-    of several bytes stand two columns after addresses that advance by them.
+    WinDbg's lines have a grave accent in the address, or a hyphen after the eighth byte, or words of several bytes two
+    columns after addresses that advance by the sizes of the words.
 
     Raises:
-        Misuse: for a line of another kind, an address that does not follow, memory that could not be read, a text
-            column that shows other bytes.
+        Misuse: for a line of another kind, an address that does not continue the line before, memory that could not
+            be read, a text column that shows other bytes.
     """
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not any(map(_is_windbg, (line for _, line in lines[:2]))) and not _advance([line for _, line in lines[:4]]):

@@ -13,7 +13,7 @@ def read_dump(text: str, layout: Layout, limit: int) -> Input:
     dumps = [bytearray()]
     notes = _Notes()
     last = b""  # the bytes of the last data line
-    at = 0  # the offset after them
+    at = 0  # the offset after these bytes
     before = 0  # bytes of the dumps before this one
     for line, after in paired(text):
         if line.kind == "star" and last:
@@ -62,7 +62,7 @@ def _step(line: Line, here: int, after: Line | None, layout: Layout) -> int | No
 
 
 def _span(line: Line, after: Line | None, at: int, unit: bytes, layout: Layout) -> int:
-    """The bytes of a star: up to the next offset, in whole lines."""
+    """The number of bytes that a star stands for: up to the next offset, in whole lines."""
     if after is None or after.kind == "star":
         raise damaged(line, 0, "no offset follows to show how often the previous line is repeated")
     if after.kind == "other":
@@ -108,7 +108,7 @@ class _Notes:
             self.notes.append(f"{count} bytes are missing at offset 0x{offset:x}, after line {line.number}")
 
     def text(self) -> str | None:
-        """All notes as one sentence."""
+        """All notes, joined by semicolons; None without notes."""
         if self.skipped:
             numbers = ", ".join(map(str, self.skipped[:3])) + (", …" if len(self.skipped) > 3 else "")
             one = len(self.skipped) == 1

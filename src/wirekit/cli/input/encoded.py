@@ -8,7 +8,7 @@ import re
 from wirekit.cli.input.text import DIGITS, Input, line_count, wrong
 from wirekit.errors import Misuse
 
-_SHORTEST_BASE64 = 16  # characters; shorter text is as likely a word, so only --input base64 takes it
+_SHORTEST_BASE64 = 16  # characters; shorter text may be a word, so only --input base64 reads it
 _URLSAFE = str.maketrans("-_", "+/")
 
 
@@ -44,4 +44,4 @@ def guess_base64(text: str) -> Input:
         raise Misuse("the last character holds bits beyond the last byte")
     if lines[-1].endswith("=") or size % 4 == 0:
         return Input(data, "base64")
-    return Input(data, "base64", "taken as base64 without padding; pass --input raw if the text itself is meant")
+    return Input(data, "base64", "read as base64 without padding; pass --input raw if the text itself is meant")

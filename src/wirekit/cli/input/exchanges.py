@@ -15,9 +15,11 @@ _RAW = re.compile(r"(?P<indent>[ \t]*)(?P<digits>(?:[0-9A-Fa-f]{2})+)[ \t]*")
 _HEAD = re.compile(
     r"[ \t]*(?:={20,}|Follow: \w+,(?P<form>\w+)|Filter: .*|Node [01]: .*|\[\d+ bytes missing[^\]]*\])[ \t]*"
 )
-_HINT = re.compile(r"^[ \t]*Follow: \w+,|^(?:\t| {4})[ \t]*0{8}  ", re.MULTILINE)  # some line of any followed stream
+_HINT = re.compile(
+    r"^[ \t]*Follow: \w+,|^(?:\t| {4})[ \t]*0{8}  ", re.MULTILINE
+)  # every followed stream has such a line
 _MISSING = re.compile(r"[ \t]*\[\d+ bytes missing")
-_INDENT = 4  # columns by which the second side stands after the first; or a tab
+_INDENT = 4  # columns by which the second side is indented, if not by a tab
 
 
 class _Row(NamedTuple):
@@ -33,7 +35,7 @@ def read_follow(text: str, limit: int) -> Input | None:
     """The turns of both sides, None for other text: side 0 is at the margin, side 1 is indented.
 
     Raises:
-        Misuse: for another line, an offset that does not follow within its side, bytes missing in the capture.
+        Misuse: for a line of another kind, an offset that does not continue its side, bytes missing in the capture.
         Limit: for more than ``limit`` bytes.
     """
     if not _HINT.search(text):
@@ -53,7 +55,7 @@ def read_follow(text: str, limit: int) -> Input | None:
         if not _ROW.match(line) and not _HEAD.fullmatch(line):
             raise wrong_in_line(number, line, 0, "not a line of a followed stream")
     sides = [_of_side(text, rows, side, limit) for side in (0, 1)]
-    turns: list[tuple[int, int]] = []  # where each begins in its side
+    turns: list[tuple[int, int]] = []  # the side of each, and its offset there
     for row, before in zip(rows, [None, *rows], strict=False):
         if before is None or row.side != before.side:
             turns.append((row.side, row.offset))
@@ -81,7 +83,7 @@ def _takes_turns(rows: list[_Row]) -> bool:
 
 
 def _of_side(text: str, rows: list[_Row], side: int, limit: int) -> bytes:
-    """The bytes of one side; the lines of the other one are left blank, so that errors name the right line."""
+    """The bytes of one side; the lines of the other side are blank, so that errors name the right line."""
     own = [row for row in rows if row.side == side]
     if not own:
         return b""

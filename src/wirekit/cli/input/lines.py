@@ -61,8 +61,8 @@ def paired(text: str) -> Iterator[tuple[Line, Line | None]]:
     """Each line with the next one of its dump; None after the last, and after a title before a dump.
 
     A dump ends where the next one begins at offset 0. Lines of another kind are titles if a dump begins after them.
-    After the last dump they are text if an offset alone has ended it, if a blank line or a fence of Markdown stands
-    between, or if tcpdump prints them at its end.
+    After the last dump they are other text if the dump ended with an offset alone, if a blank line or a Markdown fence
+    comes first, or if tcpdump prints such lines at its end.
     """
     line: Line | None = None
     titles: list[Line] = []
@@ -88,7 +88,7 @@ def _ends(line: Line, later: list[Line]) -> bool:
 
 
 def word_size(line: Line) -> int:
-    """Bytes in the first word of a data line; 0 if its digits are odd."""
+    """Bytes in the first word of a data line; 0 if the number of its digits is odd."""
     word = line.text[line.start :].split(maxsplit=1)[0]
     return 0 if len(word) % 2 else len(word) // 2
 
@@ -96,10 +96,18 @@ def word_size(line: Line) -> int:
 class Layout(NamedTuple):
     """The layout of a dump.
 
-    ``group`` is bytes in a word, ``width`` bytes in a full line, ``end`` characters from the first word of a full line
-    to the end of its last, ``text`` whether a text column follows; 0 or None where the first lines do not tell.
-    ``swapped`` words are numbers in the byte order of the machine (hexdump without -C, od -x), taken as little-endian.
-    ``doubt``: the offsets make sense in another base too.
+    Attributes:
+        form: the program that printed it, as in ``Input``.
+        base: the base of the offsets.
+        group: bytes in a word.
+        colon: whether a colon follows the offset.
+        swapped: whether words are numbers in the byte order of the machine (hexdump without -C, od -x); they are read
+            as little-endian.
+        word: matches a word and the spaces before it.
+        width: bytes in a full line; 0 if unknown.
+        end: characters from the first word of a full line to the end of its last word; 0 if unknown.
+        text: whether a text column follows; None if unknown.
+        doubt: whether the offsets are plausible in another base as well.
     """
 
     form: str

@@ -24,7 +24,7 @@ _BEFORE_LIST = re.compile(
 _LABEL = re.compile(r"\s*+[^\n]{0,200}?[\w)\]] ?[:=] ?\[")
 _WORDS = re.compile(r"[^\n\[\](){}]{0,200}\s*+")
 LEAST_LABELLED = 8
-"""Numbers in a list after other words; fewer may be anything."""
+"""The least number of items in a list after other words; a shorter list may be something else."""
 _TAIL = re.compile(r"[\]})>\s;,]*+")
 _HEX_NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,2}|[0-9a-fA-F]{2}")
 _ITEM = re.compile(r"[\s,]*+(?P<item>'(?:\\.[0-9a-fA-F]{0,2}|[^'\\\n])'|[^\s,]+)")
@@ -70,7 +70,7 @@ def read_numbers(text: str) -> Input | None:
     '00 00 17 ca'
 
     Raises:
-        Misuse: for a list that is cut, or numbers that are no bytes.
+        Misuse: for an incomplete list, or numbers that are not bytes.
     """
     text = blank(_CAST, blank(_COMMENT, text)) if "/" in text or "(" in text else text
     begin, end, bracket = _body(text)
@@ -153,10 +153,10 @@ def _character(text: str, at: int, item: str) -> int:
 def read_box(text: str) -> Input | None:
     """The boxes that Netty's ``ByteBufUtil.prettyHexDump`` draws, None for other text.
 
-    A box begins where its offset is 0. The lines of ``LoggingHandler`` before the boxes tell who sent them.
+    A box begins where its offset is 0. The lines of ``LoggingHandler`` before the boxes name their senders.
 
     Raises:
-        Misuse: for rows that do not follow, a text column that shows other bytes.
+        Misuse: for a row that does not continue the row before, a text column that shows other bytes.
     """
     lines = text.split("\n")
     if not any(_BOX.fullmatch(line) for line in lines):
@@ -193,7 +193,7 @@ def read_box(text: str) -> Input | None:
 
 
 def doubtful(text: str) -> str | None:
-    """A note if hex without prefixes could as well be a list of decimal numbers."""
+    """A note if hex without prefixes could also be a list of decimal numbers; else None."""
     items = re.split(r"\s*,\s*", text.strip())
     if len(items) < 2 or any(len(item) != 2 or not item.isdecimal() or item[0] == "0" for item in items):
         return None

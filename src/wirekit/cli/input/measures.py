@@ -28,7 +28,7 @@ _UNREADABLE = (
 
 
 class _Step(NamedTuple):
-    """A data line, the line with the next offset, whether a star stands between, and the first's ``ends_of``."""
+    """A data line, the line with the next offset, whether a star is between them, and ``ends_of`` the data line."""
 
     line: Line
     after: Line
@@ -36,7 +36,7 @@ class _Step(NamedTuple):
     ends: list[tuple[int, int]]
 
     def distance(self, base: int) -> int:
-        """Bytes from one offset to the other; 0 if they are no numbers of this base."""
+        """Bytes from one offset to the other; 0 if they are not numbers in this base."""
         try:
             return int(self.after.offset, base) - int(self.line.offset, base)
         except ValueError:
@@ -54,7 +54,7 @@ class _Step(NamedTuple):
 
 
 def measure(text: str) -> Layout | None:
-    """The layout of the dump that ``text`` is, or None if it is no dump.
+    """The layout of the dump in ``text``, or None if the text is no dump.
 
     Raises:
         Misuse: for a dump whose words are not hexadecimal.
@@ -96,7 +96,7 @@ def _style(data: list[Line]) -> Layout:
 
 
 def _settle_order(data: list[Line], layout: Layout) -> Layout:
-    """Take the words as little-endian (xxd -e) if a text column shows their bytes only then."""
+    """Read words as little-endian (xxd -e) if the text column shows their bytes only in this order."""
     swapped = layout._replace(swapped=True)
     if layout.form != "xxd" or layout.group == 1:
         return layout
@@ -115,7 +115,7 @@ def _steps(head: list[Line], layout: Layout) -> list[_Step]:
 
 
 def _settle_base(steps: list[_Step], layout: Layout, first: Line) -> Layout:
-    """Take the base in which most offsets agree with the bytes; of those that the form can have, the usual first."""
+    """Choose the base in which most offsets agree with the bytes; among equals, the more usual base of the form."""
     bases: tuple[int, ...] = (16, 10) if layout.form == "xxd" else (16,)
     if not first.mark and first.gap == " " and len(first.offset) == 7:
         bases = (8, 10, 16) if layout.form == "od" else (16, 10, 8)

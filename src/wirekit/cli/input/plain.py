@@ -38,7 +38,7 @@ def read_plain(text: str) -> Input:
 
 
 def _strip_syntax(text: str) -> tuple[str, str | None]:
-    """Blank what surrounds the bytes of an array, a string or a literal; also the prefix each byte must then have."""
+    """The text with blanks around the bytes of an array, string or literal; and the prefix that each byte must have."""
     if "{" in text and "{" in (code := blank(_COMMENT, text)):
         return _strip_array(code), "0x"
     if database := _DATABASE.match(text):
@@ -73,7 +73,7 @@ def _join_lines(text: str, digits: str) -> tuple[bytes, str]:
 
 
 def _unprefixed(text: str, prefix: str) -> Misuse:
-    """The error for text in which not every byte has the prefix that some have."""
+    """The error for text in which only some bytes have the prefix."""
     token = re.compile(rf"(?:0x[{DIGITS}]{{1,2}}|\\x[{DIGITS}]{{2}})(?![{DIGITS}])|[^\w\\]", re.IGNORECASE)
     at = 0
     while match := token.match(text, at):
@@ -82,7 +82,7 @@ def _unprefixed(text: str, prefix: str) -> Misuse:
 
 
 def _doubt_plain(text: str) -> str | None:
-    """A note if a single line of hex begins with what could be the offset of a dump."""
+    """A note if a single line of hex begins with a word that could be the offset of a dump; else None."""
     if len(text) > LONGEST_LINE or "\n" in text.strip():
         return None
     line = parse_line(1, text.strip())

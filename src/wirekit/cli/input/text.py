@@ -13,15 +13,15 @@ _QUOTING = re.compile(r"^[ \t]*(?:>[ \t]*)+", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """Bytes, and how they were written.
+    """The bytes that a text represents, and their form.
 
     Attributes:
         data: the bytes; of several dumps, one after the other.
         form: one of raw, hex, decimal, xxd, hexdump, wireshark, od, tcpdump, gdb, windbg, netty or base64.
-        note: a sentence for a human if something was ambiguous or odd, else None.
-        dumps: the bytes of each dump where there are several, else empty.
-        sides: for each dump which side of one connection sent it, 0 for the side that comes first; empty where the
-            input does not tell.
+        note: a message for the user if the text was ambiguous or unusual, else None.
+        dumps: the bytes of each dump if there are several, else empty.
+        sides: for each dump, the side of the connection that sent it: 0 for the sender of the first dump, 1 for the
+            other. Empty if the input does not name the senders.
     """
 
     data: bytes
@@ -36,13 +36,13 @@ def encoding_of(raw: bytes) -> str:
 
 
 def clean(text: str) -> str:
-    """Line feeds only, quoting blanked, no-break spaces (a habit of web pages and chats) made spaces."""
+    """Line feeds only, quoting blanked, no-break spaces (from web pages and chats) replaced by spaces."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\xa0", " ")
     return blank(_QUOTING, text) if ">" in text else text
 
 
 def blank(pattern: re.Pattern[str], text: str) -> str:
-    """``text`` with spaces for what ``pattern`` matches; line feeds and positions stay."""
+    """``text`` with each match of ``pattern`` replaced by spaces; line feeds and positions stay."""
     return pattern.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
 
 

@@ -20,16 +20,17 @@ from wirekit.tables.facts import Facts
 from wirekit.tables.times import in_years
 
 MOST_FRAMES = 20_000
-"""The most frames with a row; of more frames, every second, every fourth, ... has one."""
+"""The maximum number of rows of a sample of frames: of more, every second, every fourth, ... frame has one."""
 MOST_WRONG = 5_000
-"""Further frames that have an error, a failed check or undecoded bytes."""
+"""The maximum number of rows of frames with an error or a failed check, and of undecoded bytes."""
 MOST_SLOW = 200
-"""Further frames: the slowest responses."""
+"""The maximum number of further rows: those of the slowest responses."""
 MOST_CONTENT = 12_000_000
-"""Characters of JSON that the fields and bytes of frames may take, before they are compressed."""
+"""The approximate maximum of characters of JSON for the fields and bytes of frames, before compression."""
 MOST_CONNECTIONS = 2_000
+"""The maximum number of connections with a row."""
 BUCKETS_OF_OCTAVE = 4
-"""Bars of the histogram of latencies from one power of two to the next."""
+"""Bars of the histogram of latencies for each octave, the range from one power of two to the next."""
 
 
 class Row(NamedTuple):

@@ -13,13 +13,13 @@ from wirekit.pipeline.summary import kind_of_reason
 from wirekit.values import Check, Span
 
 MOST_BYTES = 8192
-"""Bytes of a frame, or of a piece of decompressed data, that the page has."""
+"""The maximum number of bytes of a frame, or of a piece of decompressed data, in the page."""
 MOST_LINES = 1000
-"""Fields of a frame that the page has."""
+"""The maximum number of fields of a frame in the page."""
 PLAIN = (*FRAMING, "number", "bit", "bits", "absent", "ahead", "record", "list")
 """Kinds of spans that hold neither application data nor secrets."""
 HARMLESS_TEXTS = ("", "null", "not decoded")
-"""Texts of fields without bytes that give nothing away."""
+"""Texts of fields without bytes that reveal no data."""
 
 FrameContent = dict[str, Any]
 

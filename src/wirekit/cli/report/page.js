@@ -68,7 +68,7 @@
     return dated ? text : text.slice(11);
   }
 
-  // A table of which only the rows in sight exist. Columns: {title, value, text, number, width, style}.
+  // A table that creates only the visible rows. Columns: {title, value, text, number, width, style}.
   function table(place, label, columns, items, pick) {
     const body = element("tbody"), head = element("tr");
     const view = element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label });
@@ -203,7 +203,7 @@
   const canvas = $("timeline"), lanes = new Map();
   names.forEach((name, at) => lanes.set(name, Math.min(at, LANES - 1)));
   const height = AXIS + LANE * Math.max(1, Math.min(names.length, LANES));
-  let wide = canvas.clientWidth; // kept: to ask for it has the page laid out anew
+  let wide = canvas.clientWidth; // stored, because reading it forces a layout of the page
   function across(time) { return LABELS + ((time - view.from) / (view.to - view.from)) * (wide - LABELS); }
   function time(x) { return view.from + ((x - LABELS) / (wide - LABELS)) * (view.to - view.from); }
   function paint() {
@@ -233,7 +233,7 @@
     pen.beginPath();
     pen.rect(LABELS, 0, width - LABELS, height);
     pen.clip();
-    const painted = new Set(), marked = new Set(); // what falls on the same points is painted once
+    const painted = new Set(), marked = new Set(); // bars and marks at the same points are painted once
     for (const row of shown) {
       if (row.time == null || row.time < view.from || row.time - (row.latency || 0) > view.to) continue;
       const lane = lanes.get(row.api) ?? 0, top = AXIS + lane * LANE;
@@ -332,7 +332,7 @@
     { title: "client", value: (row) => row.client, text: (row) => row.client, width: "150px" },
   ], rows, choose);
 
-  // A frame: its bytes and its fields light each other, bit by bit.
+  // A frame: a chosen field highlights its bytes or bits, and a chosen byte its field.
   function choose(row) {
     picked = row;
     paint();
@@ -411,7 +411,7 @@
       const outer = box.getBoundingClientRect(), at = inner.getBoundingClientRect();
       if (at.top < outer.top || at.bottom > outer.bottom) box.scrollTop += at.top - outer.top - outer.height / 2;
     }
-    // The bits of the number that some bytes are, each of the field that it belongs to.
+    // The bits of a number, each with the field that it belongs to.
     function drawBits(piece, start, end, field) {
       const group = bitsAt.get(`${piece}:${start}:${end}`) || [], hex = content.pieces[piece][0].slice(2 * start, 2 * end);
       bits.replaceChildren();

@@ -160,11 +160,11 @@ class Carried:
         return calls
 
     def __contains__(self, pair: Pair) -> bool:
-        """Whether earlier bundles left a flow between two addresses that was not taken yet."""
+        """Whether earlier bundles stored a flow between two addresses that ``take`` has not returned."""
         return pair in self._earlier
 
     def unseen(self) -> Iterator[Pair]:
-        """The pairs that were not taken and have an action that is due; the others are passed on."""
+        """The pairs that ``take`` has not returned and whose action is due; stores the others for the next bundle."""
         for pair, stored in list(self._earlier.items()):
             if self.goes_on and (stored.due_us is None or self.clock_us <= stored.due_us):
                 self._rows.append((self.name, *pair, *stored))

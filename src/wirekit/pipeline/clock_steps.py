@@ -59,8 +59,8 @@ class Times(NamedTuple):
 class Clock(NamedTuple):
     """The clock at the end of a part of a capture, in microseconds since the epoch.
 
-    ``latest`` is the latest time since the clock was set back, ``later`` the earliest time of the parts after them, and
-    ``may_end`` tells whether a window may end there.
+    ``latest`` is the latest time since the clock was set back, ``later`` the earliest time in later parts, and
+    ``may_end`` whether a window may end after the part.
     """
 
     latest: int

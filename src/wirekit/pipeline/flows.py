@@ -236,7 +236,7 @@ class Writer:
             del self._calls[id(link)]
 
     def _placed(self, name: str, link: Link, emitted: Iterable[Emitted]) -> Iterator[Batch]:
-        """Adds rows of calls and of a connection; gives batches as they fill, as those of one frame may be large."""
+        """Adds rows of calls and of a connection; yields each full batch, because one frame may have many rows."""
         for table, row, size in emitted:
             row["file"], row["date"] = name, day(row["time"])
             if table in ("calls", "connections"):

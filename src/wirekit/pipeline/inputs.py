@@ -341,7 +341,7 @@ UNREAD = -1
 
 
 class Identification:
-    """Hashes the captures while the run goes on, and finds those that changed in the meantime."""
+    """Hashes the captures during the run, and finds those that changed in the meantime."""
 
     def __init__(self, job: Job) -> None:
         self._job, self._inputs = job, job.inputs

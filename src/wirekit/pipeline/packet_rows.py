@@ -1,6 +1,6 @@
 """Rows of the table ``packets``, one by one: a row for each TCP segment, and note rows for everything else.
 
-Bad data never raises here: a capture that cannot be read, or not to its end, gives a note.
+Damaged data raises no error here: a capture that cannot be read, or not to its end, has a note.
 """
 
 from __future__ import annotations

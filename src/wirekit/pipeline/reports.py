@@ -14,7 +14,7 @@ from pathlib import Path
 from wirekit.storage import is_remote
 
 SECONDS = 0.2
-"""The least time between two reports of a task."""
+"""The minimum number of seconds between two reports of a task."""
 
 
 def report(attempts: str, stage: str, task: int) -> Callable[[int], None]:

@@ -146,7 +146,7 @@ def _of_one(
     random: Random,
     pool: Sequence[bytes],
 ) -> Iterator[Mutation]:
-    """Mutations of one frame: a few of each kind, and as many that are edited."""
+    """Mutations of one frame: a few of each kind, and the same number of edited frames."""
     by_kind: dict[str, list[Recipe]] = {}
     decoded = decoding.decode(data, key, context=context, engine="trace")
     for recipe in recipes_of(key, data, context, decoded):

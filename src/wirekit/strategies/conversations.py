@@ -19,7 +19,7 @@ from wirekit.strategies.exchange import ATTEMPTS, Exchange, Turn
 
 LENGTH = 20
 NOBODY = 1_000_000
-"""Added to the number of a request, it gives one that no request has."""
+"""Added to the number of a request to get a number that no request has."""
 
 
 @dataclass(frozen=True, slots=True)

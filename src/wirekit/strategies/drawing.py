@@ -36,7 +36,16 @@ class Want:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """Options for drawn values: depth, minimal depth, clean or not, branches to reach, given fields."""
+    """Options for drawn values.
+
+    Attributes:
+        depth: the maximum depth of recursion.
+        clean: whether to avoid values that decode with a gap or a bad check.
+        aim: the names of the requested branches.
+        leading: ids of the nodes with a requested branch, and of the nodes that lead to them.
+        dive: the minimum depth of recursion.
+        fields: the values that the caller gives, by the end of a field's path.
+    """
 
     depth: int
     clean: bool = False
@@ -92,11 +101,11 @@ class Drawing:
         self.taken_branches.add(f"{self.layout.names[id(node)]}={branch}")
 
     def aims(self, node: ir.Node, branch: str) -> bool:
-        """Whether a branch of a node is requested; then it is taken half of the time."""
+        """Whether to choose a branch of a node because it is requested: then True half of the time."""
         return bool(self.aim) and f"{self.layout.names[id(node)]}={branch}" in self.aim and self.upto(1) == 0
 
     def leads(self, node: ir.Node | None) -> bool:
-        """Whether a node or a part of it is requested."""
+        """Whether a branch of a node, or of a part of it, is requested."""
         return id(node) in self.leading
 
     def _null(self, node: ir.Node, of: int) -> bool:

@@ -155,7 +155,7 @@ def not_known() -> Any:
 
 
 def _outcome(decision: Decision, look: Look, context: Mapping[str, Any]) -> int | None:
-    """Index of the branch that fields lead to; None when there is none."""
+    """Index of the branch that fields lead to; None if they lead to no branch."""
     results = tuple(evaluate(tree, look, context) for tree in decision.on)
     match decision.node:
         case ir.Choice(cases=cases, otherwise=otherwise):

@@ -148,7 +148,7 @@ def messages_of(decoded: Decoded, *, topic: str | None = None, partition: int | 
 class SegmentFile:
     """A segment file, read in windows of a few MiB; a message cut by a window begins the next one.
 
-    Windows end at multiples of ``stored.STRETCH``; the message across one begins the next stretch.
+    The windows of a stretch end at a multiple of ``stored.STRETCH``; a message that crosses it begins the next stretch.
 
     Topic and partition come from the name of the file's directory, ``<topic>-<partition>``, or
     ``<topic>-<partition>.<uuid>-delete`` if 0.10.2 has marked the partition as deleted.
@@ -394,7 +394,7 @@ def pieces_of_file(path: str) -> Iterator[Piece]:
 
 
 def _is_shared(error: WireError | None) -> bool:
-    """Whether messages exceed a limit together, so that fewer at once may fit."""
+    """Whether messages exceed a limit only together, so that fewer of them may be within it."""
     return isinstance(error, Limit) and error.limit in (MEMORY, TOTAL)
 
 

@@ -118,7 +118,11 @@ class Carried:
         self._rows: list[tuple[Any, ...]] = []
 
     def take(self, pair: Pair) -> tuple[Flow, Calls | None]:
-        """The flow between two addresses as earlier bundles left it, and the calls of its connection; returned once."""
+        """The flow between two addresses as earlier bundles stored it, and the calls of its connection; returned once.
+
+        Raises:
+            Misuse: the stored state is damaged.
+        """
         flow = Flow(self._choice, self._settings)
         stored = self._earlier.pop(pair, None)
         if stored is None:

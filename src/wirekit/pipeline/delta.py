@@ -66,7 +66,11 @@ class Change:
 
 
 def check(lake: Folder) -> None:
-    """Refuses a lake that cannot have Delta tables: deltalake is not installed, or cannot write to its store."""
+    """Refuses a lake that cannot have Delta tables.
+
+    Raises:
+        Misuse: deltalake is not installed, or cannot write to the store of the lake.
+    """
     if is_remote(lake.name) and lake.name.partition("://")[0].lower() not in SCHEMES:
         raise Misuse(f"Delta tables cannot be written to {lake.name}; use a directory or {', '.join(SCHEMES)}")
     with _deltalake("--format delta"):

@@ -101,6 +101,10 @@ def bulk_mutations(
         kinds: names of mutations, ``EDITED`` among them; by default all that the layout offers.
         originals: further frames to damage; one that does not decode gives only ``EDITED``.
 
+    Raises:
+        Misuse: for a key or a kind that does not exist, at once; while iterating, for a layout without values, or
+            without a field that these kinds can damage.
+
     >>> from itertools import islice
     >>> [wrong.name for wrong in islice(bulk_mutations("kafka.sasl_token", kinds=["truncated"]), 2)]
     ['truncated', 'truncated']
@@ -205,6 +209,7 @@ def edited(data: bytes, random: Random, others: Sequence[bytes] = (), spans: Seq
     It takes microseconds; the bytes are not decoded.
 
     Args:
+        data: the bytes.
         random: the generator.
         others: bytes whose parts may be inserted.
         spans: (start, end) of fields, which changes prefer; see ``Decoded.spans``.

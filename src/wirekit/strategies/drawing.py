@@ -164,9 +164,13 @@ class Drawing:
         return bytes(result)
 
     def number(self, node: ir.Node, value: Any) -> Any:
-        """A number, replaced by a required one if necessary; moves the position."""
+        """A number, replaced by a required one if necessary; moves the position.
+
+        Raises:
+            Rejected: a varint would have to be replaced.
+        """
         size = ir.fixed_size(node)
-        if size is None:  # a varint has no bytes that could be laid over
+        if size is None:  # a varint cannot be replaced in its place, because its size may differ
             data = pack(node, value)
             if data is not None and self.overlaid(data) != data:
                 raise Rejected

@@ -94,13 +94,13 @@ class Exchange:
     # Both sides
 
     def open(self) -> None:
-        """Sends the opening frames of a client, and their responses."""
+        """Adds the opening frames of a client, and their responses."""
         for name, value in self.conversation.dialogue.opening:
             self.hear("client", encoding.encode(self.protocol.key(name), value))
             self.answer(self.frames[-1])
 
     def step(self) -> Turn | None:
-        """One more frame of either side; None if none fits."""
+        """Adds a frame of either side; None if no drawn frame fits."""
         waiting = self.conversation.requests
         turn = None
         if waiting and self._random.random() < 0.5:
@@ -111,7 +111,7 @@ class Exchange:
         return turn or self.ask("client")
 
     def hear(self, side: str, data: bytes) -> list[Event]:
-        """Records bytes that a peer sent."""
+        """Adds bytes that a peer sent; returns the events of the conversation."""
         events = self.conversation.receive(side, data)
         for event in events:
             if isinstance(event, Frame):
@@ -123,27 +123,28 @@ class Exchange:
     # One side
 
     def ask(self, side: str) -> Turn | None:
-        """A request that a side may send now."""
+        """Adds a request that a side may send now; None if no drawn frame fits."""
         heads = self.pairing.heads(side)
         asks = [each for each in heads.kinds.items() if each[1].role == "request" and _asks(each[1])]
         return self._of_some(side, heads, asks)
 
     def tell(self, side: str) -> Turn | None:
-        """A frame of a side that is neither a request nor a response."""
+        """Adds a frame of a side that is neither a request nor a response; None if no drawn frame fits."""
         heads = self.pairing.heads(side)
         plain = [(numbers, kind.without or kind) for numbers, kind in heads.kinds.items()]
         return self._of_some(side, heads, [each for each in plain if each[1].role == "event"])
 
     def answer(self, request: Frame) -> Turn | None:
-        """A response to a waiting request."""
+        """Adds a response to a waiting request; None if no drawn frame fits."""
         drawn = self._draws(request)
         return None if drawn is None else self._drawn(OTHER[request.side], *drawn, request=request)
 
     def draft(self, request: Frame, *, other: bool = False, number: int = 0) -> bytes | None:
-        """A response to a request that is not sent, and may break a rule.
+        """A response that is not added, and may break a rule; None if no response can be drawn.
 
         Args:
-            other: whether it is of a kind that answers other requests.
+            request: the request.
+            other: whether the response is of a kind that answers other requests.
             number: added to the number that pairs the two.
         """
         drawn = self._draws(request, other=other)
@@ -156,7 +157,7 @@ class Exchange:
         return next((data for data in frames if data is not None), None)
 
     def kind_of(self, frame: Frame) -> Kind | None:
-        """The kind of a frame, according to the pairing."""
+        """The kind of a frame, according to the pairing; None if the pairing does not declare it."""
         description = frame.description
         for kind in self.pairing.heads(frame.side).kinds.values():
             version = kind.version if isinstance(kind.version, int) else description.version
@@ -167,7 +168,7 @@ class Exchange:
     def _draws(
         self, request: Frame, *, other: bool = False
     ) -> tuple[Kind, str, dict[str, Any], dict[str, Any], dict[str, list[Any]]] | None:
-        """Kind, key, fixed fields, context and repeatable fields for the response to a request."""
+        """Kind, key, fixed fields, context and repeatable fields of a response; None if no response is declared."""
         asked, heads = self.kind_of(request), self.pairing.heads(OTHER[request.side])
         refusal = None
         if asked is None:
@@ -227,7 +228,7 @@ class Exchange:
         request: Frame | None = None,
         attempts: int = ATTEMPTS,
     ) -> Turn | None:
-        """Draws frames until one fits, and adds it."""
+        """Draws frames until one fits, and adds it; None if none of ``attempts`` frames fits."""
         place = (request.side, request.offset) if request is not None else None
         for _ in range(attempts):
             data = self._frame(key, fixed, context, requested)

@@ -30,7 +30,11 @@ class Maker(Fields, Settling, Messages):
     """Draws one value."""
 
     def whole(self) -> Any:
-        """Draws a value of the schema."""
+        """Draws a value of the schema.
+
+        Raises:
+            Rejected: the choices lead to no value; another attempt may succeed.
+        """
         try:
             value = self.make(self.layout.root, Scope.root(engine.Params(self.context)), {})
         except Unknown:

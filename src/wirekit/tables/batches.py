@@ -216,7 +216,11 @@ class Scope:
         return self._owners
 
     def path(self, path: str) -> Values:
-        """The column at a path; null if the path leads nowhere."""
+        """The column at a path; null if the path leads nowhere.
+
+        Raises:
+            Unfit: the path leads to fields inside the elements of a list.
+        """
         steps = parse(path)
         depth, left = bound(self.each, steps)
         name = ".".join(step for step in steps if isinstance(step, str))
@@ -239,18 +243,26 @@ class Scope:
         return Values(column, _symbols(self.batch.schema.field(name)))
 
     def lists(self, path: str) -> tuple[pa.Array, NDArray[Any], pa.Array]:
-        """For a path with one ``[]`` left: the elements, the first index of each row, and whether a row has a list."""
+        """For a path with one ``[]`` left: the elements, the first index of each row, and whether a row has a list.
+
+        Raises:
+            Unfit: the path has another number of ``[]``.
+        """
         steps = parse(path)
         depth, left = bound(self.each, steps)
         if left.count(ALL) != 1:
-            raise Unfit(f"{path}: one list is left to add up")
+            raise Unfit(f"{path}: not the elements of one list")
         name = ".".join(step for step in steps if isinstance(step, str))
         if name not in self.batch.schema.names:
             return pa.nulls(0), np.zeros(self.size + 1, np.int64), pa.nulls(self.size)
         return self._elements(self.batch.column(name), depth)
 
     def lengths(self, path: str) -> NDArray[Any]:
-        """The number of elements of each list; 0 where there is no list."""
+        """The number of elements of each list; 0 for an absent list.
+
+        Raises:
+            Unfit: the path leads to lists inside of lists.
+        """
         steps = parse(path)
         depth, left = bound(self.each, steps)
         if ALL in left:
@@ -542,7 +554,11 @@ def _computed(tree: Expression, scope: Scope) -> pa.Array:
 
 
 def fitted(values: Values, kind: str) -> pa.Array:
-    """Values converted to a column's type, with the rules of ``records`` and ``Rows``."""
+    """Values converted to a column's type, with the rules of ``records`` and ``Rows``.
+
+    Raises:
+        Unfit: the values have a type that columns do not convert.
+    """
     array, type_ = values.array, arrow_type(kind)
     if pa.types.is_null(array.type):
         return pa.nulls(len(array), type_)

@@ -252,9 +252,11 @@ class MessageFacts:
             yield row_of(self._columns, frames, around)
 
     def messages(self, frame: Frame, frames: Frames, statuses: Mapping[str, str]) -> Iterator[Message]:
-        """The messages, if the declaration alone gives them.
+        """The messages, if they come from the declaration alone.
 
         Args:
+            frame: the frame.
+            frames: its value, its request, and the names of the connection.
             statuses: the statuses of the frame's checks, by path.
         """
         crcs = self._crc_paths(frame.value)

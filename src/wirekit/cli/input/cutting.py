@@ -80,7 +80,11 @@ def fitted(line: Line, ends: list[tuple[int, int]], count: int, layout: Layout) 
 
 
 def cut(line: Line, step: int, layout: Layout) -> bytes:
-    """The ``step`` bytes of a line up to the next offset, or the bytes of a full line if the offsets skip lines."""
+    """The ``step`` bytes of a line up to the next offset, or the bytes of a full line if the offsets skip lines.
+
+    Raises:
+        Misuse: the line has another number of bytes.
+    """
     count = min(step, layout.width or step)
     end = line.start + layout.end
     if step == layout.width and layout.end and not layout.swapped and _apart(line.text[end : end + 2]):
@@ -99,7 +103,11 @@ def cut(line: Line, step: int, layout: Layout) -> bytes:
 
 
 def cut_last(line: Line, layout: Layout) -> bytes:
-    """The bytes of a line with no offset after it: its words, unless a text column shows that there are fewer."""
+    """The bytes of a line with no offset after it: its words, unless a text column shows that there are fewer.
+
+    Raises:
+        Misuse: the line has more bytes than a full line, or text that is not its text column.
+    """
     ends = [(count, end) for count, end in ends_of(line, layout) if layout.text is None or count <= layout.width]
     if not ends:
         raise damaged(line, line.start, f"more than {layout.width} bytes")

@@ -9,7 +9,12 @@ from wirekit.errors import Limit
 
 
 def read_dump(text: str, layout: Layout, limit: int) -> Input:
-    """The bytes of a dump, or of several dumps that begin at offset 0 and have no gaps."""
+    """The bytes of a dump, or of several dumps that begin at offset 0 and skip no bytes.
+
+    Raises:
+        Misuse: a line is damaged, or contradicts the offsets.
+        Limit: the data has more than ``limit`` bytes.
+    """
     dumps = [bytearray()]
     notes = _Notes()
     last = b""  # the bytes of the last data line

@@ -21,7 +21,11 @@ _CONTINUATION = re.compile(r"\\(?=[ \t]*(?:\n|\Z))")
 
 
 def read_plain(text: str) -> Input:
-    """Hex without offsets: every digit is data, prefixes and separators are not."""
+    """Hex without offsets: all digits are data, except those of prefixes.
+
+    Raises:
+        Misuse: the text is not hex.
+    """
     bare, prefix = _strip_syntax(text)
     digits = _ONE_DIGIT.sub(r" 0\1", bare).replace("0x", "  ").replace("0X", "  ").replace("\\x", "  ")
     digits = digits.translate(_SEPARATORS)

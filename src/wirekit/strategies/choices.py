@@ -66,7 +66,7 @@ class Choices(ABC):
 
 
 class DrawnChoices(Choices):
-    """Choices of hypothesis; the caller passes strategies for fields."""
+    """Choices of hypothesis; the caller passes strategies or constants for fields."""
 
     def __init__(self, draw: Draw) -> None:
         self._draw = draw

@@ -287,7 +287,7 @@ def _damaged(exchange: Exchange, at: int, random: Random) -> _Change | None:
 
 
 def _without_opening(exchange: Exchange, at: int, random: Random) -> _Change | None:
-    """Leaves out the first request of the client, and its response."""
+    """Leaves out the first request of the client, and its response; None if no turns remain."""
     change: _Change = list(enumerate(exchange.turns))
     return change[2 * len(exchange.conversation.dialogue.opening) :] or None
 

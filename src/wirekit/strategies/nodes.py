@@ -107,6 +107,6 @@ def wrong_sizes(number: ir.Number, right: int) -> Iterator[tuple[str, int]]:
 
 
 def without_name(table: SymbolTable, low: int, high: int) -> int | None:
-    """A number without a symbol, if the integer can hold one."""
+    """A number without a symbol; None if the integer cannot hold one."""
     near = itertools.chain(range(min(len(table) + 1, high + 1)), (high, low))
     return next((number for number in near if low <= number <= high and number not in table), None)

@@ -373,7 +373,7 @@ def columns_for(key: str, paths: Iterable[str], context: Mapping[str, Any] | Non
 
 
 def _first_with(prefix: str, ordered: list[str]) -> str | None:
-    """The first of some sorted texts that has a prefix."""
+    """The first of some sorted texts that has a prefix; None if none has it."""
     place = bisect_left(ordered, prefix)
     return ordered[place] if place < len(ordered) and ordered[place].startswith(prefix) else None
 

@@ -112,7 +112,7 @@ def _read_auto(raw: bytes, limit: int) -> Input:
 
 
 def _read_printed(text: str, limit: int) -> Input | None:
-    """Inputs that name their kind: output of debuggers, languages and Netty, and streams that Wireshark followed."""
+    """Inputs that name their kind: output of debuggers, languages and Netty, and followed streams; else None."""
     printed = read_gdb(text) or read_windbg(text) or read_literal(text) or read_box(text) or read_numbers(text)
     return printed or read_follow(text, limit)
 

@@ -69,7 +69,7 @@ def is_column(following: str, count: int) -> bool:
 
 
 def fitted(line: Line, ends: list[tuple[int, int]], count: int, layout: Layout) -> tuple[bytes, int] | None:
-    """``count`` bytes and the index after them, if the text after them is separated or shows them."""
+    """``count`` bytes and the index after them, if the text after them is separated or shows them; else None."""
     spare = layout.group if layout.swapped else 1  # a swapped last word is filled up with zeros
     for have, end in ends:
         if 0 < count <= have < count + spare:

@@ -60,7 +60,7 @@ def read_literal(text: str) -> Input | None:
 
 
 def read_numbers(text: str) -> Input | None:
-    """A list of decimal numbers, in the brackets of any language or in none, or a Node ``<Buffer ...>``.
+    """A list of decimal numbers, with any brackets or none, or a Node ``<Buffer ...>``; None for other text.
 
     ``[0, 0, 23, -54]`` (Java), ``[0 0 23 202]`` (Go), ``{"type":"Buffer","data":[0,23]}`` (JSON), ``{ 0, 0x17, 'a' }``
     (C), ``<<0,0,23,202>>`` (Erlang). Numbers in brackets are decimal unless letters, a prefix or leading zeros say that

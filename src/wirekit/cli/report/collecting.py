@@ -143,7 +143,7 @@ class Report:
         self._asked.clear()
 
     def _request_of(self, connection: int, frame: int, item: Frame) -> int | None:
-        """The number of the frame's request."""
+        """The number of the frame's request; None if there is none."""
         if item.request is not None:
             return self._asked.pop((connection, item.request.side, item.request.offset), None)
         if item.description.answered:

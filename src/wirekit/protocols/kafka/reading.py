@@ -301,7 +301,7 @@ class SegmentFile:
         return piece, self.position < self._size and (error is None or next_start is not None)
 
     def oversized(self, decoded: Decoded) -> tuple[int, Damaged] | None:
-        """The first message whose size is too large: its number, and the excess bytes.
+        """The first message whose size is too large: its number, and the excess bytes; None if there is none.
 
         The size is too large if another message begins inside it. If the CRC over the fields is bad, the size may still
         be right: it is, if the next message begins after it.
@@ -413,7 +413,7 @@ def _ends(data: bytes, entries: list[Record]) -> list[int]:
 
 
 def cut(end: int, left: bytes) -> WireError | None:
-    """The error for a segment whose last message is incomplete; preallocated zeros are no error.
+    """The error for a segment whose last message is incomplete; None if only preallocated zeros are left.
 
     Args:
         end: the byte offset of the end of the segment.

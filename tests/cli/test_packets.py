@@ -138,6 +138,13 @@ def test_the_reason_of_bytes_of_no_protocol_names_no_option_of_captures() -> Non
     assert "10 bytes from 10.0.0.1:4000 not decoded: no known protocol fits\n" in messages
 
 
+def test_packets_of_another_protocol_than_the_given_one_are_recognised() -> None:
+    parts = sent(REQUEST[:9]), sent(RESPONSE, answer=True), sent(REQUEST[9:], 1009)
+    lines, messages, status = decoded(*parts, options=("pulsar",))
+    assert (lines, status) == ([], 1)
+    assert messages.endswith("wirekit: the first frame decodes cleanly as kafka; pass kafka instead of pulsar\n")
+
+
 def test_other_packets_are_skipped_and_named() -> None:
     arp = packet("net.ethernet", {"type": "ARP", "payload": "00" * 46})
     lines, messages, status = decoded(arp, sent(REQUEST))

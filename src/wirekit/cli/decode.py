@@ -151,6 +151,8 @@ def _decode_packets(
         say(f"packet {number}{' is not a TCP packet and was skipped' if payload is None else f', {payload.text}'}")
         for piece in ended[number]:
             status |= _show_piece(piece, show, strict)
+    if schema and segments and all(piece.decoded is None for pieces in ended.values() for piece in pieces):
+        _name_other(schema, b"".join(each.payload for each in segments if each.source == segments[0].source))
     return status
 
 
@@ -187,9 +189,15 @@ def _decode_one(source: Input, schema: str | None, context: dict[str, Any], show
     status = show_all(chain([first], values), show, strict)
     if status and not schema.startswith("net.") and is_capture(data):
         say(A_CAPTURE)
-    elif status and not first.clean and (other := other_protocol(schema, data)):
-        say(f"the first frame decodes cleanly as {other}; pass {other} instead of {schema}")
+    elif status and not first.clean:
+        _name_other(schema, data)
     return status
+
+
+def _name_other(schema: str, data: bytes) -> None:
+    """Reports the protocol that fits bytes which do not decode by the user's schema, if there is one."""
+    if other := other_protocol(schema, data):
+        say(f"the first frame decodes cleanly as {other}; pass {other} instead of {schema}")
 
 
 def _stored_as(file: str) -> str | None:

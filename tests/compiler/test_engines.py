@@ -198,12 +198,14 @@ def test_generated_code_reports_wrong_checksums_what_is_left_over_and_what_is_mi
     request = wirekit.encode("kafka.list_groups.request.v0", LIST_GROUPS)
     longer = same("kafka.list_groups.request.v0", (len(request) - 2).to_bytes(4, "big") + request[4:] + b"xy", {})
     assert [(gap.offset, gap.length, gap.path) for gap in longer.gaps] == [(1000 + len(request), 2, "size")]
+    unknown = same("kafka.response", bytes.fromhex("0000000700000007616263"), {})
+    assert [(gap.offset, gap.length, gap.path) for gap in unknown.gaps] == [(1008, 3, "body")]
     pong = bytes.fromhex("000000090000000508129a0100")
     lacking = same("pulsar.frame", pong, {}, used=False)
     assert [(check.path, check.kind) for check in lacking.checks if check.status == "bad"] == [
         ("command.ping", "required")
     ]
-    for decoded in (wrong, longer, lacking):
+    for decoded in (wrong, longer, unknown, lacking):
         assert decoded.engine == "rows"
         assert not decoded.clean
         assert wirekit.encode(decoded.schema, decoded.value) == decoded.data

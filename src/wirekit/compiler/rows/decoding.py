@@ -1,10 +1,11 @@
 """The rows engine: Python code, generated from the IR, that decodes valid bytes, one value at a time.
 
 Adjacent fixed fields are one ``struct`` call, positions and limits are local variables, and the path of a verdict is
-composed only on request. The generated code reports wrong checksums, bytes after a frame's fields, and missing fields
-of a protobuf message. For every other irregularity, such as an exceeded bound or a number in an unusual form, it raises
-``Unusual``, and the reference engine decodes the same bytes and explains them, with path, offset and all fields before
-the error. So both engines return the same value, verdicts and errors, and only one of them has to explain errors.
+composed only on request. The generated code reports wrong checksums, bytes after a frame's fields, a frame's field of
+unknown meaning, and missing fields of a protobuf message. For every other irregularity, such as an exceeded bound or a
+number in an unusual form, it raises ``Unusual``, and the reference engine decodes the same bytes and explains them,
+with path, offset and all fields before the error. So both engines return the same value, verdicts and errors, and only
+one of them has to explain errors.
 
 ``rows.numbers``, ``rows.structures``, ``rows.lists`` and this module generate the code of each kind of node;
 ``rows.state`` is its runtime. The source has a file name of its own, which tracebacks show; ``wirekit explain
@@ -206,10 +207,11 @@ class Decoder(Structures, Lists):
             whole_number(code, size)
             code.put(f"if {size} < 0: raise Unusual")
             self._end(code, size, end, path)
-        self._content(code, node, value, end)
+        self._content(code, node, value, end, path)
         if node.part:
             code.put(f"S.part = {value}")
-        code.extent = start, code.here(), f'"{kind}"'
+        shown = f'"{kind}"' if node.explained else f'"gap" if {value} else "{kind}"'
+        code.extent = start, code.here(), shown
         return value
 
     def _prefixed(self, code: Decoding, node: ir.Blob, length: ir.Number, value: str, path: Place, kind: str) -> str:
@@ -229,16 +231,16 @@ class Decoder(Structures, Lists):
             if length.signed and node.null != -1:
                 code.put(f"if {size} < 0: raise Unusual")
             self._end(code, size, end, path)
-            self._content(code, node, value, end)
+            self._content(code, node, value, end, path)
         code.extent = start, code.here(), shown
         return value
 
     @staticmethod
-    def _content(code: Decoding, node: ir.Blob, value: str, end: str) -> None:
+    def _content(code: Decoding, node: ir.Blob, value: str, end: str, path: Place) -> None:
         code.put(f"{value} = b[p:{end}]{'.decode()' if node.text else ''}")
-        code.move(f"p = {end}")
         if not node.explained:
-            code.put(f"if {value}: raise Unusual")
+            code.put(f"if {value}: S.unexplained({code.path(path)}, p, {end})")
+        code.move(f"p = {end}")
 
     def _delimited(self, code: Decoding, node: ir.Delimited, path: Place) -> str:
         value, after, start = code.fresh("v"), code.fresh("p"), code.here()

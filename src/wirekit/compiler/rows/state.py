@@ -59,7 +59,7 @@ class State(Allowance):
         spans: the spans of the fields; None if they are not recorded.
         origin: absolute offset of the first byte of the current buffer.
         charged: the number of spans whose memory was counted.
-        gaps: (start, end, length's name) of bytes left over inside a frame; None if they end the decode.
+        gaps: (start, end, path) of bytes of a frame that no field explains; None if they end the decode.
 
     Args:
         size: bytes of the input.
@@ -146,11 +146,17 @@ class State(Allowance):
 
     def left_over(self, path: str, name: str, b: bytes, p: int, e: int) -> bytes:
         """The bytes that the fields inside a frame's length leave over."""
-        if self.gaps is None or path or self.source or self.nested:
+        if path:
             raise Unusual
-        self.gaps.append((p, e, name))
-        self.charge(VERDICT + len(name))
+        self.unexplained(name, p, e)
         return b[p:e]
+
+    def unexplained(self, path: str, p: int, e: int) -> None:
+        """Records a field of a frame as a gap."""
+        if self.gaps is None or self.source or self.nested or "." in path or "[" in path:
+            raise Unusual
+        self.gaps.append((p, e, path))
+        self.charge(VERDICT + len(path))
 
     def differ(self) -> None:
         """Records that a checksum differs from that of the bytes, or that null or a flag is an unusual number."""

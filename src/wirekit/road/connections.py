@@ -244,9 +244,9 @@ class Connections:
     def _are_ready(self, streams: Streams, flows: NDArray[Any]) -> None:
         self._ready.append((flows, streams.starts[flows], np.zeros((flows.size, len(SIDES)), bool)))
 
-    def begin_after(self, streams: Streams, flow: int) -> Iterator[Followed]:
-        """Does the same for a connection whose first frames on both sides need objects."""
-        yield from self._begin(streams, flow, particular=True)
+    def begin_after(self, streams: Streams, flow: int, protocol: str) -> Iterator[Followed]:
+        """Does the same for a connection of a known protocol whose first frames on both sides need objects."""
+        yield from self._begin(streams, flow, protocol)
 
     def _join(self, streams: Streams, flows: NDArray[Any]) -> Iterator[Followed]:
         """Begins connections that were joined in the middle, and that their first attempt may recognise.
@@ -290,16 +290,23 @@ class Connections:
         self._conversations.add(begun[usual])
         self._ready.append((flows[usual], places[usual], np.stack([usual, ahead == 0], axis=1)[usual]))
 
-    def _begin(self, streams: Streams, flow: int, *, particular: bool = False) -> Iterator[Followed]:
-        """Follows the first unread frames of a connection up to the first point at which nothing is pending."""
+    def _begin(self, streams: Streams, flow: int, protocol: str = "") -> Iterator[Followed]:
+        """Follows the first unread frames of a connection up to the first point at which nothing is pending.
+
+        If its ``protocol`` is given, both sides must have sent something before that point.
+        """
+        particular = bool(protocol)
         tracked = self._objects.of(self._rows[flow])
         if tracked.link is None and self._states.count[tracked.row] > 0:
             return
         self._link_of(streams, flow, tracked)
         before, final = self._places.get(flow), bool(streams.final[flow])
         places = list(before or map(int, streams.starts[flow]))
-        if tracked.follower is None and not particular and flow not in self._attempts:
-            self._recognise_ahead(streams, flow, tracked)
+        if tracked.follower is None and tracked.link is not None and flow not in self._attempts:
+            protocol = protocol or self._foreseen(streams, flow, tracked.link)
+            if protocol:
+                tracked.link.protocol = protocol
+                tracked.follower = Follower(tracked.link)
         at_once = tracked.follower is not None and tracked.follower.quiet and not tracked.follower.unheard
         if at_once and not final and not (streams.starts[flow] < streams.stops[flow]).any():
             return
@@ -372,21 +379,17 @@ class Connections:
             self._attempts |= first_attempts(streams, flows[failed], numbers)
             unknown = failed
 
-    def _recognise_ahead(self, streams: Streams, flow: int, tracked: TrackedFlow) -> None:
-        """Recognises the protocol of a connection from its first bytes in a window, as its follower would."""
-        if tracked.link is None:
-            return
-        scout = Follower(replace(tracked.link))
-        protocol = tracked.link.protocol
+    @staticmethod
+    def _foreseen(streams: Streams, flow: int, link: Link) -> str:
+        """The protocol that a follower would recognise by a connection's first bytes in a window, "" for none."""
+        scout, protocol = Follower(replace(link)), link.protocol
         for _, event in events(streams, flow) if not protocol else ():
             if not isinstance(event, Data):
-                return
+                return ""
             protocol = scout.foresees(event)
             if scout.link.protocol:
                 break
-        if protocol:
-            tracked.link.protocol = protocol
-            tracked.follower = Follower(tracked.link)
+        return protocol
 
     def skip(self, streams: Streams, frames: FollowedFrames, ended: NDArray[Any]) -> Iterator[Followed]:
         """Records the frames of begun connections that columns have written to the tables.

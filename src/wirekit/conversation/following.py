@@ -395,8 +395,11 @@ class Conversation:
 
     def _cut_size(self, side: str, head: bytes) -> int:
         """The size of the frame that begins with some bytes; 0 if they do not contain its length, or it is invalid."""
+        from wirekit.compiler.heading import heading
+
+        key, limits = self.dialogue.frame_key(side), self._framing()
         try:
-            return frame_size(head, self.dialogue.frame_key(side), limits=self._framing()) or 0
+            return _announced(heading(key, limits.frame), head, key, limits) or 0
         except WireError:
             return 0
 

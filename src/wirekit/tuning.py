@@ -6,8 +6,8 @@ import gc
 import importlib.abc
 import sys
 
-COLLECT = 200_000
-"""Allocations between garbage collections. Layouts are thousands of objects, and records hold no cycles."""
+COLLECT = 500_000
+"""Allocations between garbage collections. The layouts of a capture are 200,000 objects, and records hold no cycles."""
 
 
 def collect_rarely() -> None:

@@ -34,10 +34,16 @@ class Conversations:
 
     def __init__(self, states: States) -> None:
         self._states = states
-        self._rows, self._carried = conversations(np.full(_FIRST_ROOM, _FREE)), NO_FRAMES
+        self._rows = conversations(np.full(_FIRST_ROOM, _FREE))
+        self._carry(NO_FRAMES)
         self._connections = self._rows["connection"].copy()  # of each place, or _FREE
         self._added: list[tuple[NDArray[Any], NDArray[Any]]] = []
         self._unpacked: list[int] = []
+
+    def _carry(self, carried: NDArray[Any]) -> None:
+        """Stores all carried frames, by connection; those of a connection stay in order."""
+        self._carried = carried[np.argsort(carried["connection"], kind="stable")]
+        self._carriers = self._carried["connection"].copy()
 
     def carried_bytes(self) -> int:
         """The bytes of all carried frames."""
@@ -51,11 +57,12 @@ class Conversations:
         """Includes the added conversations, and drops those that objects follow or that have ended."""
         begun, connections = self._states.begun, self._connections
         over = np.flatnonzero((connections != _FREE) & ~begun[connections])
+        if not (over.size or self._added):
+            return
         self._rows[over], connections[over] = conversations([_FREE]), _FREE
-        carried = self._carried[begun[self._carried["connection"]]]
-        rows, self._carried = (
-            np.concatenate(each) for each in zip((conversations([]), carried), *self._added, strict=True)
-        )
+        carried = self._carried[begun[self._carriers]]
+        rows, carried = (np.concatenate(each) for each in zip((conversations([]), carried), *self._added, strict=True))
+        self._carry(carried)
         self._added = []
         places = self._free_places(rows.size)
         self._rows[places] = rows
@@ -78,14 +85,15 @@ class Conversations:
         conversations["connection"] = flows
         flow_of = np.full(self._states.size, -1, np.int64)
         flow_of[rows] = flows
-        carried = self._carried[flow_of[self._carried["connection"]] >= 0]
+        carried = self._carried[flow_of[self._carriers] >= 0]
         carried["connection"] = flow_of[carried["connection"]]
         return conversations, carried[np.argsort(carried["connection"], kind="stable")]
 
     def take(self, row: int) -> tuple[Any, list[tuple[Any, ...]]]:
         """Removes a conversation; gives it and its carried frames."""
         self._states.begun[row] = False
-        return self._rows[self._states.conversation[row]], self._carried[self._carried["connection"] == row].tolist()
+        begin, end = np.searchsorted(self._carriers, [row, row + 1])
+        return self._rows[self._states.conversation[row]], self._carried[begin:end].tolist()
 
     def note(self, frames: Followed, row_of: NDArray[Any]) -> None:
         """Adds frames that are in the tables to the counts and facts; those that wait are carried.
@@ -120,7 +128,7 @@ class Conversations:
         begun[rows] = False
         waiting = frames.waiting.copy()
         waiting["connection"] = row_of[waiting["connection"]]
-        self._carried = np.append(self._carried[begun[self._carried["connection"]]], waiting)
+        self._carry(np.append(self._carried[begun[self._carriers]], waiting))
         begun[rows] = True
 
     def count_duplicates(self, rows: NDArray[Any], sizes: NDArray[Any]) -> None:

@@ -82,10 +82,8 @@ def _batch(columnar: Columnar, level: Level, depth: int, sizes: dict[int, int]) 
     columns: list[tuple[str, pa.Array]] = []
     places: dict[int, int] = {}
     nothing: dict[pa.DataType, pa.Array] = {}
-    for column in code.columns:
+    for column in level.columns:
         places[column.slot] = len(columns)
-        if column.slot not in level.slots:
-            continue
         if level.lacks(column):
             kind = pa.int64() if column.slot in level.measured else columnar.fields[column.path].type
             if kind not in nothing:
@@ -129,7 +127,7 @@ def _add_message(
 ) -> None:
     """Adds the columns of a message before those that follow it."""
     slot = tray.tables.at
-    good = slot in level.slots and _all_good(slot, columnar.program.columns[slot].nullable, level)
+    good = _all_good(slot, columnar.program.columns[slot].nullable, level)
     columns = list(message_arrays(tray, level.buffer, level.rows, good))
     fields[at:at] = [field for field, _ in columns]
     arrays[at:at] = [array for _, array in columns]

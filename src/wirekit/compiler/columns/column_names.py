@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 import pyarrow as pa
 
@@ -25,16 +25,22 @@ def checked(key: str, columnar: Columnar, fields: Sequence[str] | None) -> tuple
         return None
     if isinstance(fields, str) or not all(isinstance(name, str) for name in fields):
         raise Misuse(f"fields must be a list of paths, not {fields!r}")
+    return _checked(key, columnar, tuple(fields))
+
+
+@lru_cache(1 << 10)
+def _checked(key: str, columnar: Columnar, fields: tuple[str, ...]) -> tuple[str, ...]:
     known = names(columnar)
     for name in fields:
         if name not in SCANNED and name not in known and not any(path.startswith(f"{name}.") for path in known):
             raise unknown(key, name, columnar)
-    return tuple(fields)
+    return fields
 
 
 def selected(batch: pa.RecordBatch, fields: tuple[str, ...] | None) -> pa.RecordBatch:
     """The requested columns of a batch."""
-    return batch if fields is None else batch.select([name for name in batch.schema.names if chosen(name, fields)])
+    requested = [name for name in batch.schema.names if chosen(name, fields)]
+    return batch if len(requested) == batch.num_columns else batch.select(requested)
 
 
 def unknown(key: str, name: str, columnar: Columnar) -> Misuse:

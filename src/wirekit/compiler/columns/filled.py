@@ -66,6 +66,8 @@ class Ready:
 
     Attributes:
         places: the types and sizes of each entry, by number.
+        lists_first: the same, lists before columns.
+        columns: the columns among the entries that are no columns of the scan itself.
         table: the table of a scan without addresses.
         messages: the place of the first protobuf message in the table.
         addresses: (words, places in the table): each word takes the number at its place in the table.
@@ -79,6 +81,7 @@ class Ready:
         self.words = words = encoded(program, body, entries)
         many = len(entries) > EAGER
         self.places = [Place(each, at, wide, many) for at, each in enumerate(entries)]
+        self.lists_first = sorted(self.places, key=lambda each: not each.is_list)
         self.byte_columns = sum(each.is_bytes for each in self.places)
         self.messages = place_of(len(self.places))
         self.table: NDArray[Any] = np.zeros(self.messages + op.WIDTH_OF_MESSAGE * len(program.messages), np.int64)
@@ -99,7 +102,7 @@ class Ready:
         where, which = words.places
         self.addresses = where, place_of(0) + op.WIDTH_OF_COLUMN * which + op.VALUES
         self.rooms = np.array([each.at + op.ROOM for each in self.places if each.direct])
-        self.slots = frozenset(each.slot for each in entries if isinstance(each, Column))
+        self.columns = [each for each in entries if isinstance(each, Column) and each.slot >= 0]
 
     def scan(self) -> Callable[..., Any]:
         """The function that scans: a specialised kernel if one is compiled, otherwise the interpreter."""

@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -239,7 +240,8 @@ def program_of(key: str, ahead: bytes, context: Mapping[str, Any] | None = None)
     return led_program(key, np.frombuffer(ahead, np.uint8), registry[key].limits)[0]
 
 
-def described(key: str, columnar: Columnar) -> dict[str, str]:
+@lru_cache(1 << 10)
+def described(key: str, columnar: Columnar) -> Mapping[str, str]:
     """The metadata of a batch."""
     left_out = without_columns(columnar)
     return {"wirekit.key": key} | ({"wirekit.left_out": json.dumps(left_out)} if left_out else {})

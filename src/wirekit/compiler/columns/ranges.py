@@ -88,7 +88,7 @@ def scan_ranges(
     run(columnar, columnar.plan, level, limits or schema.limits, paths, verdicts=verdicts, measured=measured)
     starts, ends = level.ranges.starts, level.ranges.ends
     first = level.arrays["first"]
-    decoded = np.diff(first, append=level.rows) == 1
+    decoded = np.append(first[1:], level.rows) - first == 1
     whole = decoded if prefix else decoded & (level.arrays["stopped"] == ends)
     states = np.where(whole, CLEAN, REFUSED).astype(np.int8)
     rows = first[whole]

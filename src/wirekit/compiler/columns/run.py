@@ -40,7 +40,7 @@ class Level:
         arrays: the filled arrays by name.
         state: for each row: 0 a row of the result, 1 opened, 2 an error.
         left: for each opened row, the bytes after the last good record in it.
-        slots: the slots of the filled columns.
+        columns: the filled columns.
         measured: the slots of columns that store only lengths.
         trays: the fields of the protobuf messages in the records.
     """
@@ -55,7 +55,7 @@ class Level:
     state: NDArray[Any] = field(default_factory=lambda: np.zeros(0, np.uint8))
     left: NDArray[Any] = field(default_factory=lambda: np.zeros(0, np.int64))
     roots: NDArray[Any] = field(default_factory=lambda: np.zeros(0, np.int64))
-    slots: frozenset[int] = frozenset()
+    columns: list[Column] = field(default_factory=list)
     measured: frozenset[int] = frozenset()
     trays: list[Tray] = field(default_factory=list)
 
@@ -230,7 +230,7 @@ def run(
         for entry in filled.values():
             guess = rows if entry.place.outer is None else min(elements, 2 * elements + more)
             entry.enlarge(table, guess, more)
-    level.slots, level.measured = ready.slots, measured
+    level.columns, level.measured = ready.columns, measured
     level.arrays = dict(zip((*_RANGE_ARRAYS, *_ERROR_ARRAYS), (*places, *errors), strict=True))
     _finish(ready, filled, level, table, pool)
     level.state = np.zeros(level.rows, np.uint8)
@@ -240,16 +240,13 @@ def run(
 
 def _finish(ready: Ready, filled: dict[int, Filled], level: Level, table: NDArray[Any], pool: Pool) -> None:
     """The arrays of a level, lists first. A list without elements has no array, nor do the columns in it."""
-    for listed in (True, False):
-        for place in ready.places:
-            if place.is_list != listed:
+    for place in ready.lists_first:
+        entry = filled.get(place.at)
+        if entry is None:
+            if not place.is_list or place.outer is None or f"lo{place.outer.number}" not in level.arrays:
                 continue
-            entry = filled.get(place.at)
-            if entry is None:
-                if not listed or place.outer is None or f"lo{place.outer.number}" not in level.arrays:
-                    continue
-                entry = Filled(place, pool)
-            level.arrays.update(entry.finished(int(table[place.at + op.NEXT]), level.elements(place.outer)))
+            entry = Filled(place, pool)
+        level.arrays.update(entry.finished(int(table[place.at + op.NEXT]), level.elements(place.outer)))
 
 
 def _addresses(table: NDArray[Any]) -> NDArray[Any]:

@@ -12,6 +12,7 @@ from wirekit.compiler.engines import DECODERS, ENCODERS
 from wirekit.compiler.heading import heading
 from wirekit.registry import Layout, Protocol, registry
 from wirekit.strategies.layout import layout_of
+from wirekit.tables.plans import Plan, plan_of
 from wirekit.wire import Bytes, Length, Node, Struct, uint8, uint16
 
 KEY = "replaced.it"
@@ -59,6 +60,15 @@ def test_columns() -> None:
 def test_strategies() -> None:
     for _ in each_layout():
         assert layout_of(KEY).root is registry[KEY].layout
+
+
+def test_plans_of_tables() -> None:
+    plans: list[Plan] = []
+    for _ in each_layout():
+        plan = plan_of(KEY, "")
+        assert plan is plan_of(KEY, "")
+        assert plan not in plans
+        plans.append(plan)
 
 
 def test_headings_of_frames() -> None:

@@ -26,7 +26,7 @@ from wirekit.road.begun import Begun, nothing_begun
 from wirekit.road.index import Index, grouped
 from wirekit.road.names import NamesByKey
 from wirekit.tables.batches import OPENED_AT_ONCE, Crowded, Frames, Repeats, Scope, Unfit, Values, evaluate, fitted
-from wirekit.tables.plans import Declared, Plan
+from wirekit.tables.plans import Declared, Plan, plan_of
 from wirekit.tables.refusals import paths_of_refusals, refusals_of, refused
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ class _Reader:
         for members in _alike(facts, index):
             first = int(members[0])
             kind, key = index.kinds[int(index.kind[first])], facts.schemas[int(facts.schema[first])]
-            plan = Plan(facts.protocols[int(facts.protocol[first])], key.partition(".")[2], kind.api)
+            plan = plan_of(key, kind.api)
             if plan.declares_names or kind.most:
                 return None
             alone = members[~np.isin(members, index.request)]
@@ -263,7 +263,7 @@ class _Reader:
         protocol, key = facts.protocols[int(facts.protocol[first])], facts.schemas[int(facts.schema[first])]
         context = context_of(index, facts, first)
         asked = int(index.request[first])
-        plan = Plan(protocol, key.partition(".")[2], kind.api)
+        plan = plan_of(key, kind.api)
         refusals = refusals_of(key)
         question = index.kinds[int(index.kind[asked])] if asked >= 0 else None
         answers = [] if question is None else [each for each in (question.refusal, question.unusual_answer) if each]
@@ -536,14 +536,14 @@ def _facts(index: Index) -> Facts:
     places = {name: place for place, name in enumerate(protocols)}
     protocol = np.array([places.get(name, -1) for name in index.protocols], np.int64)[index.connection]
     apis = sorted({each.api for each in kinds})
-    api_of = np.array([apis.index(each.api) if each.api else -1 for each in kinds] + [-1], np.int64)
+    place_of = {name: place for place, name in enumerate(apis)} | {"": -1}
+    api_of = np.array([*(place_of[each.api] for each in kinds), -1], np.int64)
     api = np.where(has & (api_of[kind] < 0), api_of[kind_asked], api_of[kind])
     layouts = sorted({name for each in kinds for name in (each.layout, each.answer) if name})
-    layout_of = np.array([layouts.index(each.layout) if each.layout else -1 for each in kinds] + [-1], np.int64)
-    answer_of = np.array([layouts.index(each.answer) if each.answer else -1 for each in kinds] + [-1], np.int64)
+    place_of = {name: place for place, name in enumerate(layouts)} | {"": -1}
+    layout_of, answer_of = np.array([*((place_of[each.layout], place_of[each.answer]) for each in kinds), (-1, -1)]).T
     layout = np.where(has & (layout_of[kind] < 0), answer_of[kind_asked], layout_of[kind])
-    keys = [(place, name) for place in range(len(protocols)) for name in range(len(layouts))]
-    schemas = [registry.protocol(protocols[place]).key(layouts[name]) for place, name in keys]
+    schemas = [each.key(layout) for each in map(registry.protocol, protocols) for layout in layouts]
     fixed = np.array([each.version if isinstance(each.version, int) else NOT_THERE for each in kinds] + [0], np.int64)
     by_path = np.array([isinstance(each.version, str) for each in kinds] + [False])
     inherits = np.array([each.version is None and not each.api for each in kinds] + [False])

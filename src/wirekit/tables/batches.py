@@ -12,6 +12,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirekit.compiler.columns.column_names import names
-from wirekit.compiler.columns.programs import program
+from wirekit.compiler.columns.programs import Columnar, program
 from wirekit.compiler.columns.ranges import DOUBTFUL, REFUSED, scan_ranges
 from wirekit.compiler.expressions import Expression, Field, Literal, Operation, expression, fields_of
 from wirekit.errors import Misuse
@@ -37,7 +38,7 @@ from wirekit.tables.declaration import (
     Total,
     Value,
 )
-from wirekit.tables.paths import ALL, Step, bound, parse
+from wirekit.tables.paths import ALL, Step, bound, column_at, parse
 from wirekit.tables.times import EARLIEST_US, LATEST_US
 
 if TYPE_CHECKING:
@@ -108,7 +109,8 @@ class Repeats:
         Raises:
             Unfit: their text is much longer than that of the column.
         """
-        if places.size and len(array) and (pa.types.is_string(array.type) or pa.types.is_binary(array.type)):
+        long = len(array) > 0 and array.nbytes * places.size > SHORT
+        if long and (pa.types.is_string(array.type) or pa.types.is_binary(array.type)):
             lengths = np.asarray(pc.binary_length(array).fill_null(0)).astype(np.int64)
             if int(lengths.max()) * places.size > SHORT:
                 there = places if missing is None else places[~missing]
@@ -223,11 +225,11 @@ class Scope:
         """
         steps = parse(path)
         depth, left = bound(self.each, steps)
-        name = ".".join(step for step in steps if isinstance(step, str))
-        if name not in self.batch.schema.names:
+        number = self.batch.schema.get_field_index(column_at(path))
+        if number < 0:
             return Values(pa.nulls(self.size))
         at = self._places[depth]
-        column, mask = _inside(self.batch.column(name), depth), None
+        column, mask = _inside(self.batch.column(number), depth), None
         if ALL in left and left.index(ALL) != len(left) - 1:
             raise Unfit(f"{path}: more than the elements of a list")
         for step in left:
@@ -240,7 +242,7 @@ class Scope:
                 at, column = np.where(mask, 0, first + step), _flat(column)
         if at is not None:
             column = self.frames.repeats.taken(column, at, mask)
-        return Values(column, _symbols(self.batch.schema.field(name)))
+        return Values(column, _symbols(self.batch.schema.field(number).metadata))
 
     def lists(self, path: str) -> tuple[pa.Array, NDArray[Any], pa.Array]:
         """For a path with one ``[]`` left: the elements, the first index of each row, and whether a row has a list.
@@ -252,10 +254,10 @@ class Scope:
         depth, left = bound(self.each, steps)
         if left.count(ALL) != 1:
             raise Unfit(f"{path}: not the elements of one list")
-        name = ".".join(step for step in steps if isinstance(step, str))
-        if name not in self.batch.schema.names:
+        number = self.batch.schema.get_field_index(column_at(path))
+        if number < 0:
             return pa.nulls(0), np.zeros(self.size + 1, np.int64), pa.nulls(self.size)
-        return self._elements(self.batch.column(name), depth)
+        return self._elements(self.batch.column(number), depth)
 
     def lengths(self, path: str) -> NDArray[Any]:
         """The number of elements of each list; 0 for an absent list.
@@ -312,9 +314,13 @@ def _offsets(column: pa.Array) -> NDArray[Any]:
     return offsets - offsets[0]
 
 
-def _symbols(named: pa.Field) -> Mapping[int, str]:
-    text = (named.metadata or {}).get(b"wirekit.symbols")
-    return {} if text is None else {int(number): name for number, name in json.loads(text).items()}
+def _symbols(metadata: Mapping[bytes, bytes] | None) -> Mapping[int, str]:
+    return _named_numbers(metadata[b"wirekit.symbols"]) if metadata and b"wirekit.symbols" in metadata else {}
+
+
+@lru_cache(1 << 8)
+def _named_numbers(text: bytes) -> Mapping[int, str]:
+    return {int(number): name for number, name in json.loads(text).items()}
 
 
 # The fields that a declaration reads
@@ -353,23 +359,28 @@ def asked_of(values: Iterable[Value]) -> Iterator[Value]:
                 yield from asked_of([inner])
 
 
-def columns_for(key: str, paths: Iterable[str], context: Mapping[str, Any] | None = None) -> list[str]:
+def columns_for(key: str, paths: Iterable[str], context: Mapping[str, Any] | None = None) -> tuple[str, ...]:
     """The columns of a schema at these paths; for a structure, or a list of structures, its first column.
 
     Raises:
         Unfit: a path leads to columns of several types.
     """
-    known = names(program(key, context))
+    return _columns_at(key, program(key, context), tuple(paths))
+
+
+@lru_cache(1 << 10)
+def _columns_at(key: str, columnar: Columnar, paths: tuple[str, ...]) -> tuple[str, ...]:
+    known = names(columnar)
     ordered = sorted(known)
     columns: dict[str, None] = {}
     for path in paths:
-        name = ".".join(step for step in parse(path) if isinstance(step, str))
+        name = column_at(path)
         if _first_with(f"{name}:", ordered) is not None:
             raise Unfit(f"{key} has {name} in several types")
         inside = name if name in known else _first_with(f"{name}.", ordered)
         if inside is not None:
             columns[inside] = None
-    return list(columns)
+    return tuple(columns)
 
 
 def _first_with(prefix: str, ordered: list[str]) -> str | None:

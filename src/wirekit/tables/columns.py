@@ -84,6 +84,7 @@ class Table:
         return pa.schema([(column.name, arrow_type(column.type)) for column in self.columns])
 
 
+@functools.cache
 def arrow_type(name: str) -> pa.DataType:
     """The Arrow type for the name of a column type.
 

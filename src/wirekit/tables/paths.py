@@ -37,6 +37,16 @@ def parse(path: str) -> tuple[Step, ...]:
     return tuple(steps)
 
 
+@lru_cache(1024)
+def column_at(path: str) -> str:
+    """The name of the column that has the values at a path.
+
+    >>> column_at("body.responses[].topic"), column_at("topics[0]")
+    ('body.responses.topic', 'topics')
+    """
+    return ".".join(step for step in parse(path) if isinstance(step, str))
+
+
 def bound(each: tuple[Step, ...], steps: tuple[Step, ...]) -> tuple[int, tuple[Step, ...]]:
     """The number of lists that a path shares with ``each``, and its steps inside the element of the last one.
 

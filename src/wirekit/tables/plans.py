@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from wirekit.compiler.generated import by_key
 from wirekit.conversation.dialogue import Dialogue
 from wirekit.registry import registry
 from wirekit.tables.batches import (
@@ -34,6 +35,8 @@ from wirekit.tables.paths import parse
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+_plans: Callable[[str], dict[str, Plan]] = by_key(lambda key: {})
+"""The plans of a schema by kind."""
 ROW = "@row"
 """The column with the frame's row in the batch, for each row that frames give."""
 
@@ -79,7 +82,7 @@ class Plan:
         self._names = [each for each in self._tables.names if applies(each)]
         self._messages = next((each for each in self._tables.messages if applies(each)), None)
 
-    def fields(self, key: str, more: list[str], context: Mapping[str, Any] | None = None) -> list[str]:
+    def fields(self, key: str, more: list[str], context: Mapping[str, Any] | None = None) -> tuple[str, ...]:
         """The columns to read from such frames: of declared values, of ``more`` paths, and those that responses need.
 
         Raises:
@@ -87,7 +90,12 @@ class Plan:
         """
         if isinstance(self.kind, Asked):
             raise Unfit("the kind of a response is that of its request")
-        paths = [*more, *([] if self.kind is None else [self.kind])]
+        return columns_for(key, [*more, *self._paths], context)
+
+    @cached_property
+    def _paths(self) -> list[str]:
+        """The paths of declared values, and those that responses need."""
+        paths = [self.kind] if isinstance(self.kind, str) else []
         for each in self._rows:
             paths += [*paths_of([*each.columns.values(), each.when]), *([each.each] if each.each else [])]
         for names in self._names:
@@ -101,7 +109,7 @@ class Plan:
             ]
             crc = messages.columns.get("crc")
             paths += [f"{crc}.ok"] if isinstance(crc, str) else []
-        return columns_for(key, [*paths, *_asked_anywhere(self._tables)], context)
+        return [*paths, *_asked_anywhere(self._tables)]
 
     @property
     def declares_names(self) -> bool:
@@ -215,6 +223,15 @@ class Plan:
         module, name = self._messages.batches.split(":")
         function: Callable[[Frames], pa.RecordBatch] = getattr(importlib.import_module(module), name)
         return function
+
+
+def plan_of(key: str, kind: str) -> Plan:
+    """The plan for frames of a schema and kind; cached."""
+    plans = _plans(key)
+    if kind not in plans:
+        protocol, _, layout = key.partition(".")
+        plans[kind] = Plan(protocol, layout, kind)
+    return plans[kind]
 
 
 @lru_cache(64)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from wirekit.errors import Misuse
 from wirekit.registry import registry
@@ -103,7 +104,7 @@ class Unasked:
     text: Path
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Heads:
     """The kinds of frames of one side.
 
@@ -131,10 +132,16 @@ class Heads:
             kind = self.undeclared.get(numbers[0])
         return kind
 
-    @property
+    @cached_property
     def every(self) -> tuple[Kind, ...]:
         """All kinds."""
         return *self.kinds.values(), *self.undeclared.values()
+
+    @cached_property
+    def paths(self) -> tuple[Path, ...]:
+        """The paths that select the kind of a frame, or that its kind has."""
+        unusual = {kind.unusual[0] for kind in self.every if kind.unusual is not None}
+        return tuple(sorted(unusual.union(self.fields, *(kind.paths for kind in self.every))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from wirekit.tables.columns import Table
+from wirekit.tables.columns import Table, arrow_type
 from wirekit.tables.times import DAY_US, EARLIEST_US, LATEST_US
 
 if TYPE_CHECKING:
@@ -70,13 +70,16 @@ def small(numbers: NDArray[Any], missing: NDArray[Any]) -> pa.Array:
 def table_of(table: Table, count: int, columns: Columns) -> pa.Table:
     """A table from some of its columns; the others are null."""
     arrays = []
-    for field in table.schema:
-        column = columns.get(field.name)
+    nothing: dict[str, pa.Array] = {}
+    for name, kind in table.types.items():
+        column = columns.get(name)
         if callable(column):
             column = column()
         if column is None:
-            column = pa.nulls(count, field.type)
-        elif column.type != field.type:
-            column = column.cast(field.type)
+            if kind not in nothing:
+                nothing[kind] = pa.nulls(count, arrow_type(kind))
+            column = nothing[kind]
+        elif column.type != arrow_type(kind):
+            column = column.cast(arrow_type(kind))
         arrays.append(column)
     return pa.Table.from_arrays(arrays, schema=table.schema)

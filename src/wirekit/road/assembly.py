@@ -6,7 +6,7 @@ The rules are those of ``wirekit.pipeline.calls``, applied to whole columns.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -115,8 +115,7 @@ class Assembly:
         for name, make in makers.items():
             for rows in make() if name in self._tables else ():
                 if rows.num_rows:
-                    requested = rows.select([column.name for column in self._tables[name].columns])
-                    for batch in requested.to_batches():
+                    for batch in rows.select(self._tables[name].names).to_batches():
                         yield name, batch
         yield from self._embedded()
 
@@ -248,10 +247,10 @@ class Assembly:
         return columns
 
     def _addresses_of(self, flows: NDArray[Any]) -> Columns:
+        places = pa.array(np.searchsorted(self.flows, flows))
+
         def addresses(name: str) -> pa.Array:
-            place = np.zeros(self.index.odd.size, np.int64)
-            place[self.flows] = np.arange(self.flows.size)
-            return self._addresses[name].take(pa.array(place[flows]))
+            return self._addresses[name].take(places)
 
         return {f"{side}_{end}": partial(addresses, f"{side}_{end}") for side in SIDES for end in ("address", "port")}
 
@@ -347,13 +346,12 @@ class Assembly:
 
     @cached_property
     def _calls(self) -> tuple[pa.Table, dict[str, pa.Table]]:
-        """The table ``calls``, and the tables with several rows for a call."""
+        """The table ``calls``, and the requested tables with several rows for a call, if they have rows."""
         index, facts, first, response = self.index, self.facts, self.first, self.response
         count = first.size
-        calls_table = CALLS.only({*OF_CALLS, *(self._tables[CALLS.name].names if CALLS.name in self._tables else ())})
+        calls_table = _with_computing(self._tables[CALLS.name].names if CALLS.name in self._tables else ())
         if not count:
-            none = {each.name: self._tables[each.name] for each in SEVERAL if each.name in self._tables}
-            return calls_table.schema.empty_table(), {name: table.schema.empty_table() for name, table in none.items()}
+            return calls_table.schema.empty_table(), {}
         answered = response >= 0
         waits = facts.answered[first]
         outcome = np.where(answered, 0, np.where(facts.role[first] == 0, 3, np.where(waits, 1, 2)))
@@ -387,8 +385,8 @@ class Assembly:
                 call_topics = Topics(calls, rows, columns.get("topic"), count)
                 if self._wants_counts:
                     self._count_messages(call_topics, columns)
-            rows = with_errors(table.name, calls, rows, own, call_topics)
-            if table.name in self._tables:
+            if table.name in self._tables and calls.size:
+                rows = with_errors(table.name, calls, rows, own, call_topics)
                 several[table.name] = table_of(self._tables[table.name], calls.size, {**self._of_calls(calls), **rows})
         assert call_topics is not None
         call_topics.complete(columns, own)
@@ -400,7 +398,8 @@ class Assembly:
         return any("messages" in self._tables[table].names for table in COUNTED if table in self._tables)
 
     def _of_several(self, table: str) -> list[pa.Table]:
-        return [self._calls[1][table]]
+        rows = self._calls[1].get(table)
+        return [] if rows is None else [rows]
 
     def _declared_of_calls(self) -> dict[str, pa.Array]:
         """The declared columns of ``calls``: the last value that is not null; the response comes after the request."""
@@ -600,6 +599,12 @@ class Assembly:
             batch = rows_of.flush()
             if batch is not None:
                 yield table, batch
+
+
+@lru_cache(64)
+def _with_computing(requested: tuple[str, ...]) -> Table:
+    """``calls`` with requested columns, and those from which other columns are computed."""
+    return CALLS.only({*OF_CALLS, *requested})
 
 
 def _counted(codes: NDArray[Any]) -> tuple[list[list[int]], list[int]]:

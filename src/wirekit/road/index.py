@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -298,9 +299,7 @@ class _Heads:
     def read(self, stream: NDArray[Any], rows: NDArray[Any], starts: NDArray[Any], stops: NDArray[Any]) -> None:
         """Fills in the kind and the numbers of frames; frames of no kind keep -1."""
         heads = self._heads
-        unusual = {kind.unusual[0] for kind in heads.every if kind.unusual is not None}
-        paths = sorted(unusual.union(heads.fields, *(kind.paths for kind in heads.every)))
-        batch, states = scan_ranges(self._key, stream, starts, stops, fields=paths, prefix=True)
+        batch, states = scan_ranges(self._key, stream, starts, stops, fields=heads.paths, prefix=True)
         rows = rows[states < REFUSED]
         for values, mine in self._by_kind(batch):
             kind = heads.kind(values)
@@ -352,7 +351,8 @@ def grouped(columns: NDArray[Any]) -> list[NDArray[Any]]:
             codes = codes * span + numbers
         several *= span
     order = np.argsort(codes, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
+    bounds = [0, *(np.flatnonzero(np.diff(codes[order])) + 1).tolist(), order.size]
+    return [order[begin:end] for begin, end in pairwise(bounds)]
 
 
 def _number_paths(kind: Kind) -> Iterator[tuple[str, str]]:

@@ -362,10 +362,6 @@ class _Plain:
 
     def __init__(self, streams: Streams, index: Index, packets: Packets) -> None:
         self._streams, self._index, self._endpoints = streams, index, packets.endpoints
-        self._keys = {
-            name: {kind.layout: registry.protocol(name).key(kind.layout) for kind in index.kinds}
-            for name in {*index.protocols} - {""}
-        }
 
     def connection(self, flow: int) -> tuple[Link, list[Frame]] | None:
         """A connection with its items; None if a frame does not decode, or a request without response has one."""

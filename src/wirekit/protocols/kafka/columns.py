@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from wirekit.compiler.columns import scan
 from wirekit.compiler.columns.ranges import CLEAN, REFUSED, scan_lists, scan_ranges
 from wirekit.compiler.costs import cost_of_elements
+from wirekit.compiler.generated import by_key
 from wirekit.compression_quick import opener
 from wirekit.errors import WireError
 from wirekit.protocols.kafka.reading import (
@@ -83,6 +84,7 @@ def messages(
     return _messages(rows), errors
 
 
+_cost_of_elements = by_key(lambda key: cost_of_elements(registry[key].layout))
 _FURTHEST = 1 << 62
 """Sums of offsets beyond this may exceed 64 bits."""
 
@@ -253,7 +255,7 @@ def _within_limits(frames: Frames, rows: NDArray[Any], allowances: Mapping[int, 
     room = limits.memory + limits.memory_ratio * lengths
     for row, allowance in allowances.items():
         room[row] = allowance.room
-    most = cost_of_elements(registry["kafka.message_set"].layout) + OPENED
+    most = _cost_of_elements("kafka.message_set") + OPENED
     frames.doubted(frames, np.flatnonzero(np.bincount(rows, minlength=room.size) * most > room))
 
 

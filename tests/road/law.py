@@ -82,8 +82,9 @@ def shuffled(*paths: Path, window: int, **options: Any) -> Rows:
     job = Job(find_inputs(paths), **options)
     summary = Summary({job.inputs[0].name: FileSummary()})
     with TemporaryDirectory() as folder:
-        parts = parts_of(job)
-        files_of = [written(job, folder, window, part=part) for part in parts]
+        packets = packets_of(job)
+        parts = parts_of(packets)
+        files_of = [written(job, folder, window, part=part, packets=packets) for part in parts]
         files = [*chain.from_iterable(files_of)]
         sources = [
             *(kept_windows(mine, part.kept, window) for mine, part in zip(files_of, parts, strict=True) if part.kept),
@@ -101,31 +102,46 @@ class Part(NamedTuple):
     kept: Kept
 
 
-def parts_of(job: Job) -> list[Part]:
+def packets_of(job: Job) -> list[tuple[pa.Table, Fragments]]:
+    """The packets of each file of a capture as objects read them, and the fragments among them."""
+    found: list[tuple[pa.Table, Fragments]] = []
+    for each in job.inputs:
+        fragments = Fragments()
+        batches = packet_batches([each], road="objects", fragments=fragments)
+        found.append((pa.Table.from_batches(batches, PACKETS.schema), fragments))
+    return found
+
+
+def parts_of(packets: list[tuple[pa.Table, Fragments]]) -> list[Part]:
     """Up to three parts of a capture; how many depends on its packets."""
-    batches = packet_batches(job.inputs, road="objects")
-    flows = np.concatenate([np.zeros(0, np.int64), *(each["flow"].to_numpy() for each in batches)])
+    flows = np.concatenate([each["flow"].to_numpy() for each, _ in packets])
     begins = np.linspace(0, flows.size, 2 + flows.size % 3).astype(int).tolist()
     crossing = Crossing.of([np.unique(flows[begin:end]) for begin, end in pairwise(begins)])
     return [Part(range(*each), crossing if len(begins) > 2 else None, {}) for each in pairwise(begins)]
 
 
 def written(
-    job: Job, folder: str | Path, size: int, *, lost: Container[int] = (), again: bool = True, part: Part | None = None
+    job: Job,
+    folder: str | Path,
+    size: int,
+    *,
+    lost: Container[int] = (),
+    again: bool = True,
+    part: Part | None = None,
+    packets: list[tuple[pa.Table, Fragments]] | None = None,
 ) -> list[ShuffleFile]:
     """The packets of a capture in files of some bytes, without those of some numbers in their order.
 
     ``again``: whether tasks read payloads from the capture again where they can. ``part``: if given, only these.
+    ``packets``: ``packets_of`` the job, if they are read already.
     """
     files: list[ShuffleFile] = []
     before = 0
-    for each in job.inputs:
-        fragments = Fragments()
-        packets = pa.Table.from_batches(packet_batches([each], road="objects", fragments=fragments), PACKETS.schema)
-        here = range(before, before + packets.num_rows)
+    for each, (table, fragments) in zip(job.inputs, packets or packets_of(job), strict=True):
+        here = range(before, before + table.num_rows)
         chosen = [at - before for at in here if at not in lost and (part is None or at in part.numbers)]
-        before += packets.num_rows
-        batches = packets.take(pa.array(chosen, pa.int64())).to_batches(max_chunksize=7)
+        before += table.num_rows
+        batches = table.take(pa.array(chosen, pa.int64())).to_batches(max_chunksize=7)
         files += write_files(
             each,
             batches,

@@ -300,6 +300,14 @@ def test_a_key_twice_in_json_is_refused(text: bytes, line: int, path: str) -> No
 
 
 @pytest.mark.parametrize(
+    ("text", "reason"),
+    [(b"[" * 99_999, "the JSON is nested too deeply"), (b"9" * 9999, "the JSON has an integer with too many digits")],
+)
+def test_json_that_python_does_not_read_is_refused_with_its_line(text: bytes, reason: str) -> None:
+    assert Run("encode", "kafka.request", stdin=text).err == f"wirekit: line 1: {reason}\n"
+
+
+@pytest.mark.parametrize(
     "text",
     [b"\xff\xfe", b'{"schema":1,"value":{}}', b'{"schema":"kafka.request","value":{},"context":5}', b"[" * 99999]
     + [b'{"schema":"kafka.request","value":{},"error":%s}' % odd for odd in (b"5", b'"x"', b'{"kind":"short"}')],

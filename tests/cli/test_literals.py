@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 
 import pytest
@@ -145,3 +146,9 @@ def test_ambiguous_text_has_a_note_of_how_it_was_read(text: str, data: bytes, no
 @pytest.mark.parametrize("text", ['{"a": 5}', "[a, b]", '{"data": "x"}', "see [12] and [13]"])
 def test_brackets_around_something_else_are_text(text: str) -> None:
     assert read_input(text.encode()).form == "raw"
+
+
+def test_the_time_of_a_list_of_numbers_is_linear() -> None:
+    begin = time.process_time()
+    assert read_input(b"[" + b"1," * 20_000 + b"1]").data == b"\1" * 20_001
+    assert time.process_time() - begin < 4  # 20 s if each number goes through all of them

@@ -127,8 +127,10 @@ def _loaded(text: str, number: int) -> Any:
         path = [*next(_places(value, repeated[-1][0])), repeated[-1][1]] if repeated else []
     except json.JSONDecodeError:
         raise
-    except (RecursionError, ValueError) as error:
-        raise Misuse(f"cannot read the JSON: {error}") from None
+    except RecursionError:
+        raise Misuse(f"line {number}: the JSON is nested too deeply") from None
+    except ValueError:
+        raise Misuse(f"line {number}: the JSON has an integer with too many digits") from None
     if path:
         raise Misuse(f"line {number}: {join_path(path)}: the object has this key twice")
     return value

@@ -90,7 +90,8 @@ def read_numbers(text: str) -> Input | None:
     decimals = [match for _, item in items if (match := _DECIMAL.fullmatch(item))]
     if not decimals or (not bracket and not any(item[0] == "-" or len(item) % 2 for _, item in items)):
         return None
-    data = bytes(_number(text, at, item, signed=any(match["sign"] for match in decimals)) for at, item in items)
+    signed = any(match["sign"] for match in decimals)
+    data = bytes(_number(text, at, item, signed=signed) for at, item in items)
     note = None if bracket else "read as decimal numbers; prefix hexadecimal numbers with 0x"
     return Input(data, "decimal", note)
 

@@ -20,7 +20,7 @@ from tests.fuzz.captures import pcapng
 from tests.net.building import NETWORKS, TUNNELS, ethernet, fragments, in_udp, ipv4, packet, pcap
 from tests.net.building import tcp as tcp_value
 from tests.road.law import CAPTURES, COPIES, DAMAGED, KAFKA, as_read, assert_same, by_columns, by_objects
-from wirekit.capture.columns import MANY_SECTIONS
+from wirekit.capture.columns import MANY_SECTIONS, Records
 from wirekit.capture.files import Capture, Packet, open_capture
 from wirekit.capture.files.blocks import DATA_LEADS
 from wirekit.capture.files.fragments import Fragments
@@ -31,9 +31,11 @@ from wirekit.pipeline.inputs import Job, find_inputs
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.summary import Summary
 from wirekit.road import packets as road_packets
+from wirekit.road.packets import Endpoints, PacketReader, Packets
 from wirekit.road.packets import segments as packets_by_columns
 from wirekit.road.rows import packet_batches as rows_by_columns
 from wirekit.road.tables import captured
+from wirekit.road.windows import read_windows
 from wirekit.schemas.net.pcapng import ENHANCED_PACKET
 from wirekit.tables.columns import FROM_INPUTS, PACKETS
 
@@ -69,6 +71,27 @@ def test_a_block_whose_lengths_differ(tmp_path: Path) -> None:
     for window in (300, 20_000, 1 << 26):
         assert any("block_total_length_again" in row for row in assert_same_packets(path, window=window))
     assert_same(path, windows=(20_000, 1 << 26))
+
+
+def test_packets_without_content_fill_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is an object in memory, so that some megabytes of a file could take gigabytes."""
+    path = write(tmp_path / "empty.pcap", [PacketOfFile(number, 0, b"") for number in range(2_000)])
+    with open_capture(path) as capture:
+        found = [window.packets.skipped for window in read_windows([capture], Endpoints(), 100_000) or ()]
+    assert sum(map(len, found)) == 2_000
+    assert max(map(len, found)) <= 400
+    monkeypatch.setattr(road_packets, "MOST_SKIPPED", 300)
+    at_once: list[int] = []
+    read = PacketReader.segments
+
+    def counted(reader: PacketReader, part: Records) -> Packets:
+        at_once.append(part.rows.num_rows)
+        return read(reader, part)
+
+    monkeypatch.setattr(PacketReader, "segments", counted)
+    with open_capture(path) as capture:
+        assert len(list(packets_by_columns(capture))) == 2_000
+    assert max(at_once) == 300
 
 
 @pytest.mark.parametrize("path", [*DAMAGED, KAFKA], ids=lambda path: path.stem)

@@ -33,6 +33,10 @@ WINDOW = 32 << 20
 """Approximate size of a window in bytes of the capture."""
 _MIXING = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio
 _END = 1 << 16  # bytes at the end of a damaged file that objects read as well
+LEAST_SEGMENT = 40
+"""Bytes of a packet without which it has no TCP segment."""
+NOTE = 512
+"""The bytes of a window that a shorter packet counts, because it is kept as an object."""
 _PARTS = 16  # parts of a scan, between which a window may end
 
 
@@ -148,7 +152,8 @@ def _parts(capture: Capture, place: int, size: int) -> list[_Part] | None:
         for rows in np.array_split(np.arange(batch.num_rows), _PARTS):
             if rows.size:
                 mine = times[rows]
-                size_of_all, late = int(lengths[rows].sum()), int((np.maximum.accumulate(mine) - mine).max())
+                weights = np.where(lengths[rows] < LEAST_SEGMENT, NOTE, lengths[rows])
+                size_of_all, late = int(weights.sum()), int((np.maximum.accumulate(mine) - mine).max())
                 read = int(rows[-1]) + 1 == batch.num_rows
                 span = Times(int(mine.min()), int(mine.max()), int(mine.min()))
                 parts.append(_Part(place, rows.size, size_of_all, span, late, read))

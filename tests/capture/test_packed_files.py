@@ -7,6 +7,7 @@ import gzip
 import lzma
 import os
 import random
+import struct
 import threading
 from functools import partial
 from pathlib import Path
@@ -25,6 +26,7 @@ from wirekit.capture.files import (
     is_capture,
     open_capture,
 )
+from wirekit.capture.files.unpacking import PZSTD
 from wirekit.errors import Limit, Wrong
 from wirekit.wire import Limits
 
@@ -102,6 +104,21 @@ class TestPacked:
         packets, damage = read(pipe)
         writer.join()
         assert (len(packets), damage) == (3, None)
+
+
+def test_of_pzstd(write: Write) -> None:
+    """It writes a skippable frame with the size before each frame."""
+
+    def pack(data: bytes) -> bytes:
+        frame = zstandard.compress(data)
+        return PZSTD + struct.pack("<II", 4, len(frame)) + frame
+
+    data, _ = whole("le", "pcapng")
+    packed = pack(data[:99]) + pack(data[99:])
+    assert read(write(packed)) == read(write(data))
+    assert is_capture(packed)
+    with pytest.raises(Wrong, match="a whole zstd file"):
+        read(write(packed[:50]))
 
 
 def test_checking_a_compressed_capture_does_not_decompress_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

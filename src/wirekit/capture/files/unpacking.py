@@ -13,6 +13,8 @@ CHUNK = 1024 * 1024
 """The maximum number of bytes of content in a piece."""
 DICTIONARY = 256 * 1024 * 1024
 """Bytes of memory that a decompressor of xz may take; ``xz -9`` needs 65 MiB."""
+PZSTD = b"\x50\x2a\x4d\x18"
+"""The first bytes of a file of ``pzstd``, which writes the size of each frame into a skippable frame before it."""
 _PIECE = 64 * 1024  # compressed bytes read at once
 _ZSTD_PIECE = 1024  # of zstd, whose decompressor has no bound: a block of 4 bytes yields 128 KiB
 
@@ -23,13 +25,13 @@ class Packing(NamedTuple):
     Attributes:
         name: its name in errors.
         ending: the ending of file names.
-        magic: the first bytes of such a file.
+        magic: the first bytes of such a file, one or several alternatives.
         chunks: yields the content of an open file in pieces, and raises ``Unpacking`` where it is damaged or truncated.
     """
 
     name: str
     ending: str
-    magic: bytes
+    magic: tuple[bytes, ...]
     chunks: Callable[[IO[bytes]], Iterator[bytes]]
 
 
@@ -102,13 +104,13 @@ def _zstd(source: IO[bytes]) -> Iterator[bytes]:
 
 
 PACKINGS = (
-    Packing("gzip", "gz", b"\x1f\x8b", _gzip),
-    Packing("zstd", "zst", b"\x28\xb5\x2f\xfd", _zstd),
-    Packing("xz", "xz", b"\xfd7zXZ\x00", _xz),
-    Packing("bzip2", "bz2", b"BZh", _bz2),
-    Packing("lz4", "lz4", b"\x04\x22\x4d\x18", _lz4),
+    Packing("gzip", "gz", (b"\x1f\x8b",), _gzip),
+    Packing("zstd", "zst", (b"\x28\xb5\x2f\xfd", PZSTD), _zstd),
+    Packing("xz", "xz", (b"\xfd7zXZ\x00",), _xz),
+    Packing("bzip2", "bz2", (b"BZh",), _bz2),
+    Packing("lz4", "lz4", (b"\x04\x22\x4d\x18",), _lz4),
 )
-LONGEST_MAGIC = max(len(packing.magic) for packing in PACKINGS)
+LONGEST_MAGIC = max(len(magic) for packing in PACKINGS for magic in packing.magic)
 
 
 def packing_of(head: bytes) -> Packing | None:

@@ -13,7 +13,8 @@ from wirekit.compiler.heading import heading
 from wirekit.registry import Layout, Protocol, registry
 from wirekit.strategies.layout import layout_of
 from wirekit.tables.plans import Plan, plan_of
-from wirekit.wire import Bytes, Length, Node, Struct, uint8, uint16
+from wirekit.tables.refusals import Refusals, refusals_of
+from wirekit.wire import Bytes, Length, Node, Refused, Struct, this, uint8, uint16
 
 KEY = "replaced.it"
 NARROW, WIDE = Struct("n" / uint8, "left" / uint8), Struct("left" / uint8, "n" / uint16)
@@ -69,6 +70,18 @@ def test_plans_of_tables() -> None:
         assert plan is plan_of(KEY, "")
         assert plan not in plans
         plans.append(plan)
+
+
+def test_refused_values() -> None:
+    refused: list[Refusals] = []
+    for least in (1, 2):
+        layout = Struct("n" / uint8, refused=(Refused("n", this.n < least, "too small", "a test"),))
+        registry.register(Protocol("replaced", "a test", {"it": Layout(layout)}))
+        try:
+            refused.append(refusals_of(KEY))
+        finally:
+            registry.unregister("replaced")
+    assert refused[0] != refused[1]
 
 
 def test_headings_of_frames() -> None:

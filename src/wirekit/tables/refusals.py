@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import pyarrow.compute as pc
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Field, LengthOf, Literal, Operation, fields_of
+from wirekit.compiler.generated import by_key
 from wirekit.registry import registry
 from wirekit.tables.batches import Frames, Scope, Unfit
 from wirekit.tables.paths import ALL, parse
@@ -34,7 +34,7 @@ _COMPARED: dict[str, Callable[[Any, Any], Any]] = {
 _JOINED: dict[str, Callable[[Any, Any], Any]] = {"&": operator.and_, "|": operator.or_}
 
 
-@lru_cache(256)
+@by_key
 def refusals_of(key: str) -> Refusals:
     """The refused values that the structures of a schema declare."""
     return tuple(dict.fromkeys(_within(registry[key].layout, "")))

@@ -17,7 +17,7 @@ import pytest
 from tests.capture.second_parser import packets, write
 from tests.conftest import FIXTURES
 from wirekit.errors import Misuse
-from wirekit.pipeline.inputs import Input, Job, find_inputs
+from wirekit.pipeline.inputs import Input, Job, find_inputs, grouped
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.stored import stored_batches
 from wirekit.pipeline.summary import Summary
@@ -64,11 +64,11 @@ def test_messages_with_chosen_columns(known: SparkSession) -> None:
 
 
 def test_small_captures_share_a_task() -> None:
-    from wirekit.spark.source import CapturePartition, bundles
+    from wirekit.spark.source import BUNDLE_BYTES, CapturePartition
 
     sizes = ((10,), (50,), (5,), (200,), (1,), (1, 1), (40, 40))
     captures = [tuple(Input(0, "", "", size << 20, 0) for size in files) for files in sizes]
-    sizes_by_bundle = [[each.size >> 20 for each in bundle] for bundle in bundles(captures)]
+    sizes_by_bundle = [[each.size >> 20 for each in bundle] for bundle in grouped(captures, BUNDLE_BYTES)]
     assert sizes_by_bundle == [[10, 50], [5], [200], [1, 1, 1], [40, 40]]
     partition = CapturePartition(captures[-1])
     assert pickle.loads(pickle.dumps(partition)).captures == partition.captures

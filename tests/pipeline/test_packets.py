@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,10 +13,11 @@ from tests.net.building import ethernet, fragments, ipv4, packet, pcap, tcp
 from tests.pipeline.helpers import keep_packets
 from wirekit.capture.files import open_capture, segments
 from wirekit.capture.tcp import Segment
-from wirekit.pipeline import serial
+from wirekit.pipeline import roads, serial
 from wirekit.pipeline.inputs import find_inputs
 from wirekit.pipeline.packet_rows import OTHER_PORT, Note, flow_of
 from wirekit.pipeline.packets import packet_batches
+from wirekit.pipeline.roads import UNPACKED, by_columns, unpacked_size
 from wirekit.tables.columns import PACKETS
 
 CAPTURE = FIXTURES / "pcap" / "kafka-0.9.0.1-4-clients.pcapng"
@@ -150,3 +152,20 @@ def test_ports_filter_packets_and_count_the_others() -> None:
     assert all(row["source"].endswith(f":{port}") or row["target"].endswith(f":{port}") for row in kept)
     ((note, *_),) = notes(some)
     assert note.packets[OTHER_PORT] + len(kept) == everything.num_rows
+
+
+def test_a_compressed_capture_is_read_by_columns_if_it_may_be_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("numba")
+    packed = tmp_path / "a.pcap.gz"
+    packed.write_bytes(gzip.compress(CAPTURE.read_bytes()))
+    (file,) = find_inputs([packed])
+    monkeypatch.setattr("wirekit.compiler.cache.interpreter_is_compiled", lambda: True)
+    for factor, columns in ((UNPACKED, True), (UNPACKED + 1, False)):
+        monkeypatch.setattr(roads, "LEAST_COMPILED", factor * file.size)
+        assert by_columns(unpacked_size([file])) == columns
+        assert not by_columns(file.size)
+    assert unpacked_size(find_inputs([CAPTURE])) == CAPTURE.stat().st_size
+    packed.unlink()
+    assert unpacked_size([file]) == file.size

@@ -34,7 +34,7 @@ from wirekit.pipeline.inputs import (
     matching,
     objects_of,
 )
-from wirekit.pipeline.roads import LEAST_FOR_COLUMNS, by_columns
+from wirekit.pipeline.roads import LEAST_FOR_COLUMNS, by_columns, unpacked_size
 from wirekit.pipeline.summary import of_other_links, unasked
 from wirekit.registry import BUILT_IN, WITHOUT_STREAM, registry
 from wirekit.storage import is_remote, local
@@ -141,7 +141,7 @@ def inputs_by_columns(parts: Parts, road: str) -> tuple[Input, ...] | None:
     if any(name == STANDARD_INPUT or piped(name) for name in parts):
         return None
     files = joined_inputs([parts])
-    size = sum(each.size for each in files)
+    size = unpacked_size(files)
     if (road == "auto" and size < LEAST_FOR_COLUMNS) or road == "objects" or not by_columns(size, road):
         return None
     need("the road of columns", *COLUMNS)

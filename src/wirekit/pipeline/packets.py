@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-from wirekit.capture.files import is_packed
 from wirekit.capture.files.fragments import Fragments
 from wirekit.pipeline.inputs import Input, Split
 from wirekit.pipeline.inputs import captures as grouped
@@ -15,14 +14,6 @@ from wirekit.pipeline.packet_rows import capture_rows, counted
 from wirekit.pipeline.roads import LEAST_FOR_COLUMNS, by_columns
 from wirekit.pipeline.rows import BATCH_BYTES, Rows
 from wirekit.tables.columns import PACKETS, Table
-
-
-def is_compressed(file: Input) -> bool:
-    """Whether a file is compressed; False if the system refuses to read it, which later readers report."""
-    try:
-        return is_packed(file.path)
-    except OSError:
-        return False
 
 
 def packet_batches(

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib.util import find_spec
+
+from wirekit.capture.files import is_packed
+from wirekit.pipeline.inputs import Input
+from wirekit.storage import is_remote
 
 LEAST_FOR_COLUMNS = 16 << 20
 """The size in bytes from which on ``auto`` chooses columns for a capture."""
@@ -10,12 +15,28 @@ LEAST_FOR_COLUMNS = 16 << 20
 LEAST_COMPILED = 4 << 20
 """The same on a machine that has compiled the interpreter of layouts already."""
 
+UNPACKED = 4
+"""How many times its size a compressed capture is estimated to have: the least of real ones is 2, others have 10."""
+
+
+def is_compressed(file: Input) -> bool:
+    """Whether a file is compressed; False if the system refuses to read it, which later readers report."""
+    try:
+        return is_packed(file.path)
+    except OSError:
+        return False
+
+
+def unpacked_size(files: Iterable[Input]) -> int:
+    """The bytes of captures; of local compressed ones an estimate."""
+    return sum(each.size * (UNPACKED if not is_remote(each.path) and is_compressed(each) else 1) for each in files)
+
 
 def by_columns(size: int, road: str = "auto", *, compiles: bool = True) -> bool:
     """Whether columns read a capture of this size; for a small capture, loading the kernels costs more than it saves.
 
     Args:
-        size: size of the capture in bytes.
+        size: size of the capture in bytes; of a compressed one, an estimate of its size without compression.
         road: as in ``Job``.
         compiles: whether a large capture may wait for the compilation of the interpreter.
     """

@@ -20,8 +20,9 @@ from wirekit.pipeline.deferred import Unit
 from wirekit.pipeline.flows import flow_batches
 from wirekit.pipeline.folders import folder
 from wirekit.pipeline.inputs import Input, Job, Split
-from wirekit.pipeline.packets import is_compressed, packet_batches
+from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.reports import report
+from wirekit.pipeline.roads import is_compressed
 from wirekit.pipeline.run import READING
 from wirekit.pipeline.serial import in_order, write
 from wirekit.pipeline.shuffle import Kept, Share, ShuffleFile, kept_windows, windows, write_files

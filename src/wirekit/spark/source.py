@@ -54,10 +54,10 @@ from wirekit.pipeline.inputs import (
     joined_inputs,
     renumbered,
 )
-from wirekit.pipeline.packets import is_compressed, packet_batches
+from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.predicates import columns_of, parsed
 from wirekit.pipeline.reading import READABLE, ended_batches, table_batches
-from wirekit.pipeline.roads import by_columns
+from wirekit.pipeline.roads import by_columns, is_compressed
 from wirekit.pipeline.stored import parts_of
 from wirekit.pipeline.summary import Summary
 from wirekit.registry import registry

@@ -19,7 +19,9 @@ import pytest
 from tests.conftest import FIXTURES
 from tests.pipeline.helpers import rows
 from wirekit.cli import main
+from wirekit.cli.pipeline import _interruption
 from wirekit.errors import Misuse
+from wirekit.pipeline import parallel
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -278,8 +280,10 @@ def test_what_fails_in_spark_after_an_interruption_does_not_hide_it(
             raise Py4JNetworkError("Answer from Java side is empty")
 
     monkeypatch.setattr(pipeline, "run", interrupted)
-    handler = signal.getsignal(signal.SIGINT)
     assert run(capsys, BATCH, "-o", tmp_path / "out", "--engine", "spark") == (130, "", "interrupted\n")
+    handler = signal.getsignal(signal.SIGINT)
+    with _interruption():
+        assert signal.getsignal(signal.SIGINT) is not handler
     assert signal.getsignal(signal.SIGINT) is handler
 
 
@@ -287,12 +291,10 @@ def test_what_fails_in_spark_after_an_interruption_does_not_hide_it(
 def test_a_failure_on_spark_is_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], spark: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from wirekit.spark import pipeline
-
     def broken(*_: object) -> Iterator[pa.RecordBatch]:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(pipeline, "read_whole", broken)
+    monkeypatch.setattr(parallel, "read_whole", broken)
     status, out, err = run(capsys, BATCH, "-o", tmp_path / "out", "--engine", "spark")
     assert (status, out, err) == (1, "", "wirekit: Spark failed: OSError: [Errno 28] No space left on device\n")
     assert not (tmp_path / "out").exists()

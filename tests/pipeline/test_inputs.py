@@ -54,6 +54,7 @@ def test_what_is_no_regular_file_in_a_directory_is_skipped_with_a_warning(
         "skipped, a link to a directory: captures/linked",
     ]
     assert [each.name for each in find_inputs(["captures/linked"])] == ["captures/linked/c.pcap"]
+    (tmp_path / "captures" / "linked").unlink()
     for number in range(4):
         (tmp_path / "captures" / f"z{number}.pcap").symlink_to("nowhere")
     with pytest.warns(RuntimeWarning, match="captures/z1.pcap and 2 more$"):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,9 +22,11 @@ from wirekit.capture.columns import NO_RECORDS, Records, Sections, records
 from wirekit.capture.files import Capture, Damaged
 from wirekit.capture.files.fragments import Fragments
 from wirekit.capture.tcp import CLOCK_STEP_US
+from wirekit.compiler import ir
 from wirekit.compiler.columns.errors import NO_ERRORS
 from wirekit.pipeline.clock_steps import EVER, Times, clocks, set_back
 from wirekit.pipeline.inputs import FlowShare
+from wirekit.registry import registry
 from wirekit.road.packets import ALL, SEGMENTS, Endpoints, PacketReader, Packets, joined
 
 if TYPE_CHECKING:
@@ -33,10 +36,8 @@ WINDOW = 32 << 20
 """Approximate size of a window in bytes of the capture."""
 _MIXING = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio
 _END = 1 << 16  # bytes at the end of a damaged file that objects read as well
-LEAST_SEGMENT = 40
-"""Bytes of a packet without which it has no TCP segment."""
 NOTE = 512
-"""The bytes of a window that a shorter packet counts, because it is kept as an object."""
+"""The bytes of a window that a packet without a TCP segment counts, because it is kept as an object."""
 _PARTS = 16  # parts of a scan, between which a window may end
 
 
@@ -136,6 +137,12 @@ def read_windows(
     return _windows(captures, _planned(parts, size), endpoints, size)
 
 
+@cache
+def _least_segment() -> int:
+    """Bytes below which a packet has no TCP segment."""
+    return sum(ir.minimum(registry[key].layout) for key in ("net.ipv4", "net.tcp"))
+
+
 def _parts(capture: Capture, place: int, size: int) -> list[_Part] | None:
     """The packets of a file in small parts; None if it is damaged before its end, or has many small sections."""
     errors: list[pa.RecordBatch] = [NO_ERRORS]
@@ -152,7 +159,7 @@ def _parts(capture: Capture, place: int, size: int) -> list[_Part] | None:
         for rows in np.array_split(np.arange(batch.num_rows), _PARTS):
             if rows.size:
                 mine = times[rows]
-                weights = np.where(lengths[rows] < LEAST_SEGMENT, NOTE, lengths[rows])
+                weights = np.where(lengths[rows] < _least_segment(), NOTE, lengths[rows])
                 size_of_all, late = int(weights.sum()), int((np.maximum.accumulate(mine) - mine).max())
                 read = int(rows[-1]) + 1 == batch.num_rows
                 span = Times(int(mine.min()), int(mine.max()), int(mine.min()))

@@ -45,7 +45,7 @@ COMMANDS = {
     "fuzz": "Test your parser or server with valid and damaged inputs.",
     "schemas": "List all layouts, or the fields of one layout.",
     "explain": "Print the code that is generated for a layout.",
-    "pipeline": "Write captures as Parquet tables, on Spark or in this process.",
+    "pipeline": "Write captures as Parquet tables, on this machine or on Spark.",
     "warm": "Compile in advance the code that large captures use.",
     "archive": "Write an archive for workers of a Spark cluster without wirekit.",
 }

@@ -21,7 +21,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol, Unpack
 
 from wirekit import stored
 from wirekit.pipeline.bundles import BUNDLE_BYTES
@@ -31,7 +31,7 @@ from wirekit.pipeline.folders import folder
 from wirekit.pipeline.inputs import CAPTURE, Input, Job, Split, captures, changed, grouped, renumbered
 from wirekit.pipeline.reports import reported
 from wirekit.pipeline.roads import by_columns
-from wirekit.pipeline.run import READING, Progress, Reached, Result, publish
+from wirekit.pipeline.run import READING, Options, Progress, Reached, Result, publish
 from wirekit.pipeline.shuffle import ShuffleFile, shares
 from wirekit.pipeline.sink import Manifest
 from wirekit.pipeline.stored import parts_of
@@ -110,7 +110,7 @@ def run(
     *,
     shuffled: bool | None = None,
     bundle: int | None = None,
-    **how: Any,
+    **how: Unpack[Options],
 ) -> Result:
     """Writes the tables of the captures, the same tables as ``wirekit.pipeline.serial.run``.
 
@@ -123,7 +123,7 @@ def run(
         shuffled: whether captures are shuffled by flow; None for the captures that would keep one task busy alone.
         bundle: approximate bytes of captures that are committed together. By default a bundle keeps all cores busy, and
             no capture is cut: one task reads the files of a bundle that belong to a capture of several bundles.
-        how: further arguments of ``publish``.
+        how: see ``publish``.
 
     Raises:
         Misuse: ``output`` contains files that wirekit did not write, or was written with other options.

@@ -11,15 +11,15 @@ from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.process import BaseProcess
+from typing import Unpack
 
 from wirekit.compiler.cache import interpreter_is_compiled
 from wirekit.errors import WirekitError
 from wirekit.pipeline import parallel
-from wirekit.pipeline.carried import IDLE_US
 from wirekit.pipeline.inputs import Job
 from wirekit.pipeline.parallel import Task
 from wirekit.pipeline.roads import by_columns, unpacked_size
-from wirekit.pipeline.run import Progress, Result
+from wirekit.pipeline.run import Options, Progress, Result
 from wirekit.tuning import collect_rarely, keep_pandas_out
 
 
@@ -31,10 +31,7 @@ def run(
     *,
     shuffled: bool | None = None,
     bundle: int | None = None,
-    replace: bool = False,
-    form: str | None = None,
-    rotating: bool = False,
-    idle_us: int = IDLE_US,
+    **how: Unpack[Options],
 ) -> Result:
     """Writes the tables of the captures in several processes, the same tables as ``wirekit.pipeline.serial.run``.
 
@@ -47,8 +44,7 @@ def run(
         processes: the number of processes.
         progress: receives the progress, as processes report it.
         bundle, shuffled: see ``parallel.run``.
-        replace: whether the new tables replace those of the lake once they are complete.
-        form, rotating, idle_us: see ``publish``.
+        how: see ``publish``.
 
     Raises:
         Misuse: ``output`` contains files that wirekit did not write, or was written with other options.
@@ -59,19 +55,7 @@ def run(
 
         warm()  # each process would compile the same code
     with _Processes(processes) as workers:
-        return parallel.run(
-            job,
-            output,
-            "processes",
-            workers,
-            progress,
-            shuffled=shuffled,
-            bundle=bundle,
-            replace=replace,
-            form=form,
-            rotating=rotating,
-            idle_us=idle_us,
-        )
+        return parallel.run(job, output, "processes", workers, progress, shuffled=shuffled, bundle=bundle, **how)
 
 
 class _Processes:

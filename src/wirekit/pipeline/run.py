@@ -1,4 +1,4 @@
-"""The steps that both engines share: lock the lake, plan bundles, hash captures, sum up, commit."""
+"""The steps that all engines share: lock the lake, plan bundles, hash captures, sum up, commit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import wirekit
 from wirekit.errors import Misuse
@@ -68,6 +68,15 @@ class Result:
     committed: int = 0
     notes: tuple[str, ...] = ()
     gone: frozenset[str] = frozenset()
+
+
+class Options(TypedDict, total=False):
+    """Arguments of ``publish`` that drivers pass on: how the lake gets its rows."""
+
+    replace: bool
+    form: str | None
+    rotating: bool
+    idle_us: int
 
 
 Work = Callable[[Job, str, Reached], list[Manifest]]

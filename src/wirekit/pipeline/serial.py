@@ -1,4 +1,4 @@
-"""The driver without Spark: one process reads the captures one after the other, with the same functions as on Spark."""
+"""The driver in one process: reads the captures one after the other, with the functions that tasks use."""
 
 from __future__ import annotations
 

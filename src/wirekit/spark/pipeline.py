@@ -11,16 +11,15 @@ import functools
 import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from wirekit.pipeline import parallel
-from wirekit.pipeline.carried import IDLE_US
 from wirekit.pipeline.inputs import Job
 from wirekit.pipeline.parallel import Task
-from wirekit.pipeline.run import Progress, Result
+from wirekit.pipeline.run import Options, Progress, Result
 from wirekit.spark.session import require_classic
 from wirekit.spark.source import freeze_objects
 
@@ -37,10 +36,7 @@ def run(
     around: Callable[[Task], Task] | None = None,
     shuffled: bool | None = None,
     bundle: int | None = None,
-    replace: bool = False,
-    form: str | None = None,
-    rotating: bool = False,
-    idle_us: int = IDLE_US,
+    **how: Unpack[Options],
 ) -> Result:
     """Writes the tables of the captures, the same tables as ``wirekit.pipeline.serial.run``.
 
@@ -51,27 +47,15 @@ def run(
         progress: receives the progress, as tasks report it; in object stores, as tasks end.
         around: wraps each task, for tests.
         shuffled, bundle: see ``parallel.run``.
-        replace: whether the new tables replace those of the lake once they are complete.
-        form, rotating, idle_us: see ``publish``.
+        how: see ``publish``.
 
     Raises:
         Misuse: ``output`` contains files that wirekit did not write, or was written with other options, or the session
             is one of Spark Connect.
     """
     require_classic(spark)
-    return parallel.run(
-        job,
-        output,
-        "spark",
-        _Spark(spark, around),
-        progress,
-        shuffled=shuffled,
-        bundle=bundle,
-        replace=replace,
-        form=form,
-        rotating=rotating,
-        idle_us=idle_us,
-    )
+    workers = _Spark(spark, around)
+    return parallel.run(job, output, "spark", workers, progress, shuffled=shuffled, bundle=bundle, **how)
 
 
 class _Spark:

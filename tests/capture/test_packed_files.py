@@ -77,6 +77,14 @@ class TestCompressed:
             open_capture(path, limits=Limits(decompressed=99_999))
         assert caught.value.limit == "decompressed"
 
+    def test_that_grows_beyond_the_ratio(self, write: Write, name: str) -> None:
+        path = write(PACK[name](pcap(bytes(17 << 20), link_type=147)))
+        with pytest.raises(Limit) as caught:
+            open_capture(path, limits=Limits(ratio=100))
+        assert caught.value.limit == "decompression_ratio"
+        smaller = write(PACK[name](pcap(bytes(1 << 20), link_type=147)))
+        open_capture(smaller, limits=Limits(ratio=100)).close()
+
 
 class TestPacked:
     def test_xz_with_padding(self, write: Write) -> None:

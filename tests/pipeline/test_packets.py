@@ -17,7 +17,7 @@ from wirekit.pipeline import roads, serial
 from wirekit.pipeline.inputs import find_inputs
 from wirekit.pipeline.packet_rows import OTHER_PORT, Note, flow_of
 from wirekit.pipeline.packets import packet_batches
-from wirekit.pipeline.roads import UNPACKED, by_columns, unpacked_size
+from wirekit.pipeline.roads import by_columns, unpacked_size
 from wirekit.tables.columns import PACKETS
 
 CAPTURE = FIXTURES / "pcap" / "kafka-0.9.0.1-4-clients.pcapng"
@@ -158,14 +158,18 @@ def test_a_compressed_capture_is_read_by_columns_if_it_may_be_large(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("numba")
-    packed = tmp_path / "a.pcap.gz"
-    packed.write_bytes(gzip.compress(CAPTURE.read_bytes()))
+    packed, content = tmp_path / "a.pcap.gz", CAPTURE.read_bytes()
+    packed.write_bytes(gzip.compress(content))
     (file,) = find_inputs([packed])
     monkeypatch.setattr("wirekit.compiler.cache.interpreter_is_compiled", lambda: True)
-    for factor, columns in ((UNPACKED, True), (UNPACKED + 1, False)):
-        monkeypatch.setattr(roads, "LEAST_COMPILED", factor * file.size)
+    for least, columns in ((len(content), True), (len(content) + 1, False)):
+        monkeypatch.setattr(roads, "LEAST_COMPILED", least)
         assert by_columns(unpacked_size([file])) == columns
         assert not by_columns(file.size)
+    monkeypatch.setattr(roads, "LEAST_FOR_COLUMNS", len(content) - 1)
+    assert unpacked_size([file]) == len(content) - 1
+    packed.write_bytes(packed.read_bytes()[: file.size // 2])
+    assert file.size < unpacked_size([file]) < len(content) - 1
     assert unpacked_size(find_inputs([CAPTURE])) == CAPTURE.stat().st_size
     packed.unlink()
     assert unpacked_size([file]) == file.size

@@ -50,7 +50,7 @@ from wirekit.cli.where import where_frames
 from wirekit.conversation import BEFORE_FIRST, ENDED_INSIDE
 from wirekit.errors import Misuse, WireError, plural
 from wirekit.pipeline.inputs import CAPTURE, find_inputs, joined_inputs
-from wirekit.pipeline.roads import LEAST_FOR_COLUMNS, by_columns
+from wirekit.pipeline.roads import LEAST_FOR_COLUMNS, by_columns, unpacked_size
 from wirekit.pipeline.summary import UNASKED, FileSummary, Summary, kind_of_reason, show
 from wirekit.registry import registry
 from wirekit.stored import Report as DirectoryReport
@@ -186,7 +186,7 @@ def _count(
     selecting = selection.active
     by_objects = selecting or collected is not None
     files = () if any(name == STANDARD_INPUT or piped(name) for name in parts) else joined_inputs([parts])
-    size = sum(each.size for each in files)
+    size = unpacked_size(files)
     whole = by_objects or road == "objects" or size < LEAST_FOR_COLUMNS
     overview = Overview(parts[0], large=not whole)
     if files and not by_objects and by_columns(size, "objects" if whole and road == "auto" else road):

@@ -11,7 +11,7 @@ from wirekit.capture.files.fragments import Fragments
 from wirekit.pipeline.inputs import Input, Split
 from wirekit.pipeline.inputs import captures as grouped
 from wirekit.pipeline.packet_rows import capture_rows, counted
-from wirekit.pipeline.roads import LEAST_FOR_COLUMNS, by_columns
+from wirekit.pipeline.roads import LEAST_FOR_COLUMNS, by_columns, unpacked_size
 from wirekit.pipeline.rows import BATCH_BYTES, Rows
 from wirekit.tables.columns import PACKETS, Table
 
@@ -42,8 +42,9 @@ def packet_batches(
     rows, fragments = Rows(PACKETS.schema), Fragments() if fragments is None else fragments
     for capture in grouped(files):
         for file in capture:
-            large = file.size >= LEAST_FOR_COLUMNS and by_columns(file.size, compiles=False)
-            if split is not None or large or by_columns(file.size, road):
+            size_of_file = unpacked_size([file])
+            large = size_of_file >= LEAST_FOR_COLUMNS and by_columns(size_of_file, compiles=False)
+            if split is not None or large or by_columns(size_of_file, road):
                 from wirekit.road import rows as columns
 
                 batches = columns.packet_batches(file, ports, table=table, split=split, size=size, fragments=fragments)

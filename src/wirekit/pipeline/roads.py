@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from importlib.util import find_spec
 
-from wirekit.capture.files import is_packed
+from wirekit.capture.files import content_size, is_packed
 from wirekit.pipeline.inputs import Input
 from wirekit.storage import is_remote
 
@@ -14,9 +14,6 @@ LEAST_FOR_COLUMNS = 16 << 20
 
 LEAST_COMPILED = 4 << 20
 """The same on a machine that has compiled the interpreter of layouts already."""
-
-UNPACKED = 4
-"""How many times its size a compressed capture is estimated to have: the least of real ones is 2, others have 10."""
 
 
 def is_compressed(file: Input) -> bool:
@@ -28,15 +25,24 @@ def is_compressed(file: Input) -> bool:
 
 
 def unpacked_size(files: Iterable[Input]) -> int:
-    """The bytes of captures; of local compressed ones an estimate."""
-    return sum(each.size * (UNPACKED if not is_remote(each.path) and is_compressed(each) else 1) for each in files)
+    """The bytes of captures, of local compressed ones after decompression, as far as it matters for ``by_columns``."""
+    return sum(map(_unpacked, files))
+
+
+def _unpacked(file: Input) -> int:
+    if file.size >= LEAST_FOR_COLUMNS or is_remote(file.path):
+        return file.size
+    try:
+        return max(file.size, content_size(file.path, LEAST_FOR_COLUMNS))
+    except OSError:  # later readers report it
+        return file.size
 
 
 def by_columns(size: int, road: str = "auto", *, compiles: bool = True) -> bool:
     """Whether columns read a capture of this size; for a small capture, loading the kernels costs more than it saves.
 
     Args:
-        size: size of the capture in bytes; of a compressed one, an estimate of its size without compression.
+        size: size of the capture in bytes, as ``unpacked_size`` counts them.
         road: as in ``Job``.
         compiles: whether a large capture may wait for the compilation of the interpreter.
     """

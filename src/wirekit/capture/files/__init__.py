@@ -11,7 +11,15 @@ from __future__ import annotations
 
 from wirekit.capture.files.dissecting import dissect, segments
 from wirekit.capture.files.items import FRAGMENT, LINK_TYPE, NO_TIME_US, Interface, Packet, Place, Skipped
-from wirekit.capture.files.opening import Capture, check_capture, is_capture, is_packed, open_capture, piped_capture
+from wirekit.capture.files.opening import (
+    Capture,
+    check_capture,
+    content_size,
+    is_capture,
+    is_packed,
+    open_capture,
+    piped_capture,
+)
 from wirekit.capture.files.walking import WINDOW
 from wirekit.errors import Damaged
 
@@ -27,6 +35,7 @@ __all__ = [
     "Place",
     "Skipped",
     "check_capture",
+    "content_size",
     "dissect",
     "is_capture",
     "is_packed",

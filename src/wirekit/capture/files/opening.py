@@ -8,6 +8,7 @@ import stat
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from io import BufferedReader
 from typing import IO, Any
 
@@ -27,6 +28,7 @@ JOINED = "another capture begins at byte {}: `mergecap` joins captures, `cat` do
 CUT = "the file ends in the middle of this record"
 _HEAD = 64  # bytes; enough to recognise a format
 _LONGEST_HEAD = 1024  # bytes; enough of a compressed capture for its first ones
+_RATIO_FLOOR = 16 << 20  # bytes; the decompression ratio of less content is not limited
 _MANY = 16 * 1024  # bytes of records whose decoding takes longer than generating code for it
 
 
@@ -227,6 +229,25 @@ def is_packed(path: str | os.PathLike[str]) -> bool:
         return packing_of(source.peek(LONGEST_MAGIC)[:LONGEST_MAGIC]) is not None
 
 
+def content_size(path: str | os.PathLike[str], most: int) -> int:
+    """The bytes of a file, of a compressed one after decompression; counting ends at ``most`` or at damage.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    with open_binary(path) as source:
+        packing = packing_of(source.peek(LONGEST_MAGIC)[:LONGEST_MAGIC])
+        if packing is None:
+            return min(source.seek(0, os.SEEK_END), most)
+        size = 0
+        with suppress(Unpacking):
+            for chunk in packing.chunks(source):
+                size += len(chunk)
+                if size >= most:
+                    break
+        return min(size, most)
+
+
 def check_capture(path: str | os.PathLike[str]) -> None:
     """Raises the errors of ``open_capture`` for a file that is not a capture; a compressed one is not copied."""
     with open_binary(path) as source:
@@ -245,7 +266,8 @@ def open_capture(path: str | os.PathLike[str], *, limits: Limits | None = None, 
     Args:
         path: the file, or the URI of an object.
         limits: ``frame`` bounds the size that a record may announce, ``decompressed`` the size of the temporary copy,
-            both in bytes; by default those of the protocol ``net``.
+            both in bytes; ``ratio`` bounds the size of a copy of more than 16 MiB, per byte of a compressed file. By
+            default those of the protocol ``net``.
         name: the name of the file in errors; by default its path.
 
     Raises:
@@ -264,7 +286,7 @@ def open_capture(path: str | os.PathLike[str], *, limits: Limits | None = None, 
             return Capture(name or os.fspath(path), RangedContent(source), limits)
         if packing or not stat.S_ISREG(os.fstat(source.fileno()).st_mode):
             with copying():
-                file, unpacking = _copied(source, packing, limits.decompressed)
+                file, unpacking = _copied(source, packing, limits)
         return Capture(name or os.fspath(path), FileContent(file, unpacking), limits)
     except BaseException:
         file.close()
@@ -294,7 +316,7 @@ def piped_capture(
         raise
 
 
-def _copied(source: IO[bytes], packing: Packing | None, limit: int) -> tuple[IO[bytes], WireError | None]:
+def _copied(source: IO[bytes], packing: Packing | None, limits: Limits) -> tuple[IO[bytes], WireError | None]:
     """A temporary file with the decompressed content, and the error if the content is incomplete."""
     target = tempfile.TemporaryFile()  # noqa: SIM115  # closed with the capture
     size = 0
@@ -302,8 +324,10 @@ def _copied(source: IO[bytes], packing: Packing | None, limit: int) -> tuple[IO[
     try:
         for chunk in packing.chunks(source) if packing else iter(lambda: source.read(CHUNK), b""):
             size += len(chunk)
-            if size > limit:
-                raise Limit("decompressed", limit, size, protocol="net", offset=size)
+            if size > limits.decompressed:
+                raise Limit("decompressed", limits.decompressed, size, protocol="net", offset=size)
+            if size > _RATIO_FLOOR and packing and source.seekable() and size > limits.ratio * source.tell():
+                raise Limit("decompression_ratio", limits.ratio, size // source.tell(), protocol="net", offset=size)
             target.write(chunk)
     except Unpacking as error:
         ended = cut_short(packing, error, size)

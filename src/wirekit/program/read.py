@@ -4,6 +4,11 @@ Values are appended to columns where they are read; the values of a record that 
 that does not fit ends the record with the number of a reason. If an enclosing length gives the start of the next
 record, the scan continues there; otherwise the range ends.
 
+The elements of a list are in arrays, those of all rows one after the other. ``lo<number>`` has the end of the elements
+of each row, or of each element of the list around it, so that lists nest. Before any element is read, a count is
+compared with the number of elements that fit into the bytes left, each of the least size of an element but at least one
+byte. So arrays grow with the bytes that were read, never with a count.
+
 A node that cannot have a column is ``Misuse`` with its path; nothing is replaced silently.
 """
 
@@ -14,16 +19,19 @@ from dataclasses import dataclass
 
 from wirekit.compiler import ir
 from wirekit.program import steps
+from wirekit.program.branches import Branches
 from wirekit.program.calls import Stands, Summed
 from wirekit.program.columns import BYTES, CONTENTS, Column, Contents, Packing, Reason, Repeated
 from wirekit.program.facts import bit_column, column_of, form_of, is_wide, names_of, run_of
-from wirekit.program.lists import EMPTY, Lists
 from wirekit.program.maker import SHORT, TEXT
 from wirekit.program.messages import Tables, message_values, slot_at, tables
 from wirekit.program.parts import parts
+from wirekit.program.steps import Body, Loop
 from wirekit.program.unfit import unfit
 from wirekit.program.values import HIGHEST, LONGEST, LOWEST, OpenStructure, Scope, Value, inside, value_of
 from wirekit.wire.message_fields import Derived
+
+EMPTY = "expected a record of at least one byte, found an empty one"
 
 
 @dataclass(slots=True)
@@ -45,7 +53,7 @@ class Program:
         may_be_empty: whether a record can have no bytes, which is an error.
     """
 
-    steps: steps.Body
+    steps: Body
     columns: list[Column]
     reasons: list[Reason]
     packing: Packing | None
@@ -61,10 +69,16 @@ class Program:
 
 
 @dataclass(slots=True)
-class _Reader(Lists):
-    """Emits read steps: a method for each kind of node."""
+class _Reader(Branches):
+    """Emits read steps: a method for each kind of node.
+
+    Attributes:
+        closed: whether compressed records of the same layout also stay as stored bytes.
+        stop: whether the current list does not read a record, or an element, that the limit ``cutting`` cuts.
+    """
 
     closed: bool = False
+    stop: bool = False
 
     def record(self, node: ir.Node, whole: ir.Node) -> dict[str, Column]:
         """Reads a record; returns the columns of the scan."""
@@ -251,7 +265,7 @@ class _Reader(Lists):
         last = [int(values[-1]) for values, _ in node.codecs]
         codec = self.fresh()
         self.clear([(codec, 0)])
-        body: steps.Body = [self.codec_of(node, codec, names, scope, path)]
+        body: Body = [self.codec_of(node, codec, names, scope, path)]
         if present is not None:
             body.append(steps.Test("==", present, self.constant(0), [steps.Let(codec, "=", self.constant(0))]))
         most = steps.Test("<=", on[-1], self.constant(max(last)), body)  # most records hold nothing compressed
@@ -292,6 +306,71 @@ class _Reader(Lists):
         self.contents = Contents(column.slot)
         self.branch(node, path, scope, self.contents)
         return Value(unfit="a field that holds records", length=length)
+
+    # Lists.
+
+    def visit_Several(self, node: ir.Several, path: str, scope: Scope) -> Value:
+        count, present = self.counted(node, path, scope)
+        group = self.repeated(path, nullable=present is not None or self.maybe)
+        self.entered.append(group)
+        turn, start = self.fresh(), self.fresh()
+        gap = None
+        if node.stop:
+            self.gaps = True
+            gap = self.fresh()
+        body = self.element_of(node, group, path, scope)
+        empty = None
+        if count is None and not ir.minimum(node.element):
+            empty = self.fault(path, "wrong", EMPTY)
+        undo = [each for each in self.undone([group]) if each is not group] if node.stop else []
+        self.put(Loop(group, group.index, turn, count, self.limit, present, node.until, empty, start, gap, undo, body))
+        if node.announced is not None:
+            verdict = self.verdict(path)
+            self.put(steps.Emit(verdict, self.let("==", self.expression(node.announced, scope, path)[0], turn)))
+        return Value(unfit="a list", length=turn, high=LONGEST, present=() if present is None else (present,))
+
+    def counted(self, node: ir.Several, path: str, scope: Scope) -> tuple[int | None, int | None]:
+        """(register with the number of elements, None for as many as fit; register for the presence of the list)."""
+        if node.count is None:
+            return None, None
+        present = None
+        if isinstance(node.count, ir.Number):
+            count, present = self.number_in_front(node, node.count, path, "count")
+        else:
+            amount, low, _ = self.amount(node.count, scope, path)
+            count = self.let("=", amount)
+            if low < 0:
+                self.not_negative(count, path, "count")
+        self.fits(count, path, max(node.least, 1))
+        return count, present
+
+    def repeated(self, path: str, *, nullable: bool) -> Repeated:
+        """A new list, or that of an alternative at the same path."""
+        for column in self.merging:
+            group = column.within
+            while group is not None:
+                if group.path == path and group.outer is self.around:
+                    return group
+                group = group.outer
+        if any(group.path == path and group.outer is self.around for group in self.lists):
+            raise unfit(self.key, path, "a second list of that name")
+        group = Repeated(len(self.lists), path, self.around, nullable, self.maybe, index=self.register())
+        self.lists.append(group)
+        return group
+
+    def element_of(self, node: ir.Several, group: Repeated, path: str, scope: Scope) -> Body:
+        """Reads one element and appends its fields to the columns."""
+        merging = [each for each in self.columns if _is_inside(each.within, group)]
+        leaving = {"cutting": self.limit, "stop": True} if node.stop else {}
+        with self.during(around=group, entered=[], loose=[], defaults=[], merging=merging, stored=[], **leaving):
+            with self.block() as inside:
+                self.node(node.element, path, scope)
+            unset = self.defaults
+        with self.block() as body:
+            if self.maybe:
+                self.clear(unset)
+            self.body += inside
+        return body
 
     # Structures.
 
@@ -347,7 +426,7 @@ class _Reader(Lists):
             if measure.at != at or not measure.bounds:
                 continue
             name, value, register = self.length(state, at)
-            checks: steps.Body = []
+            checks: Body = []
             if value.low < measure.least:
                 fault = self.fault(name, "wrong", f"expected a length of at least {measure.least}")
                 checks.append(steps.Refuse("<", register, self.constant(measure.least), fault))
@@ -467,6 +546,12 @@ class _Reader(Lists):
             self.if_true(self.all_of(value.present), work)
         else:
             work()
+
+
+def _is_inside(group: Repeated | None, other: Repeated) -> bool:
+    while group is not None and group is not other:
+        group = group.outer
+    return group is other
 
 
 def _hidden(name: str, dtype: str) -> Column:

@@ -75,9 +75,6 @@ class Length(Wrapping):
             raise Limit("frame", stream.session.limits.frame, number, **where)
         return number
 
-    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
-        return self.inner._build(obj, stream, context, path)
-
     def written(self, number: int, stream: Writer) -> bytes:
         """The bytes of a computed length; Wrong if parsing would refuse it."""
         if self.bounds and number < self.least and not (self.zero_is_rest and number == 0):
@@ -117,12 +114,6 @@ class Checked(Wrapping):
         self.algorithm = algorithm
         self.covers = covers
         self.content = content
-
-    def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
-        return self.inner._parse(stream, context, path)
-
-    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
-        return self.inner._build(obj, stream, context, path)
 
     @property
     def blank(self) -> int | bytes:
@@ -201,12 +192,6 @@ class Default(Wrapping):
     def __init__(self, inner: Node, value: Any) -> None:
         super().__init__(inner)
         self.value = value
-
-    def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
-        return self.inner._parse(stream, context, path)
-
-    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
-        return self.inner._build(obj, stream, context, path)
 
     def settled(self, context: Scope) -> Node:
         return self.inner.settled(context)

@@ -117,11 +117,6 @@ def _inside(node: Node, depth: int, described: set[int]) -> Iterator[FieldLine]:
         for values, case in _cases(node):
             yield FieldLine(depth, f"{values}:", type_of(case))
             yield from _inside(case, depth + 1, described)
-    elif isinstance(node, IfThenElse):
-        yield FieldLine(depth, "then:", type_of(node.then))
-        yield from _inside(node.then, depth + 1, described)
-        yield FieldLine(depth, "else:", type_of(node.otherwise))
-        yield from _inside(node.otherwise, depth + 1, described)
     elif isinstance(node, Compressed):
         yield FieldLine(depth, "content:", type_of(node.content))
         yield from _inside(node.content, depth + 1, described)
@@ -165,7 +160,7 @@ def presence(node: Node) -> str:
         return ""
     while isinstance(node, If):
         node = node.inner
-    if isinstance(node, (Switch, IfThenElse)):
+    if isinstance(node, Switch):
         return "required" if {presence(case) for _, case in node.parts()} == {"required"} else ""
     try:
         value = node.default(Scope.root({}))

@@ -77,6 +77,12 @@ class Wrapping(Node):
         super().__init__()
         self.inner = inner
 
+    def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
+        return self.inner._parse(stream, context, path)
+
+    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        return self.inner._build(obj, stream, context, path)
+
     def load(self, obj: Any, context: Scope) -> Any:
         return self.inner.load(obj, context)
 

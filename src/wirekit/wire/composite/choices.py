@@ -74,40 +74,6 @@ class If(_Optional):
         return self.inner.default(context) if evaluate(self.condition, context) else None
 
 
-class IfThenElse(Node):
-    """One of two layouts, selected by a ``this`` expression."""
-
-    def __init__(self, condition: Expression, then: Node, otherwise: Node) -> None:
-        super().__init__()
-        self.condition = condition
-        self.then = then
-        self.otherwise = otherwise
-
-    def parts(self) -> list[tuple[str, Node]]:
-        return [("then", self.then), ("otherwise", self.otherwise)]
-
-    def minimum(self) -> int:
-        return min(self.then.minimum(), self.otherwise.minimum())
-
-    def _chosen(self, context: Scope) -> Node:
-        return self.then if evaluate(self.condition, context) else self.otherwise
-
-    def settled(self, context: Scope) -> Node:
-        return self._chosen(context).settled(context)
-
-    def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
-        return self._chosen(context)._parse(stream, context, path)
-
-    def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
-        return self._chosen(context)._build(obj, stream, context, path)
-
-    def load(self, obj: Any, context: Scope) -> Any:
-        return self._chosen(context).load(obj, context)
-
-    def default(self, context: Scope) -> Any:
-        return self._chosen(context).default(context)
-
-
 class Switch(Node):
     """One of several layouts, selected by a ``this`` expression or a tuple of them.
 
@@ -153,17 +119,17 @@ class Switch(Node):
         node = self._chosen(context)
         return self if node is None else node.settled(context)
 
-    def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
+    def _required(self, stream: Reader | Writer, context: Scope) -> Node:
         node = self._chosen(context)
         if node is None:
             raise stream.wrong(f"one of {', '.join(map(str, self.cases))}", self._key(context))
-        return node._parse(stream, context, path)
+        return node
+
+    def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
+        return self._required(stream, context)._parse(stream, context, path)
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
-        node = self._chosen(context)
-        if node is None:
-            raise stream.wrong(f"one of {', '.join(map(str, self.cases))}", self._key(context))
-        return node._build(obj, stream, context, path)
+        return self._required(stream, context)._build(obj, stream, context, path)
 
     def load(self, obj: Any, context: Scope) -> Any:
         node = self._chosen(context)
@@ -172,6 +138,22 @@ class Switch(Node):
     def default(self, context: Scope) -> Any:
         node = self._chosen(context)
         return NOTHING if node is None else node.default(context)
+
+
+class IfThenElse(Switch):
+    """One of two layouts, selected by a ``this`` expression."""
+
+    def __init__(self, condition: Expression, then: Node, otherwise: Node) -> None:
+        super().__init__(condition, {True: then}, otherwise)
+        self.condition = condition
+        self.then = then
+        self.otherwise: Node = otherwise
+
+    def parts(self) -> list[tuple[str, Node]]:
+        return [("then", self.then), ("else", self.otherwise)]
+
+    def _key(self, context: Scope) -> bool:
+        return bool(evaluate(self.condition, context))
 
 
 class IfNext(_Optional):

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from wirekit.capture.files.items import Interface, Packet
-from wirekit.capture.files.walking import WINDOW, Walk, lead, of_record
+from wirekit.capture.files.walking import WINDOW, Walk, of_record
 from wirekit.compiler.heading import Heading, heading
 from wirekit.decoding import decode
 from wirekit.engine import Decoded
@@ -193,9 +193,9 @@ def _data_leads() -> dict[int, int]:
     """Number of bytes in a block before the data of its packet, by block type."""
     body = dict(pcapng.BLOCK_LE.members)["body"]
     assert isinstance(body, Switch)
-    before = lead(pcapng.BLOCK_LE, "body")
+    before = pcapng.BLOCK_LE.lead("body")
     return {
-        kind: before + lead(node, "data")
+        kind: before + node.lead("data")
         for kind, node in body.cases.items()
         if isinstance(node, Struct) and "data" in dict(node.members)
     }
@@ -208,5 +208,5 @@ def _length(block: Struct) -> Length:
 
 
 DATA_LEADS = _data_leads()
-_LENGTH_LEAD = lead(pcapng.BLOCK_LE, "block_total_length")
+_LENGTH_LEAD = pcapng.BLOCK_LE.lead("block_total_length")
 _LENGTHS = {order: _length(block) for order, block in (("be", pcapng.BLOCK_BE), ("le", pcapng.BLOCK_LE))}

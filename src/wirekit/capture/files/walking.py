@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from wirekit.capture.files.items import SECOND, Interface, Packet, Place
 from wirekit.errors import Damaged, WireError
 from wirekit.schemas.net import pcap
-from wirekit.wire import Struct
 
 if TYPE_CHECKING:
     from wirekit.capture.files.opening import Capture
@@ -60,19 +59,13 @@ class Walk:
         return Packet(time_ns // 1000, time_ns, interface.link_type, data, offset, original, self.number)
 
 
-def lead(struct: Struct, field: str) -> int:
-    """Size in bytes of the fields before a field; all of them have a fixed size."""
-    names = [name for name, _ in struct.members]
-    return sum(node.minimum() for _, node in struct.members[: names.index(field)])
-
-
 def of_record(error: WireError, key: str) -> WireError:
     """The error of one record in a batch, in the form that decoding it alone would give."""
     error.protocol, error.path = key, re.sub(r"^\[\d+\]\.?", "", error.path)
     return error
 
 
-LEAD = lead(pcap.PACKET_LE, "data")
+LEAD = pcap.PACKET_LE.lead("data")
 
 
 class PcapWalk(Walk):

@@ -21,7 +21,7 @@ from wirekit.decoding import decode
 from wirekit.engine import Decoded
 from wirekit.errors import Limit, WireError
 from wirekit.protocols.kafka.reading import ENTRY_HEAD, content, left_over, messages_of_set, over_size, status, verdicts
-from wirekit.protocols.kafka.searching import Search, lead
+from wirekit.protocols.kafka.searching import Search
 from wirekit.registry import registry
 from wirekit.schemas.kafka.messages import ENTRY, MESSAGE, record_set
 from wirekit.values import Check, Record
@@ -141,7 +141,7 @@ class Sets:
             return self._stopped[path].start
         first = self._statuses.get(join_path([path, "messages[0].message.crc"]))
         if first is not None:
-            return first.offset - lead(ENTRY, "message") - lead(MESSAGE, "crc") - self._decoded.offset
+            return first.offset - ENTRY.lead("message") - MESSAGE.lead("crc") - self._decoded.offset
         return self._begins.get(f"{path}.$length", self._decoded.offset) - self._decoded.offset
 
     @cached_property
@@ -194,7 +194,7 @@ class Sets:
 
     def _verdict(self, partial: bytes, part: Part, path: str) -> Check:
         """The verdict on a size beyond the end of its set; if no message is cut, the bytes are already a gap."""
-        place, number = lead(ENTRY, "message_size"), record_set.length
+        place, number = ENTRY.lead("message_size"), record_set.length
         stored = number.unpack(partial[place : place + number.length])
         begin = self._begin(path)
         known = begin or self._is_set
@@ -207,7 +207,7 @@ class Sets:
         if part.named:
             return data[part.start : part.stop]
         size = record_set.length.pack(part.stop - part.start - ENTRY_HEAD)
-        head = data[part.start : part.start + lead(ENTRY, "message_size")]
+        head = data[part.start : part.start + ENTRY.lead("message_size")]
         return head + size + data[part.start + ENTRY_HEAD : part.stop]
 
     def _limits(self, data: bytes) -> Limits:

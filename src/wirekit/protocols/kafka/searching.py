@@ -102,7 +102,7 @@ class Search:
         self._left -= size
         if self._left < 0:
             return False
-        message = self._read(at + lead(ENTRY, "message"), size - lead(ENTRY, "message"))
+        message = self._read(at + _LEAD, size - _LEAD)
         return bool(_CRC.compute(message[_CRC.minimum() :]) == _number(MESSAGE, "crc", message))
 
     def beyond_zeros(self, start: int) -> int | None:
@@ -155,13 +155,6 @@ class Search:
         return self._file.read(size)
 
 
-@cache
-def lead(struct: Struct, field: str) -> int:
-    """Size of the fields before a field, which all have a fixed size."""
-    names = [name for name, _ in struct.members]
-    return sum(node.minimum() for _, node in struct.members[: names.index(field)])
-
-
 def _number(struct: Struct, field: str, data: bytes) -> int:
     """The number in a field at a fixed offset."""
     start, integer = _place(struct, field)
@@ -172,7 +165,7 @@ def _number(struct: Struct, field: str, data: bytes) -> int:
 def _place(struct: Struct, field: str) -> tuple[int, Integer]:
     """The offset of a number field, and its node."""
     node: Any = dict(struct.members)[field]
-    return lead(struct, field), node.inner if isinstance(node, Checked) else node
+    return struct.lead(field), node.inner if isinstance(node, Checked) else node
 
 
 def _checked(struct: Struct) -> Checked:
@@ -182,3 +175,4 @@ def _checked(struct: Struct) -> Checked:
 
 
 _CRC = _checked(MESSAGE)
+_LEAD = ENTRY.lead("message")

@@ -182,6 +182,11 @@ class Struct(Node):
             self._least = sum(node.minimum() for _, node in self.members)
         return self._least
 
+    def lead(self, name: str) -> int:
+        """Size in bytes of the fields before a field; all of them have a fixed size."""
+        names = [each for each, _ in self.members]
+        return sum(node.minimum() for _, node in self.members[: names.index(name)])
+
     @cached_property
     def _reader(self) -> Callable[[Reader, Scope, str], Record]:
         reader = partial(read if self.lengths or self.verified else read_plain, self)

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import wirekit
-from tests.jmq4.vectors import PARTS, differences, message_value
+from tests.jmq4.vectors import PARTS, differences, format_attributes, message_value
 from wirekit.compression import compress, decompress
 from wirekit.protocols.jmq4 import attributes
-from wirekit.protocols.jmq4.attributes import format_attributes, parse_attributes
+from wirekit.protocols.jmq4.attributes import parse_attributes
 from wirekit.schemas.jmq4.message import FRAMINGS
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from wirekit.protocols.jmq4.attributes import format_attributes
-
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "jmq4"
+ESCAPES = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f"}
 COMPRESSIONS = {"none": 0, "Zip": 1, "ZLIB": 2, "Snappy": 3}
 FETCH_CLUSTER_ACK = -10
 COUNTED = (-32, -33)
@@ -124,3 +124,32 @@ def differences(expected: Any, actual: Any, path: str = "") -> list[str]:
         return [found for index, (item, other) in pairs for found in differences(item, other, f"{path}[{index}]")]
     shown = actual.hex() if isinstance(actual, bytes) else actual
     return [] if expected == shown else [f"{path}: {expected!r} expected, {shown!r} found"]
+
+
+def format_attributes(attributes: Mapping[str, str] | None) -> str | None:
+    """The text of a map as Java properties, in its order; None for no map or an empty one."""
+    if not attributes:
+        return None
+    return "\n".join(f"{_escaped(key, key=True)}={_escaped(value)}" for key, value in attributes.items())
+
+
+def _escaped(text: str, *, key: bool = False) -> str:
+    out = []
+    for index, unit in enumerate(_units(text)):
+        character = chr(unit)
+        if character == " ":
+            out.append("\\ " if key or index == 0 else " ")
+        elif character in ESCAPES:
+            out.append(ESCAPES[character])
+        elif character in "\\=:#!":
+            out.append("\\" + character)
+        elif 0x20 <= unit <= 0x7E:
+            out.append(character)
+        else:
+            out.append(f"\\u{unit:04X}")
+    return "".join(out)
+
+
+def _units(text: str) -> list[int]:
+    """The UTF-16 units of a text."""
+    return list(memoryview(text.encode("utf-16", "surrogatepass")).cast("H"))[1:]

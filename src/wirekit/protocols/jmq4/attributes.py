@@ -8,26 +8,13 @@ The wire keeps the text, because order, comments and duplicates mean nothing and
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from wirekit.errors import Misuse
 
 BLANK = " \t\f"
-ESCAPES = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f"}
 UNESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 UNDECODABLE = re.compile("[\udc80-\udcff]+")
 """Bytes that are not UTF-8, as they stand in decoded text."""
-
-
-def format_attributes(attributes: Mapping[str, str] | None) -> str | None:
-    r"""The text of a map, in its order; None for no map or an empty one.
-
-    >>> format_attributes({"TAGS": "red green", "note": " 中"})
-    'TAGS=red green\nnote=\\ \\u4E2D'
-    """
-    if not attributes:
-        return None
-    return "\n".join(f"{_escaped(key, key=True)}={_escaped(value)}" for key, value in attributes.items())
 
 
 def parse_attributes(text: str | None) -> dict[str, str]:
@@ -51,30 +38,16 @@ def parse_attributes(text: str | None) -> dict[str, str]:
     return attributes
 
 
-def _escaped(text: str, *, key: bool = False) -> str:
-    out = []
-    for index, unit in enumerate(_units(text)):
-        character = chr(unit)
-        if character == " ":
-            out.append("\\ " if key or index == 0 else " ")
-        elif character in ESCAPES:
-            out.append(ESCAPES[character])
-        elif character in "\\=:#!":
-            out.append("\\" + character)
-        elif 0x20 <= unit <= 0x7E:
-            out.append(character)
-        else:
-            out.append(f"\\u{unit:04X}")
-    return "".join(out)
+def properties_of(text: str | None) -> list[dict[str, str]] | None:
+    """Name and value of each attribute; None for a text that Java refuses."""
+    try:
+        return [{"name": name, "value": value} for name, value in parse_attributes(text).items()]
+    except Misuse:
+        return None
 
 
 def _replaced(match: re.Match[str]) -> str:
     return match[0].encode(errors="surrogateescape").decode(errors="replace")
-
-
-def _units(text: str) -> list[int]:
-    """The UTF-16 units of a text."""
-    return list(memoryview(text.encode("utf-16", "surrogatepass")).cast("H"))[1:]
 
 
 def _lines(text: str) -> list[str]:

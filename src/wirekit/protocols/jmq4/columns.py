@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirekit.errors import Misuse
-from wirekit.protocols.jmq4.attributes import parse_attributes
+from wirekit.protocols.jmq4.attributes import properties_of
 from wirekit.schemas.jmq4.message import SYSTEM_CODE
 from wirekit.tables.batches import Frames, Scope
 from wirekit.tables.columns import MESSAGES, arrow_type
@@ -77,13 +76,6 @@ def _numbers(column: pa.Array) -> NDArray[Any]:
 def _properties(texts: pa.Array) -> pa.Array:
     """Name and value of each attribute; null for a text that Java refuses."""
     coded = texts.dictionary_encode()
-    pairs = [_pairs(text) for text in (*coded.dictionary.to_pylist(), None)]
+    pairs = [properties_of(text) for text in (*coded.dictionary.to_pylist(), None)]
     places = coded.indices.fill_null(len(coded.dictionary))
     return pa.array(pairs, arrow_type(MESSAGES.types["properties"])).take(places)
-
-
-def _pairs(text: str | None) -> list[dict[str, str]] | None:
-    try:
-        return [{"name": name, "value": value} for name, value in parse_attributes(text).items()]
-    except Misuse:
-        return None

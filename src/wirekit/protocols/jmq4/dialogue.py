@@ -13,8 +13,8 @@ from wirekit.conversation import Description, Dialogue, Frame, Message
 from wirekit.conversation.dialogue import MOST_THOROUGH, THOROUGH
 from wirekit.decoding import decode
 from wirekit.engine import Decoded
-from wirekit.errors import Misuse, WireError
-from wirekit.protocols.jmq4.attributes import parse_attributes
+from wirekit.errors import WireError
+from wirekit.protocols.jmq4.attributes import properties_of
 from wirekit.registry import Protocol
 from wirekit.schemas.jmq4.codes import COMPRESSIONS, DOCUMENTED_COMPRESSIONS
 from wirekit.schemas.jmq4.commands import VERSIONED
@@ -191,21 +191,13 @@ def _application_messages(
             schema=frame.schema,
             protocol=frame.protocol,
             facts={
-                "properties": _properties(item.attributes),
+                "properties": properties_of(item.attributes),
                 "producer": message.app,
                 "batch": None if inner is None else number,
                 "batch_index": None if inner is None else index,
                 "wire_bytes": item.length - len(stored) + len(value),
             },
         )
-
-
-def _properties(attributes: str | None) -> list[dict[str, str]] | None:
-    """Name and value of each attribute; None for a text that Java refuses."""
-    try:
-        return [{"name": name, "value": value} for name, value in parse_attributes(attributes).items()]
-    except Misuse:
-        return None
 
 
 def _decompressed(protocol: str, message: Any, allowance: Allowance) -> tuple[str, bytes | None]:

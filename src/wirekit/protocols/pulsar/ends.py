@@ -74,9 +74,53 @@ class Ends:
             entry: the entry after it, or None.
             request: the sub-message of the request, or None.
         """
-        note = _NOTES.get(api)
-        if note is not None:
-            note(self, content, entry, request)
+        match api:
+            case "CONNECT":
+                self.client_version = content.client_version
+                self.protocol_version = content.protocol_version or 0
+            case "CONNECTED":
+                version = content.protocol_version or 0
+                self.server_version = content.server_version
+                known = self.protocol_version
+                self.protocol_version = version if known is None else min(version, known)
+                self.max_message_size = content.max_message_size
+            case "PRODUCER":
+                producer = self._of("producers", content.producer_id)
+                producer.topic, producer.name = content.topic, content.producer_name or producer.name
+            case "PRODUCER_SUCCESS" if request is not None and request.get("producer_id") is not None:
+                self._of("producers", request.producer_id).name = content.producer_name
+            case "SEND":
+                producer = self._of("producers", content.producer_id)
+                if _completes(entry):
+                    producer.messages += content.num_messages or 1
+            case "SEND_RECEIPT":
+                self._of("producers", content.producer_id).receipts += 1
+            case "SEND_ERROR":
+                self._of("producers", content.producer_id).errors += 1
+            case "SUBSCRIBE":
+                consumer = self._of("consumers", content.consumer_id)
+                consumer.topic, consumer.subscription = content.topic, content.subscription
+                consumer.name, consumer.permits = content.consumer_name, 0
+                if consumer.consumer_id in self.consumers:
+                    self._permitted[consumer.consumer_id] = consumer
+            case "FLOW":
+                consumer = self._of("consumers", content.consumer_id)
+                if consumer.permits is not None:
+                    consumer.permits += content.messagePermits or 0
+            case "MESSAGE":
+                consumer = self._of("consumers", content.consumer_id)
+                metadata = entry.get("metadata") if entry is not None else None
+                count = (metadata.num_messages_in_batch or 1) if metadata is not None else 1
+                if _completes(entry):
+                    consumer.messages += count
+                if consumer.permits is not None:
+                    consumer.permits -= count
+            case "LOOKUP_RESPONSE" if request is not None and request.get("topic") is not None:
+                looked = self._of("lookups", request.topic)
+                looked.response = content.response.symbol if content.response is not None else None
+                looked.broker = content.brokerServiceUrl or content.brokerServiceUrlTls
+            case "PARTITIONED_METADATA_RESPONSE" if request is not None and request.get("topic") is not None:
+                self._of("lookups", request.topic).partitions = content.partitions
 
     def forget_permits(self) -> None:
         """Reports missing commands; permits are unknown until a consumer subscribes again."""
@@ -101,70 +145,6 @@ class Ends:
             ends[number] = KINDS[kind](number)
         return ends.get(number) or KINDS[kind](number)
 
-    def _connect(self, content: Any, entry: Any, request: Any) -> None:
-        self.client_version = content.client_version
-        self.protocol_version = content.protocol_version or 0
-
-    def _connected(self, content: Any, entry: Any, request: Any) -> None:
-        version = content.protocol_version or 0
-        self.server_version = content.server_version
-        self.protocol_version = version if self.protocol_version is None else min(version, self.protocol_version)
-        self.max_message_size = content.max_message_size
-
-    def _producer(self, content: Any, entry: Any, request: Any) -> None:
-        producer = self._of("producers", content.producer_id)
-        producer.topic, producer.name = content.topic, content.producer_name or producer.name
-
-    def _producer_success(self, content: Any, entry: Any, request: Any) -> None:
-        if request is not None and request.get("producer_id") is not None:
-            self._of("producers", request.producer_id).name = content.producer_name
-
-    def _send(self, content: Any, entry: Any, request: Any) -> None:
-        producer = self._of("producers", content.producer_id)
-        if _completes(entry):
-            producer.messages += content.num_messages or 1
-
-    def _send_receipt(self, content: Any, entry: Any, request: Any) -> None:
-        self._of("producers", content.producer_id).receipts += 1
-
-    def _send_error(self, content: Any, entry: Any, request: Any) -> None:
-        self._of("producers", content.producer_id).errors += 1
-
-    def _subscribe(self, content: Any, entry: Any, request: Any) -> None:
-        consumer = self._of("consumers", content.consumer_id)
-        consumer.topic, consumer.subscription, consumer.name = (
-            content.topic,
-            content.subscription,
-            content.consumer_name,
-        )
-        consumer.permits = 0
-        if consumer.consumer_id in self.consumers:
-            self._permitted[consumer.consumer_id] = consumer
-
-    def _flow(self, content: Any, entry: Any, request: Any) -> None:
-        consumer = self._of("consumers", content.consumer_id)
-        if consumer.permits is not None:
-            consumer.permits += content.messagePermits or 0
-
-    def _message(self, content: Any, entry: Any, request: Any) -> None:
-        consumer = self._of("consumers", content.consumer_id)
-        metadata = entry.get("metadata") if entry is not None else None
-        count = (metadata.num_messages_in_batch or 1) if metadata is not None else 1
-        if _completes(entry):
-            consumer.messages += count
-        if consumer.permits is not None:
-            consumer.permits -= count
-
-    def _lookup_response(self, content: Any, entry: Any, request: Any) -> None:
-        if request is not None and request.get("topic") is not None:
-            looked = self._of("lookups", request.topic)
-            looked.response = content.response.symbol if content.response is not None else None
-            looked.broker = content.brokerServiceUrl or content.brokerServiceUrlTls
-
-    def _partitions(self, content: Any, entry: Any, request: Any) -> None:
-        if request is not None and request.get("topic") is not None:
-            self._of("lookups", request.topic).partitions = content.partitions
-
 
 def _completes(entry: Any) -> bool:
     """Whether an entry is a message, or the last chunk of one."""
@@ -175,17 +155,3 @@ def _completes(entry: Any) -> bool:
 
 
 KINDS: dict[str, Any] = {"producers": Producer, "consumers": Consumer, "lookups": Looked}
-_NOTES = {
-    "CONNECT": Ends._connect,
-    "CONNECTED": Ends._connected,
-    "PRODUCER": Ends._producer,
-    "PRODUCER_SUCCESS": Ends._producer_success,
-    "SEND": Ends._send,
-    "SEND_RECEIPT": Ends._send_receipt,
-    "SEND_ERROR": Ends._send_error,
-    "SUBSCRIBE": Ends._subscribe,
-    "FLOW": Ends._flow,
-    "MESSAGE": Ends._message,
-    "LOOKUP_RESPONSE": Ends._lookup_response,
-    "PARTITIONED_METADATA_RESPONSE": Ends._partitions,
-}

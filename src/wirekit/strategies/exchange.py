@@ -243,7 +243,7 @@ class Exchange:
         self, key: str, fixed: dict[str, Any], context: dict[str, Any], requested: dict[str, list[Any]]
     ) -> bytes | None:
         layout = layout_of(key)
-        names = layout.field_names()
+        names = layout.field_names
         paths = {tuple(path.split(".")): value for path, value in fixed.items()}
         fields = {path: value for path, value in paths.items() if names.issuperset(path)}
         try:

@@ -39,7 +39,6 @@ class Layout:
         self._inside: dict[int, int] = {}
         self._plans: dict[int, Plan] = {}
         self._symbols: dict[int, list[int]] = {}
-        self._field_names: set[str] | None = None
         self._offering: dict[str, frozenset[int]] = {}
         self.beyond: set[int] = set()
         edges: dict[str, set[str]] = {}
@@ -68,13 +67,9 @@ class Layout:
         _pair(schema.layout, schema.node, self.sources)
         return referred
 
+    @cached_property
     def field_names(self) -> set[str]:
         """Names of all fields that are not computed, including those of protobuf messages."""
-        if self._field_names is None:
-            self._field_names = self._found_names()
-        return self._field_names
-
-    def _found_names(self) -> set[str]:
         names: set[str] = set()
         messages: list[Message] = []
         for node in self.nodes:

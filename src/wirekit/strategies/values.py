@@ -76,7 +76,7 @@ def ends_of(layout: Layout, fields: Mapping[str, Any] | None) -> dict[Names, Any
     """
     if not fields:
         return {}
-    names = layout.field_names()
+    names = layout.field_names
     for name in fields:
         unknown = [part for part in name.split(".") if part not in names]
         if unknown:

@@ -15,6 +15,7 @@ from wirekit.program import steps
 from wirekit.program.columns import FLAG, Column, Contents, Packing, Reason, Repeated
 from wirekit.program.facts import is_wide
 from wirekit.program.messages import Tables
+from wirekit.program.steps import FIRST_FREE, Body
 from wirekit.program.unfit import unfit
 from wirekit.program.values import HIGHEST, LONGEST, LOWEST, Filled, Place, Scope, Value, bounds, inside
 from wirekit.wire.blobs import BEGIN, POSITION
@@ -24,57 +25,77 @@ TEXT = "a text"
 """Why expressions cannot read text; its length is in characters there, in bytes in a program."""
 
 
-@dataclass(slots=True)
-class Maker:
+@dataclass(slots=True, eq=False)
+class Program:
+    """The steps that read a record of a layout, and its columns.
+
+    Attributes:
+        steps: the steps that read a record.
+        columns: the columns, in the order of the fields.
+        reasons: by the number of a fault, less one; the last one is that of an empty record.
+        packing: the column with further records of the layout, or None.
+        contents: the column with records of another layout, or None.
+        gaps: whether bytes can be left over inside a record.
+        messages: the protobuf messages of a record.
+        lists: the lists inside a record, outer first.
+        left_out: paths without a column.
+        hidden: columns of the scan itself, by name.
+        registers: number of registers; ``constants`` has those of constants, by number.
+        may_be_empty: whether a record can have no bytes, which is an error.
+    """
+
+    steps: Body = field(default_factory=list)
+    columns: list[Column] = field(default_factory=list)
+    reasons: list[Reason] = field(default_factory=list)
+    packing: Packing | None = None
+    contents: Contents | None = None
+    gaps: bool = False
+    messages: list[Tables] = field(default_factory=list)
+    lists: list[Repeated] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    hidden: dict[str, Column] = field(default_factory=dict)
+    registers: int = FIRST_FREE
+    constants: dict[int, int] = field(default_factory=dict)
+    may_be_empty: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Maker(Program):
     """Builds the program of one record: a method ``visit_<Node>`` for each kind of node.
 
     Attributes:
         DEFAULTED: kinds of nodes whose methods take a default.
         key: the schema, for errors.
         body: the list that receives steps.
-        constants: {number: register} of constants.
         maybe: whether the current node depends on a condition.
         defaults: (register, value) of registers that the condition may leave unset.
         merging: columns of another alternative that the current one may share.
         stored: columns that received values, which a failed attempt must remove.
         loose: parts that are put off, see ``program.parts``.
-        lists: the lists of the record; ``around`` is the list whose element is read now, and ``entered`` are
-            the lists that begin in it.
+        around: the list whose element is read now; ``entered`` are the lists that begin in it.
         limit: register of the limit for the current node.
         cutting: the limit at which the last record, or element, may be incomplete without an error.
         checked: whether the bytes of the current number were already compared with the limit.
         walked: (number, register for its presence) of each message.
         picked: registers of fields of messages that later steps can reuse.
-        gaps: whether bytes can be left over inside a record.
-        left_out: paths without a column.
     """
 
-    key: str
-    body: steps.Body = field(default_factory=list)
-    registers: int = steps.FIRST_FREE
-    constants: dict[int, int] = field(default_factory=dict)
-    columns: list[Column] = field(default_factory=list)
+    key: str = ""
+    body: Body = field(default_factory=list)
     paths: dict[str, Column] = field(default_factory=dict)
-    reasons: list[Reason] = field(default_factory=list)
     numbers: dict[Reason, int] = field(default_factory=dict)
     maybe: bool = False
     defaults: list[tuple[int, int]] = field(default_factory=list)
     merging: list[Column] = field(default_factory=list)
     stored: list[Column] = field(default_factory=list)
-    lists: list[Repeated] = field(default_factory=list)
     around: Repeated | None = None
     entered: list[Repeated] = field(default_factory=list)
     limit: int = steps.RANGE
     cutting: int = steps.RANGE
     checked: bool = False
-    packing: Packing | None = None
-    contents: Contents | None = None
     content_registers: dict[str, int] = field(default_factory=dict)
-    messages: list[Tables] = field(default_factory=list)
     walked: list[tuple[int, int]] = field(default_factory=list)
     picked: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
-    gaps: bool = False
-    left_out: list[str] = field(default_factory=list)
 
     DEFAULTED: ClassVar[tuple[type[ir.Node], ...]] = ()
 
@@ -98,7 +119,7 @@ class Maker:
         self.body.append(step)
 
     @contextmanager
-    def block(self) -> Iterator[steps.Body]:
+    def block(self) -> Iterator[Body]:
         """A context manager: steps emitted inside go into a body of their own."""
         with self.during(body=[], picked=dict(self.picked)):
             yield self.body

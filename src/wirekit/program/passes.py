@@ -10,7 +10,7 @@ from functools import partial
 from wirekit.compiler.expressions import COMPARISONS
 from wirekit.program import steps
 from wirekit.program.columns import Column
-from wirekit.program.read import Program
+from wirekit.program.maker import Program
 
 
 def shortened(program: Program, requested: Callable[[Column], bool] = lambda column: True) -> steps.Body:

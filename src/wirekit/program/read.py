@@ -23,8 +23,8 @@ from wirekit.program.branches import Branches
 from wirekit.program.calls import Stands, Summed
 from wirekit.program.columns import BYTES, CONTENTS, Column, Contents, Packing, Reason, Repeated
 from wirekit.program.facts import bit_column, column_of, form_of, is_wide, names_of, run_of
-from wirekit.program.maker import SHORT, TEXT
-from wirekit.program.messages import Tables, message_values, slot_at, tables
+from wirekit.program.maker import SHORT, TEXT, Program
+from wirekit.program.messages import message_values, slot_at, tables
 from wirekit.program.parts import parts
 from wirekit.program.steps import Body, Loop
 from wirekit.program.unfit import unfit
@@ -32,40 +32,6 @@ from wirekit.program.values import HIGHEST, LONGEST, LOWEST, OpenStructure, Scop
 from wirekit.wire.message_fields import Derived
 
 EMPTY = "expected a record of at least one byte, found an empty one"
-
-
-@dataclass(slots=True)
-class Program:
-    """The steps that read a record of a layout, and its columns.
-
-    Attributes:
-        steps: the steps that read a record.
-        columns: the columns, in the order of the fields.
-        reasons: by the number of a fault, less one; the last one is that of an empty record.
-        packing: the column with further records of the layout, or None.
-        contents: the column with records of another layout, or None.
-        gaps: whether bytes can be left over inside a record.
-        messages: the protobuf messages of a record.
-        lists: the lists inside a record, outer first.
-        left_out: paths without a column.
-        hidden: columns of the scan itself, by name.
-        registers: number of registers; ``constants`` has those of constants.
-        may_be_empty: whether a record can have no bytes, which is an error.
-    """
-
-    steps: Body
-    columns: list[Column]
-    reasons: list[Reason]
-    packing: Packing | None
-    contents: Contents | None
-    gaps: bool
-    messages: list[Tables]
-    lists: list[Repeated]
-    left_out: list[str]
-    hidden: dict[str, Column]
-    registers: int
-    constants: dict[int, int]
-    may_be_empty: bool
 
 
 @dataclass(slots=True)
@@ -578,20 +544,8 @@ def read(
     >>> [(column.path, column.kind, column.nullable) for column in program.columns]
     [('number', 'number', False), ('name', 'bytes', True)]
     """
-    reader = _Reader(key, closed=closed, stop=stop)
-    hidden = reader.record(element, element if whole is None else whole)
-    return Program(
-        reader.body,
-        reader.columns,
-        [*reader.reasons, Reason("", "wrong", EMPTY)],
-        reader.packing,
-        reader.contents,
-        reader.gaps,
-        reader.messages,
-        reader.lists,
-        reader.left_out,
-        hidden,
-        reader.registers,
-        reader.constants,
-        ir.minimum(element) == 0,
-    )
+    reader = _Reader(key=key, closed=closed, stop=stop)
+    reader.hidden = reader.record(element, element if whole is None else whole)
+    reader.steps, reader.may_be_empty = reader.body, ir.minimum(element) == 0
+    reader.reasons.append(Reason("", "wrong", EMPTY))
+    return reader

@@ -13,8 +13,8 @@ from typing import Any
 from wirekit.compiler import ir
 from wirekit.program import steps
 from wirekit.program.columns import Column, Repeated
+from wirekit.program.maker import Program
 from wirekit.program.passes import shortened
-from wirekit.program.read import Program
 from wirekit.program.steps import Body, Fault, Step, fields_of
 from wirekit.program.write import WriteProgram
 from wirekit.program.write_steps import Join

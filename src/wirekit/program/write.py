@@ -85,8 +85,6 @@ class _Open(OpenStructure):
 class _Writer(Messages):
     """Emits write steps: a method for each kind of node."""
 
-    hidden: dict[str, Column] = field(default_factory=dict)
-
     def visit_Packed(self, node: ir.Packed, path: str, scope: Scope) -> Value:
         return self.visit_Blob(node.blob, path, scope)
 
@@ -399,7 +397,8 @@ def write(
         ]
     paths = {column.path: column for column in columns}
     once = parts(element if whole is None else whole)
-    writer = _Writer(key, paths=paths, once=once, slots=itertools.count(len(columns)), message_fields=message_fields)
+    slots = itertools.count(len(columns))
+    writer = _Writer(key=key, paths=paths, once=once, slots=slots, message_fields=message_fields)
     if gaps:
         paths[GAPS] = Column(GAPS, "number", "int64", slot=next(writer.slots))
     groups = {each.number: each for column in columns for each in levels(column.within)}

@@ -16,7 +16,7 @@ import numpy as np
 from wirekit.compiler.kernels.arrays import inner
 from wirekit.program import steps
 from wirekit.program.columns import Column, Repeated
-from wirekit.program.read import Program
+from wirekit.program.maker import Program
 from wirekit.program.show import Show
 from wirekit.program.steps import Body, Fault, Step
 from wirekit.program.values import HIGHEST, LOWEST

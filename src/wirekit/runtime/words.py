@@ -19,8 +19,8 @@ from wirekit.crc import Crc
 from wirekit.program import steps
 from wirekit.program.calls import Function
 from wirekit.program.columns import Column, Reason, Repeated
+from wirekit.program.maker import Program
 from wirekit.program.passes import every
-from wirekit.program.read import Program
 from wirekit.program.steps import Body, Fault, Step, fields_of
 from wirekit.runtime import opcodes as op
 from wirekit.runtime.folding import Field, Run, folded

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from wirekit.compiler.columns.reference import Reference, whole
 from wirekit.compiler.columns.run import Level
 from wirekit.errors import Limit, WireError
-from wirekit.program.read import Program
+from wirekit.program.maker import Program
 from wirekit.values import Check
 
 ERRORS = pa.schema(

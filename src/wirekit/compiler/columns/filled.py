@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from wirekit.compiler import cache
 from wirekit.compiler.columns.memory import Pool
 from wirekit.program.columns import Column, Repeated
-from wirekit.program.read import Program
+from wirekit.program.maker import Program
 from wirekit.program.steps import ROW, Body
 from wirekit.program.values import HIGHEST
 from wirekit.runtime import opcodes as op

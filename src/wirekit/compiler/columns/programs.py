@@ -23,9 +23,10 @@ from wirekit.compiler.settling import context_text, settled
 from wirekit.engine import Params
 from wirekit.errors import Misuse
 from wirekit.program.columns import Column, Repeated, field_metadata
+from wirekit.program.maker import Program
 from wirekit.program.messages import chosen
 from wirekit.program.passes import shortened
-from wirekit.program.read import Program, read
+from wirekit.program.read import read
 from wirekit.program.show import shown
 from wirekit.program.steps import Body
 from wirekit.program.unfit import unfit

@@ -101,6 +101,7 @@ def test_a_kernel_gives_the_rows_of_the_interpreter(key: str, kernels: Path, mon
     interpreted = [scan(key, each) for each in inputs]
     try:
         assert warm(key)
+        assert columns_cache.has_kernels()
         assert ready.scan() is not columns_cache.interpreter()
         for each, (batch, errors) in zip(inputs, interpreted, strict=True):
             again, wrong = scan(key, each)
@@ -108,7 +109,15 @@ def test_a_kernel_gives_the_rows_of_the_interpreter(key: str, kernels: Path, mon
             pairs = zip(again.columns, batch.columns, strict=True)
             assert all(as_bits(column).equals(as_bits(other)) for column, other in pairs)
             assert wrong.equals(errors)
+        compiled = columns_cache._modules
+        monkeypatch.setattr(columns_cache, "_modules", {})  # as in another process
+        columns_cache._has_stored_kernels.cache_clear()
+        ready.choose(None)
+        assert columns_cache.has_kernels()
+        assert ready.scan().__name__ == "scan"
+        assert [each.__name__ for each in columns_cache._modules.values()] == [compiled[ready.kernel].__name__]
     finally:
+        columns_cache._has_stored_kernels.cache_clear()
         ready.choose(columns_cache.interpreter())
 
 

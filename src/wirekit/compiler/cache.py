@@ -32,6 +32,8 @@ from types import ModuleType
 from typing import Any
 
 VARIABLE = "WIREKIT_CACHE_DIR"
+KERNEL = "kernel"
+"""The kind of the modules that scan one layout."""
 
 _lock = threading.Lock()
 _listeners: list[Callable[[str], object]] = []
@@ -107,7 +109,7 @@ def _called() -> str:
     return hashlib.sha256("".join([*sources, str(CONTROLS)]).encode()).hexdigest()[:12]
 
 
-def function(source: str, name: str = "scan") -> Callable[..., Any]:
+def function(source: str, name: str = "scan", kind: str = "columns") -> Callable[..., Any]:
     """The compiled function of a generated source; its first call compiles it.
 
     Args:
@@ -115,11 +117,12 @@ def function(source: str, name: str = "scan") -> Callable[..., Any]:
             only with another comment, because numba's index of machine code for several types is not safe if several
             processes add to it.
         name: the name of the function in the source.
+        kind: the beginning of the module's name, after ``wirekit_``.
     """
     with _lock:
         module = _modules.get(source)
         if module is None:
-            module = _modules[source] = _module(module_text(source))
+            module = _modules[source] = _module(module_text(source), kind)
     compiled: Callable[..., Any] = getattr(module, name)
     return compiled
 
@@ -145,12 +148,12 @@ def interpreter() -> Callable[..., Any]:
     return function(loop())
 
 
-def is_compiled(source: str) -> bool:
-    """Whether this process or the disk has machine code of the function of a source."""
+def is_compiled(source: str, kind: str = "columns") -> bool:
+    """Whether this process or the disk has machine code of the function of a source, as for ``function``."""
     if source in _modules:
         return True
     folder = directory()
-    name = _name(module_text(source))
+    name = _name(module_text(source), kind)
     return folder is not None and next((folder / "__pycache__").glob(f"{name}.*.nbc"), None) is not None
 
 
@@ -161,8 +164,19 @@ def interpreter_is_compiled() -> bool:
     return is_compiled(loop())
 
 
-def _name(text: str) -> str:
-    return f"wirekit_columns_{hashlib.sha256(text.encode()).hexdigest()[:20]}"
+def has_kernels() -> bool:
+    """Whether this process, or another one before the first call, has compiled a kernel of one layout; few machines do."""
+    return any(each.__name__.startswith(f"wirekit_{KERNEL}_") for each in _modules.values()) or _has_stored_kernels()
+
+
+@functools.cache
+def _has_stored_kernels() -> bool:
+    folder = directory()
+    return folder is not None and next(folder.glob(f"wirekit_{KERNEL}_*.py"), None) is not None
+
+
+def _name(text: str, kind: str) -> str:
+    return f"wirekit_{kind}_{hashlib.sha256(text.encode()).hexdigest()[:20]}"
 
 
 def builder() -> Callable[..., Any]:
@@ -170,8 +184,8 @@ def builder() -> Callable[..., Any]:
     return function(BUILDER, "build")
 
 
-def _module(text: str) -> ModuleType:
-    name = _name(text)
+def _module(text: str, kind: str) -> ModuleType:
+    name = _name(text, kind)
     path = _stored(name, text)
     where = f"<{name}>" if path is None else str(path)
     code = text.replace("cache=True", "cache=False")  # see _keep

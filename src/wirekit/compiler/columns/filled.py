@@ -72,11 +72,10 @@ class Ready:
         messages: the place of the first protobuf message in the table.
         addresses: (words, places in the table): each word takes the number at its place in the table.
         rooms: the places in the table with the numbers of rows for which there is memory.
-        kernel: the text of a kernel for the same steps; None if there is none.
     """
 
     def __init__(self, program: Program, body: Body, entries: list[Column | Repeated], wide: bool) -> None:
-        self.kernel = kernel_text(program, body, entries)
+        self._steps = program, body, entries
         self._scan: Callable[..., Any] | None = None
         self.words = words = encoded(program, body, entries)
         many = len(entries) > EAGER
@@ -104,11 +103,17 @@ class Ready:
         self.rooms = np.array([each.at + op.ROOM for each in self.places if each.direct])
         self.columns = [each for each in entries if isinstance(each, Column) and each.slot >= 0]
 
+    @property
+    def kernel(self) -> str | None:
+        """The text of a kernel for the same steps; None if there is none."""
+        return kernel_text(*self._steps)
+
     def scan(self) -> Callable[..., Any]:
         """The function that scans: a specialised kernel if one is compiled, otherwise the interpreter."""
         if self._scan is None:
-            known = self.kernel is not None and cache.is_compiled(self.kernel)
-            self._scan = cache.function(self.kernel) if known and self.kernel else cache.interpreter()
+            kernel = self.kernel if cache.has_kernels() else None
+            known = kernel is not None and cache.is_compiled(kernel, cache.KERNEL)
+            self._scan = cache.function(kernel, kind=cache.KERNEL) if known and kernel else cache.interpreter()
         return self._scan
 
     def choose(self, scan: Callable[..., Any] | None) -> None:

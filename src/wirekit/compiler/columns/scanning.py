@@ -264,9 +264,10 @@ def warm(key: str, *, fields: Sequence[str] | None = None, context: Mapping[str,
     columnar = program(key, context)
     paths = checked(key, columnar, fields)
     ready = columnar.ready(paths, verdicts=False, wide=False)
-    if ready.kernel is None:
+    kernel = ready.kernel
+    if kernel is None:
         return False
-    ready.choose(cache.function(ready.kernel))
+    ready.choose(cache.function(kernel, kind=cache.KERNEL))
     run(columnar, columnar.plan, _level(as_array(b""), Start(0, 0, -1)), registry[key].limits, paths)
     for each in columnar.choices.values():
         each.choose(None)

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from tests.road.law import assert_same, odd_packets
 from wirekit.cli.warm import command
 from wirekit.compiler import cache
-from wirekit.road.sample import sample
+from wirekit.road.warming import sample
 
 SOURCE = """\
 from numba import njit

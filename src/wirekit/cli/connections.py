@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +12,33 @@ from wirekit.capture.rotation import Parts
 from wirekit.cli.captures import FollowedCapture
 from wirekit.cli.common import console, print_json, print_wrapped, say
 from wirekit.cli.complaints import Complaints
-from wirekit.cli.failures import Failures
 from wirekit.conversation import Frame
-from wirekit.tables.facts import ConnectionFacts
+from wirekit.tables.facts import ConnectionFacts, Facts, Refusal
 from wirekit.values import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+MOST_FAILURES = 1000
+"""The maximum number of different failures that are counted for a connection."""
+
+
+class Failures:
+    """Counts the refusals of one connection."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str | None, Refusal]] = Counter()
+
+    def take(self, facts: Facts) -> None:
+        """Counts the failures in the next frame."""
+        for error in facts.errors:
+            key = facts.api, error
+            if key in self._counts or len(self._counts) < MOST_FAILURES:
+                self._counts[key] += 1
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Plain data: each with its ``count``, in the order of their first occurrence."""
+        return [{"api": api, **refusal._asdict(), "count": count} for (api, refusal), count in self._counts.items()]
 
 
 def show_connections(captures: list[Parts], choice: Choice, form: str) -> int:

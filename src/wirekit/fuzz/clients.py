@@ -12,7 +12,7 @@ from wirekit.errors import Misuse
 from wirekit.fuzz.cases import Case
 from wirekit.fuzz.plays import HARMLESS, Play
 from wirekit.fuzz.process import Child
-from wirekit.fuzz.serving import Answer, ScriptedServer, drawn_answer
+from wirekit.fuzz.serving import ScriptedServer
 from wirekit.fuzz.targets import ACCEPTED, REFUSED, Bounds, Outcome, Target, outcome_of
 
 
@@ -23,7 +23,7 @@ class ClientTarget(Target):
         command: its words; ``{port}`` is the port of the server on 127.0.0.1.
         protocol: the protocol that it speaks.
         bounds: as for a command. The client must end by itself, within ``seconds``.
-        fields, answer: as for ``ScriptedServer``.
+        fields: as for ``ScriptedServer``.
 
     Raises:
         Misuse: for a command without ``{port}``.
@@ -36,7 +36,6 @@ class ClientTarget(Target):
         bounds: Bounds,
         *,
         fields: Mapping[str, Any] | None = None,
-        answer: Answer = drawn_answer,
     ) -> None:
         try:
             self._words = shlex.split(command)
@@ -45,12 +44,12 @@ class ClientTarget(Target):
         if "{port}" not in command:
             raise Misuse("client: needs {port} in its command, as in client:./client 127.0.0.1:{port}")
         self._protocol, self._bounds = protocol, bounds
-        self._fields, self._answer = dict(fields or {}), answer
+        self._fields = dict(fields or {})
 
     def run(self, case: Case) -> Outcome:
         if not isinstance(case, Play):
             raise Misuse("client: needs the name of a protocol, not a layout")
-        server = ScriptedServer(self._protocol, case, fields=self._fields, answer=self._answer)
+        server = ScriptedServer(self._protocol, case, fields=self._fields)
         try:
             words = [word.replace("{port}", str(server.port)) for word in self._words]
             try:

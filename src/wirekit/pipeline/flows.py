@@ -24,13 +24,14 @@ from wirekit.pipeline.inputs import Job
 from wirekit.pipeline.packet_rows import Note
 from wirekit.pipeline.rows import Rows
 from wirekit.pipeline.summary import FileSummary, Summary, failure
-from wirekit.pipeline.values import frame_value
 from wirekit.tables.columns import FROM_INPUTS, PACKETS, Table
-from wirekit.tables.records import Row
+from wirekit.tables.paths import ALL, Step
+from wirekit.tables.records import Frames, Row, records
 from wirekit.tables.times import day
-from wirekit.values import Check
+from wirekit.values import Check, json_text, to_json
 
 PART_BYTES = 1 << 20
+LARGEST_VALUE = 512 << 20
 
 Batch = tuple[str, pa.RecordBatch]
 
@@ -329,3 +330,26 @@ def check_row(check: Check) -> Row:
 def _text(value: Any) -> str:
     """A stored or computed value as text: bytes in hex, numbers in decimal."""
     return value.hex() if isinstance(value, bytes) else str(int(value) if isinstance(value, int) else value)
+
+
+def frame_value(frame: Frame) -> str | None:
+    """The JSON text of a frame's value, without the fields that hold its messages. None if it is too long."""
+    value = to_json(frame.value)
+    facts = records(frame.protocol).messages(frame.schema, Frames(frame.value))
+    for path in facts.payloads if facts is not None else ():
+        _leave_out(value, path)
+    text = json_text(value)
+    return text if len(text) <= LARGEST_VALUE else None
+
+
+def _leave_out(value: Any, path: tuple[Step, ...]) -> None:
+    """Removes a field from plain JSON data."""
+    step, inner = path[0], path[1:]
+    if step == ALL:
+        for item in value if isinstance(value, list) else ():
+            _leave_out(item, inner)
+    elif isinstance(value, dict) and step in value:
+        if inner:
+            _leave_out(value[step], inner)
+        else:
+            del value[step]

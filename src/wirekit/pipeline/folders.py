@@ -283,13 +283,11 @@ class RemoteFolder:
     def _at(self, path: str) -> str:
         return f"{self._root}/{path}" if path else self._root
 
-    def _infos(self, path: str, *, recursive: bool = False) -> list[Any]:
+    def _infos(self, path: str) -> list[Any]:
         from pyarrow import fs
 
         with failures(self._uri(path)):
-            infos = self._system.get_file_info(
-                fs.FileSelector(self._at(path), recursive=recursive, allow_not_found=True)
-            )
+            infos = self._system.get_file_info(fs.FileSelector(self._at(path), allow_not_found=True))
         return sorted(infos, key=lambda info: str(info.path))
 
     def names(self, path: str = "") -> list[str]:

@@ -55,7 +55,7 @@ class TestStart:
             Data("client", b"def", 0, 0, 0, 0),
             Ignored("client", b"bc", 6 * MS, 60 * MS, 0, "before the start"),
         ]
-        assert of(Duplicate, events) == [Duplicate("client", 1, 0, 6 * MS)]
+        assert of(Duplicate, events) == [Duplicate("client", 1, 6 * MS)]
 
     def test_a_hole_behind_an_unknown_start_is_a_gap(self) -> None:
         events = run(client(0, 0, b"a"), client(1, 5, b"f"), server(2, 0, b"x", acked=6), server(20 * MS, 1, acked=6))
@@ -194,7 +194,7 @@ class TestEnd:
         connection = established(Connection())
         feed(connection, client(1, 0, b"ab", flags=FIN | ACK))
         assert connection.feed(client(2, 1, b"bcd")) == [
-            Duplicate("client", 1, 0, 2),
+            Duplicate("client", 1, 2),
             Ignored("client", b"cd", 2, 21, 0, "after the end"),
         ]
 

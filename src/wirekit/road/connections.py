@@ -447,7 +447,7 @@ class Connections:
             yield from self._objects.follow(tracked, [event])
         again = streams.duplicates[flow].tolist()
         yield from self._objects.follow(
-            tracked, [Duplicate(side, size, 0, 0) for side, size in zip(SIDES, again, strict=True) if size]
+            tracked, [Duplicate(side, size, 0) for side, size in zip(SIDES, again, strict=True) if size]
         )
         if streams.final[flow] and not reported:
             state = streams.state[flow]

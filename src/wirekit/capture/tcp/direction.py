@@ -215,7 +215,7 @@ class Direction:
         first = bisect_right(held, at, lo=held.begin, key=itemgetter(0))
         if first > held.begin and held[first - 1].at + len(held[first - 1].data) > at:
             first -= 1
-        index, position, repeated, conflicting = first, at, 0, 0
+        index, position, repeated = first, at, 0
         fresh: list[Piece] = []
         while position < end:
             stop = min(end, held[index].at) if index < len(held) else end
@@ -227,15 +227,11 @@ class Direction:
                 known = held[index]
                 index += 1
                 stop = min(end, known.at + len(known.data))
-                mine = data[position - at : stop - at]
-                theirs = known.data[position - known.at : stop - known.at]
-                repeated += len(mine)
-                if mine != theirs:
-                    conflicting += sum(a != b for a, b in zip(mine, theirs, strict=True))
+                repeated += stop - position
                 position = stop
         held[first:index] = sorted([*held[first:index], *fresh])
         if repeated:
-            events.append(Duplicate(self.role, repeated, conflicting, time_us))
+            events.append(Duplicate(self.role, repeated, time_us))
 
     def _pass(self, piece: Piece, events: list[Event]) -> None:
         """Accounts for bytes before the next one: before the start, in a reported gap, or duplicates."""
@@ -253,7 +249,7 @@ class Direction:
                 events.append(Ignored(self.role, late, time_us, offset + low - at, file, "after its gap"))
                 repeated -= high - low
         if repeated:
-            events.append(Duplicate(self.role, repeated, 0, time_us))
+            events.append(Duplicate(self.role, repeated, time_us))
 
     def cut(self, begin: int, end: int, time_us: int) -> None:
         """Registers bytes [begin, end) that were on the wire but beyond the snap length."""

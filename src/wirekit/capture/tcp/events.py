@@ -121,13 +121,11 @@ class Duplicate(NamedTuple):
     Attributes:
         direction: who sent them again.
         length: bytes dropped.
-        conflicting: number of bytes that differ from the first copy; known only while the first copy is held.
         time_us: capture time of the copy.
     """
 
     direction: Side
     length: int
-    conflicting: int
     time_us: int
 
 

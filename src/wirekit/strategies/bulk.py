@@ -6,7 +6,7 @@ out if it does not decode; the decoded value is not compared with the drawn one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from random import Random
 from typing import Any
@@ -220,7 +220,7 @@ def edited(data: bytes, random: Random, others: Sequence[bytes] = (), spans: Seq
     changed = bytearray(data)
     for _ in range(1 + random.randrange(4)):
         start, end = _part(changed, random, spans)
-        _EDITS[random.randrange(len(_EDITS))](changed, start, end, random, others)
+        _edit(_EDITS[random.randrange(len(_EDITS))], changed, start, end, random, others)
     return bytes(changed)
 
 
@@ -233,52 +233,30 @@ def _part(data: bytearray, random: Random, spans: Sequence[tuple[int, int]]) -> 
     return start, min(len(data), start + random.choice((1, 2, 4, 8)))
 
 
-def _bit(data: bytearray, start: int, end: int, random: Random, _: Sequence[bytes]) -> None:
-    if start < end:
-        data[random.randrange(start, end)] ^= 1 << random.randrange(8)
+_EDITS = ("bit", "number", "number", "step", "step", "drop", "cut", "insert", "repeat", "splice")
+"""Kinds of edits; a kind that occurs twice is twice as likely."""
 
 
-def _number(data: bytearray, start: int, end: int, random: Random, _: Sequence[bytes]) -> None:
+def _edit(kind: str, data: bytearray, start: int, end: int, random: Random, others: Sequence[bytes]) -> None:
     size = end - start
-    if 0 < size <= 8:
-        bits = random.choice(NUMBERS) & (1 << 8 * size) - 1
-        data[start:end] = bits.to_bytes(size, random.choice(("big", "little")))
-    elif size:
-        _bit(data, start, end, random, _)
-
-
-def _step(data: bytearray, start: int, end: int, random: Random, _: Sequence[bytes]) -> None:
-    size = end - start
-    if 0 < size <= 8:
-        number = int.from_bytes(data[start:end], "big") + random.choice((-1, 1, 2, -2, 16))
-        data[start:end] = (number % (1 << 8 * size)).to_bytes(size, "big")
-    elif size:
-        _bit(data, start, end, random, _)
-
-
-def _drop(data: bytearray, start: int, end: int, _: Random, __: Sequence[bytes]) -> None:
-    del data[start:end]
-
-
-def _cut(data: bytearray, start: int, _: int, __: Random, ___: Sequence[bytes]) -> None:
-    del data[start:]
-
-
-def _insert(data: bytearray, start: int, _: int, random: Random, __: Sequence[bytes]) -> None:
-    data[start:start] = random.randbytes(random.randrange(LARGEST_INSERT))
-
-
-def _repeat(data: bytearray, start: int, end: int, random: Random, _: Sequence[bytes]) -> None:
-    if end - start <= LARGEST_INSERT:
-        data[start:start] = data[start:end] * random.choice((1, 2, 16))
-
-
-def _splice(data: bytearray, start: int, end: int, random: Random, others: Sequence[bytes]) -> None:
-    if others:
-        other = random.choice(others)
-        at = random.randrange(len(other) + 1)
-        data[start:end] = other[at : at + LARGEST_INSERT]
-
-
-_Edit = Callable[[bytearray, int, int, Random, Sequence[bytes]], None]
-_EDITS: list[_Edit] = [_bit, _number, _number, _step, _step, _drop, _cut, _insert, _repeat, _splice]
+    match kind:
+        case "number" if 0 < size <= 8:
+            bits = random.choice(NUMBERS) & (1 << 8 * size) - 1
+            data[start:end] = bits.to_bytes(size, random.choice(("big", "little")))
+        case "step" if 0 < size <= 8:
+            number = int.from_bytes(data[start:end], "big") + random.choice((-1, 1, 2, -2, 16))
+            data[start:end] = (number % (1 << 8 * size)).to_bytes(size, "big")
+        case "bit" | "number" | "step" if size > 0:
+            data[random.randrange(start, end)] ^= 1 << random.randrange(8)
+        case "drop":
+            del data[start:end]
+        case "cut":
+            del data[start:]
+        case "insert":
+            data[start:start] = random.randbytes(random.randrange(LARGEST_INSERT))
+        case "repeat" if size <= LARGEST_INSERT:
+            data[start:start] = data[start:end] * random.choice((1, 2, 16))
+        case "splice" if others:
+            other = random.choice(others)
+            at = random.randrange(len(other) + 1)
+            data[start:end] = other[at : at + LARGEST_INSERT]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from random import Random
@@ -17,6 +17,10 @@ from wirekit.rules import check
 from wirekit.strategies.bulk import edited
 from wirekit.strategies.exchange import ATTEMPTS, Exchange, Turn
 
+_DAMAGE = (
+    *("answer twice", "answer to nobody", "answer of another kind", "answers out of order", "answer left out"),
+    *("ends inside a frame", "damaged frame", "opening left out"),
+)
 LENGTH = 20
 NOBODY = 1_000_000
 """Added to the number of a request to get a number that no request has."""
@@ -158,7 +162,7 @@ def _with_damage(
         turns = range(len(exchange.turns))
         places = [(kind, at) for kind in random.sample(kinds, len(kinds)) for at in random.sample(turns, len(turns))]
         for kind, at in places:
-            change = _DAMAGE[kind](exchange, at, random)
+            change = _damaged(kind, exchange, at, random)
             script = None if change is None else _script(exchange, change, kind)
             if script is not None and script.faults():
                 return script
@@ -223,82 +227,41 @@ def _script(exchange: Exchange, change: _Change, kind: str) -> Script:
     return Script(exchange.protocol.name, tuple(turns), kind, at)
 
 
-def _answered(exchange: Exchange, at: int) -> Turn | None:
-    """The turn, if it responds to a request by a number."""
-    turn = exchange.turns[at]
-    if turn.request is None:
-        return None
-    kind = exchange.kind_of(exchange.frames[turn.request])
-    return turn if kind is not None and kind.pair else None
+def _is_answer(exchange: Exchange, turn: Turn) -> bool:
+    """Whether a turn responds to a request by a number."""
+    kind = None if turn.request is None else exchange.kind_of(exchange.frames[turn.request])
+    return kind is not None and bool(kind.pair)
 
 
-def _replaced(exchange: Exchange, at: int, data: bytes | None) -> _Change | None:
+def _damaged(kind: str, exchange: Exchange, at: int, random: Random) -> _Change | None:
+    """The turns with a kind of damage at one of them; None if it cannot have this kind, or no turns remain."""
+    turn, change = exchange.turns[at], list[tuple[int | None, Turn]](enumerate(exchange.turns))
+    data: bytes | None = None
+    match kind:
+        case "opening left out":  # the first request of the client, and its response
+            return change[2 * len(exchange.conversation.dialogue.opening) :] or None
+        case "damaged frame":
+            data = edited(turn.data, random, [each.data for each in exchange.turns])
+        case "ends inside a frame":
+            del change[at + 1 :]
+            data = turn.data[: random.randrange(1, len(turn.data))]
+        case _ if turn.request is None or not _is_answer(exchange, turn):
+            return None
+        case "answer twice":
+            return [*change[: at + 1], (None, turn), *change[at + 1 :]]
+        case "answer left out":
+            return [*change[:at], *change[at + 1 :]]
+        case "answers out of order":  # another request is answered before the one that was asked first
+            later = [place for place in range(at + 1, len(change)) if _is_answer(exchange, change[place][1])]
+            if not later:
+                return None
+            change.insert(random.choice(later), change.pop(at))
+            return change
+        case "answer to nobody":
+            data = exchange.draft(exchange.frames[turn.request], number=NOBODY)
+        case "answer of another kind":
+            data = exchange.draft(exchange.frames[turn.request], other=True)
     if data is None:
         return None
-    change: _Change = list(enumerate(exchange.turns))
-    change[at] = (at, replace(exchange.turns[at], data=data))
+    change[at] = (at, replace(turn, data=data))
     return change
-
-
-def _twice(exchange: Exchange, at: int, random: Random) -> _Change | None:
-    turn = _answered(exchange, at)
-    change: _Change = list(enumerate(exchange.turns))
-    return None if turn is None else [*change[: at + 1], (None, turn), *change[at + 1 :]]
-
-
-def _to_nobody(exchange: Exchange, at: int, random: Random) -> _Change | None:
-    turn = _answered(exchange, at)
-    if turn is None or turn.request is None:
-        return None
-    return _replaced(exchange, at, exchange.draft(exchange.frames[turn.request], number=NOBODY))
-
-
-def _of_another_kind(exchange: Exchange, at: int, random: Random) -> _Change | None:
-    turn = _answered(exchange, at)
-    if turn is None or turn.request is None:
-        return None
-    return _replaced(exchange, at, exchange.draft(exchange.frames[turn.request], other=True))
-
-
-def _out_of_order(exchange: Exchange, at: int, random: Random) -> _Change | None:
-    """Another request is answered before the one that was asked first."""
-    later = [place for place in range(at + 1, len(exchange.turns)) if _answered(exchange, place) is not None]
-    if _answered(exchange, at) is None or not later:
-        return None
-    change: _Change = list(enumerate(exchange.turns))
-    change.insert(random.choice(later), change.pop(at))
-    return change
-
-
-def _left_out(exchange: Exchange, at: int, random: Random) -> _Change | None:
-    change: _Change = list(enumerate(exchange.turns))
-    return None if _answered(exchange, at) is None else [*change[:at], *change[at + 1 :]]
-
-
-def _ends_inside(exchange: Exchange, at: int, random: Random) -> _Change | None:
-    data = exchange.turns[at].data
-    change = _replaced(exchange, at, data[: random.randrange(1, len(data))])
-    return change[: at + 1] if change is not None else None
-
-
-def _damaged(exchange: Exchange, at: int, random: Random) -> _Change | None:
-    others = [turn.data for turn in exchange.turns]
-    return _replaced(exchange, at, edited(exchange.turns[at].data, random, others))
-
-
-def _without_opening(exchange: Exchange, at: int, random: Random) -> _Change | None:
-    """Leaves out the first request of the client, and its response; None if no turns remain."""
-    change: _Change = list(enumerate(exchange.turns))
-    return change[2 * len(exchange.conversation.dialogue.opening) :] or None
-
-
-_DAMAGE: dict[str, Callable[[Exchange, int, Random], _Change | None]] = {
-    "answer twice": _twice,
-    "answer to nobody": _to_nobody,
-    "answer of another kind": _of_another_kind,
-    "answers out of order": _out_of_order,
-    "answer left out": _left_out,
-    "ends inside a frame": _ends_inside,
-    "damaged frame": _damaged,
-    "opening left out": _without_opening,
-}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from wirekit.errors import Misfit
@@ -56,44 +56,43 @@ def _first(path: str) -> str:
 
 
 def _entry(name: str, value: Any) -> Any:
-    if name not in EXTRAS:
-        raise Misfit(f"${name} is not one of {', '.join('$' + extra for extra in EXTRAS)}")
-    return _ENTRIES[name](value)
-
-
-def _keep(value: Any) -> list[str]:
-    if not isinstance(value, (list, tuple)) or not all(isinstance(name, str) for name in value):
-        raise Misfit(f"$keep must be a list of field names, not {shown(value)}")
-    return list(value)
-
-
-def _trailing(value: Any) -> dict[str, bytes]:
-    if not isinstance(value, Mapping):
-        raise Misfit(f"$trailing must be an object of hex by field name, not {shown(value)}")
-    return {path: _hex(f"$trailing of {path}", data) for path, data in value.items()}
-
-
-def _raw(value: Any) -> dict[str, int | bytes]:
-    if not isinstance(value, Mapping):
-        raise Misfit(f"$raw must be an object of integers, or bytes in hex, by field name, not {shown(value)}")
-    raw = {}
-    for path, each in value.items():
-        whole = isinstance(each, int) and not isinstance(each, bool)
-        raw[path] = each if whole else _hex(f"$raw of {path}", each, "an integer or bytes in hex")
-    return raw
-
-
-def _width(value: Any) -> dict[str, int]:
-    if not isinstance(value, Mapping):
-        raise Misfit(f"$width must be an object of integers by field name, not {shown(value)}")
-    for path, number in value.items():
-        if isinstance(number, bool) or not isinstance(number, int):
-            raise Misfit(f"$width of {path} must be an integer, not {shown(number)}")
-    return dict(value)
-
-
-def _bytes(value: Any) -> bytes:
-    return _hex("$bytes", value)
+    """The content of an entry, after a check of its form."""
+    is_list, is_mapping = isinstance(value, (list, tuple)), isinstance(value, Mapping)
+    match name:
+        case "keep":
+            if not is_list or not all(isinstance(each, str) for each in value):
+                raise Misfit(f"$keep must be a list of field names, not {shown(value)}")
+            return list(value)
+        case "trailing":
+            if not is_mapping:
+                raise Misfit(f"$trailing must be an object of hex by field name, not {shown(value)}")
+            return {path: _hex(f"$trailing of {path}", data) for path, data in value.items()}
+        case "raw":
+            if not is_mapping:
+                raise Misfit(f"$raw must be an object of integers, or bytes in hex, by field name, not {shown(value)}")
+            raw = {}
+            for path, each in value.items():
+                whole = isinstance(each, int) and not isinstance(each, bool)
+                raw[path] = each if whole else _hex(f"$raw of {path}", each, "an integer or bytes in hex")
+            return raw
+        case "width":
+            if not is_mapping:
+                raise Misfit(f"$width must be an object of integers by field name, not {shown(value)}")
+            for path, number in value.items():
+                if isinstance(number, bool) or not isinstance(number, int):
+                    raise Misfit(f"$width of {path} must be an integer, not {shown(number)}")
+            return dict(value)
+        case "bytes":
+            return _hex("$bytes", value)
+        case "unknown":
+            if not is_list:
+                raise Misfit(f"$unknown must be a list of protobuf fields, not {shown(value)}")
+            for index, field in enumerate(value):
+                if not isinstance(field, Mapping) or not _is_field(field.get("number"), field.get("wire_type"), field):
+                    expected = "number, wire_type (0, 1, 2 or 5) and a value of that wire type"
+                    raise Misfit(f"$unknown[{index}] must be an object of {expected}, not {shown(field)}")
+            return list(value)
+    raise Misfit(f"${name} is not one of {', '.join('$' + extra for extra in EXTRAS)}")
 
 
 def _hex(entry: str, value: Any, form: str = "bytes in hex") -> bytes:
@@ -104,16 +103,6 @@ def _hex(entry: str, value: Any, form: str = "bytes in hex") -> bytes:
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise Misfit(f"{entry} must be {form}, not {shown(value)}")
     return bytes(data)
-
-
-def _unknown(value: Any) -> list[Any]:
-    if not isinstance(value, (list, tuple)):
-        raise Misfit(f"$unknown must be a list of protobuf fields, not {shown(value)}")
-    for index, entry in enumerate(value):
-        if not isinstance(entry, Mapping) or not _is_field(entry.get("number"), entry.get("wire_type"), entry):
-            expected = "number, wire_type (0, 1, 2 or 5) and a value of that wire type"
-            raise Misfit(f"$unknown[{index}] must be an object of {expected}, not {shown(entry)}")
-    return list(value)
 
 
 def _is_field(number: Any, wire_type: Any, entry: Mapping[str, Any]) -> bool:
@@ -129,13 +118,3 @@ def _is_field(number: Any, wire_type: Any, entry: Mapping[str, Any]) -> bool:
         return isinstance(value, str) and len(bytes.fromhex(value)) == SIZES.get(wire_type, len(value) // 2)
     except ValueError:
         return False
-
-
-_ENTRIES: dict[str, Callable[[Any], Any]] = {
-    "keep": _keep,
-    "trailing": _trailing,
-    "raw": _raw,
-    "width": _width,
-    "bytes": _bytes,
-    "unknown": _unknown,
-}

@@ -97,6 +97,28 @@ def test_fields_that_cannot_be_given(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("key", "name", "constant", "reason"),
+    [
+        ("kafka.sasl_token", "token", 5, r"kafka\.sasl_token: token: expected bytes, found 5"),
+        ("kafka.request", "correlation_id", 1 << 40, r"correlation_id: expected an integer in .*, found 1099511627776"),
+        ("kafka.metadata.request.v0", "topics", ["x" * 40000], r"topics\[0\]: expected at most 32767 bytes"),
+        ("pulsar.frame", "command.type", "NOPE", "has no symbol 'NOPE'"),
+    ],
+)
+def test_a_constant_that_does_not_fit_is_named(key: str, name: str, constant: object, reason: str) -> None:
+    with pytest.raises(Misuse, match=rf"no value of {key} was found with the given constants for {name}: .*{reason}"):
+        values(key, fields={name: constant})
+    with pytest.raises(Misuse, match=rf"{key} gave no value in 10,000 attempts \(.*{reason}"):
+        next(bulk_values(key, fields={name: constant}))
+
+
+def test_a_strategy_beside_a_constant_is_not_tried_in_advance() -> None:
+    with pytest.raises(Misuse, match="constants for group_id: "):
+        values("kafka.heartbeat.request.v0", fields={"group_id": 7, "member_id": st.text()})
+    assert values("kafka.heartbeat.request.v0", fields={"group_id": "g", "member_id": st.integers()})
+
+
+@pytest.mark.parametrize(
     "node",
     [
         Struct("gap" / Padding(2), "data" / Bytes(len_(this.gap))),

@@ -185,22 +185,25 @@ def _drawn(
 def _attempts(
     layout: Layout, choices: SeededChoices, context: dict[str, Any], wish: Wish
 ) -> Iterator[tuple[Any, bytes]]:
-    rejected = 0
+    rejected, reason = 0, ""
     while rejected < MOST_REJECTED:
         try:
             value = Maker(layout, choices, context, wish).whole()
             data = encoding.encode(layout.key, value, context=context)
-        except (Rejected, WirekitError):
+        except (Rejected, WirekitError) as error:
             rejected += 1
+            reason = str(error) or reason
             continue
         if not wish.dive:
             decoded = decoding.decode(data, layout.key, context=context)
             if decoded.error is not None or decoded.consumed != len(data):
                 rejected += 1
+                reason = str(decoded.error or reason)
                 continue
         rejected = 0
         yield value, data
-    raise Misuse(f"{layout.key} gave no value in {MOST_REJECTED:,} attempts; context= or fields= may allow none")
+    why = f" ({reason})" if reason else ""
+    raise Misuse(f"{layout.key} gave no value in {MOST_REJECTED:,} attempts{why}; context= or fields= may allow none")
 
 
 def edited(data: bytes, random: Random, others: Sequence[bytes] = (), spans: Sequence[tuple[int, int]] = ()) -> bytes:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from random import Random
 from typing import Any
 
 from hypothesis import reject
@@ -14,11 +16,14 @@ from wirekit.compiler.expressions import Context, Literal, Operation, operands_o
 from wirekit.compiler.values import Names, expressions_of
 from wirekit.errors import Misuse, WirekitError
 from wirekit.strategies.branches import branches
-from wirekit.strategies.choices import Draw, DrawnChoices, Rejected
+from wirekit.strategies.choices import Draw, DrawnChoices, Rejected, SeededChoices
 from wirekit.strategies.drawing import Wish
 from wirekit.strategies.layout import Layout, full_key, layout_of
 from wirekit.strategies.maker import Maker
 from wirekit.values import Record, field_of, pairs
+
+MOST_REFUSED = 1000
+"""The number of attempts after which the caller's constants fit no value."""
 
 
 def values(
@@ -47,7 +52,8 @@ def values(
         reached: a set that receives the names of the reached branches (see ``branches``).
 
     Raises:
-        Misuse: for a key, a branch or a field that does not exist, and for a field that is computed.
+        Misuse: for a key, a branch or a field that does not exist, for a field that is computed, and for constants that
+            no value of the layout has.
 
     >>> from hypothesis import find
     >>> import wirekit
@@ -65,6 +71,7 @@ def values(
     if unknown:
         raise Misuse(f"{layout.key} has no branch {', '.join(sorted(unknown))}; wirekit.strategies.branches lists them")
     wish = Wish(depth, clean, aimed, layout.leading(aimed), fields=ends_of(layout, fields))
+    _check_constants(layout, dict(context or {}), wish)
     return drawn(layout, dict(context or {}), wish, reached)
 
 
@@ -87,6 +94,31 @@ def ends_of(layout: Layout, fields: Mapping[str, Any] | None) -> dict[Names, Any
     return {tuple(name.split(".")): source for name, source in fields.items()}
 
 
+def _check_constants(layout: Layout, context: dict[str, Any], wish: Wish) -> None:
+    """Refuses constants that fit no value; hypothesis would only say that it found none.
+
+    Raises:
+        Misuse: with the reason why the last value was refused.
+    """
+    constants = {end: source for end, source in wish.fields.items() if not isinstance(source, st.SearchStrategy)}
+    if not constants:
+        return
+    given, reason = replace(wish, fields=constants), "its values do not have these fields"
+    choices = SeededChoices(Random(layout.key))
+    for _ in range(MOST_REFUSED):
+        try:
+            refusal = _refusal(layout.key, Maker(layout, choices, context, given).whole(), context)
+        except Rejected:
+            continue
+        except WirekitError as error:
+            refusal = str(error)
+        if not refusal:
+            return
+        reason = refusal
+    names = ", ".join(".".join(end) for end in constants)
+    raise Misuse(f"no value of {layout.key} was found with the given constants for {names}: {reason}")
+
+
 @st.composite
 def drawn(
     draw: Draw,
@@ -100,22 +132,24 @@ def drawn(
         value = maker.whole()
     except Rejected:
         reject()
-    if not wish.dive and not _comes_out(layout.key, value, context):
+    if not wish.dive and _refusal(layout.key, value, context):
         reject()
     if reached is not None:
         reached |= maker.taken_branches
     return value
 
 
-def _comes_out(key: str, value: Any, context: Mapping[str, Any]) -> bool:
-    """Whether a value can be encoded, and decoding returns it."""
+def _refusal(key: str, value: Any, context: Mapping[str, Any]) -> str:
+    """Why a value cannot be encoded, or decoding does not return it; "" if it does."""
     try:
         data = encoding.encode(key, value, context=context)
-    except WirekitError:
-        return False
+    except WirekitError as error:
+        return str(error)
     decoded = decoding.decode(data, key, context=context)
-    whole = decoded.error is None and decoded.consumed == len(data)
-    return whole and agrees(value, decoded.value)
+    if decoded.error is not None:
+        return str(decoded.error)
+    same = decoded.consumed == len(data) and agrees(value, decoded.value)
+    return "" if same else "decoding the bytes gives another value"
 
 
 def agrees(given: Any, decoded: Any) -> bool:

@@ -12,6 +12,7 @@ import pytest
 import wirekit
 from tests.own import declared, own
 from wirekit.conversation import recognise
+from wirekit.errors import Misuse
 from wirekit.registry import Layout, Protocol, Registry
 from wirekit.values import SymbolTable
 from wirekit.wire import (
@@ -287,3 +288,10 @@ def test_the_arguments_of_encode_in_the_wrong_order() -> None:
     for function in (wirekit.encode, wirekit.from_json, wirekit.build_columns, wirekit.columns):
         with pytest.raises(wirekit.Misuse, match="the key, the first argument, must be a str, not dict"):
             function({"correlation_id": 1}, "kafka.request")  # type: ignore[arg-type]
+
+
+def test_a_case_for_several_values_of_one_expression_is_refused() -> None:
+    with pytest.raises(
+        Misuse, match=r"Switch: write a case for each value, not one for \(1, 2\): on is one expression"
+    ):
+        Struct("kind" / int8, "body" / Switch(this.kind, {(1, 2): int8}))

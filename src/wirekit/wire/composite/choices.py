@@ -79,7 +79,7 @@ class Switch(Node):
 
     Args:
         on: the expression, or a tuple of expressions; a symbol counts as its number.
-        cases: {value: node}, or {(value, …): node}.
+        cases: {value: node}; {(value, …): node} if ``on`` is a tuple.
         default: the layout for other values; without one, another value is Wrong.
     """
 
@@ -89,8 +89,11 @@ class Switch(Node):
         super().__init__()
         if not cases and default is None:
             raise Misuse("Switch: pass at least one case, or default=")
-        for value in cases if isinstance(on, tuple) else ():
-            if not isinstance(value, tuple) or len(value) != len(on):
+        for value in cases:
+            if not isinstance(on, tuple):
+                if isinstance(value, tuple):
+                    raise Misuse(f"Switch: write a case for each value, not one for {value!r}: on is one expression")
+            elif not isinstance(value, tuple) or len(value) != len(on):
                 raise Misuse(f"Switch: each case must be a tuple of {len(on)} values, as on is, not {value!r}")
         self.on = on
         self.cases = dict(cases)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from wirekit.compiler.generated import forget
 from wirekit.errors import Misuse
+from wirekit.values import shown
 from wirekit.wire.arguments import refuse_unless_fit
 from wirekit.wire.node import Node
 from wirekit.wire.references import answer_by
@@ -46,6 +47,7 @@ BUILT_IN = {
     "joyqueue": "wirekit.schemas.jmq4:JOYQUEUE",
     "jmq4": "wirekit.schemas.jmq4:JMQ4",
 }
+OF_YOUR_OWN = "a protocol of your own must be installed as a package, or registered"
 WITHOUT_STREAM = ("net",)  # those without a byte stream; recognising a stream does not import them
 
 
@@ -454,16 +456,20 @@ class Registry:
             schema = self._schemas.get(key)
         if schema is None:
             self._refuse(key)
-            raise Misuse(f"no schema {key!r}; {self._near(key)}")
+            raise Misuse(f"no schema {shown(key)}; {self._near(key)}")
         return schema
 
     def _near(self, key: str) -> str:
         import difflib
 
-        if key in self.protocols():
+        protocols = self.protocols()
+        if key in protocols:
             return f"that is a protocol: `wirekit schemas {key}` lists its schemas"
-        near = difflib.get_close_matches(key, [*self.keys(), *self.protocols()], n=5, cutoff=0.5)
-        return f"did you mean {', '.join(near)}?" if near else "`wirekit schemas` lists them all"
+        near = difflib.get_close_matches(key.lower(), [*self.keys(), *protocols], n=5, cutoff=0.7)
+        if near:
+            return f"did you mean {', '.join(near)}?"
+        listed = "`wirekit schemas` lists them all"
+        return listed if key.partition(".")[0] in protocols else f"{listed}; {OF_YOUR_OWN}"
 
     def __contains__(self, key: object) -> bool:
         try:
@@ -551,7 +557,8 @@ class Registry:
             return self._protocols[name]
         except KeyError:
             self._refuse(name)
-            raise Misuse(f"no protocol {name!r}; choose from {', '.join(self.protocols())}") from None
+            known = ", ".join(self.protocols())
+            raise Misuse(f"no protocol {shown(name)}; choose from {known}; {OF_YOUR_OWN}") from None
 
 
 def _named(place: str) -> Any:

@@ -57,3 +57,20 @@ def test_a_frame_and_the_missing_bytes_that_cut_it_have_one_line(command: str, t
     cut = [line for line in lines if "cut by missing bytes (snap length), " in line]
     assert len(cut) == 54
     assert not any("missing: snap length" in line for line in lines)
+
+
+@pytest.mark.parametrize("options", [("--road", "objects"), ("--road", "columns"), ("--output", "table")])
+@pytest.mark.parametrize("chosen", [("--protocol", "kafka"), ("--port", "50088=pulsar")])
+def test_a_chosen_protocol_that_does_not_fit_names_the_one_that_does(
+    chosen: tuple[str, str], options: tuple[str, str]
+) -> None:
+    lines = said("frames", *chosen, *options, "fixtures/pcap/jmq4-consume.pcap")
+    named = [line for line in lines if "begins with a frame of" in line]
+    protocol = chosen[1].rpartition("=")[2]
+    expected = f"connection 10.23.45.67:51234>10.1.1.1:50088#0 begins with a frame of joyqueue, not of {protocol}"
+    assert named == [expected]
+
+
+def test_no_protocol_is_named_for_bytes_of_none(tmp_path: Path) -> None:
+    path = capture(tmp_path / "other.pcap", (0, b"GET / HTTP/1.1\r\n"), (1, b"HTTP/1.1 200 OK\r\n"))
+    assert not any("begins with a frame" in line for line in said("frames", "--protocol", "kafka", path))

@@ -11,6 +11,7 @@ import pytest
 
 import wirekit
 from tests.cli.running import HEARTBEAT, Run
+from wirekit.registry import OF_YOUR_OWN
 
 
 def test_decode_prints_a_line_a_frame(send: bytes) -> None:
@@ -278,7 +279,7 @@ def test_names_that_are_no_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for arguments, error in (
         (["frame.bin", "kafka"], "frame.bin is not a schema; the schema comes first: wirekit decode kafka frame.bin"),
         (["kafak", "frame.bin"], "no schema 'kafak'; did you mean kafka?"),
-        (["nofile"], "no file 'nofile', and no schema 'nofile'; `wirekit schemas` lists them all"),
+        (["nofile"], f"no file 'nofile', and no schema 'nofile'; `wirekit schemas` lists them all; {OF_YOUR_OWN}"),
     ):
         run = Run("decode", *arguments)
         assert (run.status, run.err) == (2, f"wirekit: {error}\n")

@@ -79,6 +79,20 @@ def test_unknown_key_suggests_a_near_one() -> None:
         wirekit.decode(b"", "pulsar.frames")
 
 
+@pytest.mark.parametrize("key", ["note.note", "note", "x" * 5000])
+def test_a_key_of_no_protocol_is_told_how_protocols_are_found(key: str) -> None:
+    with pytest.raises(wirekit.Misuse) as caught:
+        wirekit.decode(b"", key)
+    assert "must be installed as a package, or registered" in str(caught.value)
+    assert "did you mean" not in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+def test_a_key_in_upper_case_suggests_the_near_one() -> None:
+    with pytest.raises(wirekit.Misuse, match=r"did you mean kafka\.sasl_token"):
+        wirekit.decode(b"", "KAFKA.SASL_TOKEN")
+
+
 def test_a_layout_that_cannot_be_compiled_is_refused_at_once() -> None:
     opaque = Protocol("opaque", "a test", {"x": Layout(Struct("n" / int8, "a" / Bytes(this.n**2)))})
     registry = Registry()

@@ -10,6 +10,7 @@ from click.shell_completion import CompletionItem
 from wirekit.cli.common import STANDARD_INPUT
 from wirekit.errors import Misuse
 from wirekit.registry import registry
+from wirekit.values import shown
 
 
 def schema_and_file(command: str, schema: str | None, file: str | None) -> tuple[str | None, str | None]:
@@ -27,7 +28,7 @@ def schema_and_file(command: str, schema: str | None, file: str | None) -> tuple
     try:
         registry[schema]  # says what there is
     except Misuse as error:
-        raise Misuse(f"no file {schema!r}, and {error}" if file is None else str(error)) from None
+        raise Misuse(f"no file {shown(schema)}, and {error}" if file is None else str(error)) from None
     raise Misuse(f"{schema} has no stream of frames; name one of its schemas")
 
 

@@ -36,8 +36,9 @@ from wirekit.pipeline.inputs import (
 )
 from wirekit.pipeline.roads import LEAST_FOR_COLUMNS, by_columns, unpacked_size
 from wirekit.pipeline.summary import of_other_links, unasked
-from wirekit.registry import BUILT_IN, WITHOUT_STREAM, registry
+from wirekit.registry import BUILT_IN, OF_YOUR_OWN, WITHOUT_STREAM, registry
 from wirekit.storage import is_remote, local
+from wirekit.values import shown
 
 LARGEST_PORT = 1 << 16
 FRAMES_AND_DUMPS = "`wirekit decode` reads single frames and hex dumps"
@@ -76,7 +77,9 @@ def parse_choice(protocol: str, ports: tuple[str, ...]) -> Choice:
     for pair in ports:
         port, equals, name = pair.partition("=")
         if not equals or not port.isdecimal() or not 0 < int(port) < LARGEST_PORT:
-            raise click.BadParameter(f"{pair!r} is not PORT=PROTOCOL, as in --port 9092=kafka", param_hint="--port")
+            raise click.BadParameter(
+                f"{shown(pair)} is not PORT=PROTOCOL, as in --port 9092=kafka", param_hint="--port"
+            )
         if chosen.setdefault(int(port), _of_connections(name, "--port")) != name:
             text = f"it names {int(port)} twice, for {chosen[int(port)]} and for {name}"
             raise click.BadParameter(text, param_hint="--port")
@@ -88,7 +91,7 @@ def _of_connections(name: str, option: str) -> str:
     if name not in BUILT_IN or name in WITHOUT_STREAM:
         known = [each for each in registry.protocols() if registry.protocol(each).client]
         if name not in known:
-            text = f"no protocol {name!r} of connections; choose from {', '.join(known)}"
+            text = f"no protocol {shown(name)} of connections; choose from {', '.join(known)}; {OF_YOUR_OWN}"
             raise click.BadParameter(text, param_hint=option)
     return name
 

@@ -6,11 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
 
-from wirekit.capture.follow import Item, Link, Missing
+from wirekit.capture.follow import Choice, Item, Link, Missing
 from wirekit.cli.captures import is_cut
 from wirekit.cli.common import say
+from wirekit.cli.guesses import other_protocol
 from wirekit.conversation import SIDES, Frame, Quarantined
 from wirekit.errors import plural
+
+
+MOST_TRIED = 64 * 1024
+"""Bytes of a connection that are tried as another protocol than the chosen one."""
+TRIES = 8
+"""Attempts to find the protocol of connections that do not decode as the chosen one."""
 
 
 @dataclass(slots=True)
@@ -32,22 +39,25 @@ class Complaints:
 
     Args:
         tell: prints a line.
+        choice: the chosen protocols; if the bytes of a connection fit another one, a line names that.
         allow_cut: see ``allow_cut_option``.
 
     Attributes:
         status: 1 after undecoded bytes, otherwise 0.
     """
 
-    def __init__(self, tell: Callable[[str], object], *, allow_cut: bool = False) -> None:
-        self._tell, self._allow_cut = tell, allow_cut
+    def __init__(self, tell: Callable[[str], object], choice: Choice, *, allow_cut: bool = False) -> None:
+        self._tell, self._choice, self._allow_cut = tell, choice, allow_cut
+        self._tries = TRIES
+        self._begun: dict[str, bytes] = {}  # the first bytes of a client, while none of its frames has decoded
         self._series: dict[tuple[str, str], _Series] = {}
         self._cut: dict[tuple[str, str], int] = {}  # where the frame ends that was reported last, if it is cut
         self.status = 0
 
     @classmethod
-    def of(cls, path: str, *, allow_cut: bool = False) -> Complaints:
+    def of(cls, path: str, choice: Choice, *, allow_cut: bool = False) -> Complaints:
         """Complaints about a capture; its name begins each line."""
-        return cls(lambda text: say(f"{path}: {text}"), allow_cut=allow_cut)
+        return cls(lambda text: say(f"{path}: {text}"), choice, allow_cut=allow_cut)
 
     def __enter__(self) -> Complaints:
         return self
@@ -62,12 +72,14 @@ class Complaints:
             for side in SIDES:
                 self._end((link.name, side))
                 self._cut.pop((link.name, side), None)
+            self._begun.pop(link.name, None)
             return
         text = complaint(link, item)
         if not text:
             return
         if not (self._allow_cut and is_cut(link, item)):
             self.status = 1
+        self._name_other(link, item)
         if silent:
             return
         key = link.name, item.side
@@ -87,6 +99,20 @@ class Complaints:
             self._end(key)
             self._tell(text)
             self._series[key] = _Series(link, item, item.offset + len(item.data))
+
+    def _name_other(self, link: Link, item: Item) -> None:
+        """Reports the protocol that fits a connection which does not decode as the chosen one; once in a capture."""
+        chosen = self._choice.of(link.client, link.server)
+        if not chosen or not self._tries or isinstance(item, Missing) or item.side != "client":
+            return
+        begun = self._begun.get(link.name, b"")
+        if item.offset != len(begun) or len(begun) > MOST_TRIED:
+            return
+        self._tries -= 1
+        self._begun[link.name] = begun = begun + item.data
+        if other := other_protocol(chosen, begun):
+            self._tries = 0
+            self._tell(f"connection {link.name} begins with a frame of {other}, not of {chosen}")
 
     def _end(self, key: tuple[str, str]) -> None:
         """Reports the pieces of a side after the first of a series."""

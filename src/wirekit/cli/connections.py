@@ -49,7 +49,7 @@ def show_connections(captures: list[Parts], choice: Choice, form: str) -> int:
         followed = FollowedCapture(parts, choice)
         failures: dict[str, Failures] = {}
         facts: dict[str, ConnectionFacts] = {}
-        complaints = Complaints(_under(parts[0]))
+        complaints = Complaints(_under(parts[0]), choice)
         with complaints:
             for link, item in followed:
                 complaints.take(link, item)

@@ -15,7 +15,8 @@ from wirekit.cli.common import on_terminal, read_bytes, say
 from wirekit.cli.context import check_context, context_option, parse_context
 from wirekit.encoding import encode
 from wirekit.errors import Misuse, WirekitError
-from wirekit.values import json_text
+from wirekit.registry import registry
+from wirekit.values import json_text, shown
 from wirekit.wire.stream import join_path
 
 
@@ -62,7 +63,7 @@ def _encode(schema: str | None, text: bytes, context: dict[str, Any], form: str,
                 status = 1
                 continue
             key, value, frame_context = obj["schema"], obj["value"], {**obj.get("context", {}), **context}
-            if schema not in (None, key, key.partition(".")[0]):
+            if schema not in (None, key, key.partition(".")[0]) and key in registry:
                 raise Misuse(
                     f"line {number}: the schema is {key}, not {schema}; omit SCHEMA to use the schema of each line"
                 )
@@ -87,9 +88,9 @@ def _reason(error: Any) -> str:
 
 def _check_line(number: int, line: dict[str, Any]) -> None:
     if not isinstance(line["schema"], str):
-        raise Misuse(f"line {number}: schema must be a key, not {line['schema']!r}")
+        raise Misuse(f"line {number}: schema must be a key, not {shown(line['schema'])}")
     if not isinstance(line.get("context", {}), dict):
-        raise Misuse(f"line {number}: context must be an object, not {line['context']!r}")
+        raise Misuse(f"line {number}: context must be an object, not {shown(line['context'])}")
 
 
 def _objects(data: bytes) -> Iterator[tuple[int, Any]]:

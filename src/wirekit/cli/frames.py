@@ -153,7 +153,7 @@ def _one(parted: list[Parts], choice: Choice, number: int, form: str) -> int:
         raise click.UsageError("--frame N needs exactly one capture; name one, or give --frame FILE:N")
     followed = FollowedCapture(parted[0], choice)
     link, frame, request, answer = show_frame(followed, number, form)
-    with Complaints.of(followed.path) as complaints:
+    with Complaints.of(followed.path, choice) as complaints:
         for each in (frame, request, answer):
             if each is not None:
                 complaints.take(link, each)
@@ -176,7 +176,7 @@ def _listed(
     """
     bad: Counter[str] = Counter()
     shown = 0
-    complaints = Complaints.of(followed.path, allow_cut=allow_cut)
+    complaints = Complaints.of(followed.path, followed.choice, allow_cut=allow_cut)
     live = any(piped(part) is not None for part in followed.parts)
     seen = Names(selection)
     items = chosen(
@@ -224,7 +224,7 @@ def _listed_by_columns(files: tuple[Input, ...], choice: Choice, *, strict: bool
     from wirekit.cli.frames_columns import FrameWindows
 
     path = files[0].name
-    with Complaints.of(path, allow_cut=allow_cut) as complaints:
+    with Complaints.of(path, choice, allow_cut=allow_cut) as complaints:
         windows = FrameWindows(files, choice, complaints.take)
         if not windows.read():
             return None

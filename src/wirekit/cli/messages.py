@@ -133,7 +133,7 @@ def command(
 
 def _captured(parts: Parts, choice: Choice, selection: Selection, show: Show, road: str, *, allow_cut: bool) -> int:
     """The messages of a capture."""
-    complaints = Complaints.of(parts[0], allow_cut=allow_cut)
+    complaints = Complaints.of(parts[0], choice, allow_cut=allow_cut)
 
     def take(link: Link, item: Item | None) -> list[Message]:
         complaints.take(link, item)

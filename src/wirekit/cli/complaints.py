@@ -13,7 +13,6 @@ from wirekit.cli.guesses import other_protocol
 from wirekit.conversation import SIDES, Frame, Quarantined
 from wirekit.errors import plural
 
-
 MOST_TRIED = 64 * 1024
 """Bytes of a connection that are tried as another protocol than the chosen one."""
 TRIES = 8

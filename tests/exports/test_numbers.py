@@ -18,6 +18,7 @@ from wirekit.registry import Layout, Protocol
 from wirekit.wire import (
     Delimited,
     Length,
+    RecordsToEnd,
     Struct,
     int8,
     int16,
@@ -95,6 +96,13 @@ def test_a_dissector_shows_text_up_to_a_delimiter(tmp_path: Path) -> None:
     node = Struct("name" / Delimited("\0", lines=False), "line" / Delimited("\r\n"), "n" / int8)
     with own(node) as key:
         assert dissected(key, {"name": "ab", "line": "cd", "n": 7}, tmp_path) == ["ab", "cd", "7"]
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+def test_a_dissector_reads_a_first_element_that_begins_with_the_end_of_its_list(tmp_path: Path) -> None:
+    node = Struct("items" / RecordsToEnd(int8, until=b"\0"), "end" / int8, "n" / int16)
+    with own(node) as key:
+        assert dissected(key, {"items": [0, 5], "end": 0, "n": 258}, tmp_path)[1:] == ["0", "258"]
 
 
 def test_a_dissector_of_sides_with_different_frame_lengths_lists_them() -> None:

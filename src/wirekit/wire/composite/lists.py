@@ -162,7 +162,8 @@ class RecordsToEnd(_Elements):
         element: the layout of each element.
         short_tail: how to treat a last element that the limit cuts: ``error``, or ``stop`` before it, which leaves
             its bytes to the next field. Damage inside a whole element is an error in both cases.
-        until: stop before these bytes, if given.
+        until: stop before these bytes, if given. The first element may begin with them: if the list may be empty, wrap
+            it in an ``If`` with a ``Lookahead``.
         count: an expression for the number of elements that another field announces, verified by a ``count`` check.
     """
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -60,6 +63,23 @@ def test_classes_are_the_record_types(protocol: str) -> None:
     assert isinstance(value, getattr(module, frame))
     with pytest.raises(AttributeError):
         module.NoSuchLayout  # noqa: B018
+
+
+def test_fields_named_like_methods_of_mappings_are_attributes(tmp_path: Path) -> None:
+    node = Struct("values" / int8, "items" / Struct("get" / int8))
+    with own(node) as key:
+        (tmp_path / "layouts.pyi").write_text(export([key], "pyi").text)
+        value = wirekit.decode(b"\1\2", key).value
+    assert (value.values, value.items.get) == (1, 2)
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--config-file=", "--strict", "--follow-imports=silent", str(tmp_path)],
+        env={**os.environ, "MYPYPATH": str(TYPES.parents[1])},
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=300,
+    )
+    assert f"{tmp_path.name}/layouts.pyi" not in done.stdout, done.stdout
 
 
 def test_fields_named_like_keywords_are_listed() -> None:

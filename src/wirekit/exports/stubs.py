@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import keyword
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from wirekit.compiler import ir
@@ -19,6 +20,9 @@ MOST_ALTERNATIVES = 8
 """The maximum number of layouts in the type of a field; more would not help a type checker."""
 
 _ALTERNATIVES = re.compile(r" \| (?![^\[]*\])")  # but those within brackets
+
+IGNORED = "  # type: ignore[assignment]"
+"""Follows a field that hides a method of mappings, such as ``values``: the attribute of a record is the field."""
 
 HEADING = '''"""Values of the layouts of {names}, written by `wirekit schemas {names} --output pyi`."""
 
@@ -240,7 +244,8 @@ class _Writer:
 
 
 def _body(fields: dict[str, str]) -> str:
-    return "\n".join([f"    {field}: {kind}" for field, kind in fields.items()] or ["    ..."]) + "\n"
+    lines = [f"    {field}: {kind}" + IGNORED * hasattr(Mapping, field) for field, kind in fields.items()]
+    return "\n".join(lines or ["    ..."]) + "\n"
 
 
 def _or_none(kind: str, null: bool) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -487,3 +488,20 @@ def test_offsets_are_absolute(key: Layouter) -> None:
     decoded = wirekit.decode(b"\0", key(Struct("a" / int16)), offset=1000)
     assert decoded.error.offset == 1000
     assert str(decoded.error).endswith("a: needs 2 bytes, 1 available, at byte 1000 (0x3e8)")
+
+
+@pytest.mark.parametrize(
+    ("node", "reason"),
+    [
+        (If(context.version > 1, int8), r"expected a value for \(context\.version > 1\), found none"),
+        (Switch(context.version, {1: int8}), "expected one of 1, found None"),
+        (Switch((this.kind, context.version), {(1, 1): int8}), r"expected one of \(1, 1\), found \(1, None\)"),
+        (Bytes(context.version), "expected a length or count of at least 0, found None"),
+        (Repeat(context.version - 1, int8), r"expected a value for \(context\.version - 1\), found none"),
+    ],
+)
+def test_context_that_was_not_given_is_named(key: Layouter, node: Node, reason: str) -> None:
+    layout = key(Struct("kind" / int8, "a" / node))
+    for engine in ("reference", "rows"):
+        error = wirekit.decode(b"\1\2", layout, engine=engine).error
+        assert re.search(rf"a: {reason} \(the context version was not given\), at byte 1", str(error))

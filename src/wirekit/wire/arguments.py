@@ -75,6 +75,19 @@ def refuse_unless_fit(owner: str, name: str, value: Any, hint: Any) -> None:
         raise Misuse(f"{owner}: {name} must be {_described(hint)}, not {text}")
 
 
+def expression_text(expression: Any) -> str:
+    """A ``this`` expression as it is written in messages.
+
+    >>> from construct import this
+    >>> expression_text(this._.size - this._params.version)
+    '(_.size - context.version)'
+    """
+    text = repr(expression)
+    for before, after in (("this['_params']", "context"), ("this['", ""), ("']['", "."), ("']", ""), ("['", ".")):
+        text = text.replace(before, after)
+    return text
+
+
 def at_least(node: str, name: str, value: Any, least: int) -> None:
     """Refuses a number below a bound; anything but a number passes.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from wirekit.errors import WirekitError
 from wirekit.values import SymbolTable, to_json
+from wirekit.wire.arguments import expression_text
 from wirekit.wire.blobs import Address, Bytes, Delimited, Padding
 from wirekit.wire.composite import (
     Array,
@@ -201,7 +202,7 @@ def type_of(node: Any) -> str:
         case Encrypted():
             return "cipher text to the end"
         case Padding():
-            return f"padding × {_expression(node.length)}"
+            return f"padding × {expression_text(node.length)}"
         case Bytes():
             return _string(node)
         case Delimited():
@@ -211,18 +212,18 @@ def type_of(node: Any) -> str:
         case Array():
             return f"array of {type_of(node.element)}, count {node.count!r}{_null(node)}"
         case Repeat():
-            return f"{_expression(node.count)} × {type_of(node.element)}"
+            return f"{expression_text(node.count)} × {type_of(node.element)}"
         case RecordsToEnd():
             tail = "; an incomplete last element is not read" if node.short_tail == "stop" else ""
             return f"{type_of(node.element)} until the end{tail}"
         case If():
-            return f"{type_of(node.inner)}, if {_expression(node.condition)}"
+            return f"{type_of(node.inner)}, if {expression_text(node.condition)}"
         case IfNext():
             return f"{type_of(node.inner)}, if the next bytes are {node.magic.hex()}"
         case IfMore():
             return f"{type_of(node.inner)}, if bytes are left"
         case IfThenElse():
-            return f"by {_expression(node.condition)}"
+            return f"by {expression_text(node.condition)}"
         case Switch():
             return f"by {_expressions(node.on)}"
         case OrBytes():
@@ -245,7 +246,7 @@ def type_of(node: Any) -> str:
         case Const(value=value, inner=inner):
             if node.hexadecimal and isinstance(value, int) and isinstance(inner, Integer):
                 return f"{type_of(inner)} = 0x{value & inner.mask:0{2 * inner.length}x}"
-            return f"{type_of(inner)} = {_expression(value) if callable(value) else value}"
+            return f"{type_of(inner)} = {expression_text(value) if callable(value) else value}"
         case Default():
             return type_of(node.inner)
         case Protobuf():
@@ -260,7 +261,7 @@ def _string(node: Bytes) -> str:
     if node.length is None:
         return f"{kind} to the end"
     if node.prefix is None:
-        return f"{kind} × {_expression(node.length)}"
+        return f"{kind} × {expression_text(node.length)}"
     return f"{kind}, length {node.prefix!r}{_null(node)}"
 
 
@@ -275,11 +276,4 @@ def _of(of: str | tuple[str, str] | None) -> str:
 
 
 def _expressions(on: Any) -> str:
-    return ", ".join(map(_expression, on if isinstance(on, tuple) else (on,)))
-
-
-def _expression(expression: Any) -> str:
-    text = repr(expression)
-    for before, after in (("this['_params']", "context"), ("this['", ""), ("']['", "."), ("']", ""), ("['", ".")):
-        text = text.replace(before, after)
-    return text
+    return ", ".join(map(expression_text, on if isinstance(on, tuple) else (on,)))

@@ -7,6 +7,7 @@ four things: parse (``_parse``), build (``_build``), the value of a JSON form (`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,7 +17,7 @@ from construct.expr import Path
 
 from wirekit.errors import Misfit, Misuse, Wrong
 from wirekit.values import shown
-from wirekit.wire.arguments import checked
+from wirekit.wire.arguments import checked, expression_text
 from wirekit.wire.stream import Reader, Scope, Writer
 
 NOTHING = object()
@@ -139,7 +140,21 @@ def evaluate(expression: Any, context: Scope) -> Any:
         name = str(error.args[0])
         raise Missing(name, f"a value for {name}", "nothing") from None
     except (TypeError, AttributeError, ZeroDivisionError) as error:
-        raise Wrong(f"a value for {expression!r}", f"none ({error})") from None
+        why = _lacks(expression, context) or f" ({error})"
+        raise Wrong(f"a value for {expression_text(expression)}", f"none{why}") from None
+
+
+def found(value: Any, expression: Any, context: Scope) -> Any:
+    """The value of an expression for an error; with None in it, also which facts of the context are missing."""
+    lacks = _lacks(expression, context) if value is None or (isinstance(value, tuple) and None in value) else ""
+    return f"{value}{lacks}" if lacks else value
+
+
+def _lacks(expression: Any, context: Scope) -> str:
+    """The facts that an expression reads and the caller did not pass, in parentheses; "" for none."""
+    names = dict.fromkeys(re.findall(r"this\['_params'\]\['(\w+)'\]", repr(expression)))
+    lacking = [name for name in names if context["_params"][name] is None]
+    return f" (the context {', '.join(lacking)} was not given)" if lacking else ""
 
 
 class Quick:
@@ -168,7 +183,7 @@ def evaluate_size(expression: Any, context: Scope) -> int:
     """The value of an expression for a size or count; Wrong if it is not a number, or negative."""
     number = evaluate(expression, context)
     if not isinstance(number, int) or number < 0:
-        raise Wrong("a length or count of at least 0", number)
+        raise Wrong("a length or count of at least 0", found(number, expression, context))
     return number
 
 

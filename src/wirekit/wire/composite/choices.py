@@ -10,7 +10,7 @@ from wirekit.values import shown
 from wirekit.wire.arguments import Expression, at_least
 from wirekit.wire.blobs import rest
 from wirekit.wire.derived import Default
-from wirekit.wire.node import NOTHING, Node, Wrapping, evaluate, wrapping
+from wirekit.wire.node import NOTHING, Node, Wrapping, evaluate, found, wrapping
 from wirekit.wire.stream import Reader, Scope, Selected, Writer, join_path
 
 
@@ -125,7 +125,8 @@ class Switch(Node):
     def _required(self, stream: Reader | Writer, context: Scope) -> Node:
         node = self._chosen(context)
         if node is None:
-            raise stream.wrong(f"one of {', '.join(map(str, self.cases))}", self._key(context))
+            key = found(self._key(context), self.on, context)
+            raise stream.wrong(f"one of {', '.join(map(str, self.cases))}", key)
         return node
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:

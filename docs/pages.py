@@ -28,7 +28,7 @@ VOCABULARY_HEAD = """# The vocabulary
 A layout is a `Struct` of fields, `"name" / node`. Import all names from `wirekit.wire`. A note about a field follows it with `*`:
 `"size" / int32 * "bytes after it"`. Sizes, counts and conditions are constants or expressions on `this`, the fields that were read
 before in the same struct. `len_(this.name)` is the length of such a field. `this._` is the enclosing struct, and `context` the facts that
-the caller passes.
+the caller passes. Combine conditions with `&`, `|` and `~`, each in parentheses: `(this.kind == 1) & ~this.last`.
 
 Each node has its parameters, an example, and the bytes of one value of the example.
 

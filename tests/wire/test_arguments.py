@@ -81,3 +81,26 @@ def test_fields_that_a_message_lacks_are_refused(options: dict[str, Any]) -> Non
 def test_a_node_is_no_sequence() -> None:
     with pytest.raises(TypeError, match="not iterable"):
         list(wire.int8)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "this.a > 1 and this.b < 5",
+        "1 < this.a < 5",
+        "not this.a",
+        "this.a in (1, 2)",
+        "1 in this.a",
+        "len_(this.a) > 1 or this.b",
+        "context.version or this.b",
+        "~this.a or -this.b",
+    ],
+)
+def test_conditions_that_python_would_decide_are_refused(condition: str) -> None:
+    with pytest.raises(Misuse, match=r"has no truth yet: combine conditions with &, \| and ~"):
+        eval(condition, NAMES)
+
+
+def test_a_field_is_not_iterable() -> None:
+    with pytest.raises(TypeError):
+        list(wire.this.a)

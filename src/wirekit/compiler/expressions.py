@@ -121,7 +121,7 @@ def expression(source: Any) -> Expression:
             raise Misuse(f"the operator of {source!r} cannot be compiled; use {' '.join(UNARY.values())}")
         return Operation(UNARY[source.op], (expression(source.operand),))
     if isinstance(source, FuncPath):
-        function, operand = _private(source, "func"), _private(source, "operand")
+        function, operand = vars(source)["_FuncPath__func"], vars(source)["_FuncPath__operand"]
         if function is not len or operand is None:
             raise Misuse(f"{source!r} cannot be compiled; len_ is the only function")
         return LengthOf(expression(operand))
@@ -132,16 +132,12 @@ def expression(source: Any) -> Expression:
     raise Misuse(f"{source!r} cannot be compiled; write a constant or a `this` expression")
 
 
-def _private(source: Any, name: str) -> Any:
-    return vars(source)[f"_{type(source).__name__}__{name}"]
-
-
 def _path(source: Path) -> Expression:
     names: list[str] = []
     at: Any = source
-    while _private(at, "parent") is not None:
-        names.append(_private(at, "field"))
-        at = _private(at, "parent")
+    while vars(at)["_Path__parent"] is not None:
+        names.append(vars(at)["_Path__field"])
+        at = vars(at)["_Path__parent"]
     names.reverse()
     up = 0
     while names and names[0] == "_":

@@ -57,9 +57,6 @@ Nodes read from (buffer, position, limit): no node reads past the enclosing limi
 
 from __future__ import annotations
 
-from construct import len_ as len_
-from construct import this as this
-
 from wirekit.wire.blobs import Address as Address
 from wirekit.wire.blobs import Bytes as Bytes
 from wirekit.wire.blobs import Custom as Custom
@@ -87,6 +84,8 @@ from wirekit.wire.derived import Const as Const
 from wirekit.wire.derived import Default as Default
 from wirekit.wire.derived import Length as Length
 from wirekit.wire.encrypted import Encrypted as Encrypted
+from wirekit.wire.fields import len_ as len_
+from wirekit.wire.fields import this as this
 from wirekit.wire.message import Protobuf as Protobuf
 from wirekit.wire.message_fields import CountOf as CountOf
 from wirekit.wire.message_fields import SizeOf as SizeOf

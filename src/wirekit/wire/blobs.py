@@ -8,13 +8,13 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from construct import this
 
 from wirekit.codings import Coding, CodingError, CustomCoding, reproduced, stands, text_coding
 from wirekit.errors import Misuse, Wrong
 from wirekit.values import shown, to_json
 from wirekit.wire.arguments import Expression, at_least, one_of
 from wirekit.wire.dollar_entries import load_bytes
+from wirekit.wire.fields import this
 from wirekit.wire.node import NOTHING, Node, evaluate_size, expect_size, is_null
 from wirekit.wire.numbers import UNPACKED, Integer
 from wirekit.wire.stream import Reader, Scope, Writer

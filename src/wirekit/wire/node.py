@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import construct
-from construct import this
 from construct.expr import Path
 
 from wirekit.errors import Misfit, Misuse, Wrong
 from wirekit.values import shown
 from wirekit.wire.arguments import checked, expression_text
+from wirekit.wire.fields import this
 from wirekit.wire.stream import Reader, Scope, Writer
 
 NOTHING = object()

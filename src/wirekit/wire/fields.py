@@ -1,0 +1,68 @@
+"""``this`` and ``len_``: expressions of construct whose truth Python cannot ask.
+
+Python asks for it in ``and``, ``or``, ``not``, ``in`` and ``a < b < c``. The expression of a part of the condition
+would be the result, and the layout would be another one than it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, NoReturn
+
+from construct.expr import BinExpr, ExprMixin, FuncPath, Path, UniExpr
+
+from wirekit.errors import Misuse
+
+
+class _Guarded(ExprMixin):
+    __iter__ = None  # the subscripts of a path would make it an endless sequence
+
+    def __bool__(self) -> NoReturn:
+        raise Misuse(
+            f"a condition on fields, {self!r}, has no truth yet: combine conditions with &, | and ~, each in "
+            "parentheses, instead of and, or, not, in and a < b < c"
+        )
+
+
+class _Binary(_Guarded, BinExpr):
+    pass
+
+
+class _Unary(_Guarded, UniExpr):
+    pass
+
+
+def _guard(operator: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(operator)
+    def guarded(*operands: Any) -> Any:
+        expression = operator(*operands)
+        expression.__class__ = _Binary if isinstance(expression, BinExpr) else _Unary
+        return expression
+
+    return guarded
+
+
+for _name, _operator in vars(ExprMixin).items():
+    if callable(_operator) and _name not in ("__getstate__", "__setstate__"):
+        setattr(_Guarded, _name, _guard(_operator))
+
+
+class _Field(_Guarded, Path):
+    def __getattr__(self, name: str) -> _Field:
+        return self[name]
+
+    def __getitem__(self, name: Any) -> _Field:
+        return _Field(vars(self)["_Path__name"], name, self)
+
+
+class _Function(_Guarded, FuncPath):
+    def __call__(self, operand: Any, *args: Any) -> Any:
+        result = super().__call__(operand, *args)
+        if type(result) is FuncPath:
+            result.__class__ = _Function
+        return result
+
+
+this: Any = _Field("this")
+len_: Any = _Function(len)

@@ -29,6 +29,7 @@ from wirekit.wire import (
     Lookahead,
     Node,
     OrBytes,
+    RecordsToEnd,
     Ref,
     Refused,
     Repeat,
@@ -88,6 +89,7 @@ CROSSING = Struct(
         (Struct("a" / Bytes(this.a)), "a reads 'a', which Record does not have before it"),
         (Struct("a" / Struct("b" / Bytes(this._.n)), "n" / int8), "a reads 'n', which Record does not have before it"),
         (Struct("a" / Struct("x" / rest()), "b" / int8), "a takes all bytes up to the limit, and b after it"),
+        (Struct("a" / RecordsToEnd(int16), "b" / int8), "a takes all bytes up to the limit, and b after it"),
         (Struct("a" / Bytes(uint8, null=-1)), "a: a length that means null must be 0, or negative in a signed integer"),
         (Struct("a" / Sized(int8, int8, null=3)), "a: a length that means null must be 0, or negative"),
         (Struct("a" / Array(int8, int8, null=0)), "a: a count of 0 is an empty list"),
@@ -293,3 +295,9 @@ def test_the_arguments_of_encode_in_the_wrong_order() -> None:
 def test_a_case_for_several_values_of_one_expression_is_refused() -> None:
     with pytest.raises(Misuse, match=r"write a case for each value, not one for \(1, 2\): on is one expression"):
         Struct("kind" / int8, "body" / Switch(this.kind, {(1, 2): int8}))
+
+
+def test_a_list_that_leaves_bytes_may_have_fields_after_it() -> None:
+    for options in ({"short_tail": "stop"}, {"until": b"\xff"}):
+        with own(Struct("a" / RecordsToEnd(int16, **options), "b" / int8)) as key:
+            assert wirekit.decode(b"\0\1\xff", key).value == {"a": [1], "b": -1}

@@ -262,6 +262,8 @@ def _takes_all(node: ir.Node) -> bool:
     match node:
         case ir.Blob(length=length):
             return length is None
+        case ir.Several(count=None, stop=False, until=b""):
+            return True
         case ir.Packed(blob=inner):
             return _takes_all(inner)
         case ir.Conditional() | ir.Qualified():

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-
 from wirekit.codings import Coding, CodingError, CustomCoding, reproduced, stands, text_coding
 from wirekit.errors import Misuse, Wrong
 from wirekit.values import shown, to_json

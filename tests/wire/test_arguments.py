@@ -53,6 +53,12 @@ NAMES: dict[str, Any] = {**vars(wire), "SymbolTable": SymbolTable}
         ("SymbolTable('kind', {'A': 1})", "entries of kind must be number: symbol or .*, not 'A': 1"),
         ("SymbolTable('kind', {1: ('A',)})", r"entries of kind must be number: symbol or .*, not 1: \('A',\)"),
         ("unnamed(this.kind, 'kind')", "unnamed: table must be a SymbolTable, not 'kind'"),
+        (
+            "Array(3, int8)",
+            "Array: count must be an integer such as int32, not 3; Repeat takes a number or an expression",
+        ),
+        ("Repeat(int8, int8)", "not int8; Array takes the integer in front of the elements"),
+        ("Sized(this.n, int8)", r"not this\['n'\]; a Length before a field bounds it, too"),
         ("Bit(0)", "Bit: width must be at least 1, not 0"),
         ("Bits(uint8, 'a' / Bit(8), order='first')", "Bits: order must be one of lsb, msb, not 'first'"),
         ("Length(5)", "Length: inner must be an integer such as int32, not 5"),

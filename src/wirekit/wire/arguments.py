@@ -33,6 +33,12 @@ DESCRIBED = {
 }
 PLURALS = {"ExprMixin": "expressions", "int": "numbers", "str": "texts", "bytes": "bytes", "Mapping": "mappings"}
 """The descriptions of types in messages, by name."""
+REMEDIES = {
+    ("Array", "count"): "; Repeat takes a number or an expression",
+    ("Repeat", "count"): "; Array takes the integer in front of the elements",
+    ("Sized", "length"): "; a Length before a field bounds it, too",
+}
+"""Other nodes for an argument, by node and argument."""
 
 
 def checked(init: Init) -> Init:
@@ -72,7 +78,7 @@ def refuse_unless_fit(owner: str, name: str, value: Any, hint: Any) -> None:
     if not _fits(value, hint):
         text = repr(value)
         text = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
-        raise Misuse(f"{owner}: {name} must be {_described(hint)}, not {text}")
+        raise Misuse(f"{owner}: {name} must be {_described(hint)}, not {text}{REMEDIES.get((owner, name), '')}")
 
 
 def expression_text(expression: Any) -> str:

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 import pytest
 
 import wirekit
-from tests.own import own
+from tests.own import declared, own
 from tests.strategies.laws import examples, first, sound, survived, together
 from wirekit.registry import Layout, Protocol, registry
-from wirekit.strategies import KINDS, Mutation, branches, damage, kinds, mutations, values
+from wirekit.strategies import (
+    EDITED,
+    KINDS,
+    Mutation,
+    branches,
+    bulk_mutations,
+    bulk_values,
+    damage,
+    kinds,
+    mutations,
+    values,
+)
 from wirekit.values import SymbolTable
 from wirekit.wire import (
     Array,
@@ -172,3 +184,23 @@ def test_a_number_that_a_condition_asks_for_fits_its_alternative() -> None:
             assert wirekit.decode(key, wirekit.encode(key, value)).value == value
 
         examples(values(key), check, count=200)
+
+
+def test_every_case_is_drawn_beside_cases_that_are_plain_numbers() -> None:
+    cases = {1: int8, 2: String(int8), 3: int16, 4: Bytes(2)}
+    with own(Struct("tag" / uint8, "body" / Switch(this.tag, cases, default=rest()))) as key:
+        tags = [value["tag"] for value in islice(bulk_values(key), 500)]
+        assert min(map(tags.count, cases)) > 30
+        assert len(set(tags)) > 10
+        seen: set[int] = set()
+        examples(values(key), lambda value: seen.add(value["tag"]), count=100)
+        assert {*cases} < seen
+
+
+def test_a_layout_that_contains_itself_beside_a_plain_number_is_damaged_in_all_ways() -> None:
+    key = "boxes.box"
+    node = Struct("tag" / uint8, "body" / Switch(this.tag, {1: int8, 2: Array(uint8, Ref(key))}))
+    with declared(Protocol("boxes", "Boxes", {"box": Layout(node)})):
+        drawn = {mutation.name for mutation in islice(bulk_mutations(key), 2000)}
+        assert drawn == {*kinds(key), EDITED}
+        assert "too deep" in drawn

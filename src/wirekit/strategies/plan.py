@@ -99,7 +99,7 @@ class Plan:
         match node:
             case ir.Choice():
                 role = "choice"
-                for name, inner in parts:
+                for name, inner in ir.parts(node):
                     weight = 1 + math.isqrt(weigh(inner))
                     branches.append(Branch(name, inner, self._of(inner, depth), weight))
             case ir.Either(then=then, otherwise=otherwise):

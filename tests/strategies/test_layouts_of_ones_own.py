@@ -39,6 +39,7 @@ from wirekit.wire import (
     IfThenElse,
     Length,
     Lookahead,
+    Node,
     OrBytes,
     RecordsToEnd,
     Ref,
@@ -204,3 +205,23 @@ def test_a_layout_that_contains_itself_beside_a_plain_number_is_damaged_in_all_w
         drawn = {mutation.name for mutation in islice(bulk_mutations(key), 2000)}
         assert drawn == {*kinds(key), EDITED}
         assert "too deep" in drawn
+
+
+@pytest.mark.parametrize(
+    ("field", "labels"),
+    [
+        (Bytes(4), [b"IHDR", b"IEND"]),
+        (String(4), ["IHDR", "IEND"]),
+        (String(4, encoding="latin-1"), ["IHDR", "é\xa0\xa0\xa0"]),
+        (String(8, encoding="utf-16-le"), ["IHDR", "IEND"]),
+        (String(int8, encoding="ascii", null=-1), ["fmt ", "data", ""]),
+        (Bytes(int8), [b"fmt ", b""]),
+    ],
+)
+def test_text_and_bytes_lead_to_the_cases_that_they_select(field: Node, labels: list[Any]) -> None:
+    cases = {label: Const(uint8, number) for number, label in enumerate(labels)}
+    with own(Struct("label" / field, "body" / Switch(this.label, cases, default=String(int8)))) as key:
+        drawn = list(islice(bulk_values(key), 300))
+        assert all(sum(value["label"] == label for value in drawn) > 10 for label in labels)
+        assert sum(value["label"] not in labels for value in drawn) > 10
+        examples(values(key), lambda value: sound(key, value, {}), count=30)

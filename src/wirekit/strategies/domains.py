@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,17 +25,23 @@ LARGEST = 256
 
 @dataclass(slots=True)
 class Domain:
-    """Interesting values of a field, and a test for the values that it can have."""
+    """Interesting values of a field, and a test for the values that it can have.
+
+    Attributes:
+        values: the interesting values.
+        low, high: the range of its integers.
+        string: a test for its text or bytes; None if it has neither.
+    """
 
     values: list[Any]
     low: int = 0
     high: int = -1
-    text: bool = False
+    string: Callable[[str | bytes], bool] | None = None
 
     def holds(self, value: Any) -> bool:
         """Whether a value of an expression fits the field."""
-        if isinstance(value, str):
-            return self.text
+        if isinstance(value, (str, bytes)):
+            return self.string is not None and self.string(value)
         return isinstance(value, int) and self.low <= value <= self.high
 
 
@@ -76,8 +83,10 @@ def domain_of(node: ir.Node, names: Names) -> Domain | None:
             return _domain_of_table(node.table, number.low, number.high, closed=node.closed)
         case ir.Boolean() if not names:
             return Domain([False, True])
-        case ir.Blob(text=True) if not names:
-            return Domain([] if node.null is None else [None], text=True)
+        case ir.Blob() if not names:
+            return _string_domain(node, str.encode if node.text else bytes, " " if node.text else b"\0")
+        case ir.Coded(blob=blob, coding=coding) if not names and coding.text:
+            return _string_domain(blob, coding.encode, " ")
         case ir.Constant(value=Literal(value=value)) if not names:
             return Domain([value])
         case ir.WhenNext(node=inner) | ir.WhenMore(node=inner) if not names:
@@ -88,6 +97,29 @@ def domain_of(node: ir.Node, names: Names) -> Domain | None:
         case ir.Around(node=inner):
             return domain_of(inner, names)
     return None
+
+
+def _string_domain(blob: ir.Blob, encode: Callable[[Any], bytes], blank: str | bytes) -> Domain | None:
+    """The domain of text or bytes of a fixed size, or after a length prefix.
+
+    Args:
+        blob: the field.
+        encode: returns the bytes of a value.
+        blank: one character or byte.
+    """
+    if not isinstance(blob.length, Literal | ir.Number) or blob.filler:
+        return None
+    size = blob.length.value if isinstance(blob.length, Literal) else None
+
+    def fits(value: str | bytes) -> bool:
+        try:
+            return type(value) is type(blank) and size in (None, len(encode(value)))
+        except ValueError:  # the encoding has no bytes for it
+            return False
+
+    sizes = (0, 1, size or 0, (size or 0) // 2)  # a character takes one byte, or two
+    absent = [] if blob.null is None else [None]
+    return Domain([*filter(fits, dict.fromkeys(blank * number for number in sizes)), *absent], string=fits)
 
 
 def _bits_domain(field: ir.BitField) -> Domain:
@@ -102,7 +134,7 @@ def _domain_of_any(domains: list[Domain | None]) -> Domain | None:
     if not known:
         return None
     together = list(dict.fromkeys(value for domain in known for value in domain.values))
-    return Domain(together, min(domain.low for domain in known), max(domain.high for domain in known), known[0].text)
+    return Domain(together, min(domain.low for domain in known), max(domain.high for domain in known), known[0].string)
 
 
 def _message_domain(message: Message, names: Names) -> Domain | None:
@@ -124,4 +156,4 @@ def _message_domain(message: Message, names: Names) -> Domain | None:
             else _domain_of_table(field.table, low, high, closed=False)
         )
         return Domain([*absent, *domain.values], low, high)
-    return Domain(list(absent), text=True) if field.kind == "string" else None
+    return Domain(list(absent), string=lambda value: isinstance(value, str)) if field.kind == "string" else None

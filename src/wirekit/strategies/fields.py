@@ -80,9 +80,18 @@ class Fields(Drawing):
         if node.filler:
             self.advance(None)
             return bytes(ir.fixed_size(node) or 0)
+        if forced.get(()) is not None:
+            return self._given(forced[()], forced[()].encode() if node.text else forced[()], size)
         data = self.overlaid(self._content(node, size))
         self.advance(size)
         return data.decode(errors="surrogateescape") if node.text else data
+
+    def _given(self, value: Any, data: bytes, size: int) -> Any:
+        """A value for a field of a fixed size, whose bytes are these."""
+        if len(data) != size or self.overlaid(data) != data:
+            raise Rejected
+        self.advance(size)
+        return value
 
     def _content(self, node: ir.Blob, size: int) -> bytes:
         if node.text:
@@ -121,8 +130,10 @@ class Fields(Drawing):
         self.advance(size_of(number, (node.null or 0) if value is None else size) + size)
         return value
 
-    def _coded(self, node: ir.Coded, scope: Scope) -> Any:
+    def _coded(self, node: ir.Coded, scope: Scope, forced: dict[Names, Any]) -> Any:
         """A value of an encoding or function, from drawn bytes."""
+        if () in forced and node.coding.text:
+            return self._coded_text(node, forced[()])
         wants = bool(self.wants)
         data = self._blob(node.blob, scope, {})
         if data is None:
@@ -136,6 +147,16 @@ class Fields(Drawing):
             return read_plainly(node.coding, near)
         except CodingError:
             raise Rejected from None
+
+    def _coded_text(self, node: ir.Coded, text: str | None) -> str | None:
+        """A text in another encoding; its length prefix, if any, counts its bytes."""
+        number, null = node.blob.length, node.blob.null
+        data = b"" if text is None else node.coding.encode(text)
+        if not isinstance(number, ir.Number):
+            self._given(text, data, len(data))
+        else:
+            self.advance(size_of(number, null or 0 if text is None else len(data)) + len(data))
+        return None if null == 0 and not data else text
 
     def _delimited(self, node: ir.Delimited, forced: dict[Names, Any]) -> Any:
         """A number, or the text of a line without the delimiter in it."""

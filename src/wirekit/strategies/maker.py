@@ -67,7 +67,7 @@ class Maker(Fields, Settling, Messages):
             case ir.Delimited():
                 return self._delimited(node, forced)
             case ir.Coded():
-                return self._coded(node, scope)
+                return self._coded(node, scope, forced)
             case ir.Structure():
                 return self._structure(node, scope, forced)
             case ir.Several():

@@ -557,8 +557,8 @@ class Registry:
             return self._protocols[name]
         except KeyError:
             self._refuse(name)
-            known = ", ".join(self.protocols())
-            raise Misuse(f"no protocol {shown(name)}; choose from {known}; {OF_YOUR_OWN}") from None
+            names = ", ".join(self.protocols())
+            raise Misuse(f"no protocol {shown(name)}; choose from {names}; {OF_YOUR_OWN}") from None
 
 
 def _named(place: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import random
@@ -25,10 +26,11 @@ from wirekit.errors import Misuse
 from wirekit.pipeline import bundles, packet_rows
 from wirekit.pipeline.folders import LocalFolder
 from wirekit.pipeline.inputs import Input, Job, find_inputs, renumbered
+from wirekit.pipeline.output import VERSION
 from wirekit.pipeline.run import Result
 from wirekit.pipeline.serial import run
 from wirekit.road import tables as road_tables
-from wirekit.tables.columns import FROM_INPUTS
+from wirekit.tables.columns import FROM_INPUTS, OUTPUTS
 
 PULSAR = FIXTURES / "pcap" / "pulsar-batch.pcap"
 JOYQUEUE = FIXTURES / "pcap" / "jmq4-consume.pcap"
@@ -111,6 +113,23 @@ def test_the_tables_of_an_earlier_version_are_refused(tmp_path: Path) -> None:
         pipeline(tmp_path / "lake", JOYQUEUE)
     pipeline(tmp_path / "lake", JOYQUEUE, replace=True)
     assert {row["file"] for row in rows(tmp_path / "lake", "frames")} == {str(JOYQUEUE)}
+
+
+def test_tables_with_other_columns_are_refused(tmp_path: Path) -> None:
+    """Readers take the columns from one file: those that earlier files lack would be missing from all rows."""
+    pipeline(tmp_path / "lake", PULSAR)
+    commit = tmp_path / "lake" / "commits" / "00000.json"
+    commit.write_text(commit.read_text().replace(f'"version": {VERSION}', '"version": 2', 1))
+    with pytest.raises(Misuse, match=r"another version of wirekit wrote the tables \(format 2, not"):
+        pipeline(tmp_path / "lake", JOYQUEUE)
+    pipeline(tmp_path / "lake", JOYQUEUE, replace=True)
+    assert {row["file"] for row in rows(tmp_path / "lake", "frames")} == {str(JOYQUEUE)}
+
+
+def test_other_columns_are_another_version() -> None:
+    """Increase ``VERSION`` with every change of the columns or of their types, and put both here."""
+    columns = [f"{name}.{field.name} {field.type}" for name, table in OUTPUTS.items() for field in table.schema]
+    assert (VERSION, hashlib.sha256("\n".join(columns).encode()).hexdigest()[:16]) == (3, "a2a654bd1836059f")
 
 
 def test_files_are_moved_away_before_others_take_their_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -118,12 +118,15 @@ def plan_bundles(
     if replace:
         return Plan([_bundle([_part(files, goes_on=rotating) for files in groups], sorted(commits))])
     for commit in commits.values():
-        if commit["version"] != VERSION or commit["configuration"] != job.configuration():
+        if commit["version"] != VERSION:
+            version = f"another version of wirekit wrote the tables (format {commit['version']}, not {VERSION})"
+            raise Misuse(f"{version}; pass another directory, or --replace")
+        if commit["configuration"] != job.configuration():
             now, then = (_options(each) for each in (job.configuration(), commit["configuration"]))
             options = ", ".join(then[name] for name in then if now[name] != then[name])
             raise Misuse(
-                f"the tables were written with other options ({options or 'another version'}); pass the same options, "
-                "another directory, or --replace"
+                f"the tables were written with other options ({options}); pass the same options, another directory, or "
+                "--replace"
             )
     further = 1 + sum(_is_standard(each["file"]) for commit in commits.values() for each in commit["inputs"])
     if further > 1:

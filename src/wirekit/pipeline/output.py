@@ -33,7 +33,8 @@ from wirekit.pipeline.summary import FileSummary
 from wirekit.tables.columns import OUTPUTS
 
 FORMAT = "wirekit tables"
-VERSION = 2
+VERSION = 3
+"""Of the tables, and of commits; a table with other columns is another version."""
 MANIFEST = "manifest.json"
 COMMITS = "commits"
 WORK = ".wirekit"

@@ -79,9 +79,21 @@ def test_a_path_that_cannot_be_an_input_is_refused(tmp_path: Path) -> None:
     serial.run(Job(find_inputs([tmp_path])), tmp_path / "lake")
     with pytest.raises(Misuse, match=r"nothing to read in .*lake; .*lake has tables .*, which `wirekit sql` queries"):
         find_inputs([tmp_path / "lake"])
+    with pytest.raises(Misuse, match=r"nothing to read in .*calls; .*lake has tables .*, which `wirekit sql` queries"):
+        find_inputs([tmp_path / "lake" / "calls"])
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(Misuse, match="neither a file nor a directory"):
         find_inputs([tmp_path / "pipe"])
+
+
+def test_a_parquet_file_is_refused_with_the_directory_of_its_tables(tmp_path: Path) -> None:
+    touch(tmp_path / "a.pcap")
+    serial.run(Job(find_inputs([tmp_path])), tmp_path / "lake")
+    (part,) = (tmp_path / "lake" / "calls").iterdir()
+    with pytest.raises(Misuse, match=r"part-.* is a Parquet file, .*; .*lake has tables .*, which `wirekit sql` queries"):
+        wirekit.read(part)
+    with pytest.raises(Misuse, match=r"orders\.parquet is a Parquet file, .* reads the directory that"):
+        wirekit.read(part.rename(tmp_path / "orders.parquet"))
 
 
 @pytest.mark.parametrize("paths", [b"a.pcap", [b"a.pcap"], [7]])

@@ -184,14 +184,21 @@ def find_inputs(paths: Iterable[str | os.PathLike[str]], *, separate: bool = Fal
 
 def _advice(names: Iterable[str]) -> str:
     """Advice for directories without readable files."""
+    kinds = f"captures ({', '.join(f'*{kind}' for kind in KINDS)}) or log segments (<20 digits>.log)"
+    return next(filter(None, map(tables_around, names)), f"pass files, or directories that hold {kinds}")
+
+
+def tables_around(name: str) -> str:
+    """Advice for a directory with tables of the pipeline, and for a directory or a file in it; "" for others."""
+    if is_remote(name):
+        return ""
     with suppress(ModuleNotFoundError):  # without pyarrow there are no tables
         from wirekit.pipeline.output import is_lake
 
-        for name in names:
-            if not is_remote(name) and is_lake(name):
-                return f"{name} has tables of `wirekit pipeline`, which `wirekit sql` queries"
-    kinds = f"captures ({', '.join(f'*{kind}' for kind in KINDS)}) or log segments (<20 digits>.log)"
-    return f"pass files, or directories that hold {kinds}"
+        for lake in (name, *(os.path.normpath(os.path.join(name, *up)) for up in ([".."], ["..", ".."]))):
+            if is_lake(lake):
+                return f"{lake} has tables of `wirekit pipeline`, which `wirekit sql` queries"
+    return ""
 
 
 def _text(path: object) -> str:

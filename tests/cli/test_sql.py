@@ -100,6 +100,13 @@ def test_a_file_in_the_form_of_its_name(form: str, fixtures: Path, tmp_path: Pat
     assert written == expected
 
 
+def test_a_lake_that_is_named_twice_is_read_once(lake: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(lake)
+    query = "SELECT count(*) AS n FROM calls"
+    once = Run("sql", query, str(lake)).lines
+    assert Run("sql", query, str(lake), f"{lake}/", lake.as_uri(), str(tmp_path / "link")).lines == once
+
+
 def test_options_for_captures_are_refused_for_tables(lake: Path) -> None:
     run = Run("sql", "SELECT 1", str(lake), "--protocol", "kafka")
     assert (run.status, "all inputs are tables" in run.err) == (2, True)

@@ -26,6 +26,7 @@ from wirekit.cli.captures import choice_options, inputs_of, parse_choice, separa
 from wirekit.cli.common import cells, need, on_terminal, once, padded, refuse_input, say, whole_file
 from wirekit.errors import Misuse
 from wirekit.pipeline.inputs import Job
+from wirekit.storage import is_remote, local
 from wirekit.values import json_text, printable, readable
 
 if TYPE_CHECKING:
@@ -89,8 +90,11 @@ def command(
     from wirekit.pipeline.output import is_lake
     from wirekit.pipeline.reading import refusal_of
 
-    lakes = [path for path in paths if is_lake(path)]
-    others = [path for path in paths if path not in lakes]
+    tables = {
+        path: path.rstrip("/") if is_remote(path) else os.path.realpath(local(path)) for path in paths if is_lake(path)
+    }
+    lakes = list(dict.fromkeys(tables.values()))  # a lake that is named twice is read once, as a capture is
+    others = [path for path in paths if path not in tables]
     if not others and (protocol or ports or separate):
         raise click.UsageError("--protocol, --port and --separate apply to captures, but all inputs are tables")
     with inputs_of(others, separate=separate) if others else nullcontext(()) as inputs:

@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 from rich.cells import cell_len
 
+import wirekit
 from tests.capture.second_parser import packets, write
 from tests.cli.running import Run
 from wirekit.capture.files import opening
@@ -203,6 +204,18 @@ def test_frames_with_a_failed_check_are_counted(fixtures: Path, tmp_path: Path) 
         run = Run("frames", str(path), *strict)
         assert (run.status, run.err) == (len(strict), f"wirekit: {path}: 1 check failed: crc32c ×1\n")
         assert any(check["status"] == "bad" for line in run.lines for check in line["checks"])
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "shown"),
+    [(253_402_300_799_999, "9999-12-31 23:59:59.999"), (-62_135_596_800_000, "0001-01-01 00:00:00.000")],
+)
+def test_messages_have_exact_times(milliseconds: int, shown: str, tmp_path: Path) -> None:
+    message = {"magic": 1, "attributes": {}, "timestamp": milliseconds, "key": None, "value": b"v"}
+    data = wirekit.encode("kafka.log_segment", {"messages": [{"offset": 0, "message": message}], "tail": b""})
+    (tmp_path / "0.log").write_bytes(data)
+    run = Run("messages", str(tmp_path / "0.log"), "--output", "table")
+    assert shown in run.out.decode()
 
 
 def test_messages_are_aligned_for_characters_of_two_columns(fixtures: Path, tmp_path: Path) -> None:

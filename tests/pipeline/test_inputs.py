@@ -6,12 +6,14 @@ import hashlib
 import io
 import os
 import socket
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import wirekit
+from tests.pipeline.helpers import rows
 from wirekit.errors import Misuse
 from wirekit.pipeline import serial
 from wirekit.pipeline.inputs import Identification, Job, find_inputs
@@ -90,7 +92,9 @@ def test_a_parquet_file_is_refused_with_the_directory_of_its_tables(tmp_path: Pa
     touch(tmp_path / "a.pcap")
     serial.run(Job(find_inputs([tmp_path])), tmp_path / "lake")
     (part,) = (tmp_path / "lake" / "calls").iterdir()
-    with pytest.raises(Misuse, match=r"part-.* is a Parquet file, .*; .*lake has tables .*, which `wirekit sql` queries"):
+    with pytest.raises(
+        Misuse, match=r"part-.* is a Parquet file, .*; .*lake has tables .*, which `wirekit sql` queries"
+    ):
         wirekit.read(part)
     with pytest.raises(Misuse, match=r"orders\.parquet is a Parquet file, .* reads the directory that"):
         wirekit.read(part.rename(tmp_path / "orders.parquet"))
@@ -108,6 +112,15 @@ def test_read_names_the_type_of_what_is_no_path(paths: Any) -> None:
         wirekit.read(paths)
     with pytest.raises(Misuse, match="nothing to read; pass files"):
         wirekit.read([])
+
+
+def test_a_file_from_after_the_year_9999_has_no_time(tmp_path: Path) -> None:
+    """A file system may store such a time; a clock that is wrong sets it."""
+    touch(tmp_path / "a.pcap")
+    job = Job(tuple(replace(each, mtime_ns=253_402_300_800 * 10**9) for each in find_inputs([tmp_path])))
+    manifest = serial.run(job, tmp_path / "lake").manifest
+    assert (manifest["inputs"][0]["mtime"], manifest["inputs"][0]["mtime_ns"]) == (None, 253_402_300_800 * 10**9)
+    assert [row["modified"] for row in rows(tmp_path / "lake", "inputs")] == [None]
 
 
 def test_captures_are_hashed_and_changes_noticed(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from datetime import timedelta
 from heapq import merge
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Protocol
@@ -46,7 +46,7 @@ from wirekit.cli.common import (
     strict_option,
 )
 from wirekit.cli.complaints import Complaints
-from wirekit.cli.filters import Selection, selection_options
+from wirekit.cli.filters import EPOCH, Selection, selection_options
 from wirekit.cli.frames import Names
 from wirekit.cli.numbered import numbered
 from wirekit.cli.where import MessageRows, where_messages
@@ -299,9 +299,10 @@ def _moment(milliseconds: int | None) -> str:
     if milliseconds is None:
         return ""
     try:
-        return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
-    except (ValueError, OverflowError, OSError):
+        moment = EPOCH + timedelta(milliseconds=milliseconds)
+    except OverflowError:
         return f"{milliseconds} ms"
+    return moment.replace(tzinfo=None).isoformat(" ", "milliseconds")
 
 
 def _shown(data: bytes | None, most: int) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,6 +25,7 @@ from wirekit.capture.rotation import CAPTURE_NAME, rotations
 from wirekit.errors import Misuse
 from wirekit.registry import registry
 from wirekit.storage import Status, in_parallel, is_remote, local, objects, open_binary, status
+from wirekit.tables.times import in_years
 
 if TYPE_CHECKING:
     from wirekit.pipeline.carried import Continuation
@@ -342,6 +343,7 @@ def _raise(error: OSError) -> None:
     raise error
 
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SAME, CHANGED, GONE = "same", "changed", "gone"
 UNREAD = -1
 """The modification time in a commit of a file that the system refused to read."""
@@ -366,7 +368,8 @@ class Identification:
     def rows(self, unopened: Collection[str] = ()) -> list[dict[str, Any]]:
         """The entries of the commit, one per file: file, path, capture, size in bytes, mtime, mtime_ns, sha256.
 
-        ``sha256`` is null for an unreadable file, and for an object of an object store, which would be read twice.
+        ``mtime`` is null outside the years 1 to 9999; ``sha256`` is null for an unreadable file, and for an object of
+        an object store, which would be read twice.
 
         Args:
             unopened: the names of files that the system refused to read. Their ``mtime_ns`` is ``UNREAD``, so that the
@@ -378,7 +381,7 @@ class Identification:
                 "path": each.path,
                 "capture": self._job.capture_name(each.number),
                 "size": each.size,
-                "mtime": datetime.fromtimestamp(each.mtime_ns / 1e9, UTC).isoformat(),
+                "mtime": _moment(each.mtime_ns),
                 "mtime_ns": UNREAD if each.name in unopened else each.mtime_ns,
                 "sha256": digest.result(),
             }
@@ -410,6 +413,12 @@ def changed(inputs: Iterable[Input]) -> dict[str, bool]:
     paths = {each.path: each for each in inputs}
     fates = in_parallel(lambda path: _fate(paths[path]), paths)
     return {each.name: fate == GONE for each, fate in zip(paths.values(), fates, strict=True) if fate != SAME}
+
+
+def _moment(mtime_ns: int) -> str | None:
+    """A time in ISO 8601; None outside the years 1 to 9999."""
+    moment = in_years(mtime_ns // 1000)
+    return None if moment is None else (_EPOCH + timedelta(microseconds=moment)).isoformat()
 
 
 def _digest(path: str, stop: threading.Event) -> str | None:

@@ -51,6 +51,8 @@ _NO_SUCH_RANGE = "416"
 _UNREACHABLE = ("NETWORK_CONNECTION", "REQUEST_TIMEOUT")
 _GOOGLE = re.compile(r"google::cloud::Status\((\w+): (.*?)(?: error_info=.*)?$", re.DOTALL)
 _HADOOP = re.compile(r"Unable to load (libjvm|libhdfs)\b")
+_EMPTY_PART = "Empty path component"
+"""pyarrow's reason for refusing a path, as ``ArrowInvalid``, in which no folder may have an empty name."""
 _NO_TOKEN = "OAuth2 access token"
 _LOGINS = {
     _NO_TOKEN: "GOOGLE_APPLICATION_CREDENTIALS, or log in by `gcloud auth application-default login`",
@@ -220,7 +222,7 @@ def failures(uri: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if not (isinstance(error, OSError) or _is_unclassified(error)):
+        if not (isinstance(error, OSError) or _is_unclassified(error) or _EMPTY_PART in str(error)):
             raise
         raise _failure(error, uri) from error
 
@@ -236,6 +238,8 @@ def _failure(error: Exception, uri: str) -> OSError:
     match = _AWS.search(text)
     if isinstance(error, FileNotFoundError):
         return FileNotFoundError(errno.ENOENT, "no such object", uri)
+    if _EMPTY_PART in text:
+        return OSError(errno.EINVAL, "cannot read an object with // in its name; rename it", uri)
     if match is None:
         return _other_failure(text, getattr(error, "errno", None) or errno.EIO, uri)
     name, status, operation, why = match.groups()

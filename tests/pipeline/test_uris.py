@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -195,6 +196,22 @@ def test_patterns_prefixes_and_compressed_objects(store: ObjectStore) -> None:
     assert names_of("globs/[d]/what[1].pcap") == ["[d]/what[1].pcap"]
     with pytest.raises(Misuse, match=r"nothing matches s3://captures/globs/\*\.log"):
         names_of("globs/*.log")
+
+
+def test_an_object_with_an_empty_folder_in_its_name_does_not_end_a_run(
+    store: ObjectStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """S3 has such objects, pyarrow cannot open them."""
+    readable, other = store.put("empty/a.pcap", PULSAR), f"s3://{BUCKET}/empty//b.pcap"
+    kind = {"Content-Type": "application/octet-stream"}
+    url = f"{store.endpoint}/{BUCKET}/empty//b.pcap"
+    with urllib.request.urlopen(urllib.request.Request(url, PULSAR.read_bytes(), kind, method="PUT")):
+        pass
+    for pattern in ("empty/", "empty/**/*.pcap"):
+        with pytest.warns(RuntimeWarning, match=f"skipped, // in the name: {other}"):
+            assert [each.name for each in find_inputs([f"s3://{BUCKET}/{pattern}"])] == [readable]
+    status, out, err = command(capsys, "sql", "FROM calls", other)
+    assert (status, out, err) == (1, "", f"wirekit: {other}: cannot read an object with // in its name; rename it\n")
 
 
 def test_patterns_and_file_uris_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

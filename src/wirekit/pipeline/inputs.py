@@ -319,18 +319,31 @@ def _in_path(name: str) -> Iterator[Status]:
                 yield status(path)
             else:
                 others.append(path)
-    for reason, skipped in (("not a regular file", others), ("a link to a directory", links)):
-        if skipped:
-            more = f" and {len(skipped) - MOST_NAMES:,} more" if len(skipped) > MOST_NAMES else ""
-            names = ", ".join(skipped[:MOST_NAMES])
-            warnings.warn(f"skipped, {reason}: {names}{more}", RuntimeWarning, stacklevel=2)
+    _warn_of_skipped("not a regular file", others)
+    _warn_of_skipped("a link to a directory", links)
+
+
+def _warn_of_skipped(reason: str, skipped: Sequence[str]) -> None:
+    if skipped:
+        more = f" and {len(skipped) - MOST_NAMES:,} more" if len(skipped) > MOST_NAMES else ""
+        warnings.warn(f"skipped, {reason}: {', '.join(skipped[:MOST_NAMES])}{more}", RuntimeWarning, stacklevel=3)
 
 
 def objects_of(uri: str) -> list[Status]:
-    """The object of a URI, or the objects that match its pattern; of a prefix, those that a directory scan reads."""
+    """The object of a URI, or the objects that match its pattern; of a prefix, those that a directory scan reads.
+
+    Objects with ``//`` in their names, which pyarrow cannot open, are skipped with a RuntimeWarning.
+    """
     matching = objects(uri)
     asked = glob.has_magic(uri) or [each.name for each in matching] == [uri]
-    return [each for each in matching if asked or is_input(each.name)]
+    readable, others = list[Status](), list[str]()
+    for each in (each for each in matching if asked or is_input(each.name)):
+        if "//" in each.name.partition("://")[2]:
+            others.append(each.name)
+        else:
+            readable.append(each)
+    _warn_of_skipped("// in the name", others)
+    return readable
 
 
 def is_input(name: str) -> bool:

@@ -160,7 +160,7 @@ def test_the_report_on_many_files_fits_a_screen(tmp_path: Path, capsys: pytest.C
     assert status == 1
     assert out.startswith("all 2,001 files\n")
     assert "not all read   1,200 files" in out
-    assert "and 1,190 more files not read; the table inputs lists all\n" in err
+    assert "and 1,190 more files not read to their end; the table inputs lists all\n" in err
     assert out.count("\n") + err.count("\n") <= 40
     inputs = rows(tmp_path / "out", "inputs")
     assert (len(inputs), sum(row["unreadable"] is not None for row in inputs)) == (2001, 200)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import os
@@ -15,7 +16,8 @@ import pytest
 import wirekit
 from tests.pipeline.helpers import rows
 from wirekit.errors import Misuse
-from wirekit.pipeline import serial
+from wirekit.pipeline import inputs as inputs_module
+from wirekit.pipeline import packet_rows, serial
 from wirekit.pipeline.inputs import Identification, Job, find_inputs
 
 
@@ -121,6 +123,22 @@ def test_a_file_from_after_the_year_9999_has_no_time(tmp_path: Path) -> None:
     manifest = serial.run(job, tmp_path / "lake").manifest
     assert (manifest["inputs"][0]["mtime"], manifest["inputs"][0]["mtime_ns"]) == (None, 253_402_300_800 * 10**9)
     assert [row["modified"] for row in rows(tmp_path / "lake", "inputs")] == [None]
+
+
+def test_a_file_that_the_system_refuses_to_open_has_not_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of an object that a store denies, the status is denied, too."""
+
+    def denied(path: str) -> Any:
+        raise PermissionError(errno.EACCES, "access denied", path)
+
+    touch(tmp_path / "a.pcap")
+    job = Job(find_inputs([tmp_path]))
+    monkeypatch.setattr(packet_rows, "open_capture", denied)
+    monkeypatch.setattr(inputs_module, "status", denied)
+    result = serial.run(job, tmp_path / "lake")
+    assert (result.changed, result.summary.unreadable) == ((), {str(tmp_path / "a.pcap"): "access denied"})
 
 
 def test_captures_are_hashed_and_changes_noticed(tmp_path: Path) -> None:

@@ -482,7 +482,7 @@ def _complain(result: Result, strict: bool) -> int:
             for name, reason in unreadable.items()
             for line in (() if name in result.gone else reason.splitlines())
         ],
-        "files not read",
+        "files not read to their end",
     )
     changed = [
         f"{name}: gone; it was deleted during the run, and the tables may hold a part of it"

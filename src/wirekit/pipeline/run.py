@@ -151,7 +151,11 @@ def publish(
                 counted = Summary({part.capture_name(file.number): FileSummary() for file in part.inputs})
                 for manifest in manifests:
                     counted.merge(manifest.summary)
-                now_changed = identification.changed()
+                now_changed = {
+                    name: is_gone
+                    for name, is_gone in identification.changed().items()
+                    if is_gone or name not in counted.unopened  # whose status the system may refuse as well
+                }
                 about = {
                     "wirekit": wirekit.__version__,
                     "engine": engine,

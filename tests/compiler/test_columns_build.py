@@ -391,7 +391,7 @@ def test_slices_build_exactly_their_rows() -> None:
         ({"valid": [False, True], "place": [1, 2]}, "row 0: place: has a value, but the layout has none here"),
         ({"place": [1, None]}, "row 1: place: is null"),
         ({"nmae": ["a", "b"]}, "has no column 'nmae'; it has name"),
-        ({"@gap": [0, 3]}, "row 1: @gap: it held bytes that no column has"),
+        ({"@gap": [0, 3]}, "row 1: @gap: the record held bytes that no column has"),
     ],
 )
 def test_a_value_that_does_not_fit_is_misuse_with_column_and_row(columns: dict[str, Any], said: str) -> None:

@@ -18,7 +18,7 @@ from wirekit.errors import Misuse
 
 INDEX = "entry.payload.metadata.sequence_id"
 DAMAGED = "entry.payload.ok: its content was damaged"
-LOST = "@gap: it held bytes that no column has"
+LOST = "@gap: the record held bytes that no column has"
 PING = {"command": {"type": "PING", "ping": {}}}
 
 

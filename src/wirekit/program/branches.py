@@ -166,7 +166,7 @@ class Branches(Choices):
                     self.written()
                 inside, lists = self.stored, self.entered
             if messages < len(self.messages) or self.contents is not None:
-                raise unfit(self.key, path, node, "of a message")
+                raise unfit(self.key, path, node, "it holds a protobuf message")
             self.stored += inside
             self.entered += lists
             verdict = self.verdict(path)
@@ -208,7 +208,7 @@ class Branches(Choices):
             self.put(steps.Seek(self.limit))
         elif not any(entry is each for each in self.loose):
             self.loose.append(entry)
-        return Value(unfit="a structure that is reached by several ways")
+        return Value(unfit="a structure that is reached by several paths")
 
     def following(self, node: ir.Node, path: str, scope: Scope) -> Value:
         """Reads bytes after a part, or after no part."""

@@ -364,13 +364,13 @@ class Maker(Program):
         expected = node.value.value if isinstance(node.value, Literal) else None
         expected = expected.encode() if isinstance(expected, str) else expected
         if not isinstance(expected, bytes):
-            raise unfit(self.key, path, node, "of a field that is neither a number nor constant bytes")
+            raise unfit(self.key, path, node, "its field is neither a number nor constant bytes")
         return expected
 
     def narrow(self, number: ir.Number, path: str, node: ir.Node, noun: str) -> None:
         """Checks that a length or count is in the range of registers."""
         if is_wide(number):
-            raise unfit(self.key, path, node, f"a {noun} of 64 bits without sign")
+            raise unfit(self.key, path, node, f"its {noun} is an unsigned number of 64 bits")
 
     def structure(self, node: ir.Structure, path: str, scope: Scope) -> Value:
         """Emits the steps for a structure."""

@@ -120,7 +120,12 @@ def _message(tables: Tables, message: Message, path: str, slot: int, owner: int,
     highest = max(message.fields, default=0)
     required = [each for each in message.fields.values() if each.required]
     if highest > LARGEST_NUMBER or len(required) > MOST_REQUIRED:
-        raise unfit(tables.key, path, f"a message {message.name}", "of field numbers too large or too many required")
+        raise unfit(
+            tables.key,
+            path,
+            f"a protobuf message {message.name}",
+            "too large field numbers, or too many required fields",
+        )
     number = len(tables.rows)
     row = [len(tables.index), highest, slot, 0, (1 << len(required)) - 1, -1]
     tables.rows.append((path, row))
@@ -166,7 +171,7 @@ def _set(tables: Tables, each: Field, path: str) -> list[int]:
     numbers = [int(symbol) for symbol in each.table or ()]
     low, high = min(numbers), max(numbers)
     if high - low > LARGEST_NUMBER:
-        raise unfit(tables.key, path, "an enum", "of numbers too far apart")
+        raise unfit(tables.key, path, "an enum", "its numbers are too far apart")
     return [low, high - low + 1, *(int(number in numbers) for number in range(low, high + 1))]
 
 

@@ -104,7 +104,7 @@ class _Reader(Branches):
         if isinstance(node.node, ir.Blob):
             return self.constant_bytes(node, node.node, path, scope)
         if ir.number_of(node.node) is None:
-            raise unfit(self.key, path, node, "of a field that is not a number")
+            raise unfit(self.key, path, node, "its field is not a number")
         value = self.node(node.node, path, scope)
         if value.inside is not None or value.unfit:
             raise unfit(self.key, path, node, f"of {value.unfit or 'bit fields'}")
@@ -118,7 +118,7 @@ class _Reader(Branches):
     def constant_bytes(self, node: ir.Constant, blob: ir.Blob, path: str, scope: Scope) -> Value:
         expected = self.bytes_of(node, path)
         if blob.null is not None:
-            raise unfit(self.key, path, node, "of bytes that may be null")
+            raise unfit(self.key, path, node, "its bytes may be null")
         value, start, _ = self.string(blob, path, scope)
         assert value.length is not None
         length = self.operand(value.length)
@@ -383,7 +383,7 @@ class _Reader(Branches):
         """(path, value, register) of a length."""
         name, value = state.name(at), state.value(at)
         if value.unfit or value.inside is not None:
-            raise unfit(self.key, name, value.unfit or "a structure", "as a length")
+            raise unfit(self.key, name, value.unfit or "a structure", "it is used as a length")
         return name, value, self.operand(value.place)
 
     def measured(self, state: OpenStructure, at: int) -> None:
@@ -413,7 +413,7 @@ class _Reader(Branches):
         """
         where, value = state.name(measure.at), state.value(measure.at)
         if self.stop and self.limit == self.cutting and (measure.clip or measure.zero_is_rest or value.present):
-            raise unfit(self.key, where, "a length that may bound nothing", "in a list that leaves a cut element alone")
+            raise unfit(self.key, where, "a length that may bound nothing", "it is in a list with short_tail='stop'")
         inner, size = self.fresh(), self.operand(value.place)
         record = top and measure.last == len(state.node.members) - 1
 
@@ -495,7 +495,7 @@ class _Reader(Branches):
         name, of = state.name(rule.at), state.name(rule.of)
         message, length = state.value(rule.at).inside, state.value(rule.of).length
         if message is None or length is None or state.value(rule.at).present:
-            raise unfit(self.key, of, state.node.members[rule.of].node, "whose size a message holds")
+            raise unfit(self.key, of, state.node.members[rule.of].node, "a protobuf message holds its size")
         field = message[rule.field]
         wrong = self.let("!=", self.operand(field.place), self.operand(length))
         if field.present:

@@ -119,7 +119,7 @@ class _Writer(Messages):
         name, of = state.name(derived.at), state.name(derived.of)
         holder, covered = state.node.members[derived.at].node, state.node.members[derived.of].node
         if not isinstance(holder, ir.Protobuf):
-            raise unfit(self.key, name, holder, "which holds the size or count of a later field")
+            raise unfit(self.key, name, holder, "it holds the size or count of a later field")
         message = self.message(holder, name)
         place = message.tables.reads((derived.field,))
         if place is None or place.field is None:
@@ -144,7 +144,7 @@ class _Writer(Messages):
             self.put(step)
             known, value = one, step.length
         else:
-            raise unfit(self.key, of, covered, f"whose {derived.quantity} a message holds")
+            raise unfit(self.key, of, covered, f"a protobuf message holds its {derived.quantity}")
         self.compute(message, slot, known, always, value)
 
     # Structures.
@@ -249,7 +249,7 @@ class _Writer(Messages):
         number = member.node if isinstance(member, ir.Optional) else member
         number = number.node if isinstance(number, ir.When) else number
         if not isinstance(number, ir.Number | ir.Blob):
-            raise unfit(self.key, state.name(at), member, "as a length or checksum to be built")
+            raise unfit(self.key, state.name(at), member, "it is a length or checksum that building must compute")
         return number
 
     def measure(self, state: _Open, measure: ir.Measure) -> None:
@@ -314,7 +314,7 @@ class _Writer(Messages):
     def gap(self) -> None:
         """Refuses a row with unexplained bytes, unless they are a field of their own: no column has them."""
         value, present = self.look(self.column(GAPS))
-        text = "it held bytes that no column has; without this column they are left out"
+        text = "the record held bytes that no column has; leave out this column to build it without them"
         self.if_true(present, [Refuse("!=", value, EXTRA, self.refusal(GAPS, text))])
 
     def watch(self) -> None:

@@ -325,7 +325,7 @@ class Branches(Fields):
             self.met_parts[id(part.node)] = (part, self.flag())
         self.put(Let(self.met_parts[id(part.node)][1], "=", self.constant(1)))
         self.loose = True
-        return Value(unfit="a structure that is reached by several ways")
+        return Value(unfit="a structure that is reached by several paths")
 
     def flag(self) -> int:
         """A register that is 0 until a step sets it."""
@@ -356,7 +356,7 @@ class Branches(Fields):
             if body:
                 self.if_true(mark, body)
             if self.loose or self.later:
-                raise unfit(self.key, "", "a structure after another", "both are reached by several ways")
+                raise unfit(self.key, "", "a structure after another", "both are reached by several paths")
 
     # Lists.
 
@@ -443,7 +443,7 @@ class Branches(Fields):
                 start = self.mark() if ends else 0
                 self.node(node.element, path, scope)
                 if self.loose or self.later or self.met_parts:
-                    raise unfit(self.key, path, node, "of structures that are reached by several ways")
+                    raise unfit(self.key, path, node, "its structures are reached by several paths")
                 if ends:
                     self.ending(node, group, path, start)
                 self.put(self.unread.setdefault(group.number, Unread(self.element[group.number])))

@@ -205,7 +205,7 @@ class Fields(Choices):
         if isinstance(number, ir.Blob):
             return self.constant_bytes(node, number, path, scope)
         if not isinstance(number, ir.Number) or number.real:
-            raise unfit(self.key, path, node, "of a field that is not a plain number")
+            raise unfit(self.key, path, node, "its field is not a plain number")
         value = self.let("=", self.expression(node.value, scope, path)[0])
         if not node.fatal:
             self.was(path, value, number, column)

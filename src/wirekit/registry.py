@@ -179,7 +179,7 @@ class Schema:
                 return None  # it may be registered later
             known = registry if beside is None else beside
             if key not in known:
-                raise Misuse(f"it refers to {key}, which {self.protocol} does not declare")
+                raise Misuse(f"the layout refers to {key}, which the protocol {self.protocol} does not declare")
             return known[key].layout
 
         try:
@@ -456,20 +456,20 @@ class Registry:
             schema = self._schemas.get(key)
         if schema is None:
             self._refuse(key)
-            raise Misuse(f"no schema {shown(key)}; {self._near(key)}")
+            raise Misuse(self._unknown(key))
         return schema
 
-    def _near(self, key: str) -> str:
+    def _unknown(self, key: str) -> str:
         import difflib
 
         protocols = self.protocols()
         if key in protocols:
-            return f"that is a protocol: `wirekit schemas {key}` lists its schemas"
+            return f"{key!r} is a protocol, not a schema; `wirekit schemas {key}` lists its schemas"
         near = difflib.get_close_matches(key.lower(), [*self.keys(), *protocols], n=5, cutoff=0.7)
-        if near:
-            return f"did you mean {', '.join(near)}?"
-        listed = "`wirekit schemas` lists them all"
-        return listed if key.partition(".")[0] in protocols else f"{listed}; {OF_YOUR_OWN}"
+        advice = f"did you mean {', '.join(near)}?" if near else "`wirekit schemas` lists them all"
+        if not near and key.partition(".")[0] not in protocols:
+            advice = f"{advice}; {OF_YOUR_OWN}"
+        return f"no schema {shown(key)}; {advice}"
 
     def __contains__(self, key: object) -> bool:
         try:
@@ -524,7 +524,7 @@ class Registry:
     def with_stream(self) -> tuple[Protocol, ...]:
         """The protocols that can be recognised: the built-in protocols in the order of ``BUILT_IN``, then the others.
 
-        A protocol with a stream whose frames tell no size is not among them.
+        Protocols whose frames do not state their size are left out.
         """
         if self._with_stream is not None:
             return self._with_stream
@@ -619,12 +619,14 @@ def _check_names(protocol: Protocol) -> None:
     _check_types(protocol)
     name = protocol.name
     if not re.fullmatch(r"[\w-]+", name):
-        raise Misuse(f"the name of a protocol is letters, digits, _ and -, not {name!r}")
+        raise Misuse(f"{name!r} cannot be the name of a protocol; use letters, digits, _ and -")
     if not protocol.layouts:
         raise Misuse(f"{name}: declare at least one layout")
     for key, layout in protocol.layouts.items():
         if not re.fullmatch(r"\w+(\.\w+)*", key):
-            raise Misuse(f"{name}: the name of a layout is words of letters, digits and _ between dots, not {key!r}")
+            raise Misuse(
+                f"{name}: {key!r} cannot be the name of a layout; use words of letters, digits and _, joined by dots"
+            )
         node: Any = layout.node  # callers may work without a type checker
         if not isinstance(node, Node) and not callable(node):
             kind = type(node)
@@ -642,10 +644,10 @@ def _check_names(protocol: Protocol) -> None:
         places |= {f"{role}[{key!r}]": place for key, place in getattr(protocol, role).items()}
     for role, key in referred:
         if key and key not in protocol.layouts:
-            raise Misuse(f"{name}: {role} names the layout {key!r}; there are {', '.join(protocol.layouts)}")
+            raise Misuse(f"{name}: {role} names {key!r}, which is no layout; choose from {', '.join(protocol.layouts)}")
     for role, place in places.items():
         if place and isinstance(place, str) and place.count(":") != 1:
-            raise Misuse(f"{name}: {role} is written module:name, not {place!r}")
+            raise Misuse(f"{name}: {role} must have the form module:name, not {place!r}")
     for port in protocol.ports:
         if not 0 < port < 1 << 16:
             raise Misuse(f"{name}: a port must be in 1..65535, not {port}")
@@ -653,7 +655,7 @@ def _check_names(protocol: Protocol) -> None:
         try:
             re.compile(pattern)
         except re.error as error:
-            raise Misuse(f"{name}: stored_names[{key!r}] is no regular expression: {error}") from None
+            raise Misuse(f"{name}: stored_names[{key!r}] is not a regular expression: {error}") from None
 
 
 def _check_types(protocol: Any) -> None:

@@ -202,7 +202,7 @@ def test_a_missing_extra_is_named() -> None:
 
 
 def test_a_protocol_is_not_suggested_for_itself() -> None:
-    with pytest.raises(wirekit.Misuse, match="that is a protocol: `wirekit schemas kafka`"):
+    with pytest.raises(wirekit.Misuse, match="'kafka' is a protocol, not a schema; `wirekit schemas kafka`"):
         wirekit.registry["kafka"]
 
 

@@ -59,7 +59,7 @@ def test_a_declaration_that_holds_is_registered() -> None:
             Rows("call_topics", "frame", {"topic": "kind"}, "items"),
             "is not a list; write items[] for a list, or each='' for one per frame",
         ),
-        (Rows("calls", "frame", {"topic": "kind"}, kinds=("POST",)), "frame has no kind 'POST'; there are PUT, GET"),
+        (Rows("calls", "frame", {"topic": "kind"}, kinds=("POST",)), "frame has no kind 'POST'; choose from PUT, GET"),
         (Rows("calls", "item", {"topic": "name"}, kinds=("PUT",)), "the layout item declares no kinds"),
         (Rows("calls", "frame", {"topic": Named("shop", "kind", "title")}), "no Names declare shop.title"),
         (Rows("calls", "frame", {"topic": Inside("blob", "item", "goods")}), "item has no 'goods'"),
@@ -77,7 +77,7 @@ def test_an_unknown_name_is_reported_with_the_names_that_exist(rows: Rows, text:
     [
         ({"kinds": {"frame": "blob"}}, "no number with symbols at 'blob'"),
         ({"messages": (Messages("frame", payloads=("blobs",)),)}, "has no 'blobs'"),
-        ({"embedded": (Embedded("calls", "x", "item", "item", {}),)}, "not of 'calls'"),
+        ({"embedded": (Embedded("calls", "x", "item", "item", {}),)}, "not 'calls'"),
         ({"embedded": (Embedded("offsets", "x", "item", "item", {"topic": "name"}),)}, "has no 'name'; it has key"),
     ],
 )
@@ -90,7 +90,7 @@ def test_so_is_the_rest_of_a_declaration(more: dict[str, Any], text: str) -> Non
 def test_kinds_of_a_response_are_those_of_its_request() -> None:
     kinds = {"frame": "kind", "item": Asked("kind")}
     Registry().register(declared(Rows("calls", "item", {"topic": "name"}, kinds=("GET",)), kinds=kinds))
-    with pytest.raises(Misuse, match="item has no kind 'POST'; there are PUT, GET"):
+    with pytest.raises(Misuse, match="item has no kind 'POST'; choose from PUT, GET"):
         Registry().register(declared(Rows("calls", "item", {"topic": "name"}, kinds=("POST",)), kinds=kinds))
     with pytest.raises(Misuse, match="no layout has a number with symbols at 'goods'"):
         Registry().register(declared(kinds={"item": Asked("goods")}))

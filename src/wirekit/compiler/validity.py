@@ -132,8 +132,8 @@ def _unreachable(node: ir.Structure) -> Iterator[str]:
         for later in node.members[at + 1 : last + 1]:
             if ir.minimum(later.node):
                 yield (
-                    f"{member.name} takes all bytes up to the limit, and {later.name} after it needs some; have a "
-                    f"length cover {member.name} without {later.name}"
+                    f"{member.name} takes all bytes up to the limit and leaves none for {later.name}; declare a length "
+                    f"that covers {member.name} but not {later.name}"
                 )
                 break
 
@@ -143,7 +143,7 @@ def _misread(node: ir.Structure) -> Iterator[str]:
     members = {member.name: member.node for member in node.members}
     rules = (
         (_lengths_read, "length", "{} reads the length of {}, which is neither bytes nor text nor a list"),
-        (_sizes_read, "integer", "{} takes its size or count from {}, which is no integer; name one, or use len_"),
+        (_sizes_read, "integer", "{} takes its size or count from {}, which is not an integer; pass one, or use len_"),
     )
     for fields, needed, text in rules:
         for member in node.members:
@@ -308,9 +308,9 @@ def _value(node: ir.Node, value: Any, how: str) -> Iterator[str]:
         numbers = [int(symbol) for symbol in core.table if symbol.symbol == value]
         number = numbers[0] if numbers else None
         if how == "is always" and numbers:
-            yield f"it is always {value!r}; pass the number {number}"
+            yield f"the value is always {value!r}; pass the number {number}"
     if isinstance(core, ir.Named) and core.closed and number not in core.table:
-        yield f"it {how} {value!r}, which {core.table.name} does not name"
+        yield f"the value {how} {value!r}, which {core.table.name} does not name"
     if isinstance(core, ir.Named):
         core = core.number
     match core:
@@ -331,7 +331,7 @@ def _value(node: ir.Node, value: Any, how: str) -> Iterator[str]:
         case _:
             fits = True
     if not fits:
-        yield f"it {how} {value!r}, which does not fit"
+        yield f"the value {how} {value!r}, which does not fit the field"
 
 
 def _is_float32(number: float) -> bool:

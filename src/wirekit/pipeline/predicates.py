@@ -194,7 +194,7 @@ class _Parser:
     def _comparison(self) -> pc.Expression:
         name = self._next("word")
         if name not in self._schema.names:
-            raise Misuse(f"no column {name!r} in {self._text!r}; there are {', '.join(self._schema.names)}")
+            raise Misuse(f"no column {name!r} in {self._text!r}; choose from {', '.join(self._schema.names)}")
         column = pc.field(name)
         if self._word("IS"):
             negated = self._word("NOT")

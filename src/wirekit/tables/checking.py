@@ -134,7 +134,7 @@ class _Checker:
             declared = self._kinds(name, path) if path is not None else []
             for kind in of.kinds:
                 if kind not in declared:
-                    raise Misuse(f"{where}: {name} has no kind {kind!r}; there are {', '.join(declared)}")
+                    raise Misuse(f"{where}: {name} has no kind {kind!r}; choose from {', '.join(declared)}")
         if each:
             self._list(names, each, where)
         if of.when is not None:
@@ -146,7 +146,7 @@ class _Checker:
 
     def _embedded(self, embedded: Embedded) -> None:
         if embedded.table not in ("group_events", "offsets"):
-            raise Misuse(f"messages give rows of group_events and offsets, not of {embedded.table!r}")
+            raise Misuse(f"Embedded fills group_events and offsets, not {embedded.table!r}")
         self._known(embedded.table, embedded.columns)
         for layout in (embedded.key, embedded.value):
             matching(self._layouts, layout)
@@ -222,7 +222,7 @@ class _Checker:
                 self._value(names, each, inner, where, single)
             case Extract(value=inner, pattern=pattern):
                 if re.compile(pattern).groups < 1:
-                    raise Misuse(f"{where}: {pattern!r} has no group")
+                    raise Misuse(f"{where}: {pattern!r} has no group; put parentheses around the part to extract")
                 self._value(names, each, inner, where, single)
             case Total(path=path):
                 self._exists(names, path, where)
@@ -245,7 +245,7 @@ class _Checker:
             case _:
                 for field in fields_of(expression(value)):
                     if field.up:
-                        raise Misuse(f"{where}: {field} leads out of the frame")
+                        raise Misuse(f"{where}: {field} refers to a field outside the frame")
                     self._exists(names, ".".join(field.names), where)
 
     # Along a layout

@@ -48,7 +48,7 @@ class ConversationTarget(Target):
         except OSError as error:
             if not self._connected:
                 raise Misuse(f"cannot connect to {self._address}: {error.strerror or error}") from None
-            return Outcome("gone", f"it accepts no connection: {error}")
+            return Outcome("gone", f"the server accepts no connection: {error}")
         self._connected = True
         with connection:
             asking = _Asking(connection, self._protocol, case, self._bounds.seconds)
@@ -57,7 +57,7 @@ class ConversationTarget(Target):
             try:
                 self._connect().close()
             except OSError as error:
-                return Outcome("gone", f"it accepts no connections after the case: {error}")
+                return Outcome("gone", f"the server accepts no connections after the case: {error}")
         return outcome
 
 
@@ -126,7 +126,7 @@ class _Asking:
             return fault
         api = request.description.api or "request"
         if self.state == CLOSED:
-            return Outcome("dropped", f"it closed the connection without a response to {api}", api)
+            return Outcome("dropped", f"the server closed the connection without a response to {api}", api)
         return Outcome("unanswered", f"no response to {api} in {self._seconds:g} s", api)
 
     def _receive(self, request: Frame, seconds: float) -> bool:

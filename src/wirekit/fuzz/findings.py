@@ -13,13 +13,13 @@ KINDS = {
     "crash": "the process was ended by a signal",
     "sanitizer": "a sanitizer reported an error",
     "hang": "no result in time",
-    "memory": "it exceeded the memory limit",
+    "memory": "the target exceeded the memory limit",
     "exception": "an exception that --allow does not list",
-    "exit-status": "an exit status that --allow does not list",
-    "no-json": "it accepted the bytes and printed no JSON (--compare)",
+    "exit-status": "an exit status that --exit-status does not list",
+    "no-json": "the target accepted the bytes and printed no JSON (--compare)",
     "value": "the value differs from wirekit's (--compare)",
-    "refuses": "it refused bytes that wirekit decodes without a bad check (--compare)",
-    "accepts": "it accepted bytes that wirekit refuses (--compare)",
+    "refuses": "the target refused bytes that wirekit decodes without a bad check (--compare)",
+    "accepts": "the target accepted bytes that wirekit refuses (--compare)",
     "gone": "the server no longer accepts connections",
     "dropped": "the connection was closed before a valid request was answered",
     "unanswered": "a valid request was not answered in time",
@@ -104,9 +104,9 @@ def _compared(case: Case, outcome: Outcome) -> tuple[str, str, str] | None:
     """(kind, difference, place) if a target and wirekit disagree; both verdicts on doubtful cases are accepted."""
     expected = case.expectation
     if expected.verdict == "sound" and outcome.kind == REFUSED:
-        return "refuses", f"it refuses a valid value{': ' if outcome.says else ''}{outcome.says}", ""
+        return "refuses", f"the target refuses a valid value{': ' if outcome.says else ''}{outcome.says}", ""
     if expected.verdict == "damaged" and outcome.kind == ACCEPTED:
-        return "accepts", f"it accepts bytes that wirekit refuses: {expected.says}", ""
+        return "accepts", f"the target accepts bytes that wirekit refuses: {expected.says}", ""
     if expected.verdict != "sound" or outcome.value is NO_VALUE:
         return None
     actual = outcome.value

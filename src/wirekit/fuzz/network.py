@@ -58,7 +58,7 @@ class TcpTarget(Target):
                 raise Misuse(
                     f"cannot connect to {self._address[0]}:{self._address[1]}: {error.strerror or error}"
                 ) from None
-            return Outcome("gone", f"it accepts no connection: {error}")
+            return Outcome("gone", f"the server accepts no connection: {error}")
         with connection:
             exchange = _Exchange(connection, Conversation(self._protocol.name))
             outcome = self._exchanged(case, exchange)
@@ -66,7 +66,7 @@ class TcpTarget(Target):
             try:
                 self._connect().close()
             except OSError as error:
-                return Outcome("gone", f"it accepts no connections after the case: {error}")
+                return Outcome("gone", f"the server accepts no connections after the case: {error}")
         return outcome
 
     def _connect(self) -> socket.socket:
@@ -93,7 +93,7 @@ class TcpTarget(Target):
         if owed and not answered:
             api = requests[0].description.api or "request"
             if exchange.state == CLOSED:
-                return Outcome("dropped", f"it closed the connection without a response to {api}", api)
+                return Outcome("dropped", f"the server closed the connection without a response to {api}", api)
             return Outcome("unanswered", f"no response to {api} in {self._bounds.seconds:g} s", api)
         if endless is not None and exchange.state == OPEN and not answered:
             return Outcome("kept", f"the connection stays open after a frame whose length is invalid: {endless}")

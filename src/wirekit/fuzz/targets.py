@@ -127,7 +127,7 @@ class PythonTarget(Target):
         result = _result(child) if state == DONE else None
         if result is None:
             child.kill()
-            complaint = child.complaint.decode(errors="replace").strip() or f"it did not start: {state}"
+            complaint = child.complaint.decode(errors="replace").strip() or f"the function did not load: {state}"
             raise Misuse(f"python:{':'.join(self._words)}: {complaint[-LONGEST_TEXT:]}")
         self._base = _number(result, "resident")
         return child
@@ -201,7 +201,7 @@ def outcome_of(child: Child, state: str, bounds: Bounds) -> Outcome:
         return Outcome(ACCEPTED)
     value = _parsed(child.output.decode(errors="replace"))
     if value is NO_VALUE:
-        return Outcome("no-json", "it accepts the bytes and prints no JSON", log=_log(child))
+        return Outcome("no-json", "the command accepts the bytes and prints no JSON", log=_log(child))
     return Outcome(ACCEPTED, value=value)
 
 
@@ -236,7 +236,7 @@ def _broken(child: Child, state: str, bounds: Bounds, *, cases: bool = False) ->
 
 
 def _memory(size: int, bounds: Bounds) -> Outcome:
-    return Outcome(MEMORY, f"it uses more than {bounds.memory >> 20} MiB ({size >> 20} MiB when measured)")
+    return Outcome(MEMORY, f"the target uses more than {bounds.memory >> 20} MiB ({size >> 20} MiB when measured)")
 
 
 def _log(child: Child) -> str:
@@ -308,5 +308,5 @@ def parse_target(text: str) -> Place:
         return Place(form, where, [first, second])
     if form == "tcp" and first and second.isdecimal() and 0 < int(second) < 1 << 16:
         return Place(form, where, [first.strip("[]"), second])
-    targets = "python:module:function, command:./parser {file}, tcp:host:port, client:./client {port}"
-    raise Misuse(f"{text!r} is not a target; choose from {targets}")
+    targets = "python:module:function, command:./parser {file}, tcp:host:port or client:./client {port}"
+    raise Misuse(f"{text!r} is not a target; write {targets}")

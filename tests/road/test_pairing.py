@@ -1,4 +1,4 @@
-"""What protocols declare for the road of columns: one of somebody else's, and those that come with wirekit."""
+"""What protocols declare for the columns road: one of somebody else's, and those that come with wirekit."""
 
 from __future__ import annotations
 

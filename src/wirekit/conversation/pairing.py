@@ -97,7 +97,7 @@ class Unasked:
 
     Attributes:
         layouts: the layouts.
-        text: path in them of a list of texts, of which the first must not be empty.
+        text: path of a list of texts in these layouts; its first text must not be empty.
     """
 
     layouts: tuple[str, ...]

@@ -27,7 +27,7 @@ class Topics:
     Args:
         calls: the call of each row.
         rows: the columns; ``count`` adds one.
-        topic: the topic in the own columns of each call.
+        topic: the topic that each call's own columns state.
         count: the number of calls.
     """
 

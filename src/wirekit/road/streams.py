@@ -54,7 +54,7 @@ class Streams:
         duplicates: (flow, side) the number of retransmitted bytes.
         pieces: (flow, side) the number of the side's first piece. A piece is the new bytes of one packet.
         ends, times, ranks: for each piece, its end in ``stream``, its time, and a number that orders all pieces and
-            ends of a flow as the road of objects does.
+            ends of a flow as the objects road does.
         sources: the start of each piece in ``Packets.data``.
         before: (flow, side) the number of bytes of earlier windows before the first piece.
         ended: (flow, side) rank and time of the side's FIN, or -1.
@@ -101,7 +101,7 @@ class Resumable(Protocol):
         """The number of bytes of earlier windows that may be appended to the stream."""
 
     def tails(self, odd: NDArray[np.bool_], sizes: NDArray[np.int64]) -> Sequence[Tail]:
-        """Removes the bytes of earlier windows that precede those of flows that are not ``odd``; returns them.
+        """Removes and returns the bytes of earlier windows that come before the bytes of flows that are not odd.
 
         Args:
             odd: for each flow, whether it is odd.

@@ -1,4 +1,4 @@
-"""Compiles in advance what the road of columns uses, by reading a small capture that exercises every kernel."""
+"""Compiles in advance what the columns road uses, by reading a small capture that exercises every kernel."""
 
 from __future__ import annotations
 

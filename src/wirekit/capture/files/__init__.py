@@ -1,6 +1,6 @@
 """Reads capture files: packets and TCP segments. Only the schemas ``net.*`` know the layouts.
 
-A file is read in windows of whole records, with one decode per window; of a pipe, the arrived bytes are a window. A
+A file is read in windows of whole records, with one decode per window; a window of a pipe is what has arrived. A
 packet without a TCP segment is a ``Skipped`` with its reason, never an error. A damaged block of a pcapng file is
 skipped and reported as a ``Damaged``. Reading ends at a truncated record, and at damage after which no record can be
 recognised (any damage in pcap, whose records have no mark): the packets before it are returned, and ``Capture.damage``

@@ -1,4 +1,4 @@
-"""The bytes of a capture: of a file, in any order; of a pipe, the bytes that have arrived and were not discarded."""
+"""Access to the bytes of a capture: a file in any order; a pipe as far as bytes have arrived and were not discarded."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ class PipedContent:
 
 
 def cut_short(packing: Packing | None, error: BaseException, size: int) -> WireError:
-    """The error for compressed data of which only the start can be decompressed, after ``size`` decompressed bytes."""
+    """The error for compressed data that can be decompressed only up to ``size`` bytes."""
     name = packing.name if packing else ""
     return Wrong(f"a whole {name} file", f"one that decompresses only in part ({error})", protocol="net", offset=size)
 

@@ -108,7 +108,7 @@ class _Datagram:
         pieces: (place, bytes) of each part, in order and disjoint.
         size: bytes of the pieces.
         end: bytes of the datagram, -1 while unknown.
-        cost: what the fragments count.
+        cost: the bytes that the fragments count against the limit.
     """
 
     __slots__ = ("cost", "end", "first_us", "packets", "pieces", "size")

@@ -11,8 +11,8 @@
 - A direction without any captured segment has a gap when the connection ends: the bytes that its peer acknowledged.
 - Without a handshake, the first bytes are held for the hold time, because a lower sequence number may still come.
 - A reset takes effect after the hold time; a handshake with another initial sequence begins a new connection.
-- Where the clock was set back, times count from there on: holes stay open as long as others, a reset takes effect at
-  once, uncertain first bytes are certain, and an ended connection takes no more late segments.
+- After the clock was set back, waiting times count from that step: open holes get the full time again, a reset takes
+  effect at once, uncertain first bytes become certain, and an ended connection takes no more late segments.
 
 Rules: Data and Gap of a direction tile its stream offsets, ascending, without overlap. Every captured payload byte ends
 in exactly one of Data, Duplicate, Ignored. Time is capture time, taken from the segments, never from a clock. Events

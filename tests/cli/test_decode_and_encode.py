@@ -348,7 +348,7 @@ def test_encode_needs_no_schema_where_lines_name_theirs(send: bytes, tmp_path: P
     (tmp_path / "lines.jsonl").write_bytes(lines)
     assert Run("encode", str(tmp_path / "lines.jsonl")).out == send
     bare = json.dumps(json.loads(lines)["value"]).encode()
-    assert Run("encode", stdin=bare).err == "wirekit: line 1: names no schema; pass one: `wirekit encode SCHEMA`\n"
+    assert Run("encode", stdin=bare).err == "wirekit: line 1 names no schema; pass one: `wirekit encode SCHEMA`\n"
     assert Run("encode", "no.such.schema").status == 2
 
 
@@ -362,7 +362,7 @@ def test_encode_refuses_lines_of_another_schema(send: bytes) -> None:
 
 def test_all_missing_fields_of_a_record_are_reported_at_once() -> None:
     run = Run("encode", "kafka.heartbeat.request.v0", stdin=b'{"correlation_id": 1, "body": {}}')
-    assert "body.group_id: expected a value, found nothing; missing too: group_generation_id, member_id" in run.err
+    assert "body.group_id: expected a value, found nothing; also missing: group_generation_id, member_id" in run.err
 
 
 @pytest.mark.parametrize("protocol", ["kafka", ""], ids=["named", "recognised"])

@@ -105,7 +105,7 @@ def test_a_conversation_that_ends_inside_a_frame_says_so() -> None:
     result = decoded(followed([(0, REQUEST), (1, RESPONSE[:-3])]))
     assert result.return_value == 1
     assert result.stderr.count(ENDED_INSIDE) == 1
-    assert f"{ENDED_INSIDE}, {len(RESPONSE) - 3} of {len(RESPONSE)} were captured" in result.stderr
+    assert f"{ENDED_INSIDE}, {len(RESPONSE) - 3} of {len(RESPONSE)} bytes were captured" in result.stderr
     assert schemas(result) == ["kafka.metadata.request.v0", "kafka.metadata.response.v0"]
 
 

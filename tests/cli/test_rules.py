@@ -50,7 +50,7 @@ def test_nothing_broken(fixtures: Path) -> None:
     assert (run.status, run.out) == (0, b"")
     undecoded = "153 bytes could not be decoded; rules that need earlier frames are not checked after them"
     assert run.err == f"wirekit: {captures[1]}: {undecoded}\n"
-    assert Run("inspect", "--rules", "--output", "text", *captures).out == b"no rule is broken\n"
+    assert Run("inspect", "--rules", "--output", "text", *captures).out == b"no rule is violated\n"
 
 
 @pytest.mark.parametrize("data", [b"nothing of the kind", b""])

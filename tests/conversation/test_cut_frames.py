@@ -47,7 +47,7 @@ def test_a_frame_is_decoded_up_to_its_missing_bytes(rest: int) -> None:
     assert (frame.offset, frame.data, frame.size) == (0, first[:100], len(first))
     assert frame.value.body.topics == TOPICS[: len(frame.value.body.topics)] != []
     assert frame.reason == "cut by missing bytes (not captured)"
-    assert str(frame.decoded.error).endswith(f"; {frame.reason}, 100 of {len(first)} were captured")
+    assert str(frame.decoded.error).endswith(f"; {frame.reason}, 100 of {len(first)} bytes were captured")
     after = [Quarantined("client", len(first) - rest, first[-rest:], 2, "after missing bytes (not captured)")]
     assert others[:-1] == (after if rest else [])
     assert isinstance(others[-1], Frame)
@@ -80,7 +80,7 @@ def test_a_frame_that_never_ends_is_decoded_up_to_the_end() -> None:
     assert (frame.offset, frame.data, frame.size, frame.time_us) == (len(data), data[:100], len(data), 1)
     assert frame.value.body.topics == TOPICS[: len(frame.value.body.topics)] != []
     assert frame.reason == ENDED_INSIDE
-    assert str(frame.decoded.error).endswith(f"; {ENDED_INSIDE}, 100 of {len(data)} were captured")
+    assert str(frame.decoded.error).endswith(f"; {ENDED_INSIDE}, 100 of {len(data)} bytes were captured")
     assert conversation.close() == []
     (response,) = conversation.receive("server", answer(2))
     assert isinstance(response, Frame)

@@ -99,10 +99,14 @@ def test_a_protocol_can_be_given(tmp_path: Path, capsys: pytest.CaptureFixture[s
     [
         (["nowhere.pcap", "-o", "out"], 1, "wirekit: nowhere.pcap: No such file or directory"),
         ([BATCH, "-o", "out", "--port", "kafka"], 2, "not PORT=PROTOCOL"),
-        ([BATCH, "-o", "out", "--protocol", "smtp"], 2, "no protocol 'smtp'"),
-        ([BATCH, "-o", "out", "--port", "6650=net"], 2, "'net' of connections; choose from kafka, pulsar,"),
-        ([BATCH, "-o", "out", "--port", "6650=jmq4", "--port", "6650=kafka"], 2, "6650 twice, for jmq4 and for kafka"),
-        ([BATCH, "-o", "out", "--protocol", "jmq4", "--port", "6650=jmq4"], 2, "leave it out, or leave out --port"),
+        ([BATCH, "-o", "out", "--protocol", "smtp"], 2, "'smtp' is not a protocol of connections"),
+        (
+            [BATCH, "-o", "out", "--port", "6650=net"],
+            2,
+            "'net' is not a protocol of connections; choose from kafka, pulsar,",
+        ),
+        ([BATCH, "-o", "out", "--port", "6650=jmq4", "--port", "6650=kafka"], 2, "6650 is given twice, for jmq4 and for kafka"),
+        ([BATCH, "-o", "out", "--protocol", "jmq4", "--port", "6650=jmq4"], 2, "leave out --protocol or --port"),
         ([BATCH, "-o", "out", "--engine", "serial", "--master", "local[2]"], 2, "--master needs --engine spark"),
         ([BATCH, "-o", "out", "--settle", "5"], 2, "--settle needs --watch"),
         ([BATCH, "-o", "out", "--rotating", "--separate"], 2, "leave out one"),

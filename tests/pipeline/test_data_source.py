@@ -171,7 +171,7 @@ def test_later_partitions_know_their_captures() -> None:
         ({"path": "x", "ports": "kafka=9092"}, "not PORT or PORT=PROTOCOL"),
         ({"path": "x", "ports": "99999=kafka"}, "'99999=kafka' is not PORT or PORT=PROTOCOL"),
         ({"path": "x", "ports": "9092=kafka, 9092 = pulsar"}, "names the port 9092 twice"),
-        ({"path": "x", "protocol": "kafka", "ports": "6650=pulsar"}, "protocol is for all connections"),
+        ({"path": "x", "protocol": "kafka", "ports": "6650=pulsar"}, "protocol applies to all connections"),
         ({"path": "x", "ports": "9092=nothing"}, "no protocol 'nothing'"),
         ({"path": "x", "protocol": "net"}, "no byte stream"),
         ({"path": "x", "tabel": "frames"}, r"no option 'tabel'; did you mean table\?"),

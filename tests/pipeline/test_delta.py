@@ -94,7 +94,7 @@ def test_the_next_run_finishes_a_failed_transaction(tmp_path: Path) -> None:
     whole = log.read_bytes()
     log.write_bytes(b"no JSON")
     for _ in range(2):
-        with pytest.raises(OSError, match=r"run it again to finish: '.*/messages'"):
+        with pytest.raises(OSError, match=r"run the pipeline again to finish: '.*/messages'"):
             pipeline(tmp_path / "lake", PULSAR, JOYQUEUE)
     log.write_bytes(whole)
     result = pipeline(tmp_path / "lake", PULSAR, JOYQUEUE)

@@ -17,7 +17,7 @@ def schema_and_file(command: str, schema: str | None, file: str | None) -> tuple
     """The arguments SCHEMA and FILE of a command; SCHEMA is optional.
 
     Raises:
-        Misuse: for a name that is neither a schema, a protocol with a stream of frames, nor a file.
+        Misuse: for a name that is neither a schema, a protocol with a byte stream, nor a file.
     """
     if schema is None or is_schema(schema):
         return schema, file
@@ -26,14 +26,14 @@ def schema_and_file(command: str, schema: str | None, file: str | None) -> tuple
     if file is not None and is_schema(file):
         raise Misuse(f"{schema} is not a schema; the schema comes first: wirekit {command} {file} {schema}")
     try:
-        registry[schema]  # says what there is
+        registry[schema]  # refuses the name with advice
     except Misuse as error:
         raise Misuse(f"no file {shown(schema)}, and {error}" if file is None else str(error)) from None
-    raise Misuse(f"{schema} has no stream of frames; name one of its schemas")
+    return schema, file
 
 
 def is_schema(name: str) -> bool:
-    """Whether it is a schema key, or the name of a protocol with a stream of frames."""
+    """Whether it is a schema key, or the name of a protocol with a byte stream."""
     if "." in name:
         return name in registry
     try:

@@ -72,7 +72,7 @@ def parse_choice(protocol: str, ports: tuple[str, ...]) -> Choice:
         UsageError: an option is invalid, or two choose the protocol of one connection.
     """
     if protocol and ports:
-        raise click.UsageError("--protocol is for all connections: leave it out, or leave out --port")
+        raise click.UsageError("--protocol applies to all connections; leave out --protocol or --port")
     chosen: dict[int, str] = {}
     for pair in ports:
         port, equals, name = pair.partition("=")
@@ -81,7 +81,7 @@ def parse_choice(protocol: str, ports: tuple[str, ...]) -> Choice:
                 f"{shown(pair)} is not PORT=PROTOCOL, as in --port 9092=kafka", param_hint="--port"
             )
         if chosen.setdefault(int(port), _of_connections(name, "--port")) != name:
-            text = f"it names {int(port)} twice, for {chosen[int(port)]} and for {name}"
+            text = f"the port {int(port)} is given twice, for {chosen[int(port)]} and for {name}; give it once"
             raise click.BadParameter(text, param_hint="--port")
     return Choice(protocol and _of_connections(protocol, "--protocol"), chosen)
 
@@ -91,7 +91,7 @@ def _of_connections(name: str, option: str) -> str:
     if name not in BUILT_IN or name in WITHOUT_STREAM:
         known = [each for each in registry.protocols() if registry.protocol(each).client]
         if name not in known:
-            text = f"no protocol {shown(name)} of connections; choose from {', '.join(known)}; {OF_YOUR_OWN}"
+            text = f"{shown(name)} is not a protocol of connections; choose from {', '.join(known)}; {OF_YOUR_OWN}"
             raise click.BadParameter(text, param_hint=option)
     return name
 
@@ -147,7 +147,7 @@ def inputs_by_columns(parts: Parts, road: str) -> tuple[Input, ...] | None:
     size = unpacked_size(files)
     if (road == "auto" and size < LEAST_FOR_COLUMNS) or road == "objects" or not by_columns(size, road):
         return None
-    need("the road of columns", *COLUMNS)
+    need("--road columns", *COLUMNS)
     return files
 
 
@@ -233,7 +233,7 @@ def open_named(name: str) -> Capture:
 def read_segments(capture: Capture, number: int, fragments: Fragments) -> Iterator[Segment | Skipped | Damaged]:
     """The TCP segments and other contents of a file of a capture, in its order; by columns where that is faster."""
     if not capture.piped and by_columns(capture.size, compiles=False):
-        need("the road of columns", *COLUMNS)
+        need("reading packets by columns", *COLUMNS)
         from wirekit.road import packets
 
         return packets.segments(capture, number, fragments=fragments)

@@ -59,7 +59,7 @@ def _encode(schema: str | None, text: bytes, context: dict[str, Any], form: str,
         if isinstance(obj, dict) and "value" in obj and "schema" in obj:
             _check_line(number, obj)
             if obj.get("error"):
-                say(f"line {number}: was not decoded completely: {_reason(obj['error'])}")
+                say(f"line {number}: its frame was not decoded completely: {_reason(obj['error'])}")
                 status = 1
                 continue
             key, value, frame_context = obj["schema"], obj["value"], {**obj.get("context", {}), **context}
@@ -68,9 +68,9 @@ def _encode(schema: str | None, text: bytes, context: dict[str, Any], form: str,
                     f"line {number}: the schema is {key}, not {schema}; omit SCHEMA to use the schema of each line"
                 )
         elif schema is None and isinstance(obj, dict) and "schema" in obj:
-            raise Misuse(f"line {number}: has a schema and no value; pass a line as `wirekit decode` prints it")
+            raise Misuse(f"line {number} has a schema and no value; pass a line as `wirekit decode` prints it")
         elif schema is None:
-            raise Misuse(f"line {number}: names no schema; pass one: `wirekit encode SCHEMA`")
+            raise Misuse(f"line {number} names no schema; pass one: `wirekit encode SCHEMA`")
         try:
             data = encode(key, value, context=frame_context, strict=strict)
         except WirekitError as error:

@@ -30,7 +30,12 @@ DEFAULT_VECTORS = 1000
 @click.option(
     "--target", help="python:module:function, 'command:./parser {file}', 'client:./client {port}' or tcp:host:port."
 )
-@click.option("--count", type=click.IntRange(1), help=f"Number of cases. Default: {DEFAULT_COUNT}, without --time.")
+@click.option(
+    "--count",
+    type=click.IntRange(1),
+    help=f"Number of cases. Default without --time: {DEFAULT_COUNT}; {DEFAULT_PLAYS} for a client: target or "
+    f"--conversation; {DEFAULT_VECTORS} for --export.",
+)
 @click.option("--time", "seconds", type=click.FloatRange(0, min_open=True), help="Run for this many seconds.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the generated cases.")
 @click.option(
@@ -94,8 +99,7 @@ def command(schema: str | None, context_pairs: tuple[str, ...], **options: Any) 
     context = parse_context(context_pairs)
     if schema is not None:
         if not is_schema(schema):
-            registry[schema]  # says what there is
-            raise click.UsageError(f"{schema} has no stream of frames; name one of its schemas")
+            registry[schema]  # refuses the name with advice
         check_context(schema, context)
     elif options["replay"] is None:
         raise click.UsageError("name a layout or a protocol: wirekit fuzz KEY --target ...")

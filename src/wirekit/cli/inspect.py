@@ -103,9 +103,9 @@ def command(
     """
     _check_options(paths, connections=connections, rules=rules, listed=listed)
     if selection.active and (connections or rules):
-        raise click.UsageError("selection options apply to the counts only; leave out --connections and --rules")
+        raise click.UsageError("selection options apply to the summary; leave out --connections and --rules")
     if page is not None and (connections or rules):
-        raise click.UsageError("--report shows the counts; leave out --connections and --rules")
+        raise click.UsageError("--report shows the summary; leave out --connections and --rules")
     if allow_cut and (connections or rules):
         raise click.UsageError("--allow-cut applies to the summary; leave out --connections and --rules")
     if payloads and page is None:
@@ -115,7 +115,7 @@ def command(
     if listed:
         return list_rules(protocol, _form(output))
     if road == "columns":
-        need("the road of columns", "pyarrow", "numba")
+        need("--road columns", "pyarrow", "numba")
     choice = parse_choice(protocol, ports)
     directories = [] if connections or rules else [path for path in paths if os.path.isdir(path)]
     reports = {path: report for path in directories if (report := _checked(path, protocol)) is not None}

@@ -176,8 +176,8 @@ def command(
     connections, frames, undecoded bytes, and gaps.
 
     INPUT is a capture (- is standard input), a segment, a directory of such files (*.pcap, *.pcapng, *.cap and segments
-    called <20 digits>.log), a pattern, or a URI (s3://bucket/prefix/). DIR will hold a directory of Parquet files per
-    table and manifest.json. Inputs that DIR already holds are skipped; new ones are added. All frames are written;
+    called <20 digits>.log), a pattern, or a URI (s3://bucket/prefix/). DIR will hold manifest.json, and a directory of
+    Parquet files for each table. Inputs that DIR already holds are skipped; new ones are added. All frames are written;
     `wirekit sql` selects from the tables.
 
     \b
@@ -204,7 +204,7 @@ def command(
     if road == "columns":
         if on_spark:
             raise click.UsageError("--road columns needs --engine serial")
-        need("the road of columns", "pyarrow", "numba")
+        need("--road columns", "pyarrow", "numba")
     once(inputs)
     if watch and (not resume or STANDARD_INPUT in inputs):
         other = f"standard input ({STANDARD_INPUT})" if resume else "--replace"

@@ -186,7 +186,7 @@ class _Table:
             f"{count} {severity}{'s' if count != 1 else ''}" for severity, count in sorted(severities.items())
         )
         if counts or checked:
-            self._print(counts or "no rule is broken", "bold")
+            self._print(counts or "no rule is violated", "bold")
 
     def _print(self, text: str, style: str = "", *, indent: int = 4) -> None:
         print_wrapped(self._console, printable(text), style, indent=indent)

@@ -141,7 +141,7 @@ def _answer(query: str, job: Job, lakes: list[str], form: str, to: str | None) -
             names = ", ".join(dict.fromkeys([*(READABLE if job.inputs else ()), *(OUTPUTS if lakes else ())]))
             raise Misuse(f"no table {unknown[1]}; the tables of these inputs are {names}") from None
         except pa.ArrowNotImplementedError as error:
-            raise Misuse(f"{form} has no form for a column of this query: {in_one_line(str(error))}") from None
+            raise Misuse(f"{form} cannot express a column of this query: {in_one_line(str(error))}") from None
     for name, reason in summary.unreadable.items():
         say(f"{name}: {reason}")
     return 1 if summary.unreadable else 0

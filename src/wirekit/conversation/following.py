@@ -361,7 +361,7 @@ class Conversation:
         direction.searched = direction.offset + 1
 
     def _cut(self, side: str, direction: _Direction, why: str) -> list[Event]:
-        """The events of the bytes that wait, if a frame begins in them of which the other bytes are missing."""
+        """The events of waiting bytes that begin a frame whose other bytes are missing; else none."""
         buffer = direction.buffer
         if direction.rest:
             direction.rest -= len(buffer)
@@ -380,7 +380,7 @@ class Conversation:
             self._drop(direction, len(buffer))
             frame.reason, frame.announced = why, size
             if frame.decoded.error is not None:
-                frame.decoded.error.hint = f"{why}, {len(frame.data)} of {size} were captured"
+                frame.decoded.error.hint = f"{why}, {len(frame.data)} of {size} bytes were captured"
             events.append(self._linked(frame))
             self.dialogue.lost()
             return events

@@ -157,7 +157,7 @@ class _Walk:
         if span is not None and span.bit_start is not None:
             text = f"{_pattern(span, value)}  {text}"
         if span is not None and span.kind == "gap":
-            note = f"{note}, which nothing explains"
+            note = f"{note}, which no field explains"
         below = _json_lines(value) if self._indent_json and leaf else ()
         checks = tuple(self._checks.get(path, ()))
         spans = tuple(sorted((*framing, *own), key=attrgetter("start")))

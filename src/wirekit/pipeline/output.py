@@ -302,7 +302,8 @@ class Output:
         try:
             delta.transact(self.folder, planned["bundle"], map(delta.Change.from_json, planned["changes"]))
         except OSError as error:
-            raise _UnfinishedError(error.errno, f"{error.strerror}; run it again to finish", error.filename) from error
+            advice = f"{error.strerror}; run the pipeline again to finish"
+            raise _UnfinishedError(error.errno, advice, error.filename) from error
 
     def _leftovers(self) -> dict[str, str]:
         """The files and folders of this or an earlier run in ``.wirekit``, except the lock, and their kinds."""

@@ -97,7 +97,7 @@ class _Processes:
             self._pool = None
             if isinstance(error, BrokenProcessPool):
                 raise WirekitError(
-                    "a process of the run was killed, perhaps for want of memory; run it again, with fewer processes"
+                    "a process of the run was killed, perhaps because memory ran out; run again with fewer processes"
                 ) from None
             raise
 

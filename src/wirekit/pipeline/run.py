@@ -121,7 +121,7 @@ def publish(
         Misuse: ``output`` has files that wirekit did not write, or was written with other options.
     """
     if idle_us < IDLE_US:
-        raise Misuse(f"the idle time of connections is at least {IDLE_US // 1_000_000} s; pass a larger one")
+        raise Misuse(f"the idle time must be at least {IDLE_US // 1_000_000} s, not {idle_us / 1_000_000:g} s")
     with Output(output) as claimed:
         _choose_form(claimed, form, replace=replace)
         if claimed.is_of_another_version and not replace:

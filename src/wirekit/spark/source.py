@@ -152,7 +152,9 @@ class CaptureReader(DataSourceReader):
         self._ports = _ports(options.get("ports", ""))
         self._protocol = options.get("protocol", "")
         if self._protocol and any(self._ports.values()):
-            raise Misuse("option protocol is for all connections: leave it out, or the protocols in option ports")
+            raise Misuse(
+                "the option protocol applies to all connections; leave it out, or name no protocols in the option ports"
+            )
         for each in filter(None, (self._protocol, *self._ports.values())):
             registry.protocol(each).stream("client")
 

@@ -183,7 +183,7 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if end["batch"] == start["batch"]:
             return []
         if end["batch"] != start["batch"] + 1:
-            raise Misuse(f"no micro-batch is from offset {start['batch']} to {end['batch']}")
+            raise Misuse(f"the offsets {start['batch']} and {end['batch']} do not bound one micro-batch")
         parts = parts_from(end["parts"])
         whole = [tuple(each.as_input() for each in part.files) for part in parts if part.is_alone]
         bundles = grouped(captures(renumbered(whole)), BUNDLE_BYTES)

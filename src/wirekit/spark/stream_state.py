@@ -28,7 +28,7 @@ from wirekit.pipeline.inputs import CAPTURE, Input, stored_kind
 
 _NAME = re.compile(r"(\d{8,})-(\d{5,})-(\d+)-(\d+)-([0-9a-f]{64})-[0-9a-f]{32}\.parquet")
 
-REMEDY = "start the query with a new checkpoint, and its output anew, to read all captures again"
+REMEDY = "to read all captures again, start the query with a new checkpoint and a new output"
 
 
 class File(NamedTuple):

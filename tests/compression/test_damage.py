@@ -82,7 +82,7 @@ def test_noise(codec: str) -> None:
     ("codec", "data", "words"),
     [
         ("gzip", b"garbage", "valid gzip data, found Error -3 while decompressing data: incorrect header check"),
-        ("gzip", compress("gzip", b"x")[:-1], "a complete gzip member, found its end is missing after 20 bytes"),
+        ("gzip", compress("gzip", b"x")[:-1], "a complete gzip member, found one cut after 20 bytes"),
         ("zlib", compress("zlib", b"x")[:-1], "a final block or flushed at its end, found neither after 8 bytes"),
         ("lz4-frame", b"garbage", "a valid LZ4 frame, found LZ4F_decompress failed with code: ERROR_frameType_unknown"),
         ("kafka-lz4", b"garbage", "the magic 04224d18 of an LZ4 frame, found 67617262"),

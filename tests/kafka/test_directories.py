@@ -185,7 +185,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], list[tuple[str, int | None, int 
         entry("timeindex", 1, timestamp=5),
         [
             ("timeindex", 1, 12, "does not ascend"),
-            ("timeindex", 1, 12, "timestamp 5: the latest message up to there has"),
+            ("timeindex", 1, 12, "timestamp 5: the latest timestamp up to this offset is"),
         ],
     ),
     "time beyond the log": (
@@ -234,7 +234,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], list[tuple[str, int | None, int 
     ),
     "overlap": (
         lambda folder: (folder / f"{70:020}.log").write_bytes(ONE) and None,
-        [("log", None, None, "has offsets up to 80, which should end before this one")],
+        [("log", None, None, f"begins at offset 70, but {BASE}.log has offsets up to 80")],
     ),
     "hole": (
         lambda folder: (folder / f"{85:020}.log").write_bytes(b"") and None,
@@ -359,7 +359,7 @@ def test_an_entry_before_a_good_message_that_is_later_is_wrong_behind_a_wrong_ch
     folder = copied(tmp_path, "0.10.2.2", "t-none-0")
     broken_crc(folder)
     entry("timeindex", 1, timestamp=5)(folder)
-    assert any("timestamp 5: the latest message up to there has" in text for *_, text in problems(folder))
+    assert any("timestamp 5: the latest timestamp up to this offset is" in text for *_, text in problems(folder))
 
 
 def test_zeros_of_preallocation_are_no_damage(tmp_path: Path) -> None:
@@ -420,7 +420,7 @@ class TestDataDirectory:
         [
             ("t-none", 82, "the high watermark of t-none 0, 82, is beyond the end of the log, 81"),
             ("t-none", -1, "is negative"),
-            ("t-some", 0, "is of a partition that is not here"),
+            ("t-some", 0, "is for a partition without a directory here"),
         ],
     )
     def test_checkpoint_that_disagrees(self, disk: Path, topic: str, offset: int, text: str) -> None:

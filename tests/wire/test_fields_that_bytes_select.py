@@ -189,5 +189,5 @@ def test_the_error_names_the_field() -> None:
     layout = Struct("items" / Array(uint8, Struct("a" / IfNext(b"\1\2", uint16), "b" / uint8)), "c" / rest())
     with own(layout) as key:
         value = {"items": [{"a": None, "b": 1}, {"a": None, "b": 2}], "c": b""}
-        with pytest.raises(WireError, match=r"items\[0\]\.a: expected a value, because bytes that begin with 0102"):
+        with pytest.raises(WireError, match=r"items\[0\]\.a: expected a value, because a reader takes .* 0102"):
             wirekit.encode(key, value)

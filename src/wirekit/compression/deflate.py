@@ -45,7 +45,7 @@ def _gzip_decompress(data: memoryview, output: Output) -> None:
     while True:
         end = _inflate(31, data, start, output, "gzip data")
         if end is None:
-            raise Wrong("a complete gzip member", f"its end is missing after {len(data) - start} bytes", offset=start)
+            raise Wrong("a complete gzip member", f"one cut after {len(data) - start} bytes", offset=start)
         if end == len(data) or (not data[end] and not bytes(data[end:]).strip(b"\0")):
             return  # zeros after a member are padding, as for gzip(1); java.util.zip.GZIPInputStream stops there, too
         start = end
@@ -107,7 +107,7 @@ def _zip_decompress(data: memoryview, output: Output) -> None:
     if method == 8:
         end = _inflate(-15, body, start, output, "deflated data")
         if end is None:
-            raise Wrong("complete deflated data", f"its end is missing after {len(body) - start} bytes", offset=start)
+            raise Wrong("complete deflated data", f"data cut after {len(body) - start} bytes", offset=start)
         if not described:
             at_end(body, end, "the deflated data")
     else:

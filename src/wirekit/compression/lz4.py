@@ -23,7 +23,7 @@ def _lz4_frame(data: memoryview, start: int, output: Output) -> int:
     except RuntimeError as error:
         raise Wrong("a valid LZ4 frame", str(error), offset=start) from None
     if end is None:
-        raise Wrong("a complete LZ4 frame", f"its end is missing after {len(data) - start} bytes", offset=start)
+        raise Wrong("a complete LZ4 frame", f"one cut after {len(data) - start} bytes", offset=start)
     return end
 
 

@@ -46,8 +46,8 @@ def load_bytes(value: Any) -> Any:
         return value
     try:
         return bytes.fromhex(value)
-    except ValueError as error:
-        raise Misfit(f"bytes are written as hex in JSON: {error}") from None
+    except ValueError:
+        raise Misfit(f"bytes must be given in hex, not {shown(value)}") from None
 
 
 def _first(path: str) -> str:

@@ -495,7 +495,7 @@ class Selected(NamedTuple):
         if self.present:
             return f"bytes that begin with {self.magic.hex()}", begin.hex()
         which = f"that begin with {self.magic.hex()} " if self.magic else ""
-        return f"a value, because bytes {which}follow, which a reader takes for this field", None
+        return f"a value, because a reader takes the following bytes {which}for this field", None
 
 
 class Writer:

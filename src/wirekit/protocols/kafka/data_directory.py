@@ -91,7 +91,7 @@ def _wrong(entry: Any, checkpoint: str, ends: dict[tuple[str, int], int | None])
     """The contradiction between an entry of a checkpoint and the log."""
     named = f"the {checkpoint} of {entry.topic} {entry.partition}, {entry.offset},"
     if (entry.topic, entry.partition) not in ends:
-        return f"{named} is of a partition that is not here"
+        return f"{named} is for a partition without a directory here"
     end = ends[entry.topic, entry.partition]
     if end is not None and entry.offset > end:
         return f"{named} is beyond the end of the log, {end}"

@@ -395,7 +395,7 @@ class _Partition:
             doubtful = segment.doubtful or lost[min(at + 1, len(lost) - 1)] > 0
             if latest_time > entry_time or (latest_time not in (EARLIEST, entry_time) and not doubtful):
                 entry = self._entry(segment, index, int(number))
-                self._about(index, int(number), f"{entry}: the latest message up to there has {latest_time}")
+                self._about(index, int(number), f"{entry}: the latest timestamp up to this offset is {latest_time}")
 
     # Segment by segment
 
@@ -406,6 +406,6 @@ class _Partition:
                 continue
             end = before.base if before.last is None else before.last + 1
             if after.base < end:
-                self._say(after.name, f"{before.name} has offsets up to {end - 1}, which should end before this one")
+                self._say(after.name, f"begins at offset {after.base}, but {before.name} has offsets up to {end - 1}")
             elif after.base > end and not compacted:
                 self._say(after.name, f"{before.name} ends at offset {end - 1}: {after.base - end} are missing")

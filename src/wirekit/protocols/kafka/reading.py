@@ -89,7 +89,7 @@ def over_size(entry: Record, check: Check) -> Check:
     if not left or check.note:
         return check
     computed = zlib.crc32(left, check.computed)
-    note = f"over its size, {plural(len(left), 'byte')} more than its fields"
+    note = f"computed over the message_size, {plural(len(left), 'byte')} more than the fields"
     verdict = "ok" if computed == check.stored else "bad"
     return Check(check.path, check.kind, check.stored, computed, verdict, check.offset, check.source, note)
 

@@ -91,7 +91,7 @@ class Writing:
             if value is NOTHING:
                 error = self.stream.wrong("a value", "nothing")
                 others = ", ".join(self._lacking(after=name))
-                error.hint = f"missing too: {others}" if others else ""
+                error.hint = f"also missing: {others}" if others else ""
                 raise error
             if isinstance(value, bytes):
                 count_zeros(len(value), self.stream)

@@ -105,7 +105,7 @@ def test_a_protocol_can_be_given(tmp_path: Path, capsys: pytest.CaptureFixture[s
             2,
             "'net' is not a protocol of connections; choose from kafka, pulsar,",
         ),
-        ([BATCH, "-o", "out", "--port", "6650=jmq4", "--port", "6650=kafka"], 2, "6650 is given twice, for jmq4 and for kafka"),
+        ([BATCH, "-o", "out", "--port", "6650=jmq4", "--port", "6650=kafka"], 2, "given twice, for jmq4 and for kafka"),
         ([BATCH, "-o", "out", "--protocol", "jmq4", "--port", "6650=jmq4"], 2, "leave out --protocol or --port"),
         ([BATCH, "-o", "out", "--engine", "serial", "--master", "local[2]"], 2, "--master needs --engine spark"),
         ([BATCH, "-o", "out", "--settle", "5"], 2, "--settle needs --watch"),

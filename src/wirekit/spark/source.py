@@ -1,7 +1,7 @@
 """The Spark data source ``wirekit``: captures as rows, capture by capture.
 
 Options: ``table`` (``packets`` by default, or a table of docs/tables.md except ``runs`` and ``inputs``),
-``path`` or ``paths`` (a JSON list) of files, directories, URIs and globs, ``protocol``, ``ports`` (``9092=kafka,6650``:
+``path`` or ``paths`` (a JSON list) of files, directories, URIs and patterns, ``protocol``, ``ports`` (``9092=kafka,6650``:
 only segments from or to these ports are read; a protocol applies to its port), and ``separate`` (``true``:
 each file is a capture of its own). ``paths`` may also be a list of lists: the files of each capture.
 

@@ -73,8 +73,8 @@ def test_schemas() -> None:
     assert "bits 1-2" in layout
     assert "  HEARTBEAT (7)" in layout
     message = Run("schemas", "kafka.message").out.decode()
-    assert "int8, magic only; required" in message
-    assert "crc32 of all that follows\n" in message
+    assert "int8, symbols: magic, no other value; required" in message
+    assert "crc32 of all fields after it\n" in message
     assert "int8; default 0\n" in Run("schemas", "joyqueue.batch").out.decode()
 
 

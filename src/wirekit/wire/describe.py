@@ -68,7 +68,7 @@ def describe(node: Node) -> list[FieldLine]:
 
     >>> from wirekit.wire import Length, String, Struct, int16, int32
     >>> [(line.name, line.type) for line in describe(Struct("size" / Length(int32), "name" / String(int16)))]
-    [('size', 'int32, bytes of all that follows'), ('name', 'string, length int16')]
+    [('size', 'int32, size of all fields after it'), ('name', 'string, length int16')]
     """
     return list(_lines(node, 0, set()))
 
@@ -194,7 +194,7 @@ def type_of(node: Any) -> str:
         case Flag():
             return f"boolean ({type_of(node.inner)})"
         case Symbols():
-            return f"{type_of(node.inner)}, {node.table.name}{' only' if node.closed else ''}"
+            return f"{type_of(node.inner)}, symbols: {node.table.name}{', no other value' if node.closed else ''}"
         case Bits():
             return f"{type_of(node.inner)}, bit by bit"
         case Address():
@@ -239,7 +239,7 @@ def type_of(node: Any) -> str:
         case Length():
             add = f" + {node.add}" if node.add else ""
             more = " or more" if node.exceeds else ""
-            return f"{type_of(node.inner)}, bytes of {_of(node.of)}{add}{more}"
+            return f"{type_of(node.inner)}, size of {_of(node.of)}{add}{more}"
         case Checked():
             content = " (content only)" if node.content else ""
             return f"{type_of(node.inner)}, {node.algorithm} of {_of(node.covers)}{content}"
@@ -271,7 +271,7 @@ def _null(node: Bytes | Array | Sized) -> str:
 
 def _of(of: str | tuple[str, str] | None) -> str:
     if of is None:
-        return "all that follows"
+        return "all fields after it"
     return of if isinstance(of, str) else f"{of[0]} to {of[1]}"
 
 

@@ -1,9 +1,9 @@
 """The Spark data source ``wirekit``: captures as rows, capture by capture.
 
 Options: ``table`` (``packets`` by default, or a table of docs/tables.md except ``runs`` and ``inputs``),
-``path`` or ``paths`` (a JSON list) of files, directories, URIs and patterns, ``protocol``, ``ports`` (``9092=kafka,6650``:
-only segments from or to these ports are read; a protocol applies to its port), and ``separate`` (``true``:
-each file is a capture of its own). ``paths`` may also be a list of lists: the files of each capture.
+``path`` or ``paths`` (a JSON list) of files, directories, URIs and patterns, ``protocol``, ``ports``
+(``9092=kafka,6650``: only segments from or to these ports are read; a protocol applies to its port), and ``separate``
+(``true``: each file is a capture of its own). ``paths`` may also be a list of lists: the files of each capture.
 
 ``columns`` (``topic,timestamp``) names the columns of the table, as ``schema()`` of the reader does: Spark does not
 tell a source which columns a query needs. ``where`` (``api = 'FETCH' AND latency_us > 1000``) is a filter that tasks

@@ -115,9 +115,9 @@ def _extension(more: int, *, fragment: bool) -> Struct:
 
 
 def _after(headers: int, *, fragment: bool = True) -> Node:
-    """What follows a next_header: TCP, or a header with as many more after it, of which one may be a fragment's.
+    """The layout after a next_header: TCP, or a header with up to ``headers`` more after it; one may be a fragment's.
 
-    Their number is bounded because bytes that nest without bound are an attack, not a packet.
+    The number of headers is bounded, because bytes that nest without bound are an attack, not a packet.
     """
     cases: dict[int, Node] = {TCP_NUMBER: TCP}
     if headers:

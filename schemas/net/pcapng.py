@@ -1,7 +1,7 @@
-"""pcapng files: sections of blocks; the header of each section tells its byte order.
+"""pcapng files: sections of blocks; the header of each section states its byte order.
 
-Which interface a packet came from, and so its link type and the unit of its time, stands in another block: a layout
-cannot follow that. Packets stay as they are here unless the caller says ``context={"link_type": 1}``.
+The link type of a packet and the unit of its time are in the block that describes its interface, which a layout cannot
+look up. So packets are bytes here, unless the caller passes ``context={"link_type": 1}``.
 
 Source: draft-ietf-opsawg-pcapng, sections 3 and 4, appendix A.
 """

@@ -124,7 +124,7 @@ class _Texts(dict[type, _Text]):
 
 
 _NAMED: dict[tuple[str, int], str] = {}
-"""The texts of symbols that have a name, of which there are few."""
+"""The texts of symbols that have a name; there are few."""
 _TEXTS = _Texts(
     {
         type(None): lambda value: "null",

@@ -38,7 +38,7 @@ PORT_BITS = 16
 AT_ONCE = 1 << 12
 """The number of packets that are converted to objects at once."""
 MOST_SKIPPED = 1 << 16
-"""The number of packets of which those without a TCP segment are objects at once."""
+"""The number of packets in a batch; those of a batch without a TCP segment are objects at once."""
 _BITS = {"fin": FIN, "syn": SYN, "rst": RST, "psh": PSH, "ack": ACK}
 _NETWORKS = {"ipv4": "total_length", "ipv6": "payload_length"}
 _FIELDS = {

@@ -151,8 +151,8 @@
   const several = data.captures.length > 1;
   $("about").textContent = [
     `${number(data.total)} frames`,
-    count < data.total ? `${number(count)} of them in this page: a sample, with what is wrong and what was slow; all counts are of all frames` : "",
-    data.payloads ? "with application data" : "without application data: bytes and texts that could be such are dots",
+    count < data.total ? `${number(count)} of them in this page: a sample that includes faulty frames and the slowest responses; all counts cover all frames` : "",
+    data.payloads ? "with application data" : "without application data: bytes and texts that may contain it are dots",
   ].filter(Boolean).join(" · ");
   const cards = element("div", { class: "cards" });
   const sum = (name) => data.captures.reduce((total, capture) => total + capture.apis.reduce((part, api) => part + api[name], 0), 0);

@@ -101,7 +101,7 @@ def _keys(name: str) -> set[str]:
 
 
 def _check_choice(key: str, names: tuple[str, ...], cases: list[tuple[Any, ...]], context: Mapping[str, Any]) -> None:
-    """Refuses values without a case of a choice, and lists the cases: ``there are 0 to 3``."""
+    """Refuses values without a case of a choice, and lists the cases: ``it may be 0 to 3``."""
     preceding: list[str] = []
     for at, name in enumerate(names):
         value = context.get(name)
@@ -111,18 +111,16 @@ def _check_choice(key: str, names: tuple[str, ...], cases: list[tuple[Any, ...]]
         if value not in list(known):
             of = f"{key} with {', '.join(preceding)}" if preceding else key
             listed = _listed(sorted(known, key=lambda value: (isinstance(value, str), value)))
-            raise Misuse(f"{of} has no {name} {shown(value)}; there {listed}")
+            raise Misuse(f"{of} has no {name} {shown(value)}; it may be {listed}")
         cases = [case for case in cases if case[at] == value]
         preceding.append(f"{name} {value}")
 
 
 def _listed(values: list[Any]) -> str:
     """Values in words; whole numbers without a hole as their range."""
-    if len(values) == 1:
-        return f"is {values[0]}"
-    if values == list(range(len(values))):
-        return f"are {values[0]} to {values[-1]}"
-    return f"are {', '.join(map(str, values))}"
+    if len(values) > 1 and values == list(range(len(values))):
+        return f"{values[0]} to {values[-1]}"
+    return ", ".join(map(str, values))
 
 
 def undecided(key: str, context: Mapping[str, Any], path: str) -> str:

@@ -55,7 +55,7 @@ OPENED_AT_ONCE = 64 << 20
 MESSAGE = 256
 """The approximate number of bytes that a message without content takes in columns."""
 SHORT = 1 << 16
-"""Text that a column repeats counts only if it has more bytes than this."""
+"""Text that a column repeats counts only if its longest value, in every row, would take more bytes than this."""
 _HALF = 1 << 63
 
 

@@ -224,7 +224,7 @@ class Limit(WireError, ValueError):
 
     @property
     def reason(self) -> str:
-        return f"{self.actual} exceeds the limit {self.limit} of {self.allowed}"
+        return f"{self.actual} exceeds the limit of {self.allowed} ({self.limit})"
 
 
 class Damaged(NamedTuple):

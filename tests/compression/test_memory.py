@@ -321,7 +321,7 @@ def test_what_is_charged_for_values_covers_what_this_python_takes(bomb: str, eng
     ended = result.error is None and len(result.checks) >= 0
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert ended or isinstance(result.error, wirekit.Limit) or "limit memory" in result.checks[-1].note
+    assert ended or isinstance(result.error, wirekit.Limit) or "(memory)" in result.checks[-1].note
     assert peak < limits.memory + 30_000
 
 

@@ -44,7 +44,7 @@ def decompress(
         b'hello'
         >>> decompress("snappy", bytes.fromhex("ffffffff0f00"))
         Traceback (most recent call last):
-        wirekit.errors.Limit: 4294967295 exceeds the limit decompressed_size of 268435456, at byte 0 (0x0)
+        wirekit.errors.Limit: 4294967295 exceeds the limit of 268435456 (decompressed_size), at byte 0 (0x0)
     """
     entry = _find(codec)
     view = _view(data)

@@ -96,7 +96,7 @@ class Allowance:
     (800, 200)
     >>> allowance.decompress("gzip", data)
     Traceback (most recent call last):
-    wirekit.errors.Limit: 1001 exceeds the limit decompressed_total of 1000
+    wirekit.errors.Limit: 1001 exceeds the limit of 1000 (decompressed_total)
     """
 
     __slots__ = ("left", "limits", "memory", "room", "total")

@@ -213,7 +213,7 @@ class _Scan:
                 inside = " of decompressed data" if row["at_depth"] else ""
                 text = f"{self.key}: {where}: {row['reason']}, at byte {row['at']} (0x{row['at']:x}){inside}"
                 texts.setdefault(value, []).append(text)
-                shared = f"the limit {MEMORY} ", f"the limit {TOTAL} "
+                shared = f"({MEMORY})", f"({TOTAL})"
                 exceeded |= row["kind"] == "limit" and any(name in row["reason"] for name in shared)
         return texts, exceeded
 

@@ -383,7 +383,7 @@ def scanned(
     """The messages of a window with their wrappers, for the part that may be decompressed at once."""
     while True:
         rows, errors = scan(SEGMENT, window, wrappers=True, fields=fields)
-        shared = errors.filter(pc.match_substring_regex(errors["reason"], f"the limit ({TOTAL}|{MEMORY}) "))
+        shared = errors.filter(pc.match_substring_regex(errors["reason"], rf"\(({TOTAL}|{MEMORY})\)"))
         exceeding = np.unique(pc.coalesce(shared["wrapper"], shared["offset"]))
         if not exceeding.any():
             return window, rows, errors

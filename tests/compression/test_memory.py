@@ -145,7 +145,8 @@ def decoded(key: str, engine: str, data: bytes, limits: Any) -> tuple[list[str],
             limits = wirekit.Limits(memory=LIBRARIES + limits.memory, memory_ratio=0)
         batch, errors = scan(key, data, limits=limits)
         assert set(errors["kind"].to_pylist()) <= {"limit", "short"}
-        return [reason.split()[4] for reason in errors["reason"].to_pylist() if "limit" in reason], batch.num_rows
+        reasons = [reason for reason in errors["reason"].to_pylist() if "limit" in reason]
+        return [reason.rpartition("(")[2].rstrip(")") for reason in reasons], batch.num_rows
     result = wirekit.decode(data, key, engine=engine, limits=limits)
     if not isinstance(result.error, wirekit.Limit):
         assert len(result.checks) >= 0

@@ -165,7 +165,7 @@ def interpreter_is_compiled() -> bool:
 
 
 def has_kernels() -> bool:
-    """Whether this process, or another one before the first call, has compiled a kernel of one layout; few machines do."""
+    """Whether this process, or another one before the first call, has compiled a kernel of one layout."""
     return any(each.__name__.startswith(f"wirekit_{KERNEL}_") for each in _modules.values()) or _has_stored_kernels()
 
 

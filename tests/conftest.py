@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from _pytest.nodeid import NodeId
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
@@ -69,11 +70,14 @@ the end.
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """With ``--dist loadgroup``: one process runs all tests that share the session of Spark, which takes seconds to
     start.
+
+    xdist 3.8 appends the group to ``_nodeid``, which pytest 9.2 does not read any more.
     """
     if getattr(config.option, "loadgroup", False):
         for item in items:
-            if "spark" in getattr(item, "fixturenames", ()):
-                item.add_marker(pytest.mark.xdist_group("spark"))
+            grouped = item.get_closest_marker("xdist_group") is not None
+            if grouped or "spark" in getattr(item, "fixturenames", ()):
+                item._id = NodeId.parse(f"{item.nodeid}@spark")
 
 
 @pytest.hookimpl(optionalhook=True)

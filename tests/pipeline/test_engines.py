@@ -50,7 +50,10 @@ class Here:
         return 0.0
 
 
-@pytest.fixture(params=[pytest.param("spark", marks=pytest.mark.spark), "here"])
+SPARK = pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.xdist_group("spark")])
+
+
+@pytest.fixture(params=[SPARK, "here"])
 def run_in_parallel(request: pytest.FixtureRequest) -> Callable[..., Result]:
     """Runs a job in tasks."""
     if request.param == "here":

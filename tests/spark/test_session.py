@@ -44,6 +44,14 @@ def test_map_in_arrow_over_a_range(spark: SparkSession) -> None:
 
 
 @pytest.mark.spark
+def test_one_process_runs_the_tests_that_share_the_session(spark: SparkSession, request: pytest.FixtureRequest) -> None:
+    """The scheduler in tests/conftest.py reads the group of a test from the id that pytest reports."""
+    if not getattr(request.config.option, "loadgroup", False):
+        pytest.skip("not with --dist loadgroup")
+    assert request.node.nodeid.endswith("@spark")
+
+
+@pytest.mark.spark
 def test_swapped_columns_do_not_pass(spark: SparkSession) -> None:
     def swapped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

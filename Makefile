@@ -53,8 +53,11 @@ demo: setup
 # `make test WORKERS=0` runs them in one process.
 WORKERS := $(shell cores=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); echo $$((cores < 7 ? cores + 1 : 8)))
 DISTRIBUTED := -n $(WORKERS) --dist loadgroup
+# Tests write thousands of small files: in memory, unless TMPDIR is set, if /dev/shm has room and may have programs.
+IN_MEMORY := $(if $(TMPDIR),,$(shell folder=/dev/shm; room=$$(df -Pm $$folder 2>/dev/null | awk 'END { print $$4 }'); \
+  [ "$${room:-0}" -gt 4000 ] && ! grep -q " $$folder .*noexec" /proc/mounts && echo TMPDIR=$$folder))
 test: setup
-	$(BIN)/python -m pytest $(DISTRIBUTED)
+	$(IN_MEMORY) $(BIN)/python -m pytest $(DISTRIBUTED)
 
 # Tests of a minute each: kernels with bounds checks, the column functions on Spark Connect, a stream that is restarted, and a
 # cluster whose workers have nothing but Python.
@@ -82,7 +85,7 @@ test-pythons:
 # in the cache; the tests keep theirs apart in any case. In the other directories no test runs a kernel.
 KERNELS := agreement cli compiler compression kafka pipeline registry
 test-boundscheck: setup
-	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest $(DISTRIBUTED) $(KERNELS:%=tests/%)
+	$(IN_MEMORY) NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest $(DISTRIBUTED) $(KERNELS:%=tests/%)
 
 # Wheel and sdist, each extra in an environment of its own. It downloads what they ask for, pyspark among them.
 test-release: setup

@@ -235,6 +235,8 @@ class Connections:
 
     def begin_fresh(self, streams: Streams, flows: NDArray[Any], protocols: list[str]) -> None:
         """Gives columns connections that begin in this window, from the first byte on; their protocol is resumable."""
+        if not flows.size:
+            return
         states, rows = self._states, self._rows[flows]
         states.take(rows, streams, flows)
         states.count[rows], states.reported[rows] = 1, False
@@ -242,7 +244,8 @@ class Connections:
         self._are_ready(streams, flows)
 
     def _are_ready(self, streams: Streams, flows: NDArray[Any]) -> None:
-        self._ready.append((flows, streams.starts[flows], np.zeros((flows.size, len(SIDES)), bool)))
+        if flows.size:
+            self._ready.append((flows, streams.starts[flows], np.zeros((flows.size, len(SIDES)), bool)))
 
     def begin_after(self, streams: Streams, flow: int, protocol: str) -> Iterator[Followed]:
         """Does the same for a connection of a known protocol whose first frames on both sides need objects."""
@@ -254,6 +257,8 @@ class Connections:
         Columns follow those with a usual beginning from their first bytes on, or after a response whose request was
         before the capture; this response is reported here.
         """
+        if not flows.size:
+            return
         rows = self._rows[flows]
         self._states.take(rows, streams, flows)
         links = [self._objects.opened(row) for row in rows.tolist()]
@@ -335,6 +340,8 @@ class Connections:
         open_conversations = self._conversations
         open_conversations.compact()
         before = before or nothing_begun()
+        if not self._ready:
+            return before
         parts = [(before.flows, before.places, before.unheard), *self._ready]
         flows, places, unheard = (np.concatenate(each) for each in zip(*parts, strict=True))
         self._ready = []

@@ -59,10 +59,13 @@ FIRST = (
     *("spark", "tests/strategies/test_values.py", "tests/strategies/test_mutations.py"),
     *("tests/compression/test_memory.py", "tests/pipeline/test_stored_parts.py", "tests/road/test_law_of_clocks.py"),
     *("tests/road/test_deferred.py", "tests/road/test_rounds.py", "tests/road/test_beyond_windows.py"),
+    *("tests/strategies/test_layouts_of_ones_own.py", "tests/road/test_ends.py", "tests/compression/test_totals.py"),
+    *("tests/pipeline/test_bundles.py", "tests/pipeline/test_engines.py", "tests/pipeline/test_processes.py"),
+    *("tests/pipeline/test_remote_lake.py", "tests/cli/test_terminal.py", "tests/spark/test_session.py"),
 )
-"""What the processes begin with. Only the first needs kernels early; the others find them compiled. The last six take
-long for the number of their tests, by which files are ordered: each could otherwise keep one process at work alone at
-the end.
+"""What the processes begin with. Only the first needs kernels early; the others find them compiled. From the fourth on
+they take long for the number of their tests, by which files are ordered: each could otherwise keep one process at work
+alone at the end.
 """
 
 

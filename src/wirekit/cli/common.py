@@ -10,7 +10,7 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from io import BufferedReader
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -19,7 +19,7 @@ import click
 from wirekit.errors import lacking, plural
 from wirekit.storage import is_remote
 from wirekit.tuning import keep_pandas_out
-from wirekit.values import json_text, printable
+from wirekit.values import EPOCH, json_text, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,7 +45,6 @@ def on_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 STANDARD_INPUT = "-"
 """The file name that means standard input."""
 STANDARD_INPUT_FILE = "/dev/stdin"
@@ -81,7 +80,7 @@ def time_of_day(time_us: int | None) -> str:
     if time_us is None:
         return ""
     try:
-        return (_EPOCH + timedelta(microseconds=time_us)).strftime("%H:%M:%S.%f")
+        return (EPOCH + timedelta(microseconds=time_us)).strftime("%H:%M:%S.%f")
     except OverflowError:
         return f"{time_us} µs"
 

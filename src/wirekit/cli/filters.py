@@ -16,11 +16,11 @@ import click
 from wirekit.cli.numbered import Numbered
 from wirekit.conversation import Frame
 from wirekit.tables.times import DAY_US
+from wirekit.values import EPOCH
 
 if TYPE_CHECKING:
     from wirekit.cli.where import Where
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 UNITS = {"us": 1, "µs": 1, "ms": 1_000, "s": 1_000_000}
 MICROSECOND = timedelta(microseconds=1)
 ADDRESS = re.compile(r"^\[(?=[\da-f.:*?]*[:*][\da-f.:*?]*\](:|$))", re.IGNORECASE)

@@ -46,7 +46,7 @@ from wirekit.cli.common import (
     strict_option,
 )
 from wirekit.cli.complaints import Complaints
-from wirekit.cli.filters import EPOCH, Selection, selection_options
+from wirekit.cli.filters import Selection, selection_options
 from wirekit.cli.frames import Names
 from wirekit.cli.numbered import numbered
 from wirekit.cli.where import MessageRows, where_messages
@@ -56,7 +56,7 @@ from wirekit.errors import Misuse, WireError, plural
 from wirekit.pipeline.inputs import CAPTURE, stored_kind
 from wirekit.registry import registry
 from wirekit.stored import Piece
-from wirekit.values import json_text, printable, readable
+from wirekit.values import EPOCH, json_text, printable, readable
 
 if TYPE_CHECKING:
     import pyarrow as pa

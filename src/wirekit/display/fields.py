@@ -6,14 +6,14 @@ import ipaddress
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from itertools import starmap
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from wirekit.errors import plural
 from wirekit.registry import registry
-from wirekit.values import Check, Record, Span, Symbol, readable
+from wirekit.values import EPOCH, Check, Record, Span, Symbol, readable
 from wirekit.wire.display_hints import Display, DisplayHints, Nodes
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ MOST_PATTERN = 32  # bits of a number that are drawn
 
 NOTES = {"keep": "encode keeps it"}  # on what records hold beside their fields
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NANOS = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 _MICROS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
@@ -249,7 +248,7 @@ def in_utc(value: int, unit: str) -> str:
         return ""
     micros, digits = (value // 1000, 6) if unit == "ns" else (value * _MICROS[unit], {"s": 0, "ms": 3, "us": 6}[unit])
     try:
-        time = _EPOCH + timedelta(microseconds=micros)
+        time = EPOCH + timedelta(microseconds=micros)
     except OverflowError:
         return ""
     fraction = f".{time.microsecond:06d}"[: digits + 1] if digits else ""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -16,7 +16,7 @@ from wirekit.capture.follow import Link, Missing
 from wirekit.conversation import Frame, Quarantined
 from wirekit.errors import plural
 from wirekit.tables.facts import Facts
-from wirekit.values import printable
+from wirekit.values import EPOCH, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,7 +28,6 @@ BELOW = 16  # columns before a text that has no room beside the numbers
 MOST_TOPICS = 3
 ARROWS = {"client": "→", "server": "←"}
 """The direction of bytes, by their sender."""
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Part = tuple[str, str]
 """A text and its style."""

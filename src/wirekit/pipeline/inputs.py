@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,6 +26,7 @@ from wirekit.errors import Misuse
 from wirekit.registry import registry
 from wirekit.storage import Status, in_parallel, is_remote, local, objects, open_binary, status
 from wirekit.tables.times import in_years
+from wirekit.values import EPOCH
 
 if TYPE_CHECKING:
     from wirekit.pipeline.carried import Continuation
@@ -356,7 +357,6 @@ def _raise(error: OSError) -> None:
     raise error
 
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SAME, CHANGED, GONE = "same", "changed", "gone"
 UNREAD = -1
 """The modification time in a commit of a file that the system refused to read."""
@@ -431,7 +431,7 @@ def changed(inputs: Iterable[Input]) -> dict[str, bool]:
 def _moment(mtime_ns: int) -> str | None:
     """A time in ISO 8601; None outside the years 1 to 9999."""
     moment = in_years(mtime_ns // 1000)
-    return None if moment is None else (_EPOCH + timedelta(microseconds=moment)).isoformat()
+    return None if moment is None else (EPOCH + timedelta(microseconds=moment)).isoformat()
 
 
 def _digest(path: str, stop: threading.Event) -> str | None:

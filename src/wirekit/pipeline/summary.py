@@ -11,7 +11,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from wirekit.capture.follow import Item, Link, Missing
 from wirekit.conversation import Frame, Quarantined
 from wirekit.errors import plural
 from wirekit.tables.times import in_years
-from wirekit.values import printable
+from wirekit.values import EPOCH, printable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,7 +38,6 @@ MOST_CALLS, MOST_REASONS = 12, 5
 """The maximum numbers of kinds of calls, and of reasons, that the sum of several captures lists."""
 LEAST_ROOM = 30
 """Columns of text below which a line is not broken."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def kind_of_reason(reason: str, path: str = "") -> str:
@@ -467,7 +466,7 @@ def time_span(first_us: int, last_us: int) -> str:
     first, last = in_years(first_us), in_years(last_us)
     if first is None or last is None:
         return f"{first_us} to {last_us} µs since the epoch"
-    begin, end = (_EPOCH + timedelta(microseconds=time_us) for time_us in (first, last))
+    begin, end = (EPOCH + timedelta(microseconds=time_us) for time_us in (first, last))
     shown = f"{end:%H:%M:%S.%f}" if begin.date() == end.date() else f"{end:%Y-%m-%d %H:%M:%S.%f}"
     return f"{begin:%Y-%m-%d %H:%M:%S.%f} to {shown} UTC ({(last - first) / 1_000_000:,.3f} s)"
 

@@ -30,9 +30,13 @@ BEGINNINGS = (
     Beginning(
         "an HTTP request",
         tuple(f"{method} ".encode() for method in METHODS),
-        advice="a web client speaks to the broker's binary port",
+        advice="if this is a broker's port, a web client connects to it by mistake",
     ),
     Beginning("an HTTP response", (b"HTTP/1.",), advice="the port is a web server's"),
-    Beginning("HTTP/2", (b"PRI * HTTP/2.0",), advice="a web or gRPC client speaks to the broker's binary port"),
+    Beginning(
+        "HTTP/2",
+        (b"PRI * HTTP/2.0",),
+        advice="if this is a broker's port, a web or gRPC client connects to it by mistake",
+    ),
     Beginning("SSH", (b"SSH-2.0-", b"SSH-1.")),
 )

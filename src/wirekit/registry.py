@@ -69,8 +69,13 @@ class Beginning:
     longest: int = 0
     advice: str = ""
 
+    @property
+    def described(self) -> str:
+        """The title and the advice."""
+        return f"{self.title}{': ' if self.advice else ''}{self.advice}"
+
     def __str__(self) -> str:
-        return f"these bytes are {self.title}{': ' if self.advice else ''}{self.advice}"
+        return f"these bytes are {self.described}"
 
 
 @dataclass(frozen=True, slots=True)

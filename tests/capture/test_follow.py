@@ -101,7 +101,7 @@ def test_foreign_bytes_are_quarantined_with_a_reason() -> None:
     quarantined = [item for _, item in followed if isinstance(item, Quarantined)]
     assert b"".join(item.data for item in quarantined) == data
     (reason,) = {item.reason for item in quarantined}
-    assert reason.startswith("no known protocol fits; from the client, these bytes are an HTTP request")
+    assert reason.startswith("no known protocol fits; the client sends an HTTP request: ")
     assert followed[-1][0].protocol == ""
 
 

@@ -14,7 +14,7 @@ from wirekit.compiler.generated import by_key
 from wirekit.conversation.dialogue import CALL, LARGEST_PROBE, LARGEST_SEARCHED, LEAST_BEGUN
 from wirekit.conversation.events import SIDES
 from wirekit.decoding import LARGEST_HEADER, decode, frame_size, frames, header
-from wirekit.engine import TIMES_BEFORE_COMPILING, Decoded, foreign
+from wirekit.engine import TIMES_BEFORE_COMPILING, Decoded
 from wirekit.errors import Short, WireError
 from wirekit.fitting import begins, begins_unverified, overruns
 from wirekit.registry import Protocol, registry
@@ -123,8 +123,8 @@ def recognise(
         for side, tail in tails:
             if side not in hopeful and tail():
                 hopeful.add(side)
-        heard = [(side, foreign(data)) for side, data in (("client", client), ("server", server))]
-        reasons = [f"; from the {side}, {reason}" for side, reason in heard if reason]
+        heard = [(side, registry.beginning(data)) for side, data in zip(SIDES, (client, server), strict=True)]
+        reasons = [f"; the {side} sends {beginning.described}" for side, beginning in heard if beginning is not None]
         return Recognised("", False, len(hopeful) < len(SIDES), "".join([UNRECOGNISED, *reasons]))
     fit, name, swapped = best
     if not sides_known:

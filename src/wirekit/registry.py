@@ -48,6 +48,8 @@ BUILT_IN = {
     "jmq4": "wirekit.schemas.jmq4:JMQ4",
 }
 OF_YOUR_OWN = "a protocol of your own must be installed as a package, or registered"
+MOST_SIMILAR = 8
+"""Keys of which an unknown one is a part that its error lists: those of an API of Kafka with four versions."""
 WITHOUT_STREAM = ("net",)  # those without a byte stream; recognising a stream does not import them
 
 
@@ -470,7 +472,11 @@ class Registry:
         protocols = self.protocols()
         if key in protocols:
             return f"{key!r} is a protocol, not a schema; `wirekit schemas {key}` lists its schemas"
-        near = difflib.get_close_matches(key.lower(), [*self.keys(), *protocols], n=5, cutoff=0.7)
+        keys = self.keys()
+        part = f".{key.lower()}."
+        near = sorted(each for each in keys if part in f".{each}.")[:MOST_SIMILAR]
+        if not near:
+            near = difflib.get_close_matches(key.lower(), [*keys, *protocols], n=5, cutoff=0.7)
         advice = f"did you mean {', '.join(near)}?" if near else "`wirekit schemas` lists them all"
         if not near and key.partition(".")[0] not in protocols:
             advice = f"{advice}; {OF_YOUR_OWN}"

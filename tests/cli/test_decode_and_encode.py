@@ -153,6 +153,20 @@ def test_unknown_schema_suggests_near_ones() -> None:
     assert "pulsar.frame" in run.err
 
 
+@pytest.mark.parametrize("part", ["kafka.list_offsets", "list_offsets", "Kafka.List_Offsets"])
+def test_a_part_of_a_key_suggests_the_keys_with_this_part(part: str) -> None:
+    keys = ", ".join(f"kafka.list_offsets.{side}.v{version}" for side in ("request", "response") for version in (0, 1))
+    run = Run("decode", part, "--hex", "00")
+    assert run.status == 2
+    assert run.err.endswith(f"; did you mean {keys}?\n")
+
+
+def test_an_incomplete_frame_without_a_schema_names_the_protocols_to_pass() -> None:
+    run = Run("decode", "--hex", "0000000900000005081292")
+    assert run.status == 1
+    assert "for an incomplete or damaged frame, pass its protocol as SCHEMA (kafka, pulsar, joyqueue, jmq4)" in run.err
+
+
 @pytest.mark.parametrize("output", ["rich", "tree", "hexdump"])
 def test_pictures_for_readers(output: str, send: bytes) -> None:
     damaged = bytearray(send)

@@ -47,7 +47,11 @@ def guess(data: bytes, *, text: bool) -> tuple[str | None, list[Answer]]:
         how = "" if clean else ", though not cleanly"
         say(f"decoded as {best}, the best match{how}; name a schema if this is wrong")
     elif not text:
-        say("no schema was given and no known protocol fits the first bytes; `wirekit schemas` lists all protocols")
+        names = ", ".join(protocol.name for protocol in registry.with_stream())
+        say(
+            "no known protocol fits the first bytes; for an incomplete or damaged frame, pass its protocol as SCHEMA "
+            f"({names}); for other bytes, pass their key (`wirekit schemas` lists all keys)"
+        )
     return best or None, []
 
 

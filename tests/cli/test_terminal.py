@@ -110,6 +110,22 @@ def test_the_report_on_a_directory_fits_a_narrow_terminal(tmp_path: Path) -> Non
     assert "  first offset  last offset  zeros" in on_terminal("inspect", str(partition), width=140)
 
 
+@pytest.mark.parametrize(
+    ("capture", "call"), [("kafka-0.10.2.2-4-clients.pcapng", "fetch v3"), ("jmq4-consume.pcap", "FETCH_CLUSTER v3")]
+)
+def test_the_latencies_of_a_call_stay_in_one_line_of_a_narrow_terminal(capture: str, call: str) -> None:
+    """On 60 columns the titles have lines of their own, so that the table of calls has room."""
+    path = str(FIXTURES / "pcap" / capture)
+    wide, narrow = (
+        without_styles(on_terminal("inspect", "--allow-cut", "--no-pager", path, width=width)).splitlines()
+        for width in (100, 60)
+    )
+    assert max(map(cells, narrow[1:])) <= 60
+    assert "  calls" in narrow
+    (row,) = [line for line in wide if line.strip().startswith(call) and " ms:" not in line]
+    assert f"   {row.strip()}" in narrow
+
+
 def test_connections_fit_a_narrow_terminal() -> None:
     path = str(FIXTURES / "pcap" / "pulsar-batch.pcap")
     lines = without_styles(on_terminal("inspect", "--connections", "--no-pager", path, width=70)).splitlines()

@@ -38,6 +38,8 @@ MOST_CALLS, MOST_REASONS = 12, 5
 """The maximum numbers of kinds of calls, and of reasons, that the sum of several captures lists."""
 LEAST_ROOM = 30
 """Columns of text below which a line is not broken."""
+NARROW, INDENT = 72, 3
+"""On a narrower terminal, a title has its own line, and the text below it is indented by this many columns."""
 
 
 def kind_of_reason(reason: str, path: str = "") -> str:
@@ -489,12 +491,17 @@ def _call_lines(file: FileSummary, most: int | None) -> Iterator[Fact]:
 
 def _line(console: Console, title: str, text: str, style: str = "") -> None:
     """A fact, on several lines if the terminal is too narrow."""
-    room = console.width - TITLES
+    narrow = console.is_terminal and console.width < NARROW
+    if narrow and title:
+        console.print(f"  {title}", markup=False, soft_wrap=True)
+    indent = INDENT if narrow else TITLES
+    first = " " * indent if narrow else f"  {title:<{indent - 2}}"
+    room = console.width - indent
     lines = [printable(text)]
     if console.is_terminal and len(lines[0]) > room > LEAST_ROOM:
         lines = textwrap.wrap(lines[0], room, subsequent_indent="  ", break_on_hyphens=False)
     for number, line in enumerate(lines):
-        console.print(f"  {'' if number else title:<{TITLES - 2}}", end="", markup=False)
+        console.print(" " * indent if number else first, end="", markup=False)
         console.print(line, style=style or None, markup=False, soft_wrap=True)
 
 

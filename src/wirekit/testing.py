@@ -191,7 +191,7 @@ def _run(cases: NumberedCases, decode: Decode, allowed: Exceptions, count: int, 
         finding = judge(case, outcome, compare=compare)
         if finding is not None:
             smaller = _smaller(finding, decode, allowed, compare)
-            raise AssertionError(_text(smaller)) from error
+            raise AssertionError(_text(smaller, is_minimised=smaller.case.data != case.data)) from error
 
 
 def _smaller(finding: Finding, decode: Decode, allowed: Exceptions, compare: bool) -> Finding:
@@ -232,9 +232,9 @@ def _name(error: BaseException) -> str:
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _text(finding: Finding) -> str:
+def _text(finding: Finding, *, is_minimised: bool = False) -> str:
     case = finding.case
-    where = f"{case.kind}{f' in {case.path}' if case.path else ''}"
+    where = f"{case.kind}{f' in {case.path}' if case.path else ''}{', then minimised' if is_minimised else ''}"
     at = f", at byte {case.offset}" if case.offset is not None else ""
     return (
         f"{case.key}: {finding.kind}: {finding.says}\n"

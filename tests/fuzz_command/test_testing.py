@@ -51,6 +51,20 @@ def test_assertions_name_the_fault(parsers: ModuleType) -> None:
         agrees_with(KEY, lambda data: {(1, 2): 3})
 
 
+def test_the_damage_of_a_minimised_input_says_so() -> None:
+    """The smallest input no longer ends where the damage cut it."""
+
+    def error_of(data: bytes) -> int:
+        return int(struct.unpack(">iih", data[:10])[2])
+
+    with pytest.raises(
+        AssertionError, match=r"damage: truncated in correlation_id, then minimised; .*\ninput, 0 bytes$"
+    ):
+        never_crashes("kafka.heartbeat.response.v0", error_of)
+    with pytest.raises(AssertionError, match=r"damage: truncated, at byte 0; .*\ninput, 0 bytes$"):
+        never_crashes(KEY, lambda data: data[3])
+
+
 def test_the_profile_says_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[bytes] = []
     monkeypatch.setitem(__import__("wirekit.testing").testing.PROFILES, "exhaustive", 500)

@@ -49,7 +49,7 @@ BUILT_IN = {
 }
 OF_YOUR_OWN = "a protocol of your own must be installed as a package, or registered"
 MOST_SIMILAR = 8
-"""Keys of which an unknown one is a part that its error lists: those of an API of Kafka with four versions."""
+"""The maximum number of keys that the error for a part of them lists; a Kafka API with four versions has as many."""
 WITHOUT_STREAM = ("net",)  # those without a byte stream; recognising a stream does not import them
 
 

@@ -469,12 +469,16 @@ class TestDataDirectory:
             with pytest.raises(SystemExit) as stopped:
                 main(["inspect", *arguments, "--output", "text"])
             assert stopped.value.code == 0
-        assert "81" in capsys.readouterr().out
+        text = capsys.readouterr().out
+        assert "81" in text
+        assert text.startswith(f"{disk}  ✓\n")
         entry("index", 1, position=4300)(disk / "t-none-0")
         with pytest.raises(SystemExit) as stopped:
             main(["inspect", str(disk), "--output", "text"])
         assert stopped.value.code == 1
-        assert "entry 1, at byte 8" in capsys.readouterr().out
+        text = capsys.readouterr().out
+        assert "entry 1, at byte 8" in text
+        assert text.startswith(f"{disk}\n")  # not in order, because a partition is not
 
     def test_other_directories_are_misuse(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         with pytest.raises(SystemExit) as stopped:

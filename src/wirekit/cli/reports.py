@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def show_report(report: Report, console: Console) -> None:
     """Prints a directory, then those in it: facts, a table of each list of facts, contradictions."""
-    verdict = "" if report.problems else "  ✓"
+    verdict = "  ✓" if report.clean else ""
     console.print(f"{printable(report.directory)}{verdict}", style="bold", markup=False, soft_wrap=True)
     for name, fact in report.facts.items():
         rows = fact if isinstance(fact, list) else []

@@ -211,6 +211,25 @@ def test_no_output_replaces_an_input(fixtures: Path, tmp_path: Path) -> None:
         assert capture.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("name", "options", "status"),
+    [
+        ("calls.xlsx", (), 2),
+        ("calls.txt", ("--output", "table"), 0),
+        ("calls.jsonl", (), 0),
+        ("calls", (), 0),
+    ],
+)
+def test_an_unknown_suffix_needs_a_form(
+    name: str, options: tuple[str, ...], status: int, fixtures: Path, tmp_path: Path
+) -> None:
+    """JSON in a file named .xlsx surprises who opens it."""
+    to = tmp_path / name
+    run = Run("sql", "FROM calls", str(fixtures / "pcap" / "jmq4-produce.pcap"), "--to", str(to), *options)
+    assert (run.status, to.exists()) == (status, not status)
+    assert ("no form has this suffix; write .parquet, .csv or .json, or pass --output" in run.err) == bool(status)
+
+
 def test_parquet_needs_a_file(fixtures: Path) -> None:
     run = Run("sql", "FROM calls", str(fixtures / "pcap" / "jmq4-produce.pcap"), "--output", "parquet")
     assert (run.status, run.out) == (2, b"")

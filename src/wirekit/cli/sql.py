@@ -41,6 +41,8 @@ EXACT = 1e15
 """Below it, six digits of a fraction tell enough."""
 SETTINGS = {"TimeZone": "UTC", "python_enable_replacements": "false", "autoinstall_known_extensions": "false"}
 FORMS = ("table", "json", "csv", "parquet")
+JSON_LINES = ("jsonl", "ndjson")
+"""Other suffixes of files with one JSON value per line."""
 
 
 @click.command("sql")
@@ -82,10 +84,10 @@ def command(
         raise click.UsageError("QUERY is empty")
     once(paths)
     choice = parse_choice(protocol, ports)
+    refuse_input("--to", to, paths)
     form = output or _form_of(to)
     if form == "parquet" and not to:
         raise click.UsageError("--output parquet needs --to FILE")
-    refuse_input("--to", to, paths)
     need("wirekit sql", "duckdb", "pyarrow")
     from wirekit.pipeline.output import is_lake
     from wirekit.pipeline.reading import refusal_of
@@ -106,10 +108,15 @@ def command(
 
 
 def _form_of(to: str | None) -> str:
-    ending = Path(to or "").suffix[1:]
+    """The form of the result if ``--output`` is not given."""
+    if not to:
+        return "table" if on_terminal() else "json"
+    ending = Path(to).suffix[1:]
     if ending in FORMS:
         return ending
-    return "table" if on_terminal() and not to else "json"
+    if ending and ending not in JSON_LINES:
+        raise click.UsageError(f"--to {to}: no form has this suffix; write .parquet, .csv or .json, or pass --output")
+    return "json"
 
 
 def _answer(query: str, job: Job, lakes: list[str], form: str, to: str | None) -> int:

@@ -52,7 +52,7 @@ def test_a_clean_capture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_quarantine_fails_only_when_strict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = "wirekit: in quarantine: 153 bytes in 2 pieces\n"
+    said = "wirekit: not decoded: 153 bytes in 2 pieces; the table quarantine has the reasons\n"
     assert run(capsys, KAFKA, "-o", tmp_path)[::2] == (0, said)
     status, _, err = run(capsys, KAFKA, "-o", tmp_path, "--strict", "--no-raw", "--replace")
     assert (status, err) == (1, said)

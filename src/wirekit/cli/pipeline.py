@@ -496,7 +496,8 @@ def _complain(result: Result, strict: bool) -> int:
     if total.quarantine:
         pieces = sum(number for (_, unit), number in total.quarantine.items() if unit == "pieces")
         if total.quarantined_bytes:
-            say(f"in quarantine: {plural(total.quarantined_bytes, 'byte')} in {plural(pieces, 'piece')}")
+            size = f"{plural(total.quarantined_bytes, 'byte')} in {plural(pieces, 'piece')}"
+            say(f"not decoded: {size}; the table quarantine has the reasons")
         status |= strict
     if total.checks:
         say(failed(total.checks))

@@ -164,6 +164,21 @@ def test_a_file_that_is_no_capture_is_an_error(tmp_path: Path, fixtures: Path) -
         wirekit.read(text)
 
 
+def test_undecoded_bytes_are_reported_unless_the_query_reads_them(fixtures: Path) -> None:
+    """An empty table of calls may also mean that no client was understood."""
+    wrong = (str(fixtures / "pcap" / "pulsar-batch.pcap"), "--protocol", "kafka")
+    run = Run("sql", "FROM calls", *wrong)
+    assert run.status == 0
+    (size,) = Run("sql", "SELECT sum(length)::INT AS size FROM quarantine", *wrong).lines[0].values()
+    assert run.err == f"wirekit: not decoded: {size:,} bytes; the table quarantine has the reasons\n"
+    assert Run("sql", "FROM quarantine", *wrong).err == ""
+
+
+def test_bytes_that_are_cut_at_the_ends_of_a_capture_are_not_reported(fixtures: Path) -> None:
+    run = Run("sql", "FROM calls", str(fixtures / "pcap" / "kafka-0.10.2.2-4-clients.pcapng"))
+    assert (run.status, run.err) == (0, "")
+
+
 def test_a_table_is_aligned_for_characters_of_two_columns(fixtures: Path) -> None:
     values = "SELECT * FROM (VALUES ('主题', 1), ('orders', 20)) AS t(topic, n)"
     run = Run("sql", values, str(fixtures / "pcap" / "jmq4-produce.pcap"), "--output", "table")

@@ -35,7 +35,7 @@ from wirekit.pipeline.inputs import (
     objects_of,
 )
 from wirekit.pipeline.roads import LEAST_FOR_COLUMNS, by_columns, unpacked_size
-from wirekit.pipeline.summary import of_other_links, unasked
+from wirekit.pipeline.summary import UNASKED, kind_of_reason, of_other_links, unasked
 from wirekit.registry import BUILT_IN, OF_YOUR_OWN, WITHOUT_STREAM, registry
 from wirekit.storage import is_remote, local
 from wirekit.values import shown
@@ -118,6 +118,10 @@ allow_cut_option = click.option(
     is_flag=True,
     help="Exit with status 0 even if the capture begins or ends in the middle of connections.",
 )
+
+
+CUT = {UNASKED, *map(kind_of_reason, (BEFORE_FIRST, ENDED_INSIDE))}
+"""Reasons for undecoded bytes at the start or end of a capture in the middle of a connection, see ``is_cut``."""
 
 
 def is_cut(link: Link, item: Item | None) -> bool:

@@ -14,6 +14,7 @@ from wirekit.capture.follow import Choice, follow
 from wirekit.capture.rotation import Parts
 from wirekit.capture.tcp import Segment
 from wirekit.cli.captures import (
+    CUT,
     allow_cut_option,
     by_time,
     captures_of,
@@ -47,16 +48,12 @@ from wirekit.cli.report import Report, write
 from wirekit.cli.reports import show_report
 from wirekit.cli.rules import Judge, check_captures, list_rules
 from wirekit.cli.where import where_frames
-from wirekit.conversation import BEFORE_FIRST, ENDED_INSIDE
 from wirekit.errors import Misuse, WireError, plural
 from wirekit.pipeline.inputs import CAPTURE, find_inputs, joined_inputs
 from wirekit.pipeline.roads import LEAST_FOR_COLUMNS, by_columns, unpacked_size
-from wirekit.pipeline.summary import UNASKED, FileSummary, Summary, kind_of_reason, show
+from wirekit.pipeline.summary import FileSummary, Summary, show
 from wirekit.registry import registry
 from wirekit.stored import Report as DirectoryReport
-
-CUT = {UNASKED, *map(kind_of_reason, (BEFORE_FIRST, ENDED_INSIDE))}
-"""Reasons for undecoded bytes at the start or end of a capture in the middle of a connection, see ``is_cut``."""
 
 
 @click.command("inspect")

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wirekit.cli.captures import choice_options, inputs_of, parse_choice, separate_option
+from wirekit.cli.captures import CUT, choice_options, inputs_of, parse_choice, separate_option
 from wirekit.cli.common import cells, need, on_terminal, once, padded, refuse_input, say, whole_file
-from wirekit.errors import Misuse
+from wirekit.errors import Misuse, plural
 from wirekit.pipeline.inputs import Job
 from wirekit.storage import is_remote, local
 from wirekit.values import json_text, printable, readable
@@ -151,6 +151,10 @@ def _answer(query: str, job: Job, lakes: list[str], form: str, to: str | None) -
             raise Misuse(f"{form} cannot express a column of this query: {in_one_line(str(error))}") from None
     for name, reason in summary.unreadable.items():
         say(f"{name}: {reason}")
+    undecoded = {kind: number for (kind, unit), number in summary.total().quarantine.items() if unit == "bytes"}
+    size = sum(number for kind, number in undecoded.items() if kind not in CUT)
+    if size and "quarantine" not in query.lower():
+        say(f"not decoded: {plural(size, 'byte')}; the table quarantine has the reasons")
     return 1 if summary.unreadable else 0
 
 

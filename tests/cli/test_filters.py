@@ -203,7 +203,9 @@ def test_a_selection_applies_to_the_captures_of_a_directory(fixtures: Path, tmp_
     segment = fixtures / "kafka" / "disk" / "0.8.2.2-t-lz4-0.log"
     (tmp_path / f"{0:020}.log").write_bytes(segment.read_bytes())
     refused = str(run("messages", str(tmp_path), "--topic", "t").exception)
-    assert refused.endswith("it has log segments only, which `wirekit messages` lists without selection options")
+    assert refused.endswith(
+        "it has log segments only, which `wirekit messages` lists without selection options, and `wirekit sql` queries"
+    )
     (tmp_path / PULSAR).write_bytes((fixtures / "pcap" / PULSAR).read_bytes())
     done = run("messages", str(tmp_path), "--api", "MESSAGE")
     assert done.return_value == 0

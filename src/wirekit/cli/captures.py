@@ -193,7 +193,7 @@ def _named(path: str, *, stored: bool) -> list[str]:
         if not names:
             raise Misuse(
                 f"nothing to read in {path}; it has log segments only, which `wirekit messages` lists without "
-                "selection options"
+                "selection options, and `wirekit sql` queries"
             )
         return names
     objects = [each.name for each in objects_of(path)]

@@ -323,5 +323,5 @@ def test_a_state_that_is_damaged_names_what_a_stream_can_do(tmp_path: Path) -> N
     assert query.step()
     (state,) = (tmp_path / "state").rglob("*.parquet")
     state.write_bytes(state.read_bytes()[:-1])
-    with pytest.raises(Misuse, match="was changed after it was written; .*start the query with a new checkpoint"):
+    with pytest.raises(Misuse, match=r"was changed after it was written; .*start the query with a new checkpoint"):
         query.step()

@@ -9,6 +9,7 @@ from collections import Counter
 
 from rich.console import Console
 
+import wirekit
 from wirekit.capture.follow import Link
 from wirekit.pipeline.summary import FileSummary, Summary, facts, kind_of_reason, show, size_text, time_span
 
@@ -156,3 +157,13 @@ def test_a_later_file_of_a_capture_may_have_a_supported_link_type() -> None:
     assert restored.to_json()["unreadable"] == "no packet can be read: wirekit does not support link type 220 ×2"
     restored.merge(ethernet)
     assert (restored.unread, restored.to_json()["unreadable"]) == ("", None)
+
+
+def test_whole_frames_that_do_not_decode_count_if_they_show_their_api() -> None:
+    """As in the table of calls, and as frames that are cut."""
+    summary, link = FileSummary(), Link("a:1>b:2#0", "a:1", "b:2", 0, True)
+    of_one_topic_without_a_topic = bytes.fromhex("0000000e 0003 0000 00000001 ffff 00000001")
+    for item in wirekit.Conversation("kafka").receive("client", of_one_topic_without_a_topic):
+        summary.count(link, item)
+    assert summary.calls == {("kafka", "metadata", 0, "request"): 1}
+    assert summary.quarantined_bytes == len(of_one_topic_without_a_topic)

@@ -117,7 +117,7 @@ class FileSummary:
         segments: TCP segments.
         first_us, last_us: capture times of the first and the last of them, microseconds since the epoch.
         connections: number by protocol ("" if not known).
-        calls: number of frames by (protocol, api, version, role).
+        calls: number of frames by (protocol, api, version, role), also of undecoded ones that show their API.
         messages: number of application messages by protocol.
         checks: failed checks by kind.
         gaps: missing bytes, by (reason, ``ranges`` or ``bytes``).
@@ -173,9 +173,9 @@ class FileSummary:
             failed = failure(item)
             if failed is not None:
                 self.quarantined(*_kind_of_failure(link, item, failed), len(failed.data))
-                if not item.announced:
-                    return
             description = item.description
+            if failed is not None and not description.api:
+                return
             self.calls[item.protocol, description.api or "", description.version, description.role] += 1
             if not item.decoded.clean:
                 self.checks.update(check.kind for check in item.decoded.checks if check.status == "bad")

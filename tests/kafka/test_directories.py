@@ -188,6 +188,14 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], list[tuple[str, int | None, int 
             ("timeindex", 1, 12, "timestamp 5: the latest timestamp up to this offset is"),
         ],
     ),
+    "time before the log": (
+        entry("timeindex", 0, relative_offset=-1),
+        [("timeindex", 0, 0, "is before the base offset")],
+    ),
+    "first entry before the log": (
+        entry("index", 0, relative_offset=-1, position=0),
+        [("index", 0, 0, "relative offset -1, position 0 is before the base offset")],
+    ),
     "time beyond the log": (
         entry("timeindex", 2, relative_offset=999),
         [("timeindex", 2, 24, "is beyond the log's last offset 80")],
@@ -430,6 +438,11 @@ class TestDataDirectory:
         ((name, number, _, found),) = problems(disk)
         assert (name, number) == (path.name, 2)
         assert text in found
+
+    def test_checkpoint_of_a_version_that_no_broker_reads(self, disk: Path) -> None:
+        path = disk / "replication-offset-checkpoint"
+        path.write_bytes(wirekit.encode("kafka.offset_checkpoint", {"version": 1, "entries": []}))
+        assert problems(disk) == [(path.name, 0, 0, "version 1: Kafka reads only version 0")]
 
     def test_checkpoint_without_entries(self, disk: Path) -> None:
         (disk / "cleaner-offset-checkpoint").write_bytes(b"")

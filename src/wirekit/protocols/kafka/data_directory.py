@@ -81,6 +81,8 @@ def _read(path: Path, report: Report, ends: dict[tuple[str, int], int | None]) -
         report.facts["meta"] = {line.name: line.value for line in decoded.value.lines if line.comment is None}
         return
     report.facts["checkpoints"][name] = len(decoded.value.entries)
+    if decoded.value.version != 0:
+        report.problems.append(Problem(str(path), f"version {decoded.value.version}: Kafka reads only version 0", 0, 0))
     for number, entry in enumerate(decoded.value.entries):
         wrong = _wrong(entry, CHECKPOINTS[name], ends)
         if wrong is not None:

@@ -214,6 +214,8 @@ class _Partition:
         order = np.argsort(keys, kind="stable")
         index = _Index(path.name, width, offsets, values, keys[order], order)
         segment.entries[kind] = len(offsets)
+        if (offsets[:1] < segment.base).any():
+            self._about(index, 0, f"{self._entry(segment, index, 0)} is before the base offset")
         rises = np.diff(values) > 0
         follows = np.diff(offsets) > 0 if kind == "index" else np.diff(offsets) >= 0
         for number in np.flatnonzero(~(rises & follows)) + 1:

@@ -149,6 +149,15 @@ def test_requests_of_clients_without_a_name_are_counted(fixtures: Path) -> None:
     assert "(no name) at" in run("inspect", path, "--output", "text")
 
 
+@pytest.mark.parametrize("capture", CAPTURES)
+@pytest.mark.parametrize("road", ["objects", "columns"])
+def test_requests_of_clients_are_those_of_the_capture(capture: str, road: str, fixtures: Path) -> None:
+    """Events such as FLOW and ACK are no requests."""
+    counted = inspected(str(fixtures / "pcap" / capture), "--road", road)
+    asked = sum(each["count"] for each in counted["calls"] if each["role"] == "request")
+    assert sum(each["requests"] for each in counted["clients"]) == asked
+
+
 def test_a_call_counts_if_one_of_its_frames_fits(fixtures: Path) -> None:
     path = str(fixtures / "pcap" / "kafka-0.10.2.2-2-produce.pcapng")
     whole, answers = inspected(path), inspected(path, "--slower-than", "0ms")

@@ -67,7 +67,8 @@ class _Counts:
         for protocol, name, version, number, latencies in _groups(rows, api, NUMBER, ("latency_us", "list")):
             latencies_us = array("q", latencies.values.drop_null().to_numpy().tobytes())
             overview.calls((protocol, name or "", version), number, errors[protocol, name, version], latencies_us)
-        asks = pc.equal(pc.utf8_slice_codeunits(rows["call_id"], SIDE, SIDE + 1), "c").cast(pa.int64())
+        sent = pc.equal(pc.utf8_slice_codeunits(rows["call_id"], SIDE, SIDE + 1), "c")
+        asks = pc.and_(sent, pc.not_equal(rows["outcome"], "event")).cast(pa.int64())
         of_client, client = rows.append_column("asks", asks), ["client_address", "client"]
         for host, name, requests, ids in _groups(of_client, client, ("asks", "sum"), ("connection_id", "distinct")):
             overview.client(host, name or "", requests, ids.as_py())

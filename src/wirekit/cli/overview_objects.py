@@ -89,7 +89,7 @@ class CallRows:
         for side, address in (("client", link.client), ("server", link.server)):
             host, _, port = address.rpartition(":")
             ends |= {f"{side}_address": host.strip("[]"), f"{side}_port": int(port)}
-        asks = row["call_id"].split("-")[1] == "c"
+        asks = row["outcome"] != "event" and row["call_id"].split("-")[1] == "c"
         overview.client(ends["client_address"], client or "", asks, (row["connection_id"],))
         if row.get("group_id"):
             overview.group(_text(row["group_id"]) or "", 1, [client] if client else [])

@@ -120,6 +120,17 @@ def test_a_server_that_is_gone() -> None:
     assert "gone" in kinds(lambda connection: None, most=1)
 
 
+def test_a_server_that_resets_a_connection_is_not_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reset may arrive while the connection is made: then the server has accepted it."""
+
+    def reset(*args: object, **options: object) -> socket.socket:
+        raise ConnectionResetError(104, "Connection reset by peer")
+
+    monkeypatch.setattr(socket, "create_connection", reset)
+    sound = Case(KEY, next(bulk_frames(KEY, seed=1, clean=True)), "sound")
+    assert TcpTarget("127.0.0.1", 9, "kafka", Bounds()).run(sound).kind == "dropped"
+
+
 def test_the_opening_comes_first_and_must_be_answered() -> None:
     seen: list[str] = []
 
@@ -139,7 +150,7 @@ def test_the_opening_comes_first_and_must_be_answered() -> None:
     with server(lambda connection: None) as port:
         for protocol, case in (("pulsar", ping), ("joyqueue", Case("joyqueue.frame", b"", "sound"))):
             outcome = TcpTarget("127.0.0.1", port, protocol, Bounds()).run(case)
-            assert (outcome.kind, outcome.place) == ("unanswered", "the opening")
+            assert (outcome.kind, outcome.place) == ("dropped", "the opening")
 
 
 def test_no_other_machine_is_reached_unless_asked() -> None:

@@ -15,6 +15,7 @@ from wirekit.fuzz import Case, Finding, Fuzzer, Options, Summary
 from wirekit.fuzz.corpus import Corpus, load
 from wirekit.fuzz.findings import KINDS, difference
 from wirekit.fuzz.numbered_cases import NumberedCases
+from wirekit.fuzz.process import Child
 from wirekit.fuzz.report import write
 from wirekit.fuzz.running import replayed
 from wirekit.fuzz.targets import Bounds, CommandTarget, PythonTarget, parse_target
@@ -135,8 +136,15 @@ def test_a_smaller_input_has_a_kind_of_its_own() -> None:
     ],
 )
 def test_the_kind_of_a_smaller_input_agrees_with_the_verdict(data: bytes, kind: str, expected: tuple[str, str]) -> None:
-    smaller = Case(KEY, data, kind, "token").shrunk()
+    smaller = Case(KEY, data, kind, "token", 0).shrunk()
     assert (smaller.kind, smaller.path) == expected
+    assert smaller.offset == (None if smaller.kind == "sound" else 0)  # a sound input has no damaged byte
+
+
+def test_the_memory_of_a_finding_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Child, "resident", lambda child: 700 * MIB)
+    outcome = CommandTarget("sleep 10", Bounds(memory=512 * MIB)).run(Case(KEY, b"", "sound"))
+    assert (outcome.kind, outcome.says) == ("memory", "the target uses more than 512 MiB (700 MiB when measured)")
 
 
 @pytest.mark.parametrize("place", ["{file}", ""])

@@ -97,7 +97,7 @@ class Case:
     def shrunk(self) -> Case:
         """The case, shrunk from another one, with a kind that is true of its bytes."""
         if self.expectation.verdict == SOUND:
-            return replace(self, kind=SOUND, path="")
+            return replace(self, kind=SOUND, path="", offset=None)
         return replace(self, kind=EDITED, path="") if self.kind in (SOUND, ORIGINAL) else self
 
     def to_json(self) -> dict[str, Any]:

@@ -41,7 +41,8 @@ class TcpTarget(Target):
     def __init__(
         self, host: str, port: int, protocol: str, bounds: Bounds, *, opening: bool = True, allow_remote: bool = False
     ) -> None:
-        self._address = address_of(host, port, allow_remote=allow_remote)
+        self._address = f"{host}:{port}"
+        self._connect = connect_to(host, port, bounds.seconds, allow_remote=allow_remote)
         self._protocol = registry.protocol(protocol)
         self._bounds = bounds
         dialogue = self._protocol.follow()
@@ -55,10 +56,9 @@ class TcpTarget(Target):
             connection = self._connect()
         except OSError as error:
             if not self._connected:
-                raise Misuse(
-                    f"cannot connect to {self._address[0]}:{self._address[1]}: {error.strerror or error}"
-                ) from None
+                raise Misuse(f"cannot connect to {self._address}: {error.strerror or error}") from None
             return Outcome("gone", f"the server accepts no connection: {error}")
+        self._connected = True
         with connection:
             exchange = _Exchange(connection, Conversation(self._protocol.name))
             outcome = self._exchanged(case, exchange)
@@ -69,16 +69,12 @@ class TcpTarget(Target):
                 return Outcome("gone", f"the server accepts no connections after the case: {error}")
         return outcome
 
-    def _connect(self) -> socket.socket:
-        connection = socket.create_connection(self._address[:2], timeout=self._bounds.seconds)
-        self._connected = True
-        return connection
-
     def _exchanged(self, case: Case, exchange: _Exchange) -> Outcome:
         for data in self._opening:
             exchange.send(data)
             if not exchange.receive(self._bounds.seconds):
-                return Outcome("unanswered", "no response to the opening of the connection", "the opening")
+                kind = "dropped" if exchange.state == CLOSED else "unanswered"
+                return Outcome(kind, "no response to the opening of the connection", "the opening")
         started = len(exchange.frames)
         exchange.send(case.data)
         requests = [frame for frame in exchange.frames[started:] if frame.side == "client"]
@@ -196,11 +192,22 @@ def _endless(key: str, data: bytes) -> str | None:
 def connect_to(host: str, port: int, seconds: float, *, allow_remote: bool) -> Callable[[], socket.socket]:
     """A function that connects to a server.
 
+    A server that resets the connection at once has accepted it: the function returns a closed connection.
+
     Raises:
         Misuse: as ``address_of``.
     """
     address = address_of(host, port, allow_remote=allow_remote)
-    return lambda: socket.create_connection(address[:2], timeout=seconds)
+
+    def connect() -> socket.socket:
+        try:
+            return socket.create_connection(address[:2], timeout=seconds)
+        except ConnectionResetError:
+            closed, other = socket.socketpair()
+            other.close()
+            return closed
+
+    return connect
 
 
 def address_of(host: str, port: int, *, allow_remote: bool) -> tuple[Any, ...]:

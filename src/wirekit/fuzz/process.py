@@ -35,6 +35,7 @@ class Child:
         output: the beginning of standard output; a reader may remove bytes.
         complaint: the end of standard error.
         status: exit status once it has ended, negative for a signal.
+        measured: its memory in bytes when it was last measured.
     """
 
     def __init__(self, command: Sequence[str], stdin: Any) -> None:
@@ -44,6 +45,7 @@ class Child:
         self.output = bytearray()
         self.complaint = bytearray()
         self.status: int | None = None
+        self.measured = 0
         self._selector = selectors.DefaultSelector()
         assert self.process.stdout is not None
         assert self.process.stderr is not None
@@ -67,7 +69,8 @@ class Child:
             open_ = self._read(min(left, STEP))
             if not open_ and self._has_ended(end):
                 return DONE if done() else ENDED
-            if self.resident() > memory:
+            self.measured = self.resident()
+            if self.measured > memory:
                 return MEMORY
         return DONE
 

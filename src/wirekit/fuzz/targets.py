@@ -111,7 +111,7 @@ class PythonTarget(Target):
         result = _result(child) if state == DONE else None
         if result is None:
             self.restart()
-            return _broken(child, state, bounds, cases=True)
+            return _broken(child, state, bounds, base=self._base)
         outcome = self._judge(result)
         grown = max(_number(result, "peak"), _number(result, "resident")) - self._base
         if self._base and grown > bounds.memory:
@@ -205,17 +205,17 @@ def outcome_of(child: Child, state: str, bounds: Bounds) -> Outcome:
     return Outcome(ACCEPTED, value=value)
 
 
-def _broken(child: Child, state: str, bounds: Bounds, *, cases: bool = False) -> Outcome:
+def _broken(child: Child, state: str, bounds: Bounds, *, base: int | None = None) -> Outcome:
     """The outcome of a process that did not end by itself, or with an error.
 
     Args:
-        cases: whether it serves many cases, so that it should not have ended at all.
+        base: for a process that serves many cases, and so should not have ended: its memory before the first one.
     """
     log = _log(child)
     if state == HANG:
         return Outcome("hang", f"no result in {bounds.seconds:g} s", log=log)
     if state == MEMORY:
-        return _memory(bounds.memory, bounds)
+        return _memory(child.measured - (base or 0), bounds)
     complaint = bytes(child.complaint)
     sanitizer = SANITIZER.search(complaint)
     if sanitizer is not None:
@@ -231,7 +231,7 @@ def _broken(child: Child, state: str, bounds: Bounds, *, cases: bool = False) ->
     if child.status is not None and child.status < 0:
         name = signal.Signals(-child.status).name if -child.status in set(signal.Signals) else str(-child.status)
         return Outcome("crash", f"ended by {name}", f"{name} {place}".strip(), log=log)
-    says = f"the process ended with exit status {child.status}" if cases else f"exit status {child.status}"
+    says = f"exit status {child.status}" if base is None else f"the process ended with exit status {child.status}"
     return Outcome("exit-status", says, str(child.status), log=log)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from wirekit.errors import Misuse
-from wirekit.fuzz.cases import Case
+from wirekit.fuzz.cases import Case, Expectation
 from wirekit.fuzz.findings import Finding, judge
 from wirekit.fuzz.minimising import minimised
 from wirekit.fuzz.numbered_cases import NumberedCases
@@ -28,6 +28,7 @@ from wirekit.values import json_text
 PROFILES = {"quick": 300, "exhaustive": 100_000}
 """Number of inputs by profile."""
 PROFILE = "WIREKIT_PROFILE"
+VERDICTS = ("sound", "damaged", "doubtful")
 REFUSALS = (ValueError, EOFError)
 """Exceptions by which a decoder refuses an input, by default."""
 
@@ -54,7 +55,7 @@ def roundtrip(
         context: as for ``wirekit.decode``.
 
     Raises:
-        AssertionError: with the bytes that were not reproduced.
+        AssertionError: with the bytes that were not reproduced, or that the codec refused.
 
     >>> import wirekit
     >>> key = "kafka.heartbeat.request.v0"
@@ -62,9 +63,13 @@ def roundtrip(
     """
     full = full_key(key)
     for data in islice(bulk_frames(full, seed=seed, context=context, clean=True), _count(count)):
-        written = encode(decode(data))
+        try:
+            written = encode(decode(data))
+        except Exception as error:
+            raise AssertionError(f"{full}: {data.hex()} is valid, but: {_name(error)}: {error}") from error
         if written != data:
-            raise AssertionError(f"{full}: {data.hex()} was rebuilt as {bytes(written).hex()}")
+            shown = bytes(written).hex() if isinstance(written, (bytes, bytearray, memoryview)) else repr(written)
+            raise AssertionError(f"{full}: {data.hex()} was rebuilt as {shown}")
 
 
 def never_crashes(
@@ -134,9 +139,10 @@ def export_vectors(
     count: int = 1000,
     seed: int = 0,
     context: Mapping[str, Any] | None = None,
+    kinds: Sequence[str] | None = None,
 ) -> None:
     """Writes golden vectors for any language: lines of JSON with bytes, verdict and value (docs/fuzzing.md)."""
-    cases = NumberedCases(key, seed, context=context)
+    cases = NumberedCases(key, seed, context=context, kinds=kinds)
     with open(path, "w", encoding="utf-8") as file:
         for index in range(count):
             case = cases[index]
@@ -163,15 +169,15 @@ def check_vectors(path: str | os.PathLike[str], decode: Decode, *, allowed: Exce
 
 
 def _vectors(path: Path) -> Iterator[Case]:
-    from wirekit.fuzz.cases import Expectation
-
-    with path.open(encoding="utf-8") as file:
+    with path.open("rb") as file:
         for number, text in enumerate(file, 1):
             try:
-                line = json.loads(text)
+                line = json.loads(text.decode())
                 case = Case.from_json(line, bytes.fromhex(line["hex"]))
                 expected = Expectation(line["verdict"], line.get("says", ""), line.get("source", ""), line.get("value"))
-            except (ValueError, TypeError, KeyError) as error:
+                if expected.verdict not in VERDICTS:
+                    raise ValueError(f"its verdict is {expected.verdict!r}")
+            except (ValueError, TypeError, KeyError, RecursionError) as error:
                 raise Misuse(f"{path}: line {number} is not a vector: {error}") from None
             case.__dict__["expectation"] = expected  # instead of what would be computed
             yield case
@@ -181,6 +187,8 @@ def _count(count: int | None) -> int:
     profile = os.environ.get(PROFILE, "quick")
     if profile not in PROFILES:
         raise Misuse(f"{PROFILE} must be {' or '.join(PROFILES)}, not {profile!r}")
+    if count is not None and count < 1:
+        raise Misuse(f"count must be at least 1, not {count}")
     return PROFILES[profile] if count is None else count
 
 

@@ -61,6 +61,9 @@ def test_exploring_without_its_extra_names_the_package(capsys: pytest.CaptureFix
 def test_vectors(tmp_path: Path) -> None:
     assert fuzz(KEY, "--export", str(tmp_path / "vectors.jsonl"), "--count", "20") == 0
     assert len((tmp_path / "vectors.jsonl").read_text().splitlines()) == 20
+    assert fuzz(KEY, "--export", str(tmp_path / "vectors.jsonl"), "--count", "20", "--kind", "truncated") == 0
+    lines = (tmp_path / "vectors.jsonl").read_text().splitlines()
+    assert {json.loads(line)["kind"] for line in lines} == {"sound", "truncated"}
 
 
 @pytest.mark.parametrize(
@@ -77,6 +80,7 @@ def test_vectors(tmp_path: Path) -> None:
         (KEY, "--target", "python:parsers:sound", "--kind", "bit rot"),
         (KEY, "--target", "python:parsers:sound", "--field", "topic=t"),
         (KEY, "--target", "python:parsers:sound", "--export", "vectors.jsonl"),
+        (KEY, "--export", "no/such/directory/vectors.jsonl", "--replay", "parsers.py"),
         (KEY, "--target", "python:parsers:sound", "--exit-status", "one"),
         (KEY, "--target", "python:parsers:sound", "--count", "1", "--report", "no/such/directory/fuzz.xml"),
         ("kafka.nothing", "--target", "python:parsers:sound"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import struct
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -90,6 +91,34 @@ def test_golden_vectors(parsers: ModuleType, tmp_path: Path) -> None:
     path.write_text(json.dumps(changed))
     with pytest.raises(AssertionError, match="wirekit decodes '00'"):
         check_vectors(path, parsers.sound)  # the file says what is right
-    path.write_text('{"hex": "00"}')
-    with pytest.raises(Misuse, match="line 1 is not a vector"):
-        check_vectors(path, parsers.sound)
+    misspelt = json.dumps(lines[0] | {"verdict": "valid"}).encode()
+    for line in (b'{"hex": "00"}', misspelt, b"\xff\xfe", b"[" * 100_000):
+        path.write_bytes(line)
+        with pytest.raises(Misuse, match="line 1 is not a vector"):
+            check_vectors(path, parsers.sound)
+
+
+def test_a_codec_that_cannot_rebuild_is_shown_with_the_bytes(parsers: ModuleType) -> None:
+    def refusing(value: Any) -> bytes:
+        raise KeyError("size")
+
+    with pytest.raises(AssertionError, match=r"^kafka.sasl_token: [0-9a-f]+ is valid, but: KeyError: 'size'$"):
+        roundtrip(KEY, parsers.sound, refusing)
+    with pytest.raises(AssertionError, match=r"was rebuilt as None$"):
+        roundtrip(KEY, parsers.sound, lambda value: None)
+
+
+def test_values_with_slots_are_compared_by_their_fields(parsers: ModuleType) -> None:
+    @dataclass(slots=True)
+    class Token:
+        token: bytes
+
+    agrees_with(KEY, lambda data: Token(parsers.sound(data)["token"]))
+    with pytest.raises(AssertionError, match="value: token: wirekit decodes"):
+        agrees_with(KEY, lambda data: Token(parsers.sound(data)["token"] + b"x"))
+
+
+def test_no_inputs_are_no_test(parsers: ModuleType) -> None:
+    for count in (0, -1):
+        with pytest.raises(Misuse, match=f"count must be at least 1, not {count}"):
+            never_crashes(KEY, parsers.sound, count=count)

@@ -106,12 +106,15 @@ def command(schema: str | None, context_pairs: tuple[str, ...], **options: Any) 
     if options["export"] is not None:
         if options["target"] is not None:
             raise click.UsageError("--export runs no target; leave out --target")
+        if options["replay"] is not None:
+            raise click.UsageError("--export runs no case; leave out --replay")
         from wirekit.testing import export_vectors
 
         if schema is None:
             raise click.UsageError("name a layout or a protocol: wirekit fuzz KEY --export FILE")
         count = options["count"] or DEFAULT_VECTORS
-        export_vectors(schema, options["export"], count=count, seed=options["seed"], context=context)
+        kinds = options["kinds"] or None
+        export_vectors(schema, options["export"], count=count, seed=options["seed"], context=context, kinds=kinds)
         return 0
     if options["target"] is None:
         raise click.UsageError("name a target, as in --target python:module:function")

@@ -46,11 +46,10 @@ def plain(value: Any) -> Any:
         return bytes(value).hex()
     if hasattr(value, "_asdict"):
         return value._asdict()
-    if isinstance(value, BaseException):
-        kinds = reversed(type(value).__mro__)
-        return {name: getattr(value, name) for kind in kinds for name in vars(kind).get("__slots__", ())} | vars(value)
-    if hasattr(value, "__dict__"):
-        return vars(value)
+    slots = [vars(kind).get("__slots__", ()) for kind in reversed(type(value).__mro__)]
+    names = [name for each in slots for name in ((each,) if isinstance(each, str) else each) if name[:2] != "__"]
+    if names or hasattr(value, "__dict__"):
+        return {name: getattr(value, name) for name in names if hasattr(value, name)} | getattr(value, "__dict__", {})
     return repr(value)
 
 

@@ -58,6 +58,17 @@ def test_exploring_without_its_extra_names_the_package(capsys: pytest.CaptureFix
     assert "pip install 'wirekit[fuzz-coverage]'" in capsys.readouterr().err
 
 
+def test_a_second_run_without_a_corpus_reports_the_same(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "refuser.sh").write_text("exit 7")
+    target = ["--target", f"command:sh {tmp_path}/refuser.sh", "--count", "1"]
+    assert [fuzz(KEY, *target), fuzz(KEY, *target)] == [1, 1]
+    first, second = capsys.readouterr().out.split("1 finding\n")[:2]
+    assert first == second
+
+
 def test_vectors(tmp_path: Path) -> None:
     assert fuzz(KEY, "--export", str(tmp_path / "vectors.jsonl"), "--count", "20") == 0
     assert len((tmp_path / "vectors.jsonl").read_text().splitlines()) == 20

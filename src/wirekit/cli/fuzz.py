@@ -178,10 +178,13 @@ def _explore(key: str, context: dict[str, Any], corpus: Corpus, options: dict[st
 
 def _replay(schema: str | None, context: dict[str, Any], options: dict[str, Any]) -> int:
     from wirekit.fuzz.corpus import load
+    from wirekit.fuzz.plays import Play
     from wirekit.fuzz.running import replayed
     from wirekit.strategies.layout import full_key
 
     case = load(options["replay"], None if schema is None else full_key(schema), context)
+    if isinstance(case, Play) and not options["conversation"] and not options["target"].startswith("client:"):
+        raise click.UsageError(f"{options['replay']} is a conversation; add --conversation, or name a client: target")
     outcome, finding = replayed(case, _target(options, case.key)(), compare=options["compare"])
     if options["output"] == "json":
         print_json({"outcome": outcome, "finding": finding.to_json() if finding is not None else None})

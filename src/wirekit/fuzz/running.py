@@ -78,7 +78,8 @@ class Fuzzer:
         target: creates a target; called once for each job.
         options: how long and how.
         corpus: where findings are stored, or None.
-        resume: whether to continue after the last run with this corpus and seed, and to store where this one ends.
+        resume: whether to continue after the last run with this corpus and seed without its findings, and to store
+            where this one ends.
     """
 
     def __init__(
@@ -134,14 +135,13 @@ class Fuzzer:
         return self.summary
 
     def _begin(self) -> None:
-        if self._corpus is None:
+        if self._corpus is None or not self._resume:
             return
         self._known = self._corpus.signatures()
-        if self._resume:
-            state = self._corpus.state()
-            if (state.get("key"), state.get("seed")) == (self._cases.key, self._cases.seed):
-                self._next = state["next"] if isinstance(state.get("next"), int) else 0
-            self._corpus.put(self._cases.sound(QUEUE_FRAMES))
+        state = self._corpus.state()
+        if (state.get("key"), state.get("seed")) == (self._cases.key, self._cases.seed):
+            self._next = state["next"] if isinstance(state.get("next"), int) else 0
+        self._corpus.put(self._cases.sound(QUEUE_FRAMES))
         self.summary.first = self._next
 
     def _work(self) -> None:

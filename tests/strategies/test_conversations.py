@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from random import Random
 from types import ModuleType
 
@@ -119,6 +120,22 @@ def test_a_kind_or_pairing_that_the_protocol_lacks_is_misuse() -> None:
         damaged_conversation("pulsar", kinds=["answers out of order"])
     with own(Struct("size" / Length(uint8), "kind" / uint8)) as key, pytest.raises(Misuse, match="declares no Pairing"):
         Exchange(key.partition(".")[0], Random(0))
+
+
+def test_a_peer_that_floods_costs_no_search_per_frame() -> None:
+    class Counted(list[Frame]):
+        read = 0
+
+        def __iter__(self) -> Iterator[Frame]:
+            for each in super().__iter__():
+                Counted.read += 1
+                yield each
+
+    exchange = Exchange("kafka", Random(0))
+    exchange.frames = Counted()
+    exchange.hear("server", (b"\0\0\0\x0a" + bytes(10)) * 200)  # responses that nobody requested
+    assert len(exchange.turns) == 200
+    assert Counted.read <= 200
 
 
 class _Numbered(Dialogue):

@@ -274,8 +274,10 @@ class Exchange:
 
     def _note(self, frame: Frame) -> None:
         asked = frame.request
-        places = [(each.side, each.offset) for each in self.frames]
-        request = places.index((asked.side, asked.offset)) if asked is not None else None
+        request = None
+        if asked is not None:
+            place, ats = (asked.side, asked.offset), reversed(range(len(self.frames)))
+            request = next(at for at in ats if (self.frames[at].side, self.frames[at].offset) == place)
         self.turns.append(Turn(frame.side, frame.data, frame.description.api or "", frame.description.role, request))
         self.frames.append(frame)
         self.items.append(frame)

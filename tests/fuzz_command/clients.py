@@ -29,7 +29,12 @@ def exactly(connection: socket.socket, size: int) -> bytes:
 def main() -> None:
     manner, port = sys.argv[1], int(sys.argv[2])
     with socket.create_connection(("127.0.0.1", port)) as connection:
-        connection.sendall(LIST_GROUPS[:-4] + b"\0\x09me" if manner == "wrong" else LIST_GROUPS)
+        requests = {
+            "wrong": LIST_GROUPS[:-4] + b"\0\x09me",
+            "longer": b"\0\0\0\x20" + LIST_GROUPS[4:],
+            "negative": b"\xff\xff\xff\xff",
+        }
+        connection.sendall(requests.get(manner, LIST_GROUPS))
         connection.settimeout(None if manner == "patient" else 0.3)
         try:
             (number,) = struct.unpack_from(">i", answer(connection))

@@ -93,6 +93,8 @@ def run(manner: str, kind: str, seconds: float = 5.0) -> str:
         ("careful", "answer to nobody", "refused"),
         ("trusting", "answer to nobody", "crash"),
         ("wrong", "sound", "request"),
+        ("longer", "sound", "request"),
+        ("negative", "sound", "request"),
     ],
 )
 def test_outcomes(manner: str, kind: str, outcome: str) -> None:

@@ -146,6 +146,7 @@ class _Serving:
                 except OSError:
                     return
                 if not data:
+                    self._exchange.end("client")
                     return
                 for event in self._exchange.hear("client", data):
                     if isinstance(event, Frame) and not self._take(event):

@@ -112,7 +112,13 @@ class Exchange:
 
     def hear(self, side: str, data: bytes) -> list[Event]:
         """Adds bytes that a peer sent; returns the events of the conversation."""
-        events = self.conversation.receive(side, data)
+        return self._noted(self.conversation.receive(side, data))
+
+    def end(self, side: str) -> list[Event]:
+        """Ends the bytes of a peer; returns the events of a frame that is incomplete."""
+        return self._noted(self.conversation.close(side))
+
+    def _noted(self, events: list[Event]) -> list[Event]:
         for event in events:
             if isinstance(event, Frame):
                 self._note(event)

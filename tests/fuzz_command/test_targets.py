@@ -141,6 +141,14 @@ def test_the_kind_of_a_smaller_input_agrees_with_the_verdict(data: bytes, kind: 
     assert smaller.offset == (None if smaller.kind == "sound" else 0)  # a sound input has no damaged byte
 
 
+def test_an_output_without_json_is_one_finding() -> None:
+    cases, bounds = NumberedCases(KEY, 1), Bounds(want_values=True)
+    options = Options(40, compare=True, minimise=False)
+    summary = Fuzzer(cases, lambda: CommandTarget("true", bounds), options).run()
+    assert len(summary.kinds) > 2
+    assert only(summary).signature == "no-json: the output"
+
+
 def test_the_memory_of_a_finding_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Child, "resident", lambda child: 700 * MIB)
     outcome = CommandTarget("sleep 10", Bounds(memory=512 * MIB)).run(Case(KEY, b"", "sound"))

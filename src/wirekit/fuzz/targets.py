@@ -144,7 +144,7 @@ class PythonTarget(Target):
                 return Outcome("exception", says, f"{short[0] if short else '?'} {_last(raised)}")
             return Outcome(REFUSED, says)
         if "unprintable" in result:
-            return Outcome("no-json", f"the value has no JSON form: {result['unprintable']}")
+            return Outcome("no-json", f"the value has no JSON form: {result['unprintable']}", "the value")
         return Outcome(ACCEPTED, value=_parsed(result["value"]) if "value" in result else NO_VALUE)
 
     def restart(self) -> None:
@@ -201,7 +201,7 @@ def outcome_of(child: Child, state: str, bounds: Bounds) -> Outcome:
         return Outcome(ACCEPTED)
     value = _parsed(child.output.decode(errors="replace"))
     if value is NO_VALUE:
-        return Outcome("no-json", "the command accepts the bytes and prints no JSON", log=_log(child))
+        return Outcome("no-json", "the command accepts the bytes and prints no JSON", "the output", log=_log(child))
     return Outcome(ACCEPTED, value=value)
 
 

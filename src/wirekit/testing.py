@@ -64,7 +64,7 @@ def roundtrip(
     full = full_key(key)
     for data in islice(bulk_frames(full, seed=seed, context=context, clean=True), _count(count)):
         try:
-            written = encode(decode(data))
+            written: Any = encode(decode(data))
         except Exception as error:
             raise AssertionError(f"{full}: {data.hex()} is valid, but: {_name(error)}: {error}") from error
         if written != data:

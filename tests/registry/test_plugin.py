@@ -85,7 +85,8 @@ def test_a_key_of_no_protocol_is_told_how_protocols_are_found(key: str) -> None:
         wirekit.decode(b"", key)
     assert "must be installed as a package, or registered" in str(caught.value)
     assert "did you mean" not in str(caught.value)
-    assert len(str(caught.value)) < 300
+    listed = ", ".join(wirekit.registry.protocols())  # other tests register more
+    assert len(str(caught.value).replace(listed, "")) < 300
 
 
 def test_a_key_in_upper_case_suggests_the_near_one() -> None:

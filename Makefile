@@ -60,14 +60,11 @@ test: setup
 	$(IN_MEMORY) $(BIN)/python -m pytest $(DISTRIBUTED)
 
 # Tests of a minute each: kernels with bounds checks, the column functions on Spark Connect, a stream that is restarted, and a
-# cluster whose workers have nothing but Python. And random runs with all pairs of their parameters.
+# cluster whose workers have nothing but Python.
 test-long: setup
 	WIREKIT_LONG=1 $(BIN)/python -m pytest tests/compiler/test_columns.py tests/compiler/test_columns_build.py \
 	  tests/spark/test_connect.py tests/spark/test_stream.py tests/spark/test_cluster.py \
 	  -k 'bounds_checked or connect or restarted or cluster'
-	WIREKIT_LONG=1 $(BIN)/python -m pytest $(DISTRIBUTED) tests/cli/test_frames_roads.py tests/pipeline/test_continuation.py \
-	  tests/pipeline/test_rotation.py tests/spark/test_stream_state.py \
-	  -k 'damaged_copies or bundle_for_each or tables_are_the_same_cut or rotation_gives'
 
 # The suite on every interpreter from 3.11 to 3.14 that this machine has; those it lacks are named.
 PYTHONS := 3.11 3.12 3.13 3.14

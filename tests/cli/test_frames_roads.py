@@ -20,7 +20,6 @@ from tests.capture.second_parser import Packet, packets, tcp, write
 from tests.cli.roads import same_lines
 from tests.conftest import FIXTURES
 from tests.fuzz.captures import hostile
-from tests.long import pairs
 from wirekit.cli import captures, group
 from wirekit.errors import Misuse
 from wirekit.pipeline import roads
@@ -75,7 +74,8 @@ def test_lines_of_windows_of_a_few_packets_are_the_same(
     assert_same(FIXTURES / "pcap" / capture, objects=objects)
 
 
-@pytest.mark.parametrize(("damage", "capture"), pairs(DAMAGES, DAMAGED))
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("capture", DAMAGED)
 def test_lines_of_damaged_copies_are_the_same(
     capture: str, damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,7 +22,6 @@ import pytest
 from tests.capture.damage import DAMAGES
 from tests.capture.second_parser import Packet, packets, write
 from tests.conftest import FIXTURES
-from tests.long import name_of, pairs
 from tests.pipeline.helpers import tables
 from tests.pipeline.test_rotation import Run, cut, once, without_names
 from wirekit import plain
@@ -74,7 +73,8 @@ def run_whole(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Run]
     return once(run, tmp_path_factory)
 
 
-@pytest.mark.parametrize(("path", "road"), pairs(CAPTURES, ROADS), ids=name_of)
+@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
 def test_a_bundle_for_each_file_gives_the_tables_of_the_whole(
     path: Path, road: str, random: Random, tmp_path: Path, run_whole: Callable[[Path], Run]
 ) -> None:

@@ -15,7 +15,6 @@ import pytest
 
 from tests.capture.second_parser import Packet, packets, write
 from tests.conftest import FIXTURES
-from tests.long import name_of, pairs
 from tests.pipeline.helpers import tables
 from wirekit.cli import group
 from wirekit.pipeline import serial
@@ -85,7 +84,8 @@ def run_whole(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Run]
     return once(run, tmp_path_factory)
 
 
-@pytest.mark.parametrize(("path", "naming"), pairs(CAPTURES, ["-C", "-G"]), ids=name_of)
+@pytest.mark.parametrize("naming", ["-C", "-G"])
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
 def test_tables_are_the_same_cut_or_whole(
     path: Path, naming: str, tmp_path: Path, run_whole: Callable[[Path], Run]
 ) -> None:

@@ -17,7 +17,6 @@ import pytest
 from tests.capture.damage import DAMAGES
 from tests.capture.second_parser import packets
 from tests.conftest import FIXTURES
-from tests.long import name_of, pairs
 from tests.pipeline.test_rotation import cut
 from wirekit import read
 from wirekit.errors import Misuse
@@ -122,7 +121,7 @@ def whole(folder: Path | str, table: str) -> Rows:
     return sorted(read(folder, table).read_all().to_pylist(), key=repr)
 
 
-@pytest.mark.parametrize(("path", "road"), pairs(CAPTURES, ROADS), indirect=["road"], ids=name_of)
+@pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
 def test_a_rotation_gives_the_tables_of_the_whole(path: Path, road: str, random: Random, tmp_path: Path) -> None:
     """Cut anywhere, in micro-batches of any files, with attempts that fail and a source that begins anew each time."""
     all_packets = packets(path)

@@ -15,6 +15,7 @@ from wirekit.compiler.columns.header_variants import selected_by_header
 from wirekit.errors import WireError
 from wirekit.program.passes import every
 from wirekit.program.steps import Copy, Emit, Load, Prefixed, Split
+from wirekit.registry import BUILT_IN
 from wirekit.runtime.loop import module_text
 
 FRAMES = ["kafka.request", "joyqueue.frame", "joyqueue.frame_unsigned", "jmq4.frame"]
@@ -52,7 +53,9 @@ def test_records_are_those_of_the_reference_engine_damaged_or_not_and_come_back(
 
 
 def test_every_schema_gives_columns() -> None:
-    for key in wirekit.registry:
+    keys = [key for key in wirekit.registry if key.partition(".")[0] in BUILT_IN]
+    assert keys
+    for key in keys:
         if not selected_by_header(wirekit.registry[key].layout):
             assert program(key).schema.names
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 import wirekit
 from tests.own import declared, own
 from tests.strategies.laws import examples, first, sound, survived, together
-from wirekit.registry import Layout, Protocol, registry
+from wirekit.registry import Layout, Protocol
 from wirekit.strategies import (
     EDITED,
     KINDS,
@@ -112,9 +113,10 @@ LAYOUTS = {"nested": NESTED, "counted": COUNTED, "tree": TREE, "seen": SEEN, "pa
 
 
 @pytest.fixture(scope="module", autouse=True)
-def registered() -> None:
+def registered() -> Iterator[None]:
     layouts = {name: Layout(node) for name, node in {**LAYOUTS, "grid": GRID}.items()}
-    registry.register(Protocol("own", "Of one's own", layouts))
+    with declared(Protocol("own", "Of one's own", layouts)):
+        yield
 
 
 @pytest.mark.parametrize("name", LAYOUTS)

@@ -121,7 +121,7 @@ def test_connections_of_a_large_capture_are_shared_by_tasks(monkeypatch: pytest.
     before = {table: read(path=str(KAFKA), table=table) for table in tables}
     monkeypatch.setattr(source, "BUNDLE_BYTES", KAFKA.stat().st_size // 4)
     monkeypatch.setattr(source, "by_columns", lambda size: True)
-    monkeypatch.setattr(serial, "by_columns", lambda *_: True)
+    monkeypatch.setattr(serial, "captures_by_columns", lambda *_: True)
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
     for table in tables:
         options = {"path": str(KAFKA), "table": table}

@@ -50,7 +50,7 @@ def random(request: pytest.FixtureRequest) -> Random:
 
 @pytest.fixture(params=ROADS)
 def road(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(serial, "by_columns", lambda *_: request.param == "columns")
+    monkeypatch.setattr(serial, "captures_by_columns", lambda *_: request.param == "columns")
     return str(request.param)
 
 

@@ -145,11 +145,11 @@ road_option = click.option(
 
 def inputs_by_columns(parts: Parts, road: str) -> tuple[Input, ...] | None:
     """The files of a capture that columns may read window by window; None where objects must, packet by packet."""
-    if any(name == STANDARD_INPUT or piped(name) for name in parts):
+    if road == "objects" or any(name == STANDARD_INPUT or piped(name) for name in parts):
         return None
     files = joined_inputs([parts])
-    size = unpacked_size(files)
-    if (road == "auto" and size < LEAST_FOR_COLUMNS) or road == "objects" or not by_columns(size, road):
+    size = unpacked_size(files) if road == "auto" else 0
+    if (road == "auto" and size < LEAST_FOR_COLUMNS) or not by_columns(size, road):
         return None
     need("--road columns", *COLUMNS)
     return files

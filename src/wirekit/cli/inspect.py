@@ -183,7 +183,7 @@ def _count(
     selecting = selection.active
     by_objects = selecting or collected is not None
     files = () if any(name == STANDARD_INPUT or piped(name) for name in parts) else joined_inputs([parts])
-    size = unpacked_size(files)
+    size = 0 if by_objects or road == "objects" else unpacked_size(files)
     whole = by_objects or road == "objects" or size < LEAST_FOR_COLUMNS
     overview = Overview(parts[0], large=not whole)
     if files and not by_objects and by_columns(size, "objects" if whole and road == "auto" else road):

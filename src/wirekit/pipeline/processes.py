@@ -18,7 +18,7 @@ from wirekit.errors import WirekitError
 from wirekit.pipeline import parallel
 from wirekit.pipeline.inputs import Job
 from wirekit.pipeline.parallel import Task
-from wirekit.pipeline.roads import by_columns, unpacked_size
+from wirekit.pipeline.roads import captures_by_columns
 from wirekit.pipeline.run import Options, Progress, Result
 from wirekit.tuning import collect_rarely, keep_pandas_out
 
@@ -50,7 +50,7 @@ def run(
         Misuse: ``output`` contains files that wirekit did not write, or was written with other options.
         WirekitError: a process was killed.
     """
-    if any(by_columns(unpacked_size([each]), job.road) for each in job.inputs) and not interpreter_is_compiled():
+    if not interpreter_is_compiled() and any(captures_by_columns([each], job.road) for each in job.inputs):
         from wirekit.road.warming import warm
 
         warm()  # each process would compile the same code

@@ -53,3 +53,8 @@ def by_columns(size: int, road: str = "auto", *, compiles: bool = True) -> bool:
     from wirekit.compiler.cache import interpreter_is_compiled
 
     return (compiles and size >= LEAST_FOR_COLUMNS) or interpreter_is_compiled()
+
+
+def captures_by_columns(files: Iterable[Input], road: str = "auto") -> bool:
+    """Whether columns read a capture of these files, as for ``by_columns``; counts bytes only where it matters."""
+    return by_columns(unpacked_size(files) if road == "auto" else 0, road)

@@ -17,7 +17,7 @@ from wirekit.pipeline.clock_steps import STRETCH, stretches
 from wirekit.pipeline.flows import Batch, flow_batches
 from wirekit.pipeline.inputs import CAPTURE, FlowShare, Input, Job, captures
 from wirekit.pipeline.packets import packet_batches
-from wirekit.pipeline.roads import by_columns, unpacked_size
+from wirekit.pipeline.roads import captures_by_columns
 from wirekit.pipeline.run import READING, Progress, Reached, Result, publish
 from wirekit.pipeline.sink import Manifest, Sink
 from wirekit.pipeline.stored import stored_batches
@@ -149,7 +149,7 @@ def captured_batches(
         flows: the flows to read, None for all. If objects must read the capture, the first share has all of them.
     """
     batches = None
-    if by_columns(unpacked_size(files), job.road):
+    if captures_by_columns(files, job.road):
         from wirekit.road.tables import captured
 
         batches = captured(files, job, summary, tables, progress, carried=carried, flows=flows)

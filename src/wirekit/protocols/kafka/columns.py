@@ -383,7 +383,8 @@ def scanned(
     """The messages of a window with their wrappers, for the part that may be decompressed at once."""
     while True:
         rows, errors = scan(SEGMENT, window, wrappers=True, fields=fields)
-        shared = errors.filter(pc.match_substring_regex(errors["reason"], rf"\(({TOTAL}|{MEMORY})\)"))
+        named = pc.match_substring_regex(errors["reason"], rf"\(({TOTAL}|{MEMORY})\)$")
+        shared = errors.filter(pc.and_(pc.equal(errors["kind"], "limit"), named))
         exceeding = np.unique(pc.coalesce(shared["wrapper"], shared["offset"]))
         if not exceeding.any():
             return window, rows, errors

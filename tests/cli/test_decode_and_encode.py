@@ -161,6 +161,19 @@ def test_a_part_of_a_key_suggests_the_keys_with_this_part(part: str) -> None:
     assert run.err.endswith(f"; did you mean {keys}?\n")
 
 
+@pytest.mark.parametrize("command", ["decode", "encode", "example", "schemas"])
+@pytest.mark.parametrize("part", ["list_offsets", "list_ofsets", "kafka.list_ofset", "kafak.list_offsets"])
+def test_every_command_suggests_the_keys_with_a_similar_part(command: str, part: str) -> None:
+    run = Run(command, part)
+    assert run.status == 2
+    assert "did you mean kafka.list_offsets.request.v0, kafka.list_offsets.request.v1, " in run.err
+
+
+@pytest.mark.parametrize("command", ["example", "schemas"])
+def test_a_misspelt_protocol_suggests_the_protocol(command: str) -> None:
+    assert Run(command, "kafak").err == "wirekit: no protocol 'kafak'; did you mean kafka?\n"
+
+
 def test_an_incomplete_frame_without_a_schema_names_the_protocols_to_pass() -> None:
     run = Run("decode", "--hex", "0000000900000005081292")
     assert run.status == 1

@@ -1,7 +1,7 @@
-"""The first bytes of streams of other protocols; the layouts of those that can be read are in ``net``.
+"""The first bytes of streams and files of other formats; the layouts of those that can be read are in ``net``.
 
 Sources: the PROXY protocol, https://www.haproxy.org/download/2.9/doc/proxy-protocol.txt; TLS records, RFC 8446 §5.1;
-HTTP/1.1, RFC 9112; HTTP/2, RFC 9113 §3.4; SSH, RFC 4253 §4.2.
+HTTP/1.1, RFC 9112; HTTP/2, RFC 9113 §3.4; SSH, RFC 4253 §4.2; Parquet, https://parquet.apache.org/docs/file-format/.
 """
 
 from __future__ import annotations
@@ -39,4 +39,5 @@ BEGINNINGS = (
         advice="if this is a broker's port, a web or gRPC client connects to it by mistake",
     ),
     Beginning("SSH", (b"SSH-2.0-", b"SSH-1.")),
+    Beginning("a Parquet file", (b"PAR1",), advice="`wirekit sql` reads the directory that `wirekit pipeline` wrote"),
 )

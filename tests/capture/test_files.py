@@ -330,6 +330,10 @@ class TestFormats:
         begins = "expected a pcap or pcapng file, found bytes that begin with 47 49 46 38"
         assert str(caught.value) == f"{begins}, at byte 0 (0x0)"
 
+    def test_a_file_of_a_known_format_is_named_with_advice(self, write: Write) -> None:
+        with pytest.raises(Wrong, match=r"found a Parquet file, at byte 0 \(0x0\); `wirekit sql` reads the directory"):
+            open_capture(write(b"PAR1" + bytes(100)))
+
     @pytest.mark.parametrize("data", [b"", b"\n", b"\xa1\xb2\xc3"])
     def test_a_file_of_next_to_nothing(self, write: Write, data: bytes) -> None:
         with pytest.raises(Short):

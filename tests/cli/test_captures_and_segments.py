@@ -6,6 +6,7 @@ import errno
 import gzip
 import importlib
 import json
+import shlex
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -272,6 +273,16 @@ def test_foreign_files_are_no_segments(fixtures: Path) -> None:
         assert (run.status, run.out) == (1, b"")
         hint = "; `wirekit decode` reads single frames and hex dumps"
         assert run.err.endswith(f": expected a pcap or pcapng file or a file of kafka.log_segment{hint}\n")
+
+
+@pytest.mark.parametrize("command", ["frames", "messages", "inspect", "pipeline --output lake", "sql 'SELECT 1'"])
+def test_a_parquet_file_is_named(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("calls.parquet").write_bytes(b"PAR1" + bytes(100))
+    run = Run(*shlex.split(command), "calls.parquet")
+    assert run.status == 1
+    assert "found a Parquet file, at byte 0" in run.out.decode() + run.err
+    assert "wirekit decode" not in run.out.decode() + run.err
 
 
 @pytest.mark.parametrize("command", ["frames", "messages", "inspect", "inspect --connections", "inspect --rules"])

@@ -104,7 +104,7 @@ def no_capture(path: str, error: WireError | OSError) -> str:
     read_twice = is_remote(path) or os.path.isfile(path)
     if not read_twice or kind_of(path) == CAPTURE:
         begins_as_capture = bool(error.protocol)
-        return str(error) if begins_as_capture else f"{error}; {FRAMES_AND_DUMPS}"
+        return str(error) if begins_as_capture or error.hint else f"{error}; {FRAMES_AND_DUMPS}"
     return f"{error}; `wirekit messages` shows the messages of a log segment, `wirekit inspect` checks its directory"
 
 

@@ -24,14 +24,11 @@ from wirekit.pipeline.serial import captured_batches, sorted_packets
 from wirekit.pipeline.stored import stored_batches
 from wirekit.pipeline.summary import Summary
 from wirekit.registry import registry
-from wirekit.storage import open_binary
 from wirekit.stored import Part
 from wirekit.tables.columns import CONNECTIONS, FROM_INPUTS, PACKETS, Table
 
 READABLE = {PACKETS.name: PACKETS, **FROM_INPUTS}
 """The tables that can be read without a run."""
-PARQUET = b"PAR1"
-"""The first bytes of a Parquet file."""
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -125,21 +122,13 @@ def refusal_of(inputs: Iterable[Input]) -> str:
         try:
             check_capture(each.path)
         except WireError as error:
-            refusal = refusal or f"{each.name}{_parquet(each) or f': {error}'}"
+            error.hint = tables_around(each.name) or error.hint
+            refusal = refusal or f"{each.name}: {error}"
         except OSError as error:
             refusal = refusal or f"{each.name}: {error.strerror or error}"
         else:
             return ""
     return refusal
-
-
-def _parquet(file: Input) -> str:
-    """Why a Parquet file is refused, and what to pass instead; "" for another file."""
-    with open_binary(file.path) as source:
-        if source.read(len(PARQUET)) != PARQUET:
-            return ""
-    advice = tables_around(file.name) or "`wirekit sql` reads the directory that `wirekit pipeline` wrote"
-    return f" is a Parquet file, not a capture or log segment; {advice}"
 
 
 def table_batches(

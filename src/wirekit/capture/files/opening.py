@@ -134,7 +134,13 @@ class Capture:
         for error in (header.error, section.error):
             if isinstance(error, Short) or (error is not None and error.offset):
                 raise unpacking or error  # it is cut, or only its first bytes are right
-        raise unpacking or Wrong("a pcap or pcapng file", f"bytes that begin with {head[:4].hex(' ')}", offset=0)
+        if unpacking is not None:
+            raise unpacking
+        beginning = registry.beginning(head)
+        begins = f"bytes that begin with {head[:4].hex(' ')}" if beginning is None else beginning.title
+        other = Wrong("a pcap or pcapng file", begins, offset=0)
+        other.hint = "" if beginning is None else beginning.advice
+        raise other
 
     def items(self, start: int | Place = 0, end: int | None = None) -> Iterator[Packet | Damaged]:
         """The packets whose records begin in [start, end), and the skipped parts, in the order of the file.

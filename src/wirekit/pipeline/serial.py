@@ -7,18 +7,19 @@ import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
+from typing import Unpack
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirekit.pipeline.bundles import BUNDLE_BYTES
-from wirekit.pipeline.carried import IDLE_US, Carried
+from wirekit.pipeline.carried import Carried
 from wirekit.pipeline.clock_steps import STRETCH, stretches
 from wirekit.pipeline.flows import Batch, flow_batches
 from wirekit.pipeline.inputs import CAPTURE, FlowShare, Input, Job, captures
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.roads import captures_by_columns
-from wirekit.pipeline.run import READING, Progress, Reached, Result, publish
+from wirekit.pipeline.run import READING, Options, Progress, Reached, Result, publish
 from wirekit.pipeline.sink import Manifest, Sink
 from wirekit.pipeline.stored import stored_batches
 from wirekit.pipeline.summary import Summary
@@ -36,10 +37,7 @@ def run(
     progress: Progress | None = None,
     *,
     bundle: int = BUNDLE_BYTES,
-    replace: bool = False,
-    form: str | None = None,
-    rotating: bool = False,
-    idle_us: int = IDLE_US,
+    **how: Unpack[Options],
 ) -> Result:
     """Adds the tables of captures to a lake; inputs that the lake already has are not read again.
 
@@ -48,8 +46,7 @@ def run(
         output: the lake, a directory or the URI of a prefix; see ``wirekit.pipeline.output``.
         progress: called with the progress, after each window of a capture that columns read, and after each capture.
         bundle: approximate size in bytes of the captures that are committed together.
-        replace: whether the run replaces the content of the lake once it is complete.
-        form, rotating, idle_us: see ``publish``.
+        how: see ``publish``.
 
     Raises:
         Misuse: ``output`` has files that wirekit did not write, or was written with other options.
@@ -59,18 +56,7 @@ def run(
         with Sink(attempts, 0, "serial") as sink:
             return [sink.finish(write(captures(part.inputs), part, sink, functools.partial(reached, READING)))]
 
-    return publish(
-        job,
-        output,
-        "serial",
-        work,
-        progress,
-        bundle=bundle,
-        replace=replace,
-        form=form,
-        rotating=rotating,
-        idle_us=idle_us,
-    )
+    return publish(job, output, "serial", work, progress, bundle=bundle, **how)
 
 
 def write(

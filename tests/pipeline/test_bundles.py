@@ -208,7 +208,10 @@ def test_a_file_that_could_not_be_read_is_read_by_the_next_run(tmp_path: Path, m
         for module in (packet_rows, road_tables):
             patch.setattr(module, "open_capture", refusing)
         refused = pipeline(tmp_path / "out", PULSAR, JOYQUEUE)
-    assert refused.summary.unreadable == {str(PULSAR): "No space left on device"}
+        patch.setattr(bundles, "open_binary", refusing)
+        still_refused = pipeline(tmp_path / "out", PULSAR, JOYQUEUE)
+    assert refused.summary.unreadable == still_refused.summary.unreadable == {str(PULSAR): "No space left on device"}
+    assert (still_refused.committed, still_refused.manifest["bundles"]) == (1, [0])
     assert pipeline(tmp_path / "out", PULSAR, JOYQUEUE).summary == expected.summary
     assert content(tmp_path / "out") == content(tmp_path / "expected")
     assert pipeline(tmp_path / "out", PULSAR, JOYQUEUE).committed == 2

@@ -27,7 +27,7 @@ PULSAR = FIXTURES / "pcap" / "pulsar-batch.pcap"
 JOYQUEUE = FIXTURES / "pcap" / "jmq4-consume.pcap"
 
 
-def pipeline(output: str | Path, *inputs: Path, **how: Any) -> Result:
+def pipeline(output: str | Path, *inputs: str | Path, **how: Any) -> Result:
     return run(Job(find_inputs(inputs)), output, **how)
 
 
@@ -163,6 +163,33 @@ def test_a_run_that_is_killed_goes_on_where_it_was(store: ObjectStore, tmp_path:
     assert len(store.names("killed/commits")) == 4
     assert not any(name.startswith(".wirekit") for name in store.names("killed"))
     assert {name.partition("/")[0] for name in store.names("killed")} == {*OUTPUTS, "commits", "manifest.json"}
+
+
+def test_an_object_that_is_still_denied_has_its_bundle_read_once(
+    store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uri, denied = store.put("partly/a.pcap", PULSAR), store.put("partly/b.pcap", JOYQUEUE)
+    asked: list[str] = []
+
+    def fault(method: str, path: str) -> int | None:
+        asked.append(path)
+        return 403 if path.endswith("b.pcap") and method == "GET" and denied else None
+
+    with store.faulty(fault) as endpoint:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+        first = pipeline(tmp_path / "lake", f"s3://{BUCKET}/partly")
+        before = tables(tmp_path / "lake")
+        asked.clear()
+        second = pipeline(tmp_path / "lake", f"s3://{BUCKET}/partly")
+        assert not any(path.endswith("a.pcap") for path in asked)
+        assert tables(tmp_path / "lake") == before
+        denied = ""
+        third = pipeline(tmp_path / "lake", f"s3://{BUCKET}/partly")
+    reason = "access denied (GetObject); see AWS_ACCESS_KEY_ID and AWS_PROFILE"
+    assert first.summary.unreadable == second.summary.unreadable == {f"s3://{BUCKET}/partly/b.pcap": reason}
+    assert (second.committed, second.manifest["bundles"], second.notes) == (1, [0], ())
+    assert (third.committed, third.manifest["bundles"], third.summary.unreadable) == (0, [1], {})
+    assert {*third.summary.files} == {uri, f"s3://{BUCKET}/partly/b.pcap"}
 
 
 def test_a_store_that_refuses_to_write_is_a_line(store: ObjectStore, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from wirekit.errors import Misuse
 from wirekit.pipeline.inputs import CAPTURE, UNREAD, Input, Job, captures, renumbered
 from wirekit.pipeline.output import VERSION, open_captures
-from wirekit.storage import is_remote
+from wirekit.storage import in_parallel, is_remote, open_binary
 
 BUNDLE_BYTES = 1 << 30
 """Approximate size in bytes of the captures in a bundle."""
@@ -70,11 +70,13 @@ class Plan:
     Attributes:
         bundles: the bundles to write, in this order.
         committed: files that the lake already has.
+        refused: files that an earlier run could not open, and that still cannot be opened: their names, and the reason.
         notes: messages about captures that are read again or continue.
     """
 
     bundles: list[Bundle] = field(default_factory=list)
     committed: int = 0
+    refused: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -140,6 +142,9 @@ def plan_bundles(
         for each in commit["inputs"]
         if not _is_standard(each["file"])
     }
+    refused = _refused(each for each in job.inputs if each.path in known and known[each.path].mtime_ns == UNREAD)
+    for each in (each for each in job.inputs if each.path in refused):
+        known[each.path] = known[each.path]._replace(size=each.size, mtime_ns=each.mtime_ns)
     paths: dict[str, set[str]] = {}
     for each in (each for commit in commits.values() for each in commit["inputs"]):
         paths.setdefault(each["file"], set()).add(each["path"])
@@ -183,7 +188,9 @@ def plan_bundles(
         files for files in groups if any(each.path in known and known[each.path].bundle in again for each in files)
     ]
     reread_paths = {each.path for files in reread for each in files}
-    plan.committed = sum(each.path in known and each.path not in reread_paths for each in job.inputs)
+    kept = [each for each in job.inputs if each.path in known and each.path not in reread_paths]
+    plan.refused = {each.name: refused[each.path] for each in kept if each.path in refused}
+    plan.committed = len(kept) - len(plan.refused)
     open_rows: dict[str, set[int]] = {}
     for number, commit in commits.items():
         for name in commit.get("open", ()):
@@ -234,13 +241,24 @@ def _bundle(parts: Sequence[Part], replaces: Iterable[int] = ()) -> Bundle:
 
 
 def _is_same(each: Input, known: Mapping[str, _Known]) -> bool:
-    """Whether a bundle has the file as it is now, or the file still cannot be read."""
+    """Whether a bundle has the file as it is now."""
     earlier = known.get(each.path)
-    if earlier is None:
-        return False
-    if earlier.mtime_ns == UNREAD and not is_remote(each.path) and not os.access(each.path, os.R_OK):
-        return True
-    return (earlier.size, earlier.mtime_ns) == (each.size, each.mtime_ns)
+    return earlier is not None and (earlier.size, earlier.mtime_ns) == (each.size, each.mtime_ns)
+
+
+def _refused(files: Iterable[Input]) -> dict[str, str]:
+    """The paths of the files that cannot be opened now, and the reasons."""
+
+    def why(path: str) -> str:
+        try:
+            with open_binary(path) as source:
+                source.peek(1)
+        except OSError as error:
+            return error.strerror or str(error)
+        return ""
+
+    paths = [each.path for each in files]
+    return {path: reason for path, reason in zip(paths, in_parallel(why, paths), strict=True) if reason}
 
 
 def _unchangeable(

@@ -54,7 +54,8 @@ class Result:
     """The result of a run.
 
     Attributes:
-        summary: the summaries of the captures that it read, in the order of the arguments.
+        summary: the summaries of the captures that it read, in the order of the arguments, after the files that it still
+            could not open.
         manifest: the content of ``manifest.json``, which covers the whole lake.
         changed: captures that changed while they were read, or were deleted.
         committed: files that were not read, because the lake already has them.
@@ -130,6 +131,8 @@ def publish(
             )
         plan = plan_bundles(job, claimed.commits, bundle, replace=replace, rotating=rotating, cut=cut)
         summary, changed, done = Summary(), dict[str, bool](), 0
+        for name, reason in plan.refused.items():
+            summary.file(name).unreadable = reason
         for number, each in enumerate(plan.bundles, 1):
 
             def reached(stage: str, size: int, number: int = number, before: int = done) -> None:

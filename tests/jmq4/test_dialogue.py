@@ -94,7 +94,7 @@ def test_a_produced_message() -> None:
         "protocol": "joyqueue",
         "topic": "topic1",
         "partition": 0,
-        "offset": 0,
+        "offset": None,
         "timestamp": 1564390929123,
         "timestamp_type": "CreateTime",
         "key": b"biz-1".hex(),
@@ -133,10 +133,18 @@ def test_messages_of_a_topic_answer() -> None:
     ]
 
 
+def test_a_produced_message_has_no_partition_if_the_broker_chooses_it() -> None:
+    request = wirekit.decode(golden("produce_message_plain"), "joyqueue.frame").value
+    for number, expected in ((-32768, None), (-1, None), (0, 0), (32767, 32767)):
+        request.payload.topics[0].messages[0].partition = number
+        (message,) = messages(wirekit.encode("joyqueue.frame", request))
+        assert (message.partition, message.offset) == (expected, None)
+
+
 @pytest.mark.parametrize(("name", "codec"), [("produce_message_batch", "none"), ("produce_message_batch_zlib", "zlib")])
 def test_batches_are_split(name: str, codec: str) -> None:
     found = messages(golden(name))
-    assert [(message.offset, message.key, message.value) for message in found] == [
+    assert [(message.facts["batch_index"], message.key, message.value) for message in found] == [
         (0, b"b1", b"one"),
         (1, None, "第二".encode()),
     ]
@@ -246,8 +254,8 @@ def test_messages_of_the_documented_dialect() -> None:
     }
     found = messages(wirekit.encode("jmq4.frame", request), protocol="jmq4")
     assert [(message.offset, message.key, message.value, message.codec) for message in found] == [
-        (5, b"k", b"one", "snappy"),
-        (6, None, b"two", "snappy"),
+        (None, b"k", b"one", "snappy"),
+        (None, None, b"two", "snappy"),
     ]
 
 

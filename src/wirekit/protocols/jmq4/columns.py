@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def produced(frames: Frames) -> pa.RecordBatch:
     """The messages of PRODUCE_MESSAGE (see ``wirekit.tables.Messages``)."""
-    return _messages(frames, "payload.topics[]", "payload.topics[].messages[]")
+    return _messages(frames, "payload.topics[]", "payload.topics[].messages[]", stored=False)
 
 
 def fetched_by_topic(frames: Frames) -> pa.RecordBatch:
@@ -36,7 +36,7 @@ def fetched_by_partition(frames: Frames) -> pa.RecordBatch:
     return _messages(frames, "payload.data[]", "payload.data[].partitions[].messages[]")
 
 
-def _messages(frames: Frames, topics: str, messages: str) -> pa.RecordBatch:
+def _messages(frames: Frames, topics: str, messages: str, *, stored: bool = True) -> pa.RecordBatch:
     scope = Scope(frames, parse(messages))
 
     def column(name: str) -> pa.Array:
@@ -47,13 +47,13 @@ def _messages(frames: Frames, topics: str, messages: str) -> pa.RecordBatch:
     attributes = np.zeros(scope.size, np.int64)
     for name, _, shift in SYSTEM_CODE.fields:
         attributes |= bits[name] << shift
-    business_id = column("business_id")
+    business_id, partition = column("business_id"), column("partition")
     return pa.RecordBatch.from_pydict(
         {
             "@row": pa.array(scope.rows),
             "topic": scope.path(f"{topics}.topic").array,
-            "partition": column("partition"),
-            "log_offset": column("index"),
+            "partition": pc.if_else(pc.greater_equal(partition, 0), partition, None),
+            "log_offset": column("index") if stored else pa.nulls(scope.size),
             "timestamp_ms": column("send_time"),
             "timestamp_type": pa.repeat("CreateTime", scope.size),
             "key": business_id.cast(pa.binary()),

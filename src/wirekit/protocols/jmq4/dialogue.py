@@ -131,7 +131,7 @@ class JmqDialogue(Dialogue):
         return "" if identity is None else "server" if identity.direction == 1 else "client"
 
     def messages(self, frame: Frame) -> Iterator[Message]:
-        """The messages of PRODUCE_MESSAGE and of both FETCH responses, batches split."""
+        """The messages of PRODUCE_MESSAGE and of both FETCH responses, batches split; a produced one has no offset yet."""
         value = frame.value
         payload = value.get("payload") if value is not None else None
         if payload is None or isinstance(payload, bytes):
@@ -141,7 +141,8 @@ class JmqDialogue(Dialogue):
         for topic, path, number, message in _records(int(value.type), payload):
             if "app" in message:
                 check = verdicts.get(f"{path}.body_crc", "absent")
-                yield from _application_messages(frame, topic, message, check, allowance, number)
+                stored = value.type != PRODUCE_MESSAGE
+                yield from _application_messages(frame, topic, message, check, allowance, number, stored=stored)
 
 
 def _other(side: str) -> str:
@@ -168,18 +169,21 @@ def _records(kind: int, payload: Any) -> Iterator[tuple[str | None, str, int, An
 
 
 def _application_messages(
-    frame: Frame, topic: str | None, message: Any, check: str, allowance: Allowance, number: int
+    frame: Frame, topic: str | None, message: Any, check: str, allowance: Allowance, number: int, *, stored: bool
 ) -> Iterator[Message]:
-    """The application messages of one record; if its body cannot be decompressed, the stored body."""
+    """The application messages of one record; if its body cannot be decompressed, its body as it is in the record.
+
+    A produced message is not ``stored``: it has no offset yet, and no partition if the broker is to choose one.
+    """
     codec, body = _decompressed(frame.protocol, message, allowance)
     inner = _batch(frame.protocol, message.system_code, body) if body is not None else None
     for index, item in enumerate([message] if inner is None else inner):
-        stored = item.body or b""
-        value = stored if inner is not None or body is None else body
+        content = item.body or b""
+        value = content if inner is not None or body is None else body
         yield Message(
             topic=topic,
-            partition=message.partition,
-            offset=message.index + index,
+            partition=message.partition if message.partition >= 0 else None,
+            offset=message.index + index if stored else None,
             timestamp=message.send_time,
             timestamp_type="CreateTime",
             key=_key(item.business_id),
@@ -195,7 +199,7 @@ def _application_messages(
                 "producer": message.app,
                 "batch": None if inner is None else number,
                 "batch_index": None if inner is None else index,
-                "wire_bytes": item.length - len(stored) + len(value),
+                "wire_bytes": item.length - len(content) + len(value),
             },
         )
 

@@ -17,6 +17,7 @@ import pytest
 from tests.capture.second_parser import packets, write
 from tests.conftest import FIXTURES
 from wirekit.errors import Misuse
+from wirekit.pipeline import serial
 from wirekit.pipeline.inputs import Input, Job, find_inputs, grouped
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.stored import stored_batches
@@ -206,9 +207,16 @@ def test_a_named_file_that_gives_no_row_of_any_kind_is_refused(tmp_path: Path) -
     path = tmp_path / "0.log"
     path.write_bytes(b"hello" * 100)
     for table in ("messages", "frames", "packets"):
-        with pytest.raises(Misuse, match="is neither a capture nor a log segment"):
+        with pytest.raises(Misuse, match="is neither a capture nor a log segment$"):
             read(path=str(path), table=table)
     assert read(path=str(path), table="quarantine")
+
+
+def test_a_file_of_a_lake_is_refused_with_what_reads_it(tmp_path: Path) -> None:
+    serial.run(Job(find_inputs([PULSAR])), tmp_path / "lake")
+    (part,) = (tmp_path / "lake" / "calls").iterdir()
+    with pytest.raises(Misuse, match=r"log segment; .*/lake has tables of .*, which `wirekit sql` queries$"):
+        read(path=str(part), table="calls")
 
 
 def read(**options: str) -> list[dict[str, Any]]:

@@ -208,6 +208,8 @@ def test_expressions_by_place_read_all_columns() -> None:
         ("version = true", "true is not a value of the column version"),
         ("api IN (TRUE)", "TRUE is not a value of the column api"),
         ("request_time > 'yesterday'", "not a value of the column request_time"),
+        ("request_time > 1564390929", "1564390929 is not a value of the column request_time"),
+        ("date IN (18106)", "18106 is not a value of the column date"),
         ("api IN ()", "at '\\)'"),
         ("api = 'x'; drop", "is not COLUMN = LITERAL"),
     ],

@@ -128,8 +128,8 @@ def parsed(text: str, schema: pa.Schema) -> pc.Expression:
     """Parses a filter in SQL: comparisons of columns with literals, joined by ``AND``.
 
     ``COLUMN = | != | <> | < | <= | > | >= LITERAL``, ``COLUMN IN (LITERAL, ...)``, ``COLUMN IS [NOT] NULL``. A literal
-    is a number, ``TRUE``, ``FALSE``, or a text in single quotes; one for a time is in ISO 8601, in UTC unless it says
-    otherwise.
+    is a number, ``TRUE``, ``FALSE``, or a text in single quotes; one for a time is a text in ISO 8601, in UTC unless it
+    says otherwise.
 
     Args:
         text: the filter.
@@ -166,7 +166,7 @@ class _Parser:
     def _wrong(self, near: str) -> Misuse:
         return Misuse(
             f"{self._text!r} is not COLUMN = LITERAL [AND ...], as in \"protocol = 'kafka' AND time >= '2026-01-31'\", "
-            f"at {near or 'its end'!r}"
+            f"at {near or 'its end'!r}; besides =, there are <>, <, <=, >, >=, IN and IS [NOT] NULL"
         )
 
     def _next(self, *kinds: str) -> str:
@@ -232,6 +232,8 @@ class _Parser:
                 return pa.scalar(value, pa.timestamp("us", "UTC")).cast(type_)
             if isinstance(value, str) and not pa.types.is_binary(type_):
                 return pa.scalar(value).cast(type_)
+            if pa.types.is_temporal(type_):
+                raise ValueError  # pyarrow takes a number in the column's unit: seconds would be a time in 1970
             return pa.scalar(value, type_)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, OverflowError, ValueError):
             raise Misuse(f"{text} is not a value of the column {name}, whose type is {type_}") from None

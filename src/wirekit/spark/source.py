@@ -53,6 +53,7 @@ from wirekit.pipeline.inputs import (
     grouped,
     joined_inputs,
     renumbered,
+    tables_around,
 )
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.predicates import columns_of, parsed
@@ -297,7 +298,8 @@ def _refuse_others(files: Iterable[Input]) -> None:
         with open_binary(each.path) as source:
             head = source.peek(HEAD)[:HEAD]
         if len(head) == HEAD and packing_of(head) is None and not is_capture(head):
-            raise Misuse(f"{each.name} is neither a capture nor a log segment")
+            advice = "; ".join(filter(None, ["", tables_around(each.name)]))
+            raise Misuse(f"{each.name} is neither a capture nor a log segment{advice}")
 
 
 def _splits(file: Input) -> list[Split]:

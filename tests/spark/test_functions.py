@@ -312,13 +312,15 @@ def test_calls_that_make_no_sense() -> None:
     with pytest.raises(Misuse, match="fields must name at least one field"):
         wk.spark_schema(SET, fields=[])
     one: Any = pa.array([b"a", b"b"])
-    for arguments in (one, (one, one, one)):
+    for arguments in (one, (one, one, one), (pa.array(["kafka.message"] * 2), one)):
         with pytest.raises(Misuse, match="wirekit_check takes a column of bytes and the key of a schema"):
             next(_checker(None)(iter([arguments])))
 
 
 @pytest.mark.spark
 def test_functions_in_sql(spark: SparkSession) -> None:
+    from pyspark.errors import PySparkException
+
     import wirekit.spark as wk
 
     keys: Any = ["kafka.message", SET]
@@ -339,3 +341,11 @@ def test_functions_in_sql(spark: SparkSession) -> None:
     ]
     back = "SELECT wirekit_encode_kafka_message_set(wirekit_decode_kafka_message_set(data).value) = data FROM dump"
     assert [row[0] for row in spark.sql(back).collect()] == [True, False]
+    null = ", ".join(
+        f"wirekit_{call}" for call in ("decode_kafka_message(null)", "messages_kafka_message_set(null)", "check(null, 'kafka.message')")
+    )
+    (row,) = spark.sql(f"SELECT {null}, wirekit_encode_kafka_message(null)").collect()
+    assert [*row] == [(None, None), None, (None, None), None]
+    for arguments in ("", "data, data"):
+        with pytest.raises(PySparkException, match="the function takes one argument, not"):
+            spark.sql(f"SELECT wirekit_decode_kafka_message({arguments}) FROM dump").collect()

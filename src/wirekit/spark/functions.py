@@ -224,6 +224,17 @@ def _fails(mode: str) -> bool:
 # Spark sends inner functions to workers by value, with the objects that they use, and functions of a module by name.
 
 
+def _argument(column: Any) -> pa.Array:
+    """The only argument of a function; a null literal of SQL, which has no type, as a column of bytes.
+
+    Raises:
+        Misuse: for another number of arguments, which Spark SQL passes on.
+    """
+    if isinstance(column, tuple):
+        raise Misuse(f"the function takes one argument, not {len(column)}")
+    return column.cast(pa.binary()) if pa.types.is_null(column.type) else column
+
+
 def _decoder(
     key: str,
     fields: Sequence[str] | None,
@@ -233,7 +244,7 @@ def _decoder(
     fails: bool,
 ) -> Batches:
     def decoded(columns: Iterator[pa.Array]) -> Iterator[pa.Array]:
-        for column in columns:
+        for column in map(_argument, columns):
             at = 0
             for values in scan_each(key, column, fields=fields, context=context):
                 count = values.firsts.size - 1
@@ -277,7 +288,7 @@ def _message_reader(
     key: str, fields: Sequence[str] | None, context: Mapping[str, Any] | None, value_shape: Shape, fails: bool
 ) -> Batches:
     def read(columns: Iterator[pa.Array]) -> Iterator[pa.Array]:
-        for column in columns:
+        for column in map(_argument, columns):
             at = 0
             for values in scan_each(key, column, fields=fields, context=context, unpack=True):
                 count = values.firsts.size - 1
@@ -314,10 +325,11 @@ def _checker(context: Mapping[str, Any] | None) -> Keyed:
     def checked(batches: Iterator[tuple[pa.Array, pa.Array]]) -> Iterator[pa.Array]:
         arguments: Any
         for arguments in batches:
-            if not isinstance(arguments, tuple) or len(arguments) != 2:  # Spark SQL passes any number of them
+            two = isinstance(arguments, tuple) and len(arguments) == 2  # Spark SQL passes any number of them
+            if not two or not (pa.types.is_string(arguments[1].type) or pa.types.is_null(arguments[1].type)):
                 raise Misuse("wirekit_check takes a column of bytes and the key of a schema")
             column, keys = arguments
-            yield checked_values(column, keys, context)
+            yield checked_values(_argument(column), keys, context)
 
     return checked
 
@@ -408,7 +420,7 @@ def _doubt(key: str, data: bytes, context: Mapping[str, Any] | None) -> str | No
 
 def _encoder(key: str, context: Mapping[str, Any] | None, value_shape: Shape, listed: bool, fails: bool) -> Batches:
     def encoded(columns: Iterator[pa.Array]) -> Iterator[pa.Array]:
-        for column in columns:
+        for column in map(_argument, columns):
             yield encoded_values(key, column, context, value_shape, listed, fails)
 
     return encoded

@@ -298,8 +298,8 @@ def _refuse_others(files: Iterable[Input]) -> None:
         with open_binary(each.path) as source:
             head = source.peek(HEAD)[:HEAD]
         if len(head) == HEAD and packing_of(head) is None and not is_capture(head):
-            advice = "; ".join(filter(None, ["", tables_around(each.name)]))
-            raise Misuse(f"{each.name} is neither a capture nor a log segment{advice}")
+            advice = tables_around(each.name)
+            raise Misuse(f"{each.name} is neither a capture nor a log segment{'; ' if advice else ''}{advice}")
 
 
 def _splits(file: Input) -> list[Split]:

@@ -94,7 +94,7 @@ def fail(reg: Any, fault: Any) -> Any:
 
 
 @inner
-def case_of(code: Any, pc: Any, reg: Any) -> Any:
+def _case_of(code: Any, pc: Any, reg: Any) -> Any:
     """The target of a switch."""
     width, rows, otherwise = word(code, pc + ONE), word(code, pc + TWO), word(code, pc + THREE)
     on = pc + FOUR
@@ -118,7 +118,7 @@ def case_of(code: Any, pc: Any, reg: Any) -> Any:
 
 
 @inlined
-def cleared(code: Any, reg: Any, pc: Any) -> Any:
+def _cleared(code: Any, reg: Any, pc: Any) -> Any:
     """Sets registers to given values; returns the next place."""
     last = pc + TWO + TWO * word(code, pc + ONE)
     pc += TWO
@@ -129,9 +129,43 @@ def cleared(code: Any, reg: Any, pc: Any) -> Any:
 
 
 @inlined
-def after_test(code: Any, pc: Any, holds: Any) -> Any:
+def _after_test(code: Any, pc: Any, holds: Any) -> Any:
     """The place after a comparison."""
     return pc + FOUR if holds else word(code, pc + THREE)
+
+
+@inlined
+def shared_step(code: Any, reg: Any, p: Any, pc: Any) -> Any:
+    """Runs a step that both kinds of programs have, up to ``LAST_SHARED``; returns (next place, position)."""
+    step = word(code, pc)
+    if step == op.TEST_EQUAL:
+        return _after_test(code, pc, get(reg, word(code, pc + ONE)) == get(reg, word(code, pc + TWO))), p
+    if step == op.TEST_UNEQUAL:
+        return _after_test(code, pc, get(reg, word(code, pc + ONE)) != get(reg, word(code, pc + TWO))), p
+    if step == op.TEST_LESS:
+        return _after_test(code, pc, get(reg, word(code, pc + ONE)) < get(reg, word(code, pc + TWO))), p
+    if step == op.TEST_AT_MOST:
+        return _after_test(code, pc, get(reg, word(code, pc + ONE)) <= get(reg, word(code, pc + TWO))), p
+    if step == op.TEST_MORE:
+        return _after_test(code, pc, get(reg, word(code, pc + ONE)) > get(reg, word(code, pc + TWO))), p
+    if step == op.TEST_AT_LEAST:
+        return _after_test(code, pc, get(reg, word(code, pc + ONE)) >= get(reg, word(code, pc + TWO))), p
+    if step == op.LET:
+        left, right = get(reg, word(code, pc + THREE)), get(reg, word(code, pc + FOUR))
+        put(reg, word(code, pc + ONE), computed(word(code, pc + TWO), left, right))
+        return pc + FIVE, p
+    if step == op.MARK:
+        put(reg, word(code, pc + ONE), p)
+        return pc + TWO, p
+    if step == op.SEEK:
+        return pc + THREE, get(reg, word(code, pc + ONE)) + np.int64(word(code, pc + TWO))
+    if step == op.JUMP:
+        return word(code, pc + ONE), p
+    if step == op.SWITCH:
+        return _case_of(code, pc, reg), p
+    if step == op.FAIL:
+        return fail(reg, word(code, pc + ONE)), p
+    return _cleared(code, reg, pc), p
 
 
 @inlined
@@ -586,22 +620,8 @@ def read_record(code: Any, reg: Any, t: Any, p: Any) -> Any:
             p += moved
         elif step == op.PREFIXED:
             pc, p = _prefixed(code, reg, t, p, pc)
-        elif step == op.TEST_EQUAL:
-            pc = after_test(code, pc, get(reg, word(code, pc + ONE)) == get(reg, word(code, pc + TWO)))
-        elif step == op.TEST_UNEQUAL:
-            pc = after_test(code, pc, get(reg, word(code, pc + ONE)) != get(reg, word(code, pc + TWO)))
-        elif step == op.TEST_LESS:
-            pc = after_test(code, pc, get(reg, word(code, pc + ONE)) < get(reg, word(code, pc + TWO)))
-        elif step == op.TEST_AT_MOST:
-            pc = after_test(code, pc, get(reg, word(code, pc + ONE)) <= get(reg, word(code, pc + TWO)))
-        elif step == op.TEST_MORE:
-            pc = after_test(code, pc, get(reg, word(code, pc + ONE)) > get(reg, word(code, pc + TWO)))
-        elif step == op.TEST_AT_LEAST:
-            pc = after_test(code, pc, get(reg, word(code, pc + ONE)) >= get(reg, word(code, pc + TWO)))
-        elif step == op.LET:
-            left, right = get(reg, word(code, pc + THREE)), get(reg, word(code, pc + FOUR))
-            put(reg, word(code, pc + ONE), computed(word(code, pc + TWO), left, right))
-            pc += FIVE
+        elif op.END < step <= op.LAST_SHARED:
+            pc, p = shared_step(code, reg, p, pc)
         elif step == op.EMIT:
             column, width = word(code, pc + ONE), word(code, pc + TWO)
             if width != U(0):
@@ -617,13 +637,6 @@ def read_record(code: Any, reg: Any, t: Any, p: Any) -> Any:
                 put(reg, EXTRA, get(reg, EXTRA) + limit - p)
                 p = limit
             pc += THREE
-        elif step == op.FAIL:
-            pc = fail(reg, word(code, pc + ONE))
-        elif step == op.CLEAR:
-            pc = cleared(code, reg, pc)
-        elif step == op.MARK:
-            put(reg, word(code, pc + ONE), p)
-            pc += TWO
         elif step == op.CHECKSUM:
             pc = _verify(code, reg, t, pc)
         elif step == op.SLICE:
@@ -638,13 +651,6 @@ def read_record(code: Any, reg: Any, t: Any, p: Any) -> Any:
                 pc = fail(reg, word(code, pc + FOUR))
             else:
                 pc += FIVE
-        elif step == op.JUMP:
-            pc = word(code, pc + ONE)
-        elif step == op.SWITCH:
-            pc = case_of(code, pc, reg)
-        elif step == op.SEEK:
-            p = get(reg, word(code, pc + ONE)) + np.int64(word(code, pc + TWO))
-            pc += THREE
         elif step == op.GAP:
             put(reg, EXTRA, get(reg, EXTRA) + get(reg, word(code, pc + ONE)))
             pc += TWO

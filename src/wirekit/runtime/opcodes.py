@@ -10,11 +10,14 @@ U: Any = np.uint64
 """Numbers that are compared with words have the type of words: numba converts operands of two types to floats."""
 
 # Opcodes; ``words`` defines the words after each. A program has FAILED at place 0, the target of a record's faults.
-FAILED, END, RUN, LET, CLEAR, MARK, SEEK, FAIL, JUMP, SWITCH, ONE_OF, FIT, BOUND, CLOSE = map(U, range(14))
-PREFIXED, SLICE, FIND, BEGINS, GAP, EMIT, COPY, IS_TEXT, CHECKSUM, CALL = map(U, range(14, 24))
-TURN, COUNTED, LIMITED, AGAIN, LISTED, CUT, TRY, CAUGHT, HANDLER, WALK, PICK, KEEP, EMIT_ABSENT = map(U, range(24, 37))
-TEST = U(36)  # plus the number of a comparison among the symbols
-TEST_EQUAL, TEST_UNEQUAL, TEST_LESS, TEST_AT_MOST, TEST_MORE, TEST_AT_LEAST, VARINT = map(U, range(37, 44))
+# The first ones are those of both kinds of programs.
+FAILED, END, LET, CLEAR, MARK, SEEK, FAIL, JUMP, SWITCH = map(U, range(9))
+TEST = U(8)  # plus the number of a comparison among the symbols
+TEST_EQUAL, TEST_UNEQUAL, TEST_LESS, TEST_AT_MOST, TEST_MORE, TEST_AT_LEAST = map(U, range(9, 15))
+LAST_SHARED = TEST_AT_LEAST
+RUN, ONE_OF, FIT, BOUND, CLOSE, PREFIXED, SLICE, FIND, BEGINS, GAP, EMIT, COPY, IS_TEXT = map(U, range(15, 28))
+CHECKSUM, CALL, TURN, COUNTED, LIMITED, AGAIN, LISTED, CUT, TRY, CAUGHT, HANDLER, WALK = map(U, range(28, 40))
+PICK, KEEP, EMIT_ABSENT, VARINT = map(U, range(40, 44))
 
 SYMBOLS = ("=", "==", "!=", "<", "<=", ">", ">=", "and", "or", "+", "-", "*", "//", "%", "&", "|", "^", ">>", "<<")
 SAME_AS, EQUAL, UNEQUAL, LESS, AT_MOST, MORE, AT_LEAST, BOTH, EITHER, PLUS, MINUS, TIMES = map(U, range(12))

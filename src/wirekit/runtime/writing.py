@@ -20,16 +20,7 @@ from wirekit.program import steps
 from wirekit.program.write_steps import CHOOSING as CHOOSING_REGISTER
 from wirekit.runtime import opcodes
 from wirekit.runtime import write_opcodes as op
-from wirekit.runtime.interpreter import (
-    after_test,
-    case_of,
-    checksum_of,
-    cleared,
-    compared_bytes,
-    computed,
-    fail,
-    one_of,
-)
+from wirekit.runtime.interpreter import checksum_of, compared_bytes, fail, one_of, shared_step
 from wirekit.runtime.memory import (
     DIRECT,
     LITTLE,
@@ -110,6 +101,13 @@ def _has_value(t: Any, c: Any, at: Any) -> Any:
 @inlined
 def _value(t: Any, c: Any, at: Any) -> Any:
     return _value_of(get(t, c + op.VALUES), get(t, c + op.COUNT), get(t, c + op.HOW), at)
+
+
+@inlined
+def _extent(t: Any, c: Any, at: Any) -> Any:
+    """The start and end of the bytes, or elements, of a value."""
+    offsets, count = get(t, c + op.VALUES), get(t, c + op.COUNT) + 1
+    return read_64(offsets, count, at), read_64(offsets, count, at + 1)
 
 
 @inner
@@ -254,8 +252,8 @@ def _bytes(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
             return fail(reg, word(code, pc + NINE)), p
     start, length = np.int64(0), np.int64(0)
     if present:
-        start = read_64(get(t, c + op.VALUES), get(t, c + op.COUNT) + 1, at)
-        length = read_64(get(t, c + op.VALUES), get(t, c + op.COUNT) + 1, at + 1) - start
+        start, end = _extent(t, c, at)
+        length = end - start
         if start < 0 or length < 0 or length > get(t, c + op.DATA_SIZE) - start:
             return fail(reg, word(code, pc + SEVEN)), p
     put(reg, word(code, pc + THREE), start)
@@ -380,8 +378,6 @@ def _rare(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
         return compared_bytes(code, reg, get(t, op.OUT), get(t, op.OUT_SIZE), pc), p
     if step == opcodes.ONE_OF:
         return one_of(code, reg, pc), p
-    if step == opcodes.CLEAR:
-        return cleared(code, reg, pc), p
     if step == op.NOTE:
         place = np.int64(word(code, pc + ONE))
         values = int64_on(get(t, place + op.VALUES), get(t, place + op.COUNT))
@@ -404,22 +400,8 @@ def _record(code: Any, reg: Any, t: Any, p: Any) -> Any:
             pc, p = _take(code, reg, t, p, pc)
         elif step == op.BYTES:
             pc, p = _bytes(code, reg, t, p, pc)
-        elif step == opcodes.TEST_EQUAL:
-            pc = after_test(code, pc, get(reg, word(code, pc + ONE)) == get(reg, word(code, pc + TWO)))
-        elif step == opcodes.TEST_UNEQUAL:
-            pc = after_test(code, pc, get(reg, word(code, pc + ONE)) != get(reg, word(code, pc + TWO)))
-        elif step == opcodes.TEST_LESS:
-            pc = after_test(code, pc, get(reg, word(code, pc + ONE)) < get(reg, word(code, pc + TWO)))
-        elif step == opcodes.TEST_AT_MOST:
-            pc = after_test(code, pc, get(reg, word(code, pc + ONE)) <= get(reg, word(code, pc + TWO)))
-        elif step == opcodes.TEST_MORE:
-            pc = after_test(code, pc, get(reg, word(code, pc + ONE)) > get(reg, word(code, pc + TWO)))
-        elif step == opcodes.TEST_AT_LEAST:
-            pc = after_test(code, pc, get(reg, word(code, pc + ONE)) >= get(reg, word(code, pc + TWO)))
-        elif step == opcodes.LET:
-            left, right = get(reg, word(code, pc + THREE)), get(reg, word(code, pc + FOUR))
-            put(reg, word(code, pc + ONE), computed(word(code, pc + TWO), left, right))
-            pc += FIVE
+        elif opcodes.END < step <= opcodes.LAST_SHARED:
+            pc, p = shared_step(code, reg, p, pc)
         elif step == op.RESERVE:
             size = get(reg, word(code, pc + ONE))
             if size > get(t, op.OUT_SIZE) - p:
@@ -451,9 +433,6 @@ def _record(code: Any, reg: Any, t: Any, p: Any) -> Any:
                 _store_number(get(t, op.OUT), get(t, op.OUT_SIZE), p, how, np.int64(whole))
                 p += how & (op.BIG - 1)
                 pc += THREE + TWO * count
-        elif step == opcodes.MARK:
-            put(reg, word(code, pc + ONE), p)
-            pc += TWO
         elif step == op.WAS:
             pc = _was(code, reg, t, pc)
         elif step == op.SUM:
@@ -464,12 +443,6 @@ def _record(code: Any, reg: Any, t: Any, p: Any) -> Any:
             pc += SIX + word(code, pc + FIVE)
         elif step == op.UNREAD:
             pc = _unread(code, reg, t, pc)
-        elif step == opcodes.JUMP:
-            pc = word(code, pc + ONE)
-        elif step == opcodes.SWITCH:
-            pc = case_of(code, pc, reg)
-        elif step == opcodes.FAIL:
-            pc = fail(reg, word(code, pc + ONE))
         elif step == op.LOOK:
             c, at = np.int64(word(code, pc + ONE)), get(reg, word(code, pc + TWO))
             present = _has_value(t, c, at)
@@ -484,9 +457,6 @@ def _record(code: Any, reg: Any, t: Any, p: Any) -> Any:
         elif step == op.EACH:
             put(reg, word(code, pc + ONE), get(reg, word(code, pc + ONE)) + 1)
             pc = word(code, pc + TWO)
-        elif step == opcodes.SEEK:
-            p = get(reg, word(code, pc + ONE)) + np.int64(word(code, pc + TWO))
-            pc += THREE
         elif step in (U(opcodes.FAILED), opcodes.END, op.FINISH):
             return p
         else:
@@ -504,8 +474,7 @@ def _elements(code: Any, reg: Any, t: Any, pc: Any) -> Any:
             return fail(reg, fault)
     first, last = np.int64(0), np.int64(0)
     if present:
-        first = read_64(get(t, c + op.VALUES), get(t, c + op.COUNT) + 1, at)
-        last = read_64(get(t, c + op.VALUES), get(t, c + op.COUNT) + 1, at + 1)
+        first, last = _extent(t, c, at)
     put(reg, word(code, pc + THREE), first)
     put(reg, word(code, pc + FOUR), last)
     put(reg, word(code, pc + FIVE), np.int64(present))

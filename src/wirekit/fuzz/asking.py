@@ -2,74 +2,37 @@
 
 from __future__ import annotations
 
-import socket
-import time
 from random import Random
 
 from wirekit import encoding
-from wirekit.conversation import Frame, Quarantined
+from wirekit.conversation import Frame
 from wirekit.errors import Misuse
 from wirekit.fuzz.cases import Case
-from wirekit.fuzz.network import CLOSED, OPEN, SETTLE_SECONDS, connect_to
+from wirekit.fuzz.network import SETTLE_SECONDS, Server, ServerTarget, broken_rule, undecoded
 from wirekit.fuzz.plays import HARMLESS, PIECES, Play
-from wirekit.fuzz.targets import ACCEPTED, REFUSED, Bounds, Outcome, Target
-from wirekit.rules import check
+from wirekit.fuzz.targets import ACCEPTED, REFUSED, Outcome
 from wirekit.strategies import Exchange, edited
 
 REQUESTS = 8
 """Requests of a case, those of the opening not counted."""
-LARGEST_READ = 1 << 16
-MOST_READ = 16 << 20
 
 
-class ConversationTarget(Target):
-    """A server that listens; a case is a connection with a few requests.
+class ConversationTarget(ServerTarget):
+    """Sends a few requests, one of which may have a defect."""
 
-    Args:
-        host, port, allow_remote: as for ``TcpTarget``.
-        protocol: the protocol that it speaks.
-        bounds: ``seconds`` is the time for a response.
-
-    Raises:
-        Misuse: for a host that does not exist, or that is another machine's.
-    """
-
-    def __init__(self, host: str, port: int, protocol: str, bounds: Bounds, *, allow_remote: bool = False) -> None:
-        self._address = f"{host}:{port}"
-        self._connect = connect_to(host, port, bounds.seconds, allow_remote=allow_remote)
-        self._protocol, self._bounds = protocol, bounds
-        self._connected = False
-
-    def run(self, case: Case) -> Outcome:
+    def talk(self, server: Server, case: Case) -> Outcome:
         if not isinstance(case, Play):
             raise Misuse("--conversation needs the name of a protocol, not a layout")
-        try:
-            connection = self._connect()
-        except OSError as error:
-            if not self._connected:
-                raise Misuse(f"cannot connect to {self._address}: {error.strerror or error}") from None
-            return Outcome("gone", f"the server accepts no connection: {error}")
-        self._connected = True
-        with connection:
-            asking = _Asking(connection, self._protocol, case, self._bounds.seconds)
-            outcome = asking.run()
-        if asking.state == CLOSED:
-            try:
-                self._connect().close()
-            except OSError as error:
-                return Outcome("gone", f"the server accepts no connections after the case: {error}")
-        return outcome
+        return _Asking(server, self._protocol.name, case, self._bounds.seconds).run()
 
 
 class _Asking:
     """One connection."""
 
-    def __init__(self, connection: socket.socket, protocol: str, play: Play, seconds: float) -> None:
-        self._socket, self._play, self._seconds = connection, play, seconds
+    def __init__(self, server: Server, protocol: str, play: Play, seconds: float) -> None:
+        self._server, self._play, self._seconds = server, play, seconds
         self._random = Random(f"{protocol} {play.seed}")
         self._exchange = Exchange(protocol, self._random)
-        self._read = 0
-        self.state = OPEN
 
     def run(self) -> Outcome:
         """Sends requests until the script ends, the server closes the connection, or a fault occurs."""
@@ -87,7 +50,7 @@ class _Asking:
         at = 0 if skipped else play.at % REQUESTS
         for number in range(REQUESTS):
             turn = self._exchange.ask("client")
-            if turn is None or self.state == CLOSED:
+            if turn is None or self._server.closed:
                 break
             data = self._changed(turn.data) if number == at else turn.data
             problem = self._problem(data, harmless=play.kind in HARMLESS)
@@ -95,7 +58,7 @@ class _Asking:
                 return problem
             if number == at and play.kind not in HARMLESS:
                 break  # the reaction to the rest is unknown
-        return Outcome(REFUSED if self.state == CLOSED else ACCEPTED)
+        return Outcome(REFUSED if self._server.closed else ACCEPTED)
 
     def _changed(self, data: bytes) -> bytes:
         if self._play.kind == "request twice":
@@ -110,13 +73,7 @@ class _Asking:
         """Sends a request and waits for its response; returns the fault of the server, if the request was valid."""
         request = self._exchange.frames[-1]
         pieces = [data[at : at + 1] for at in range(len(data))] if self._play.kind == PIECES else [data]
-        try:
-            for piece in pieces:
-                self._socket.sendall(piece)
-            if self._play.kind == "ends inside a frame" and not harmless:
-                self._socket.shutdown(socket.SHUT_WR)
-        except OSError:
-            pass  # closed meanwhile; receiving shows the responses so far
+        self._server.send(*pieces, last=self._play.kind == "ends inside a frame" and not harmless)
         owed = harmless and request.description.answered
         answered = self._receive(request, self._seconds if owed else min(SETTLE_SECONDS, self._seconds))
         if not harmless:
@@ -124,26 +81,11 @@ class _Asking:
         fault = self._fault()
         if fault is not None or answered or not owed:
             return fault
-        api = request.description.api or "request"
-        if self.state == CLOSED:
-            return Outcome("dropped", f"the server closed the connection without a response to {api}", api)
-        return Outcome("unanswered", f"no response to {api} in {self._seconds:g} s", api)
+        return self._server.silence(request, self._seconds)
 
     def _receive(self, request: Frame, seconds: float) -> bool:
         """Reads until a request is answered, or the connection or the time ends; returns whether it was answered."""
-        end = time.monotonic() + seconds
-        while self.state == OPEN and self._read < MOST_READ and (left := end - time.monotonic()) > 0:
-            self._socket.settimeout(left)
-            try:
-                data = self._socket.recv(LARGEST_READ)
-            except TimeoutError:
-                return False
-            except OSError:
-                data = b""
-            if not data:
-                self.state = CLOSED
-                return False
-            self._read += len(data)
+        for data in self._server.received(seconds):
             events = self._exchange.hear("server", data)
             if any(isinstance(event, Frame) and event.request is request for event in events):
                 return True
@@ -151,16 +93,6 @@ class _Asking:
 
     def _fault(self) -> Outcome | None:
         """The first fault of the server's frames so far."""
-        for item in self._exchange.items:
-            if item.side != "server":
-                continue
-            if isinstance(item, Quarantined):
-                return Outcome("answer", f"bytes that do not decode: {item.reason}", item.reason)
-            if item.decoded.error is not None:
-                return Outcome("answer", str(item.decoded.error), f"{item.schema} {item.decoded.error.path}")
-        broken = check(self._exchange.protocol.name, self._exchange.items)
-        violations = [each for each in broken if each.side == "server" and each.rule.severity == "error"]
-        if not violations:
-            return None
-        rule = violations[0].rule
-        return Outcome("rule", f"{rule.says} ({rule.source})", rule.name)
+        items = self._exchange.items
+        faults = filter(None, (undecoded(item) for item in items if item.side == "server"))
+        return next(faults, None) or broken_rule(self._exchange.protocol.name, items)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ipaddress
 import socket
 import time
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Iterator
 from typing import Any
 
 from wirekit import decoding, encoding
@@ -16,39 +17,75 @@ from wirekit.fuzz.targets import ACCEPTED, REFUSED, Bounds, Outcome, Target
 from wirekit.registry import registry
 from wirekit.rules import check
 
-LARGEST_ANSWER = 16 << 20
+MOST_READ = 16 << 20
 """The maximum number of bytes that are read from a connection."""
 SETTLE_SECONDS = 0.2
 """Seconds to wait for a response to a case that requires none."""
-CLOSED = "closed"
-OPEN = "open"
 
 
-class TcpTarget(Target):
-    """A server that listens.
+class Server:
+    """The server at the other end of a connection.
+
+    Attributes:
+        closed: whether it has closed the connection.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._socket = connection
+        self._read = 0
+        self.closed = False
+
+    def send(self, *pieces: bytes, last: bool = False) -> None:
+        """Sends bytes, as far as the server takes them; after the ``last`` ones, it receives the end of the stream."""
+        try:
+            for data in pieces:
+                self._socket.sendall(data)
+            if last:
+                self._socket.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass  # closed meanwhile, or not read in time; receiving shows the responses so far
+
+    def received(self, seconds: float) -> Iterator[bytes]:
+        """The bytes that arrive before the end of the connection, or of the time."""
+        end = time.monotonic() + seconds
+        while not self.closed and self._read < MOST_READ and (left := end - time.monotonic()) > 0:
+            self._socket.settimeout(left)
+            try:
+                data = self._socket.recv(1 << 16)
+            except TimeoutError:
+                return
+            except OSError:
+                data = b""
+            self.closed = not data
+            self._read += len(data)
+            if data:
+                yield data
+
+    def silence(self, request: Frame, seconds: float) -> Outcome:
+        """The fault of a server that has not responded to a request."""
+        api = request.description.api or "request"
+        if self.closed:
+            return Outcome("dropped", f"the server closed the connection without a response to {api}", api)
+        return Outcome("unanswered", f"no response to {api} in {seconds:g} s", api)
+
+
+class ServerTarget(Target):
+    """A server that listens; each case has a connection of its own.
 
     Args:
         host, port: the address of the server.
         protocol: the protocol that it speaks.
         bounds: ``seconds`` is the time for a response.
-        opening: whether to send the opening frames of the protocol's dialogue.
         allow_remote: whether the host may be another machine.
 
     Raises:
         Misuse: for a host that does not exist, or that is another machine's.
     """
 
-    def __init__(
-        self, host: str, port: int, protocol: str, bounds: Bounds, *, opening: bool = True, allow_remote: bool = False
-    ) -> None:
-        self._address = f"{host}:{port}"
-        self._connect = connect_to(host, port, bounds.seconds, allow_remote=allow_remote)
-        self._protocol = registry.protocol(protocol)
-        self._bounds = bounds
-        dialogue = self._protocol.follow()
-        self._opening = [
-            encoding.encode(self._protocol.key(name), value) for name, value in (dialogue.opening if opening else ())
-        ]
+    def __init__(self, host: str, port: int, protocol: str, bounds: Bounds, *, allow_remote: bool = False) -> None:
+        self._name = f"{host}:{port}"
+        self._address = address_of(host, port, allow_remote=allow_remote)
+        self._protocol, self._bounds = registry.protocol(protocol), bounds
         self._connected = False
 
     def run(self, case: Case) -> Outcome:
@@ -56,24 +93,53 @@ class TcpTarget(Target):
             connection = self._connect()
         except OSError as error:
             if not self._connected:
-                raise Misuse(f"cannot connect to {self._address}: {error.strerror or error}") from None
+                raise Misuse(f"cannot connect to {self._name}: {error.strerror or error}") from None
             return Outcome("gone", f"the server accepts no connection: {error}")
         self._connected = True
         with connection:
-            exchange = _Exchange(connection, Conversation(self._protocol.name))
-            outcome = self._exchanged(case, exchange)
-        if exchange.state == CLOSED:
+            server = Server(connection)
+            outcome = self.talk(server, case)
+        if server.closed:
             try:
                 self._connect().close()
             except OSError as error:
                 return Outcome("gone", f"the server accepts no connections after the case: {error}")
         return outcome
 
-    def _exchanged(self, case: Case, exchange: _Exchange) -> Outcome:
+    @abstractmethod
+    def talk(self, server: Server, case: Case) -> Outcome:
+        """Runs a case on a new connection."""
+
+    def _connect(self) -> socket.socket:
+        """Connects to the server; one that resets the connection at once has accepted it, and closed it."""
+        try:
+            return socket.create_connection(self._address[:2], timeout=self._bounds.seconds)
+        except ConnectionResetError:
+            closed, other = socket.socketpair()
+            other.close()
+            return closed
+
+
+class TcpTarget(ServerTarget):
+    """Sends the opening frames of the protocol's dialogue, and then the case.
+
+    Args:
+        opening: whether to send the opening frames.
+    """
+
+    def __init__(
+        self, host: str, port: int, protocol: str, bounds: Bounds, *, opening: bool = True, allow_remote: bool = False
+    ) -> None:
+        super().__init__(host, port, protocol, bounds, allow_remote=allow_remote)
+        frames = self._protocol.follow().opening if opening else ()
+        self._opening = [encoding.encode(self._protocol.key(name), value) for name, value in frames]
+
+    def talk(self, server: Server, case: Case) -> Outcome:
+        exchange = _Exchange(server, Conversation(self._protocol.name))
         for data in self._opening:
             exchange.send(data)
             if not exchange.receive(self._bounds.seconds):
-                kind = "dropped" if exchange.state == CLOSED else "unanswered"
+                kind = "dropped" if server.closed else "unanswered"
                 return Outcome(kind, "no response to the opening of the connection", "the opening")
         started = len(exchange.frames)
         exchange.send(case.data)
@@ -83,90 +149,51 @@ class TcpTarget(Target):
         endless = _endless(self._protocol.stream("client"), case.data)
         patience = self._bounds.seconds if owed or endless is not None else min(SETTLE_SECONDS, self._bounds.seconds)
         answered = exchange.receive(patience)
-        problem = exchange.problem(requests[0] if sound and requests else None)
+        problem = exchange.problem() if sound else None  # after an invalid request, any answer is accepted
         if problem is not None:
             return problem
         if owed and not answered:
-            api = requests[0].description.api or "request"
-            if exchange.state == CLOSED:
-                return Outcome("dropped", f"the server closed the connection without a response to {api}", api)
-            return Outcome("unanswered", f"no response to {api} in {self._bounds.seconds:g} s", api)
-        if endless is not None and exchange.state == OPEN and not answered:
+            return server.silence(requests[0], self._bounds.seconds)
+        if endless is not None and not server.closed and not answered:
             return Outcome("kept", f"the connection stays open after a frame whose length is invalid: {endless}")
-        return Outcome(REFUSED if exchange.state == CLOSED else ACCEPTED)
+        return Outcome(REFUSED if server.closed else ACCEPTED)
 
 
 class _Exchange:
     """The exchange on one connection."""
 
-    def __init__(self, connection: socket.socket, conversation: Conversation) -> None:
-        self._socket = connection
+    def __init__(self, server: Server, conversation: Conversation) -> None:
+        self._server = server
         self._conversation = conversation
         self.frames: list[Frame] = []
         self.items: list[Any] = []
         self.sound = True
-        self.state = OPEN
-        self.read = 0
 
     def send(self, data: bytes) -> None:
-        """Sends bytes of the client, as far as the server takes them."""
+        """Sends bytes of the client."""
         self._take(self._conversation.receive("client", data))
-        try:
-            self._socket.sendall(data)
-        except OSError:
-            pass  # closed meanwhile, or not read in time; receiving shows the responses so far
+        self._server.send(data)
 
     def receive(self, seconds: float) -> bool:
         """Reads until there is a frame of the server, or the connection or the time has ended; whether there is one."""
-        end = time.monotonic() + seconds
         before = len(self.frames)
-        while self.state == OPEN and self.read < LARGEST_ANSWER:
-            left = end - time.monotonic()
-            if left <= 0:
-                break
-            self._socket.settimeout(left)
-            try:
-                data = self._socket.recv(1 << 16)
-            except TimeoutError:
-                break
-            except OSError:
-                data = b""
-            if not data:
-                self.state = CLOSED
-                break
-            self.read += len(data)
+        for data in self._server.received(seconds):
             self._take(self._conversation.receive("server", data))
             if any(frame.side == "server" for frame in self.frames[before:]) or not self.sound:
                 return True
         return False
 
-    def problem(self, request: Frame | None) -> Outcome | None:
-        """The first fault of the server's frames; after an invalid request, any answer is accepted."""
-        for item in self.items if request is not None else ():
+    def problem(self) -> Outcome | None:
+        """The first fault of the server's frames."""
+        for item in self.items:
             if item.side != "server":
                 continue
-            if isinstance(item, Quarantined):
-                return Outcome("answer", f"bytes that do not decode: {item.reason}", item.reason)
-            error = item.decoded.error
-            if error is not None:
-                return Outcome("answer", str(error), f"{item.schema} {error.path}")
-            if item.reason is not None:
-                return Outcome("answer", item.reason, f"{item.schema} {item.description.api}")
-        if request is None:
-            return None
-        violation = next(
-            (
-                each
-                for each in check(self._conversation.protocol.name, self.items)
-                if each.side == "server" and each.rule.severity == "error"
-            ),
-            None,
-        )
-        return (
-            None
-            if violation is None
-            else Outcome("rule", f"{violation.rule.says} ({violation.rule.source})", violation.rule.name)
-        )
+            fault = undecoded(item)
+            if fault is None and item.reason is not None:
+                fault = Outcome("answer", item.reason, f"{item.schema} {item.description.api}")
+            if fault is not None:
+                return fault
+        return broken_rule(self._conversation.protocol.name, self.items)
 
     def _take(self, items: list[Any]) -> None:
         for item in items:
@@ -178,6 +205,21 @@ class _Exchange:
                 self.sound &= item.side != "client"
 
 
+def undecoded(item: Frame | Quarantined) -> Outcome | None:
+    """The fault of bytes that a server has sent, if they do not decode."""
+    if isinstance(item, Quarantined):
+        return Outcome("answer", f"bytes that do not decode: {item.reason}", item.reason)
+    error = item.decoded.error
+    return None if error is None else Outcome("answer", str(error), f"{item.schema} {error.path}")
+
+
+def broken_rule(protocol: str, items: list[Any]) -> Outcome | None:
+    """The fault of a server that breaks a rule of its protocol, the first one."""
+    broken = (each for each in check(protocol, items) if each.side == "server" and each.rule.severity == "error")
+    rule = next((each.rule for each in broken), None)
+    return None if rule is None else Outcome("rule", f"{rule.says} ({rule.source})", rule.name)
+
+
 def _endless(key: str, data: bytes) -> str | None:
     """Why the end of a frame with these first bytes cannot be known; None if its length is valid."""
     try:
@@ -187,27 +229,6 @@ def _endless(key: str, data: bytes) -> str | None:
     except WireError:
         return None  # too large for wirekit's limits, which are not the server's
     return None
-
-
-def connect_to(host: str, port: int, seconds: float, *, allow_remote: bool) -> Callable[[], socket.socket]:
-    """A function that connects to a server.
-
-    A server that resets the connection at once has accepted it: the function returns a closed connection.
-
-    Raises:
-        Misuse: as ``address_of``.
-    """
-    address = address_of(host, port, allow_remote=allow_remote)
-
-    def connect() -> socket.socket:
-        try:
-            return socket.create_connection(address[:2], timeout=seconds)
-        except ConnectionResetError:
-            closed, other = socket.socketpair()
-            other.close()
-            return closed
-
-    return connect
 
 
 def address_of(host: str, port: int, *, allow_remote: bool) -> tuple[Any, ...]:

@@ -39,7 +39,7 @@ def received(kind: str, at: int = 0, requests: int = 2, **fields: int) -> bytes:
     finally:
         server.close()
     assert server.sent == data
-    assert server.faults() == []
+    assert not [*server.faults()]
     return data
 
 

@@ -8,7 +8,8 @@ from wirekit import encoding
 from wirekit.conversation import Frame
 from wirekit.errors import Misuse
 from wirekit.fuzz.cases import Case
-from wirekit.fuzz.network import SETTLE_SECONDS, Server, ServerTarget, broken_rule, undecoded
+from wirekit.fuzz.faults import faults_of
+from wirekit.fuzz.network import SETTLE_SECONDS, Server, ServerTarget
 from wirekit.fuzz.plays import HARMLESS, PIECES, Play
 from wirekit.fuzz.targets import ACCEPTED, REFUSED, Outcome
 from wirekit.strategies import Exchange, edited
@@ -78,7 +79,7 @@ class _Asking:
         answered = self._receive(request, self._seconds if owed else min(SETTLE_SECONDS, self._seconds))
         if not harmless:
             return None
-        fault = self._fault()
+        fault = next(faults_of("server", self._exchange.protocol.name, self._exchange.items), None)
         if fault is not None or answered or not owed:
             return fault
         return self._server.silence(request, self._seconds)
@@ -90,9 +91,3 @@ class _Asking:
             if any(isinstance(event, Frame) and event.request is request for event in events):
                 return True
         return False
-
-    def _fault(self) -> Outcome | None:
-        """The first fault of the server's frames so far."""
-        items = self._exchange.items
-        faults = filter(None, (undecoded(item) for item in items if item.side == "server"))
-        return next(faults, None) or broken_rule(self._exchange.protocol.name, items)

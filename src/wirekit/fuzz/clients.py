@@ -63,8 +63,7 @@ class ClientTarget(Target):
         finally:
             server.close()
         outcome = outcome_of(child, state, replace(self._bounds, want_values=False))
-        faults = server.faults() if case.kind in HARMLESS and outcome.kind in (ACCEPTED, REFUSED) else []
-        if faults:
-            says, place = faults[0]
-            outcome = Outcome("request", says, place, log=outcome.log)
+        if case.kind in HARMLESS and outcome.kind in (ACCEPTED, REFUSED):
+            fault = next(server.faults(), None)
+            outcome = outcome if fault is None else replace(fault, kind="request", log=outcome.log)
         return replace(outcome, sent=bytes(server.sent))

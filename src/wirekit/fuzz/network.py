@@ -13,9 +13,9 @@ from wirekit import decoding, encoding
 from wirekit.conversation import Conversation, Frame, Quarantined
 from wirekit.errors import Misuse, WireError, Wrong
 from wirekit.fuzz.cases import Case
+from wirekit.fuzz.faults import broken_rules, undecoded
 from wirekit.fuzz.targets import ACCEPTED, REFUSED, Bounds, Outcome, Target
 from wirekit.registry import registry
-from wirekit.rules import check
 
 MOST_READ = 16 << 20
 """The maximum number of bytes that are read from a connection."""
@@ -193,7 +193,7 @@ class _Exchange:
                 fault = Outcome("answer", item.reason, f"{item.schema} {item.description.api}")
             if fault is not None:
                 return fault
-        return broken_rule(self._conversation.protocol.name, self.items)
+        return next(broken_rules("server", self._conversation.protocol.name, self.items), None)
 
     def _take(self, items: list[Any]) -> None:
         for item in items:
@@ -203,21 +203,6 @@ class _Exchange:
             elif isinstance(item, Quarantined):
                 self.items.append(item)
                 self.sound &= item.side != "client"
-
-
-def undecoded(item: Frame | Quarantined) -> Outcome | None:
-    """The fault of bytes that a server has sent, if they do not decode."""
-    if isinstance(item, Quarantined):
-        return Outcome("answer", f"bytes that do not decode: {item.reason}", item.reason)
-    error = item.decoded.error
-    return None if error is None else Outcome("answer", str(error), f"{item.schema} {error.path}")
-
-
-def broken_rule(protocol: str, items: list[Any]) -> Outcome | None:
-    """The fault of a server that breaks a rule of its protocol, the first one."""
-    broken = (each for each in check(protocol, items) if each.side == "server" and each.rule.severity == "error")
-    rule = next((each.rule for each in broken), None)
-    return None if rule is None else Outcome("rule", f"{rule.says} ({rule.source})", rule.name)
 
 
 def _endless(key: str, data: bytes) -> str | None:

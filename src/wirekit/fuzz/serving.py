@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from random import Random
 from typing import Any
 
-from wirekit.conversation import Frame, Quarantined
+from wirekit.conversation import Frame
+from wirekit.fuzz.faults import faults_of
 from wirekit.fuzz.plays import PIECES, PUSHED, Play
-from wirekit.rules import check
+from wirekit.fuzz.targets import Outcome
 from wirekit.strategies import Exchange, Mutation, damage, edited
 from wirekit.strategies.conversations import NOBODY
 
@@ -78,21 +79,10 @@ class ScriptedServer:
         for thread in self._threads:
             thread.join(10)
 
-    def faults(self) -> list[tuple[str, str]]:
-        """The faults in the clients' bytes, undecodable or against a rule: (text, place)."""
-        faults = []
+    def faults(self) -> Iterator[Outcome]:
+        """The faults in the clients' bytes."""
         for exchange in self._exchanges:
-            for item in exchange.items:
-                if item.side != "client":
-                    continue
-                if isinstance(item, Quarantined):
-                    faults.append((f"bytes that do not decode: {item.reason}", item.reason))
-                elif item.decoded.error is not None:
-                    faults.append((str(item.decoded.error), f"{item.schema} {item.decoded.error.path}"))
-            for violation in check(self._protocol, exchange.items):
-                if violation.side == "client" and violation.rule.severity == "error":
-                    faults.append((f"{violation.rule.says} ({violation.rule.source})", violation.rule.name))
-        return faults
+            yield from faults_of("client", self._protocol, exchange.items)
 
     def _start(self, work: Callable[[], None]) -> None:
         thread = threading.Thread(target=work, daemon=True)

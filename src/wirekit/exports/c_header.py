@@ -10,7 +10,7 @@ import re
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Literal
-from wirekit.exports.missing import Export, Notes
+from wirekit.exports.missing import Export, Notes, layouts, unused
 from wirekit.registry import registry
 from wirekit.values import SymbolTable
 
@@ -26,8 +26,7 @@ def export(keys: list[str]) -> Export:
     notes, lines = Notes(), []
     writer = _Writer(notes)
     for key in keys:
-        names = [key] if "." in key else [registry.protocol(key).key(name) for name in registry.protocol(key).layouts]
-        for name in names:
+        for name in layouts(key):
             lines += writer.layout(name)
     guard = "_".join(["WIREKIT", *(_name(key).upper() for key in keys[:1]), "H"])
     text = [
@@ -84,10 +83,7 @@ class _Writer:
         title = "_".join(
             part for part in re.split(r"\W+", path) if part not in ("element", "node", "then", "otherwise")
         )
-        name, number = _name(title), 1
-        while any(name == used for _, used in self._structs.values()):
-            number += 1
-            name = f"{_name(title)}_{number}"
+        name = unused(_name(title), {used for _, used in self._structs.values()})
         self._structs[id(node)] = node, name
         fields, offset = [], 0
         for member in node.members:
@@ -119,7 +115,8 @@ class _Writer:
         note = ""
         while not isinstance(node, (ir.Number, ir.Structure, ir.Blob, ir.BitFields, ir.Coded)):
             if isinstance(node, ir.Named):
-                table = self._tables.setdefault(id(node.table), (node.table, self._unique(node.table.name)))
+                name_of_table = unused(_name(node.table.name), {used for _, used in self._tables.values()})
+                table = self._tables.setdefault(id(node.table), (node.table, name_of_table))
                 note = f", enum {table[1]}"
             if isinstance(node, ir.Several):
                 count = int(node.count.value) if isinstance(node.count, Literal) else 0
@@ -137,13 +134,6 @@ class _Writer:
                 return f"  {'float' if node.size == 4 else 'double'} {name}; /* offset {offset}{order} */"
             return f"  {'' if node.signed else 'u'}int{8 * node.size}_t {name}; /* offset {offset}{order}{note} */"
         return f"  uint8_t {name}[{size}]; /* offset {offset} */"
-
-    def _unique(self, name: str) -> str:
-        name, number = _name(name), 1
-        used = {each for _, each in self._tables.values()}
-        while (unique := name if number == 1 else f"{name}_{number}") in used:
-            number += 1
-        return unique
 
 
 def _bits(each: ir.BitField) -> str:

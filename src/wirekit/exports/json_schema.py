@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from wirekit.compiler import ir
-from wirekit.exports.missing import Export, Notes
+from wirekit.exports.missing import Export, Notes, unused
 from wirekit.registry import registry
 from wirekit.values import EXTRAS, SymbolTable
 from wirekit.wire.protobuf import BYTES, Field, Message
@@ -63,9 +63,7 @@ class _Writer:
         return {"$ref": f"#/$defs/{self._layouts[key]}"}
 
     def _unique(self, name: str) -> str:
-        name, number = re.sub(r"[^\w.]", "_", name), 1
-        while (unique := name if number == 1 else f"{name}_{number}") in self.definitions:
-            number += 1
+        unique = unused(re.sub(r"[^\w.]", "_", name), self.definitions)
         self.definitions[unique] = {}
         return unique
 

@@ -15,7 +15,7 @@ from typing import Any
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Context, Expression, Field, LengthOf, Literal, Operation, fields_of
 from wirekit.errors import Misuse
-from wirekit.exports.missing import Export, Notes
+from wirekit.exports.missing import Export, Notes, unused
 from wirekit.registry import registry
 from wirekit.values import SymbolTable
 
@@ -145,9 +145,7 @@ class _Writer:
     # Types.
 
     def _unique(self, name: str) -> str:
-        name, number = identifier(name), 1
-        while (unique := name if number == 1 else f"{name}_{number}") in self.types:
-            number += 1
+        unique = unused(identifier(name), self.types)
         self.types[unique] = {}
         return unique
 
@@ -347,10 +345,10 @@ class _Writer:
         return self._bits(node, name) if isinstance(node, ir.BitFields) else self.type_of(node, name, ())
 
     def _table(self, table: SymbolTable) -> str:
-        name, number = identifier(table.name), 1
-        while self.tables.setdefault(unique := f"{name}_{number}" if number > 1 else name, table) is not table:
-            number += 1
-        return unique
+        others = {name for name, other in self.tables.items() if other is not table}
+        name = unused(identifier(table.name), others)
+        self.tables[name] = table
+        return name
 
     def _bits(self, node: ir.BitFields, name: str) -> str:
         if id(node) in self._shared:

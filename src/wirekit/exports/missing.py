@@ -1,9 +1,11 @@
-"""The result of an export: its text, and the parts of the layouts that the format cannot express."""
+"""The result of an export: its text, and what the format cannot express; and names, for several formats."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
+
+from wirekit.registry import registry
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,25 @@ class Notes:
         if not self.missing:
             return [f"{comment} Everything that the layouts declare is expressed."]
         return [f"{comment} Not expressed:", *(f"{comment} - {line}" for line in summary(self.missing))]
+
+
+def unused(name: str, used: Container[str], mark: str = "_") -> str:
+    """A name that is not used: the given one, or with a mark and a number behind it.
+
+    >>> unused("name", {"name", "name_2"})
+    'name_3'
+    """
+    number, other = 1, name
+    while other in used:
+        number += 1
+        other = f"{name}{mark}{number}"
+    return other
+
+
+def layouts(key: str) -> list[str]:
+    """The key itself, or the keys of all layouts of a protocol."""
+    protocol = registry.protocol(key)
+    return [key] if "." in key else [protocol.key(name) for name in protocol.layouts]
 
 
 SHOWN = 4

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from wirekit.compiler import ir
-from wirekit.exports.missing import Export, Notes
+from wirekit.exports.missing import Export, Notes, layouts, unused
 from wirekit.registry import BUILT_IN, WITHOUT_STREAM, registry
 from wirekit.values import SymbolTable
 from wirekit.wire.protobuf import BYTES, Field, Message
@@ -99,9 +99,7 @@ def export(keys: list[str]) -> Export:
     notes = Notes()
     writer = _Writer(notes)
     for key in keys:
-        protocol = registry.protocol(key)
-        names = [protocol.key(name) for name in protocol.layouts] if "." not in key else [key]
-        for name in names:
+        for name in layouts(key):
             writer.layout(name)
     lines = notes.lines("#") if notes.missing else []
     text = HEADING.format(names=" ".join(keys)) + "".join(writer.classes.values())
@@ -168,11 +166,7 @@ class _Writer:
         """The name of an inner class; classes with the same fields share one."""
         body = _body(fields)
         if body not in self._bodies:
-            base = f"_{re.sub(r'[^0-9A-Za-z_]', '_', self._place)}"
-            number = 1
-            while (name := base if number == 1 else f"{base}{number}") in self.classes:
-                number += 1
-            self._bodies[body] = name
+            self._bodies[body] = name = unused(f"_{re.sub(r'[^0-9A-Za-z_]', '_', self._place)}", self.classes, "")
             self._class(name, fields)
         return self._bodies[body]
 

@@ -292,18 +292,18 @@ class Protocol:
             return self.tables
         if not self.tables:
             return Tables()
-        tables: Tables = _named(self.tables)
+        tables: Tables = named(self.tables)
         return tables
 
     def examine(self, decoded: Decoded) -> None:
         """Adds the verdicts that need a search in the bytes of a value, if its layout is ``examined``."""
         place = self.examined.get(decoded.schema.removeprefix(f"{self.name}."))
         if place is not None:
-            _named(place)(decoded)
+            named(place)(decoded)
 
     def reader(self, layout: str, *, columns: bool = False) -> Callable[..., Iterator[Piece]]:
         """The function that reads files of a layout: of ``stored_columns`` if requested and declared, or ``stored``."""
-        function: Callable[..., Iterator[Piece]] = _named(
+        function: Callable[..., Iterator[Piece]] = named(
             (columns and self.stored_columns.get(layout)) or self.stored[layout]
         )
         return function
@@ -311,7 +311,7 @@ class Protocol:
     def walk(self, layout: str) -> Callable[[str, int, Start | None], Walked | None] | None:
         """The function that walks over stretches of files of a layout; None if they cannot be read in parts."""
         place = self.stored_walks.get(layout)
-        return None if place is None else _named(place)
+        return None if place is None else named(place)
 
     def follow(self) -> Dialogue:
         """A new dialogue, which follows one connection."""
@@ -320,8 +320,8 @@ class Protocol:
     @cached_property
     def _followed_by(self) -> type[Dialogue]:
         """The class of the dialogue."""
-        dialogue = _named(self.dialogue) if isinstance(self.dialogue, str) else self.dialogue()
-        if not (isinstance(dialogue, type) and issubclass(dialogue, _named(DIALOGUE))):
+        dialogue = named(self.dialogue) if isinstance(self.dialogue, str) else self.dialogue()
+        if not (isinstance(dialogue, type) and issubclass(dialogue, named(DIALOGUE))):
             raise Misuse(
                 f"{self.name}: dialogue must give a subclass of wirekit.conversation.Dialogue, not {dialogue!r}"
             )
@@ -415,7 +415,7 @@ class Registry:
     def _load(self, name: str) -> None:
         with self._lock:
             if name in BUILT_IN and name not in self._protocols:
-                protocol = _named(BUILT_IN[name])
+                protocol = named(BUILT_IN[name])
                 self._add(protocol, _schemas(protocol))  # that they can be compiled is tested
 
     def _search(self) -> None:
@@ -530,7 +530,7 @@ class Registry:
     def _by_first_byte(self) -> dict[bytes, list[Beginning]]:
         beginnings: dict[bytes, list[Beginning]] = {}
         tables = [protocol.beginnings for protocol in list(self._protocols.values())]
-        for each in chain(_named(BEGINNINGS), *tables):
+        for each in chain(named(BEGINNINGS), *tables):
             for first in dict.fromkeys(start[:1] for start in each.starts):
                 beginnings.setdefault(first, []).append(each)
         return beginnings
@@ -581,8 +581,12 @@ class Registry:
             raise Misuse(f"no protocol {shown(name)}; {names}{'' if near else f'; {OF_YOUR_OWN}'}") from None
 
 
-def _named(place: str) -> Any:
-    """The object that ``module:name`` names."""
+def named(place: str) -> Any:
+    """The object that ``module:name`` names.
+
+    Raises:
+        Misuse: there is no such module or object.
+    """
     module, name = place.split(":")
     try:
         return getattr(importlib.import_module(module), name)

@@ -15,14 +15,13 @@ out to be missing that may have come before it.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 
 from wirekit.conversation import SIDES, Frame, Quarantined
-from wirekit.registry import registry
+from wirekit.registry import named, registry
 
 MOST_FACTS = 100_000
 """The maximum number of states in a table; after the oldest are forgotten, a key without a state is UNKNOWN."""
@@ -365,11 +364,8 @@ class Checker:
 
 def rules_of(protocol: str) -> RuleSet | None:
     """The rules of a protocol, or None if it declares none."""
-    where = registry.protocol(protocol).rules
-    if not where:
-        return None
-    module, _, name = where.partition(":")
-    rules: RuleSet = getattr(importlib.import_module(module), name)
+    place = registry.protocol(protocol).rules
+    rules: RuleSet | None = named(place) if place else None
     return rules
 
 

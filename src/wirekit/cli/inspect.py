@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Iterator
 
@@ -52,7 +51,7 @@ from wirekit.errors import Misuse, WireError, plural
 from wirekit.pipeline.inputs import CAPTURE, find_inputs, joined_inputs
 from wirekit.pipeline.roads import LEAST_FOR_COLUMNS, by_columns, unpacked_size
 from wirekit.pipeline.summary import FileSummary, Summary, show
-from wirekit.registry import registry
+from wirekit.registry import named, registry
 from wirekit.stored import Report as DirectoryReport
 
 
@@ -163,8 +162,7 @@ def _checked(path: str, protocol: str) -> DirectoryReport | None:
     for name in [protocol] if protocol else registry.protocols():
         place = registry.protocol(name).directory
         if place:
-            module, function = place.split(":")
-            report: DirectoryReport | None = getattr(importlib.import_module(module), function)(path)
+            report: DirectoryReport | None = named(place)(path)
             if report is not None:
                 return report
     if not any(each.kind == CAPTURE for each in find_inputs([path])):

@@ -8,13 +8,12 @@ undeclared kind, a response without a request, or a number in use twice leaves t
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from wirekit.errors import Misuse
-from wirekit.registry import registry
+from wirekit.registry import named, registry
 
 Path = str
 """The path of a field in the layout that the frames of the side begin with."""
@@ -160,10 +159,7 @@ class Pairing:
 def pairing_of(protocol: str) -> Pairing | None:
     """The Pairing that a protocol declares; None if it declares none."""
     place = registry.protocol(protocol).pairing
-    if not place:
-        return None
-    module, name = place.split(":")
-    pairing: Pairing = getattr(importlib.import_module(module), name)
+    pairing: Pairing | None = named(place) if place else None
     return pairing
 
 

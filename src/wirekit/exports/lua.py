@@ -12,7 +12,7 @@ from typing import Any
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Context, Expression, Field, LengthOf, Literal, Operation
-from wirekit.conversation.pairing import Heads, Kind, Pairing
+from wirekit.conversation.pairing import Heads, Kind, Pairing, pairing_of
 from wirekit.errors import Misuse
 from wirekit.exports.missing import Export, Notes
 from wirekit.registry import Protocol, registry
@@ -437,13 +437,10 @@ class _Writer:
         return None
 
     def _pairing(self, protocol: Protocol) -> Pairing | None:
-        if not protocol.pairing:
+        pairing = pairing_of(protocol.name)
+        if pairing is None:
             self.notes.add(protocol.name, "responses are not paired with requests: no Pairing is declared")
             return None
-        import importlib
-
-        module, name = protocol.pairing.split(":")
-        pairing: Pairing = getattr(importlib.import_module(module), name)
         lines = []
         for side, stream in (("client", protocol.client), ("server", protocol.server)):
             lines += self._heads(protocol, side, pairing.heads(side), stream)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -15,7 +14,7 @@ import pyarrow.compute as pc
 
 from wirekit.compiler.generated import by_key
 from wirekit.conversation.dialogue import Dialogue
-from wirekit.registry import registry
+from wirekit.registry import named, registry
 from wirekit.tables.batches import (
     Frames,
     Scope,
@@ -220,8 +219,7 @@ class Plan:
     @cached_property
     def _messages_of(self) -> Callable[[Frames], pa.RecordBatch]:
         assert self._messages is not None
-        module, name = self._messages.batches.split(":")
-        function: Callable[[Frames], pa.RecordBatch] = getattr(importlib.import_module(module), name)
+        function: Callable[[Frames], pa.RecordBatch] = named(self._messages.batches)
         return function
 
 

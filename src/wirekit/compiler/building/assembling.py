@@ -6,7 +6,6 @@ records that contain them. This module writes the header before the records.
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import json
 from collections.abc import Mapping
@@ -30,7 +29,7 @@ from wirekit.encoding import built_key, encode
 from wirekit.errors import Misuse, WireError, WirekitError
 from wirekit.program.show import shown_writing
 from wirekit.program.write import write
-from wirekit.registry import registry
+from wirekit.registry import named, registry
 
 FRONT = b"wirekit.front"
 CACHED = 256  # write programs: one for each layout, and for each set of fields of its messages
@@ -82,8 +81,7 @@ def build_columns(key: str, batch: Any, *, context: Mapping[str, Any] | None = N
         if options:
             raise Misuse(f"{key} takes no options; remove {', '.join(options)}")
         return encode_batch(schema.key, batch, context=checked_context)
-    module, name = place.split(":")
-    function = getattr(importlib.import_module(module), name)
+    function = named(place)
     signature = inspect.signature(function)
     options |= {"context": checked_context} if checked_context else {}
     try:

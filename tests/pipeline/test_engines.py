@@ -6,7 +6,7 @@ import dataclasses
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +44,7 @@ class Here:
     errors: tuple[type[Exception], ...] = (Exception,)
 
     def results(self, task: Task, job: Job, attempts: str, count: int, most: int | None = None) -> list[str]:
-        return [text for number in range(count) for text in task(job, attempts, [number])]
+        return [task(job, attempts, number) for number in range(count)]
 
     def completed(self) -> float:
         return 0.0
@@ -255,12 +255,12 @@ def test_progress_moves_within_a_task(
     from wirekit.spark import pipeline
 
     def lingering(task: Task) -> Task:
-        def run(job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:
+        def run(job: Job, attempts: str, number: int) -> str:
             import time
 
-            done = list(task(job, attempts, numbers))
+            done = task(job, attempts, number)
             time.sleep(1)
-            return iter(done)
+            return done
 
         return run
 
@@ -314,20 +314,20 @@ def test_tasks_that_fail_or_leave_files_behind_change_nothing(
 
     # The functions of a test module would go to the workers by name, and workers do not know it.
     def flaky(task: Task) -> Task:
-        def run(job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:
+        def run(job: Job, attempts: str, number: int) -> str:
             import os
 
             from pyspark import TaskContext
 
             context = TaskContext.get()
             if context.attemptNumber() == 0 and context.partitionId() % 2 == 0:
-                done = list(task(job, attempts, numbers))  # all is written, and then the task is lost
-                (marks / f"{context.partitionId()}").write_text(str(len(done)))
+                done = task(job, attempts, number)  # all is written, and then the task is lost
+                (marks / f"{context.partitionId()}").write_text(done)
                 raise OSError("lost")
             if context.attemptNumber() == 0:
                 (marks / f"{context.partitionId()}").write_text("killed")
                 os._exit(1)
-            yield from task(job, attempts, numbers)
+            return task(job, attempts, number)
 
         return run
 
@@ -352,9 +352,8 @@ def test_a_run_that_fails_for_good_leaves_the_tables_of_the_last_one(
     before = tables(tmp_path)
 
     def broken(_: Task) -> Task:
-        def run(job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:
+        def run(job: Job, attempts: str, number: int) -> str:
             raise OSError("disk full")
-            yield
 
         return run
 

@@ -11,7 +11,7 @@ import subprocess
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -297,7 +297,7 @@ def changing_when(stage: str, mark: Path, changes: dict[str, str]) -> Callable[[
     """Changes files when the first task of a stage begins; functions of test modules are unknown to the workers."""
 
     def around(task: on_spark.Task) -> on_spark.Task:
-        def run(job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:
+        def run(job: Job, attempts: str, number: int) -> str:
             import os
 
             if getattr(task, "func", task).__name__ == stage and not mark.exists():
@@ -311,7 +311,7 @@ def changing_when(stage: str, mark: Path, changes: dict[str, str]) -> Callable[[
                         with open(path, "r+b") as file:
                             last = file.read()[-100_000:]
                             file.write(last)
-            yield from task(job, attempts, numbers)
+            return task(job, attempts, number)
 
         return run
 

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -38,22 +38,20 @@ if __name__ == "__main__":
 """
 
 
-def waiting(tasks: object, job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:
+def waiting(tasks: object, job: Job, attempts: str, number: int) -> str:
     """A task that notes its process, and lasts."""
-    for _ in numbers:
-        Path(attempts, f"process-{os.getpid()}").touch()
-        time.sleep(10 * SECONDS)
-        yield ""
+    Path(attempts, f"process-{os.getpid()}").touch()
+    time.sleep(10 * SECONDS)
+    return ""
 
 
-def killed(tasks: object, job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:
+def killed(tasks: object, job: Job, attempts: str, number: int) -> str:
     os.kill(os.getpid(), signal.SIGKILL)
-    yield ""
+    return ""
 
 
-def wrong(tasks: object, job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:
+def wrong(tasks: object, job: Job, attempts: str, number: int) -> str:
     raise Wrong(1, 2, protocol="kafka", path="size", offset=7)
-    yield ""
 
 
 def until(condition: Callable[[], bool]) -> bool:
@@ -73,7 +71,7 @@ def is_alive(process: int) -> bool:
 
 @pytest.mark.parametrize(("task", "error"), [(killed, "was killed, perhaps"), (wrong, "at byte 7")])
 def test_a_task_that_fails_leaves_the_lake(
-    task: Callable[..., Iterator[str]], error: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    task: Callable[..., str], error: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = Job(find_inputs(CAPTURES))
     serial.run(Job(find_inputs(CAPTURES[:1])), tmp_path)

@@ -223,7 +223,7 @@ def small_stretches(mark: Path, gone: str = "") -> Callable[[Task], Task]:
     """Tasks with small stretches; the first one that reads rows deletes a file. Workers do not know test modules."""
 
     def around(task: Task) -> Task:
-        def run(job: Job, attempts: str, numbers: Iterable[int]) -> list[str]:
+        def run(job: Job, attempts: str, number: int) -> str:
             import os
 
             from wirekit import stored
@@ -235,7 +235,7 @@ def small_stretches(mark: Path, gone: str = "") -> Callable[[Task], Task]:
             before = stored.STRETCH, reading.PIECE
             stored.STRETCH, reading.PIECE = 6000, 1000
             try:
-                return list(task(job, attempts, numbers))
+                return task(job, attempts, number)
             finally:
                 stored.STRETCH, reading.PIECE = before
 

@@ -19,7 +19,7 @@ import json
 import os
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, Unpack
 
@@ -71,9 +71,8 @@ AT_ONCE = 64 << 20
 LEAD = 1.5
 """The processor time of a shuffled capture by columns, in relation to that of the same capture in one task."""
 
-Task = Callable[[Job, str, Iterable[int]], Iterable[str]]
-"""A task: takes a job, the folder of attempts, and the numbers of tasks; returns a text for each number, such as the
-manifest of the files it wrote."""
+Task = Callable[[Job, str, int], str]
+"""A task: takes a job, the folder of attempts, and its number; returns a text, such as the manifest of its files."""
 
 
 class Workers(Protocol):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.process import BaseProcess
@@ -71,7 +69,7 @@ class _Processes:
         self.cores = count
         self._pool: ProcessPoolExecutor | None = None
         self._others: set[BaseProcess] = set()
-        self._futures: list[Future[list[str]]] = []
+        self._futures: list[Future[str]] = []
 
     def __enter__(self) -> _Processes:
         return self
@@ -87,9 +85,8 @@ class _Processes:
             spawning = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(self.cores, spawning, initializer=_begin)
         try:
-            bound: Callable[[int], list[str]] = functools.partial(_perform, task, job, attempts)
-            self._futures = [self._pool.submit(bound, number) for number in range(count)]
-            return [text for each in self._futures for text in each.result()]
+            self._futures = [self._pool.submit(task, job, attempts, number) for number in range(count)]
+            return [each.result() for each in self._futures]
         except BaseException as error:
             for each in {*multiprocessing.active_children()} - self._others:
                 each.terminate()
@@ -104,10 +101,6 @@ class _Processes:
     def completed(self) -> float:
         futures = self._futures
         return sum(each.done() for each in futures) / len(futures) if futures else 0.0
-
-
-def _perform(task: Task, job: Job, attempts: str, number: int) -> list[str]:
-    return list(task(job, attempts, [number]))
 
 
 def _begin() -> None:

@@ -1,7 +1,7 @@
 """The tasks of a run in parallel, on Spark or in processes; ``parallel`` decides what each task does.
 
-A task takes a job, the folder of attempts, and the numbers of the tasks it performs. It writes its files into a
-directory of its attempt, and returns a text for each number, such as the manifest of these files.
+A task takes a job, the folder of attempts, and its number. It writes its files into a directory of its attempt, and
+returns a text, such as the manifest of these files.
 """
 
 from __future__ import annotations
@@ -60,53 +60,50 @@ Run = tuple[int, list[Unit]]
 """A flow, and the units of it that one task decodes."""
 
 
-def read_whole(tasks: Sequence[Assignment], job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:
-    """Reads the captures and stored files of some tasks; returns their manifests.
+def read_whole(tasks: Sequence[Assignment], job: Job, attempts: str, number: int) -> str:
+    """Reads captures and stored files; returns their manifest.
 
     Args:
         tasks: the captures and stored files of all tasks.
         job: the job of the bundle.
         attempts: the folder of attempts.
-        numbers: the numbers of the tasks.
+        number: the number of the task.
     """
-    for number in numbers:
-        with Sink(attempts, number, _attempt("whole", number)) as sink:
-            groups, part = tasks[number]
-            yield sink.finish(write(groups, job, sink, report(attempts, READING, number), part)).dumps()
+    with Sink(attempts, number, _attempt("whole", number)) as sink:
+        groups, part = tasks[number]
+        return sink.finish(write(groups, job, sink, report(attempts, READING, number), part)).dumps()
 
 
-def walk_stretches(file: Input, job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:
-    """Walks over some stretches of a large stored file.
+def walk_stretches(file: Input, job: Job, attempts: str, number: int) -> str:
+    """Walks over a stretch of a large stored file.
 
     Args:
         file: the file.
         job, attempts: ignored.
-        numbers: the numbers of the stretches.
+        number: the number of the stretch.
     """
     protocol, _, layout = file.kind.partition(".")
-    for number in numbers:
-        walk = registry.protocol(protocol).walk(layout)
-        yield json.dumps(None if walk is None else walk(file.path, number, None))
+    walk = registry.protocol(protocol).walk(layout)
+    return json.dumps(None if walk is None else walk(file.path, number, None))
 
 
-def walk_ranges(file: Input, ranges: Sequence[Range], job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:
-    """Walks over some ranges of a large file.
+def walk_ranges(file: Input, ranges: Sequence[Range], job: Job, attempts: str, number: int) -> str:
+    """Walks over a range of a large file.
 
     Args:
         file: the file.
         ranges: all of its ranges.
         job, attempts: ignored.
-        numbers: the numbers of the ranges.
+        number: the number of the range.
     """
     from wirekit.road.splits import walk
 
-    for number in numbers:
-        walked = walk(file.path, file.size, ranges[number])
-        yield json.dumps(None if walked is None else walked.dumps())
+    walked = walk(file.path, file.size, ranges[number])
+    return json.dumps(None if walked is None else walked.dumps())
 
 
-def survey_parts(parts: Sequence[Part], job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:
-    """Finds the flows of some parts; returns the name of a file of them.
+def survey_parts(parts: Sequence[Part], job: Job, attempts: str, number: int) -> str:
+    """Finds the flows of a part; returns the name of a file of them.
 
     The name is empty if all packets should be exchanged: most flows of the part are long, or it is too large to hold
     the packets of the others in memory.
@@ -115,19 +112,19 @@ def survey_parts(parts: Sequence[Part], job: Job, attempts: str, numbers: Iterab
         parts: the parts of all tasks.
         job: a job of the shuffled captures alone.
         attempts: the folder of attempts.
-        numbers: the numbers of the parts.
+        number: the number of the part.
     """
-    for number in numbers:
-        files, split = parts[number]
-        flows = None
-        if split is not None or (size_of(files) <= 2 * PARTITION_BYTES and not any(map(is_compressed, files))):
-            batches = packet_batches(files, road=job.road, table=PACKETS.only(["flow"]), split=split, size=SURVEYED)
-            flows = flows_of(batches)
-        name = "" if flows is None else f"{_attempt('flows', number)}/flows"
-        if flows is not None:
-            folder(attempts).make(os.path.dirname(name))
-            write_numbers(folder(attempts), name, flows)
-        yield name
+    files, split = parts[number]
+    if split is None and (size_of(files) > 2 * PARTITION_BYTES or any(map(is_compressed, files))):
+        return ""
+    batches = packet_batches(files, road=job.road, table=PACKETS.only(["flow"]), split=split, size=SURVEYED)
+    flows = flows_of(batches)
+    if flows is None:
+        return ""
+    name = f"{_attempt('flows', number)}/flows"
+    folder(attempts).make(os.path.dirname(name))
+    write_numbers(folder(attempts), name, flows)
+    return name
 
 
 def read_parts(
@@ -137,9 +134,9 @@ def read_parts(
     crossing: str | None,
     job: Job,
     attempts: str,
-    numbers: Iterable[int],
-) -> Iterator[str]:
-    """Reads the packets of some parts; writes those of crossing flows, and follows the other flows.
+    number: int,
+) -> str:
+    """Reads the packets of a part; writes those of crossing flows, and follows the other flows.
 
     Args:
         parts: the parts of all tasks.
@@ -147,45 +144,44 @@ def read_parts(
         crossing: the file of the flows that several parts have; None if all packets are written.
         job: a job of the shuffled captures alone.
         attempts: the folder of attempts.
-        numbers: the numbers of the parts.
+        number: the number of the part.
 
     Returns:
-        For each part its files of packets, and the manifest of the tables of the other flows, if there are any.
+        Its files of packets, and the manifest of the tables of the other flows, if there are any.
     """
     flows = None if crossing is None else Crossing.read(folder(attempts), crossing)
-    for number in numbers:
-        files, split = parts[number]
-        attempt, kept = _attempt("packets", number), None if flows is None else Kept()
-        done, written, read = report(attempts, SHUFFLING, number), list[ShuffleFile](), 0
-        for file in files:
-            fragments = Fragments()
-            batches = packet_batches(
-                (file,), road=job.road, split=split, size=2 * size if kept is None else size, fragments=fragments
-            )
-            again = split is not None and not is_remote(file.path)
-            for each in write_files(
-                file,
-                batches,
-                attempts,
-                attempt,
-                places,
-                size,
-                again=again,
-                fragments=fragments,
-                crossing=flows,
-                kept=kept,
-            ):
-                written.append(each)
-                read += each.size + (kept[each.name].nbytes if kept else 0)
-                done(read)
-        manifest = None
-        if kept and any(rows.num_rows for rows in kept.values()):
-            from wirekit.road.flows import flow_batches as followed
+    files, split = parts[number]
+    attempt, kept = _attempt("packets", number), None if flows is None else Kept()
+    done, written, read = report(attempts, SHUFFLING, number), list[ShuffleFile](), 0
+    for file in files:
+        fragments = Fragments()
+        batches = packet_batches(
+            (file,), road=job.road, split=split, size=2 * size if kept is None else size, fragments=fragments
+        )
+        again = split is not None and not is_remote(file.path)
+        for each in write_files(
+            file,
+            batches,
+            attempts,
+            attempt,
+            places,
+            size,
+            again=again,
+            fragments=fragments,
+            crossing=flows,
+            kept=kept,
+        ):
+            written.append(each)
+            read += each.size + (kept[each.name].nbytes if kept else 0)
+            done(read)
+    manifest = None
+    if kept and any(rows.num_rows for rows in kept.values()):
+        from wirekit.road.flows import flow_batches as followed
 
-            summary = Summary()
-            tables = followed(kept_windows(written, kept, size), job, summary)
-            manifest = _written(tables, attempts, number, _attempt("kept", number), summary).dumps()
-        yield json_text([written, manifest])
+        summary = Summary()
+        tables = followed(kept_windows(written, kept, size), job, summary)
+        manifest = _written(tables, attempts, number, _attempt("kept", number), summary).dumps()
+    return json_text([written, manifest])
 
 
 def size_of(group: Group) -> int:
@@ -207,9 +203,9 @@ def follow_share(
     of_tasks: Sequence[Share],
     job: Job,
     attempts: str,
-    numbers: Iterable[int],
-) -> Iterator[str]:
-    """Follows the flows of some shares; returns their manifests, and the outstanding units of long flows.
+    number: int,
+) -> str:
+    """Follows the flows of a share; returns their manifest, or the outstanding units of a long flow.
 
     Args:
         files: the files of packets.
@@ -220,29 +216,27 @@ def follow_share(
         of_tasks: the shares of all tasks.
         job: a job of the shuffled captures alone.
         attempts: the folder of attempts.
-        numbers: the numbers of the shares.
+        number: the number of the share.
     """
-    for number in numbers:
-        share = of_tasks[number]
-        packets = _reporting(
-            windows(files, share, attempts, places, window),
-            attrgetter("size"),
-            report(attempts, FOLLOWING, number),
-        )
-        attempt, summary = _attempt("task", number), Summary()
-        if not columns:
-            tables = flow_batches(in_order([each for part in packets for each in part.rows.to_batches()]), job, summary)
-        else:
-            from wirekit.road import deferred, flows
+    share = of_tasks[number]
+    packets = _reporting(
+        windows(files, share, attempts, places, window),
+        attrgetter("size"),
+        report(attempts, FOLLOWING, number),
+    )
+    attempt, summary = _attempt("task", number), Summary()
+    if not columns:
+        tables = flow_batches(in_order([each for part in packets for each in part.rows.to_batches()]), job, summary)
+    else:
+        from wirekit.road import deferred, flows
 
-            if share.flow is not None and before is not None:
-                with deferred.LongFlow(attempts, number, attempt, share.flow, before) as long:
-                    for table, rows in flows.flow_batches(packets, job, long.summary, long=long):
-                        long.sink.write(table, rows)
-                    yield long.dumps()
-                continue
-            tables = flows.flow_batches(packets, job, summary)
-        yield _written(tables, attempts, number, attempt, summary).dumps()
+        if share.flow is not None and before is not None:
+            with deferred.LongFlow(attempts, number, attempt, share.flow, before) as long:
+                for table, rows in flows.flow_batches(packets, job, long.summary, long=long):
+                    long.sink.write(table, rows)
+                return long.dumps()
+        tables = flows.flow_batches(packets, job, summary)
+    return _written(tables, attempts, number, attempt, summary).dumps()
 
 
 def _written(
@@ -255,21 +249,20 @@ def _written(
         return sink.finish(summary)
 
 
-def decode_units(runs: Sequence[Run], job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:
-    """Decodes the units of some runs.
+def decode_units(runs: Sequence[Run], job: Job, attempts: str, number: int) -> str:
+    """Decodes the units of a run.
 
     Args:
         runs: the units of all tasks.
         job: a job of the shuffled captures alone.
         attempts: the folder of attempts.
-        numbers: the numbers of the runs.
+        number: the number of the run.
     """
     from wirekit.road import deferred
 
-    for number in numbers:
-        flow, units = runs[number]
-        each_unit = _reporting(units, attrgetter("size"), report(attempts, DECODING, number))
-        yield deferred.decode_units(attempts, number, _attempt("units", number), flow, each_unit, job).dumps()
+    flow, units = runs[number]
+    each_unit = _reporting(units, attrgetter("size"), report(attempts, DECODING, number))
+    return deferred.decode_units(attempts, number, _attempt("units", number), flow, each_unit, job).dumps()
 
 
 def _reporting(each_of: Iterable[Item], size: Callable[[Item], int], done: Callable[[int], None]) -> Iterator[Item]:

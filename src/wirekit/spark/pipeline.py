@@ -88,6 +88,7 @@ class _Spark:
 
 
 def _settled(task: Task, job: Job, attempts: str, numbers: Iterable[int]) -> Iterator[str]:
-    """Runs a task, and leaves nothing to the garbage collection after it."""
-    yield from task(job, attempts, numbers)
+    """Runs tasks, and leaves nothing to the garbage collection after them."""
+    for number in numbers:
+        yield task(job, attempts, number)
     freeze_objects()

@@ -125,7 +125,7 @@ class _Checker:
     def _frames(self, of: Rows | Names | Messages, where: str, each: str, columns: Mapping[str, Value]) -> None:
         names = matching(self._layouts, of.layouts)
         for name in names:
-            path = self._kind_of(name)
+            path = self._tables.kind_of(name)
             if of.kinds and path is None:
                 raise Misuse(
                     f"{where}: the layout {name} declares no kinds; name its field in Tables(kinds=...), or "
@@ -163,9 +163,6 @@ class _Checker:
     def _pair(self, embedded: Embedded) -> ir.Node:
         members = [ir.Member(name, self._layouts[getattr(embedded, name)]()) for name in ("key", "value")]
         return ir.Structure("Embedded", tuple(members), (), ())
-
-    def _kind_of(self, name: str) -> str | Asked | None:
-        return next((path for pattern, path in self._tables.kinds.items() if fnmatchcase(name, pattern)), None)
 
     def _kinds(self, name: str, path: str | Asked) -> list[str]:
         """The kinds of frames of a layout: the symbols of one of its fields, or of a field of the request."""

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from fnmatch import fnmatchcase
+from typing import Any, TypeVar
 
 from wirekit.tables.columns import MESSAGES, PROPERTIES
 
@@ -224,6 +225,15 @@ class Embedded:
     when: Value = None
 
 
+_Declared = TypeVar("_Declared", Rows, Names, Messages)
+
+
+def _applies(declared: Rows | Names | Messages, layout: str, kind: str | None) -> bool:
+    patterns = (declared.layouts,) if isinstance(declared.layouts, str) else declared.layouts
+    named = not declared.kinds or kind in declared.kinds
+    return named and any(fnmatchcase(layout, pattern) for pattern in patterns)
+
+
 @dataclass(frozen=True, eq=False)
 class Tables:
     """Declares how frames of a protocol fill the tables.
@@ -242,6 +252,18 @@ class Tables:
     embedded: tuple[Embedded, ...] = ()
     kinds: Mapping[str, str | Asked] = field(default_factory=dict)
     details: Mapping[str, str | Present] = field(default_factory=dict)
+
+    def kind_of(self, layout: str) -> str | Asked | None:
+        """The path of the kind of a layout's frames; None for a layout of one kind."""
+        return next((path for pattern, path in self.kinds.items() if fnmatchcase(layout, pattern)), None)
+
+    def of(self, layout: str, kind: str | None) -> Tables:
+        """The rows, names and messages that are declared for frames of a layout and kind."""
+
+        def chosen(declared: tuple[_Declared, ...]) -> tuple[_Declared, ...]:
+            return tuple(each for each in declared if _applies(each, layout, kind))
+
+        return Tables(chosen(self.rows), chosen(self.names), chosen(self.messages))
 
     @property
     def detail_columns(self) -> set[str]:

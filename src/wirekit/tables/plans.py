@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -69,17 +68,10 @@ class Plan:
     def __init__(self, protocol: str, layout: str, kind: str) -> None:
         self.protocol = protocol
         self._tables: Tables = registry.protocol(protocol).declared
-        self.kind = next((path for each, path in self._tables.kinds.items() if fnmatchcase(layout, each)), None)
+        self.kind = self._tables.kind_of(layout)
         self._symbol = kind
-
-        def applies(each: Rows | Names | Messages) -> bool:
-            layouts = (each.layouts,) if isinstance(each.layouts, str) else each.layouts
-            named = not each.kinds or (self.kind is not None and kind in each.kinds)
-            return named and any(fnmatchcase(layout, pattern) for pattern in layouts)
-
-        self._rows = [each for each in self._tables.rows if applies(each)]
-        self._names = [each for each in self._tables.names if applies(each)]
-        self._messages = next((each for each in self._tables.messages if applies(each)), None)
+        mine = self._tables.of(layout, None if self.kind is None else kind)
+        self._rows, self._names, self._messages = mine.rows, mine.names, next(iter(mine.messages), None)
 
     def fields(self, key: str, more: list[str], context: Mapping[str, Any] | None = None) -> tuple[str, ...]:
         """The columns to read from such frames: of declared values, of ``more`` paths, and those that responses need.

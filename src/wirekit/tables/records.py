@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -25,6 +24,7 @@ from wirekit.tables.columns import (
     INT,
     MESSAGES,
     TEXT,
+    Table,
 )
 from wirekit.tables.declaration import (
     Asked,
@@ -139,7 +139,7 @@ class Records:
     def _plan(self, schema: str, frames: Frames) -> _Plan:
         if schema not in self._kinds:
             name = schema.partition(".")[2]
-            path = next((path for each, path in self._tables.kinds.items() if fnmatchcase(name, each)), None)
+            path = self._tables.kind_of(name)
             self._kinds[schema] = None if path is None else _Compiler(self._protocol).value(path, ())
         read = self._kinds[schema]
         kind = None if read is None else _as_text(read(frames, [frames.value]))
@@ -168,19 +168,11 @@ class _Plan:
 
     def __init__(self, protocol: str, tables: Tables, schema: str, kind: str | None) -> None:
         owner, _, name = schema.partition(".")
-
-        def applies(each: Rows | Names | Messages) -> bool:
-            layouts = (each.layouts,) if isinstance(each.layouts, str) else each.layouts
-            return (
-                owner == protocol
-                and any(fnmatchcase(name, layout) for layout in layouts)
-                and (not each.kinds or kind in each.kinds)
-            )
-
+        mine = tables.of(name, kind) if owner == protocol else Tables()
         compiler = _Compiler(protocol)
-        self.rows = [_DeclaredRows(compiler, each) for each in tables.rows if applies(each)]
-        self.names = [_DeclaredNames(compiler, each) for each in tables.names if applies(each)]
-        self.messages = next((MessageFacts(compiler, each) for each in tables.messages if applies(each)), None)
+        self.rows = [_DeclaredRows(compiler, each) for each in mine.rows]
+        self.names = [_DeclaredNames(compiler, each) for each in mine.names]
+        self.messages = next((MessageFacts(compiler, each) for each in mine.messages), None)
 
     def remember(self, frames: Frames) -> None:
         """Stores the names that a frame declares."""
@@ -188,33 +180,42 @@ class _Plan:
             names.remember(frames)
 
 
-class _DeclaredRows:
-    def __init__(self, compiler: _Compiler, declared: Rows) -> None:
-        self._table = declared.table
+class _RowsOf:
+    """The rows that a declaration makes of a frame."""
+
+    def __init__(self, compiler: _Compiler, declared: Rows | Messages | Embedded, table: Table) -> None:
         self._each = parse(declared.each) if declared.each else ()
-        self._when = compiler.condition(declared.when)
-        self._columns = compiler.columns(declared.columns, self._each, DECLARED[declared.table].types)
-        self._keys = frozenset(key for key in DECLARED[declared.table].keys if key in declared.columns)
+        self.applies = compiler.condition(declared.when)
+        self._columns = compiler.columns(declared.columns, self._each, table.types)
+
+    def rows(self, frames: Frames) -> Iterator[Row]:
+        """The declared columns of each row, without a look at the condition."""
+        for around in elements(frames.value, self._each):
+            yield row_of(self._columns, frames, around)
+
+
+class _DeclaredRows(_RowsOf):
+    def __init__(self, compiler: _Compiler, declared: Rows) -> None:
+        self._table = DECLARED[declared.table]
+        super().__init__(compiler, declared, self._table)
+        self._keys = frozenset(key for key in self._table.keys if key in declared.columns)
 
     def of(self, frames: Frames) -> FrameRows:
         """The rows of a frame."""
-        rows = []
-        if self._when is None or self._when(frames, [frames.value]) is True:
-            rows = [row_of(self._columns, frames, around) for around in elements(frames.value, self._each)]
-        return FrameRows(self._table, rows, self._keys)
+        return FrameRows(self._table.name, list(self.rows(frames)) if self.applies(frames) else [], self._keys)
 
 
 class _DeclaredNames:
     def __init__(self, compiler: _Compiler, declared: Names) -> None:
         self._name = declared.name
-        self._when = compiler.condition(declared.when)
+        self._applies = compiler.condition(declared.when)
         self._key = compiler.value(declared.key, ())
         self._columns = {name: compiler.value(value, ()) for name, value in declared.columns.items()}
 
     def remember(self, frames: Frames) -> None:
         """Stores the names that the frame declares."""
         around = [frames.value]
-        if self._when is not None and self._when(frames, around) is not True:
+        if not self._applies(frames):
             return
         key = self._key(frames, around)
         if key is None:
@@ -226,10 +227,11 @@ class _DeclaredNames:
         known[key] = known.get(key, {}) | {name: value for name, value in stands_for.items() if value is not None}
 
 
-class MessageFacts:
-    """The declaration of the messages in a frame.
+class MessageFacts(_RowsOf):
+    """The declaration of the messages in a frame: ``rows`` of every message, or once if the dialogue returns them.
 
     Attributes:
+        applies: returns whether a frame has messages.
         whole: whether the declaration alone gives the messages.
         payloads: paths of the message contents in the frame's value.
     """
@@ -238,18 +240,7 @@ class MessageFacts:
         self.whole = bool(declared.each) or "value" in declared.columns
         self.payloads = [parse(path) for path in declared.payloads]
         self._crc = declared.columns.get("crc")
-        self._each = parse(declared.each) if declared.each else ()
-        self._when = compiler.condition(declared.when)
-        self._columns = compiler.columns(declared.columns, self._each, MESSAGES.types)
-
-    def applies(self, frames: Frames) -> bool:
-        """Whether the frame has messages."""
-        return self._when is None or self._when(frames, [frames.value]) is True
-
-    def rows(self, frames: Frames) -> Iterator[Row]:
-        """The declared columns: of every message, or once for all messages if the dialogue returns them."""
-        for around in elements(frames.value, self._each):
-            yield row_of(self._columns, frames, around)
+        super().__init__(compiler, declared, MESSAGES)
 
     def messages(self, frame: Frame, frames: Frames, statuses: Mapping[str, str]) -> Iterator[Message]:
         """The messages, if they come from the declaration alone.
@@ -285,14 +276,11 @@ class MessageFacts:
             yield from indexed(value, parse(self._crc))
 
 
-class _EmbeddedRows:
+class _EmbeddedRows(_RowsOf):
     def __init__(self, protocol: str, declared: Embedded) -> None:
-        compiler = _Compiler(protocol)
+        super().__init__(_Compiler(protocol), declared, DECLARED[declared.table])
         self._declared = declared
         self._keys = {name: f"{protocol}.{getattr(declared, name)}" for name in ("key", "value")}
-        self._each = parse(declared.each) if declared.each else ()
-        self._when = compiler.condition(declared.when)
-        self._columns = compiler.columns(declared.columns, self._each, DECLARED[declared.table].types)
 
     def of(self, key: bytes | None, value: bytes | None) -> Iterator[FrameRows]:
         """The rows of a message with this key and value."""
@@ -307,12 +295,9 @@ class _EmbeddedRows:
             if decoded.error is not None:
                 return
             content = decoded.value
-        both = {"key": front.value, "value": content}
-        frames = Frames(both)
-        if self._when is not None and self._when(frames, [both]) is not True:
-            return
-        rows = [row_of(self._columns, frames, around) for around in elements(both, self._each)]
-        yield FrameRows(self._declared.table, rows, frozenset())
+        frames = Frames({"key": front.value, "value": content})
+        if self.applies(frames):
+            yield FrameRows(self._declared.table, list(self.rows(frames)), frozenset())
 
 
 def row_of(columns: list[_Column], frames: Frames, around: list[Any]) -> Row:
@@ -418,9 +403,12 @@ class _Compiler:
         """Columns with the functions that read them, converted to their types."""
         return [(name, self.value(value, each), *_fitting(types[name])) for name, value in columns.items()]
 
-    def condition(self, when: Value) -> _Read | None:
-        """A function that evaluates a condition; None if there is no condition."""
-        return None if when is None else self.value(when, ())
+    def condition(self, when: Value) -> Callable[[Frames], bool]:
+        """A function that evaluates a condition of frames; it is true if there is no condition."""
+        if when is None:
+            return lambda frames: True
+        read = self.value(when, ())
+        return lambda frames: read(frames, [frames.value]) is True
 
     def value(self, value: Value, each: tuple[Step, ...]) -> _Read:
         """A function that evaluates a declared value."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from wirekit.compiler import ir
@@ -46,6 +46,14 @@ def evaluate(tree: Expression, look: Look, context: Mapping[str, Any]) -> Any:
     except (TypeError, ZeroDivisionError, KeyError, AttributeError):
         raise Unknown from None
     raise Unknown
+
+
+def evaluated(trees: Iterable[Expression], look: Look, context: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    """The values of expressions; None if one of them is not known."""
+    try:
+        return tuple(evaluate(tree, look, context) for tree in trees)
+    except Unknown:
+        return None
 
 
 def look_up(scope: Any, up: int, names: Names) -> Any:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
-import functools
 from collections.abc import Callable, Iterator
+from functools import cache, partial
 from typing import Any
 
 from wirekit import decoding, encoding, engine
 from wirekit.compiler import ir
-from wirekit.compiler.values import Names, Unknown, evaluate, look_up
+from wirekit.compiler.expressions import Expression
+from wirekit.compiler.values import evaluated, look_up
 from wirekit.compression import compress
 from wirekit.errors import WirekitError
 from wirekit.registry import registry
@@ -66,7 +67,7 @@ class Damage:
         for end in sorted(self.ends | {len(self.data) - 1}):
             if 0 <= end < len(self.data):
                 path = next((path for path, place in self.places.items() if place[1] == end), "")
-                yield "truncated", path, functools.partial(_upto_byte, self.data, end)
+                yield "truncated", path, partial(_upto_byte, self.data, end)
         yield "trailing bytes", "", lambda: self.data + b"\x00\xff\x00"
 
     def _visit(self, node: ir.Node, value: Any, steps: tuple[str | int, ...], scope: Any) -> Iterator[Recipe]:
@@ -102,7 +103,7 @@ class Damage:
                     codec, outside = self._codec(node, scope), self.compressed
                     self.compressed = None if codec is None else (steps, codec)
                     if codec in BOMB_CODECS and outside is None:
-                        yield "bomb", join_path(list(steps)), functools.partial(self._bombed, steps, codec)
+                        yield "bomb", join_path(list(steps)), partial(self._bombed, steps, codec)
                     yield from self._visit(inner, value.content, (*steps, "content"), scope)
                     self.compressed = outside
                 else:
@@ -132,28 +133,23 @@ class Damage:
                 yield from self._visit(inner, value, steps, scope)
 
     def _codec(self, node: ir.Packed, scope: Any) -> str | None:
-        try:
-            results = tuple(
-                evaluate(tree, lambda up, names: look_up(scope, up, names), self.context) for tree in node.on
-            )
-        except Unknown:
-            return None
+        results = self._values(node.on, scope)
         return next((codec for values, codec in node.codecs if values == results), None)
 
     def _visit_chosen(self, node: ir.Choice | ir.Either, value: Any, steps: tuple[str | int, ...], scope: Any) -> Any:
-        def look(up: int, names: Names) -> Any:
-            return look_up(scope, up, names)
-
-        try:
-            if isinstance(node, ir.Either):
-                chosen: ir.Node | None = node.then if evaluate(node.condition, look, self.context) else node.otherwise
-            else:
-                results = tuple(evaluate(tree, look, self.context) for tree in node.on)
-                chosen = node.case(results) or node.otherwise
-        except Unknown:
+        results = self._values((node.condition,) if isinstance(node, ir.Either) else node.on, scope)
+        if results is None:
             return
+        if isinstance(node, ir.Either):
+            chosen: ir.Node | None = node.then if results[0] else node.otherwise
+        else:
+            chosen = node.case(results) or node.otherwise
         if chosen is not None:
             yield from self._visit(chosen, value, steps, scope)
+
+    def _values(self, trees: tuple[Expression, ...], scope: Any) -> tuple[Any, ...] | None:
+        """The values of expressions; None if one of them is not known."""
+        return evaluated(trees, partial(look_up, scope), self.context)
 
     def _structure(self, node: ir.Structure, value: Any, steps: tuple[str | int, ...]) -> Iterator[Recipe]:
         for measure in node.measures:
@@ -285,7 +281,7 @@ def _over(data: bytes, start: int, piece: bytes) -> bytes:
     return data[:start] + piece + data[start + len(piece) :]
 
 
-@functools.cache
+@cache
 def _bomb(codec: str) -> bytes:
     return compress(codec, bytes(BOMB))
 

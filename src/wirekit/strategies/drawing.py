@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression
-from wirekit.compiler.values import Look, Names, Unknown, evaluate, look_up
+from wirekit.compiler.values import Names, Unknown, evaluate, evaluated, look_up
 from wirekit.errors import WirekitError
 from wirekit.registry import registry
 from wirekit.strategies.choices import Choices, Rejected
@@ -182,11 +183,12 @@ class Drawing:
         self.advance(size)
         return value
 
-    def _look(self, scope: Scope) -> Look:
-        return lambda up, names: look_up(scope, up, names)
-
     def _value(self, expression: Expression, scope: Scope) -> Any:
-        return evaluate(expression, self._look(scope), self.context)
+        return evaluate(expression, partial(look_up, scope), self.context)
+
+    def _values(self, trees: tuple[Expression, ...], scope: Scope) -> tuple[Any, ...] | None:
+        """The values of expressions; None if one of them is not known."""
+        return evaluated(trees, partial(look_up, scope), self.context)
 
     def _decided(self, condition: Expression, scope: Scope) -> bool:
         try:

@@ -229,19 +229,16 @@ class Maker(Fields, Settling, Messages):
         return self.make(node.node, scope, forced)
 
     def _choice(self, node: ir.Choice, scope: Scope, forced: dict[Names, Any]) -> Any:
-        try:
-            results = tuple(self._value(tree, scope) for tree in node.on)
-        except Unknown:
+        results = self._values(node.on, scope)
+        fitting = [each for each in node.cases if each[0] == results]
+        if results is None:
             name, chosen = self.one_of(list(ir.parts(node)))
+        elif fitting:
+            name, chosen = ",".join(map(str, fitting[0][0])), fitting[0][1]
+        elif node.otherwise is not None:
+            name, chosen = "otherwise", node.otherwise
         else:
-            for values, case in node.cases:
-                if values == results:
-                    name, chosen = ",".join(map(str, values)), case
-                    break
-            else:
-                if node.otherwise is None:
-                    raise Rejected
-                name, chosen = "otherwise", node.otherwise
+            raise Rejected
         self.take(node, name)
         return self.make(chosen, scope, forced)
 
@@ -286,11 +283,8 @@ class Maker(Fields, Settling, Messages):
         """The node that a choice selects here; None if that is unknown."""
         if not isinstance(node, ir.Choice):
             return node
-        try:
-            results = tuple(self._value(tree, scope) for tree in node.on)
-        except Unknown:
-            return None
-        return node.case(results) or node.otherwise
+        results = self._values(node.on, scope)
+        return None if results is None else node.case(results) or node.otherwise
 
     def _reference(self, key: str, scope: Scope, forced: dict[Names, Any]) -> Any:
         if self.depth > max(self.deepest, self.dive):
@@ -376,10 +370,7 @@ class Maker(Fields, Settling, Messages):
     # Compressed data
 
     def _packed(self, node: ir.Packed, scope: Scope, forced: dict[Names, Any]) -> Any:
-        try:
-            results = tuple(self._value(tree, scope) for tree in node.on)
-        except Unknown:
-            results = ()
+        results = self._values(node.on, scope)
         codec = next((item for item in node.codecs if item[0] == results), None)
         null = node.blob.null is not None and not self.diving and not self.leads(node.node) and self.upto(5) == 0
         if codec is None or null:

@@ -20,7 +20,7 @@ from wirekit.compiler.columns.reference import of_held
 from wirekit.compiler.columns.run import as_array
 from wirekit.compiler.columns.scanning import LIBRARIES
 from wirekit.engine import Params
-from wirekit.errors import Misuse, Short, WireError
+from wirekit.errors import Limit, Misuse, Short, WireError
 from wirekit.values import Record
 from wirekit.wire import Array, Repeat
 from wirekit.wire.composite import RecordsToEnd, Struct
@@ -41,6 +41,7 @@ class Error(NamedTuple):
     path: str
     at: int
     reason: str
+    limit: str | None
     wrapper: int | None
     at_depth: int
 
@@ -121,12 +122,14 @@ class Walk:
 
     def error(self, begin: int, end: int, kind: str, path: str, at: int, reason: str, deeper: int = 0) -> Error:
         inside = self.depth + deeper
-        return Error(self.depth, begin, end - begin, kind, path, at, reason, self.wrapper, inside)
+        return Error(self.depth, begin, end - begin, kind, path, at, reason, None, self.wrapper, inside)
 
     def failed(self, error: WireError, begin: int, end: int) -> Error:
         assert error.offset is not None
         deeper = error.path.count(f"{self.held_in}.content") if self.held_in else 0
-        return self.error(begin, end, error.kind, error.path, error.offset, error.reason, deeper)
+        limit = error.limit if isinstance(error, Limit) else None
+        failed = self.error(begin, end, error.kind, error.path, error.offset, error.reason, deeper)
+        return failed._replace(limit=limit)
 
     def good(self, found: Expected, value: Any, session: Session, begin: int, end: int) -> None:
         """Adds the row of a record, or what it holds."""

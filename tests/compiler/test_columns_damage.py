@@ -39,6 +39,7 @@ def test_a_damaged_record_loses_no_neighbour() -> None:
             "path": "message.magic",
             "at": start + 16,
             "reason": "expected magic: V0 (0), V1 (1), found 9",
+            "limit": None,
             "depth": 0,
             "wrapper": None,
             "at_depth": 0,

@@ -48,7 +48,7 @@ def test_a_limit_that_is_passed_inside_is_an_error_of_the_record_around_it() -> 
     assert rows[0] < rows[1] == rows[2] < rows[3]
     assert b"deepest" in batch["message.value"].to_pylist()
     assert error["path"] == "message.value.content.messages[1].message.value.content.messages[1].message.value"
-    assert (error["depth"], error["wrapper"], error["at_depth"]) == (0, None, 2)
+    assert (error["depth"], error["wrapper"], error["at_depth"], error["limit"]) == (0, None, 2, "depth")
 
 
 def test_all_that_is_compressed_is_bounded_together() -> None:
@@ -59,6 +59,7 @@ def test_all_that_is_compressed_is_bounded_together() -> None:
     batch, errors = compare("kafka.message_set", data, wirekit.Limits(decompressed=400, total_ratio=1))
     assert 0 < errors.num_rows < 6
     assert set(errors["path"].to_pylist()) == {"message.value"}
+    assert set(errors["limit"].to_pylist()) == {"decompressed_total"}
     assert batch.num_rows == 12 - errors.num_rows
 
 

@@ -17,7 +17,7 @@ from wirekit.capture.files.blocks import DATA_LEADS, described
 from wirekit.capture.files.items import SECOND, Interface, Place
 from wirekit.capture.files.walking import LEAD
 from wirekit.compiler.columns import scan, scan_column
-from wirekit.compiler.columns.errors import ERRORS, NO_ERRORS
+from wirekit.compiler.columns.errors import ERRORS, NO_ERRORS, Details, details_of
 from wirekit.compiler.columns.run import as_array
 from wirekit.decoding import decode
 from wirekit.errors import Misuse, WireError
@@ -488,14 +488,14 @@ def _cut(left: memoryview, position: int, key: str, limits: Limits, errors: list
 
 def _error(error: WireError, position: int, size: int) -> pa.RecordBatch:
     at = position + min(error.offset or 0, size)
-    return _error_batch(position, size, error.kind, error.path, at, error.reason)
+    return _error_batch(position, size, details_of(error, at)._replace(at=at))
 
 
 def _refused(rows: pa.RecordBatch, row: int, begin: int, path: str, why: str) -> pa.RecordBatch:
     offset, size = begin + rows["@offset"][row].as_py(), rows["@length"][row].as_py()
-    return _error_batch(offset, size, "wrong", path, offset, why)
+    return _error_batch(offset, size, Details("wrong", path, offset, why))
 
 
-def _error_batch(offset: int, size: int, kind: str, path: str, at: int, reason: str) -> pa.RecordBatch:
-    error = {"offset": offset, "length": size, "kind": kind, "path": path, "at": at, "reason": reason}
-    return pa.RecordBatch.from_pylist([{**error, "depth": 0, "wrapper": None, "at_depth": 0}], schema=ERRORS)
+def _error_batch(offset: int, size: int, details: Details) -> pa.RecordBatch:
+    row = offset, size, *details, 0, None, 0
+    return pa.RecordBatch.from_pylist([dict(zip(ERRORS.names, row, strict=True))], schema=ERRORS)

@@ -31,6 +31,9 @@ COPIES = 2  # of decompressed data: as a whole, and as the values in it
 MEMORY = "memory"
 """The limit on the memory of decoded values, as ``Limit`` names it."""
 
+SHARED = TOTAL, MEMORY
+"""The limits on all parts of an input together: a smaller part may be within them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from wirekit.compiler.columns.errors import LevelErrors, path_inside, record_of
+from wirekit.compiler.columns.errors import Details, LevelErrors, path_inside, record_of
 from wirekit.compiler.columns.plan import Ranges, Records, start
 from wirekit.compiler.columns.programs import Columnar
 from wirekit.compiler.columns.reference import of_records
@@ -148,7 +148,7 @@ def _pass_on(columnar: Columnar, errors: list[LevelErrors]) -> None:
         for which, path, error in _limits(columnar, inside):
             parent = int(inside.level.parents[which])
             around.level.state[parent] = 2
-            details = "limit", path, error["at"], error["reason"]
+            details = Details("limit", path, error["at"], error["reason"], error["limit"])
             around.add(record_of(around.level, parent), details, error["at_depth"])
     for around, inside in pairwise(errors):
         level = inside.level

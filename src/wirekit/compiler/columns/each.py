@@ -29,7 +29,7 @@ from wirekit.compiler.columns.run import Level, NoRoom, byte_strings, run
 from wirekit.compiler.columns.scanning import LIBRARIES
 from wirekit.compiler.contexts import checked as checked_context
 from wirekit.registry import registry
-from wirekit.wire.stream import MEMORY, TOTAL, Allowance, Limits
+from wirekit.wire.stream import SHARED, Allowance, Limits
 
 _VALUE = "@value"
 """The column with the number of the value that a row belongs to, until nested records are unpacked."""
@@ -213,8 +213,7 @@ class _Scan:
                 inside = " of decompressed data" if row["at_depth"] else ""
                 text = f"{self.key}: {where}: {row['reason']}, at byte {row['at']} (0x{row['at']:x}){inside}"
                 texts.setdefault(value, []).append(text)
-                shared = f"({MEMORY})", f"({TOTAL})"
-                exceeded |= row["kind"] == "limit" and any(name in row["reason"] for name in shared)
+                exceeded |= row["limit"] in SHARED
         return texts, exceeded
 
     def _left_over(self, texts: dict[int, list[str]], level: Level, ends: NDArray[Any], valid: NDArray[Any]) -> None:

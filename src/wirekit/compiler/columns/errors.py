@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,7 @@ ERRORS = pa.schema(
         pa.field("path", pa.string(), nullable=False),
         pa.field("at", pa.int64(), nullable=False),
         pa.field("reason", pa.string(), nullable=False),
+        pa.field("limit", pa.string()),
         pa.field("depth", pa.int32(), nullable=False),
         pa.field("wrapper", pa.int64()),
         pa.field("at_depth", pa.int32(), nullable=False),
@@ -31,8 +32,16 @@ ERRORS = pa.schema(
 )
 NO_ERRORS = pa.RecordBatch.from_pylist([], schema=ERRORS)
 CHUNK = 1 << 16  # errors that are Python objects at a time
-Error = tuple[str, str, int, str]
-"""Kind, path, offset and reason."""
+
+
+class Details(NamedTuple):
+    """The columns of an error that describe it; ``limit`` is the name of the limit that is exceeded, if known."""
+
+    kind: str
+    path: str
+    at: int
+    reason: str
+    limit: str | None = None
 
 
 @dataclass(slots=True)
@@ -79,7 +88,7 @@ class LevelErrors:
         error, _ = self._read(start, int(level.ranges.ends[which]), begin)
         reason = self.program.reasons[int(arrays["error_reason"][number]) - 1]
         at = int(arrays["error_at"][number]) - begin
-        details = (reason.kind, reason.path, at, reason.text) if error is None else details_of(error, at)
+        details = Details(reason.kind, reason.path, at, reason.text) if error is None else details_of(error, at)
         at_depth = self.depth
         if self.program.packing or self.program.contents:  # a record that is cut may be decompressed too
             at_depth += details[1].count(f"{self.holder}.content")
@@ -97,39 +106,41 @@ class LevelErrors:
         ranges = self.level.ranges
         for index, (name, known, place, length, words) in ranges.wrong.items():
             begin = int(self.level.begins[index])
-            details = known, name, place - begin, words
+            details = Details(known, name, place - begin, words)
             if ranges.starts[index] == ranges.ends[index]:
                 data, end = self.level.buffer.data, place + length
                 error, _ = whole(self.reference).read(data, begin, end, origin=-begin, depth=self.depth)
                 details = details if error is None else details_of(error, place - begin)
             yield self._row((index, place - begin, length), details)
 
-    def unopened(self, row: int, fallback: WireError | tuple[str, str]) -> None:
+    def unopened(self, row: int, fallback: WireError | Details) -> None:
         """Adds the error for the content of a record that seemed good.
 
         Args:
-            fallback: what is wrong, or its kind and reason, should the reference engine find nothing wrong.
+            fallback: what is wrong, should the reference engine find nothing wrong.
         """
         if isinstance(fallback, WireError):
-            fallback = fallback.kind if isinstance(fallback, Limit) else "decompression", fallback.reason
+            known = details_of(fallback, 0)
+            fallback = known if known.limit is not None else known._replace(kind="decompression")
         which, offset, _ = record = record_of(self.level, row)
         begin, path = int(self.level.begins[which]), self.holder
         error, checks = self._read(begin + offset, int(self.level.ranges.ends[which]), begin)
-        details, at_depth = (fallback[0], path, offset, fallback[1]), self.depth
+        details, at_depth = fallback._replace(path=path, at=offset), self.depth
         bad = (check for check in checks if check.kind in ("decompression", "layout") and check.status == "bad")
         if error is not None:
             details = details_of(error, offset)
         elif check := next((check for check in bad if check.path in (path, f"{path}.content")), None):
-            details = check.kind, check.path, check.offset, check.note
+            details = Details(check.kind, check.path, check.offset, check.note)
             at_depth += int(check.source > 0)
         self.add(record, details, at_depth)
 
     def too_much(self, row: int) -> None:
         """Adds the error for a record whose content exceeds the memory limit."""
         record = record_of(self.level, row)
-        self.add(record, ("limit", self.holder, record[1], self.reference.allowance.exceeded().reason))
+        exceeded = details_of(self.reference.allowance.exceeded(), record[1])
+        self.add(record, exceeded._replace(path=self.holder))
 
-    def add(self, record: tuple[int, int, int], details: Error, at_depth: int | None = None) -> None:
+    def add(self, record: tuple[int, int, int], details: Details, at_depth: int | None = None) -> None:
         """Adds an error of a record.
 
         Args:
@@ -139,7 +150,7 @@ class LevelErrors:
         self.more.append(self._row(record, details, at_depth))
 
     def _row(
-        self, record: tuple[int, int, int], details: Error, at_depth: int | None = None
+        self, record: tuple[int, int, int], details: Details, at_depth: int | None = None
     ) -> tuple[int, dict[str, Any]]:
         which, *extent = record
         wrapper = int(self.level.roots[which]) if self.depth else None
@@ -193,6 +204,7 @@ def path_inside(content: str, level: Level, which: int, error: dict[str, Any]) -
     return f"{content}[{index}]{'.' if error['path'] else ''}{error['path']}"
 
 
-def details_of(error: WireError, at: int) -> Error:
-    """Kind, path, offset (``at`` if the error has none) and reason of an error."""
-    return error.kind, error.path, at if error.offset is None else error.offset, error.reason
+def details_of(error: WireError, at: int) -> Details:
+    """The details of an error; ``at`` is its offset if it has none."""
+    limit = error.limit if isinstance(error, Limit) else None
+    return Details(error.kind, error.path, at if error.offset is None else error.offset, error.reason, limit)

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from wirekit.compiler.columns.arrow import batch_of
-from wirekit.compiler.columns.errors import ERRORS, LevelErrors, path_inside, record_of
+from wirekit.compiler.columns.errors import ERRORS, Details, LevelErrors, path_inside, record_of
 from wirekit.compiler.columns.programs import Columnar
 from wirekit.compiler.columns.reference import Reference, of_held
 from wirekit.compiler.columns.run import Level, NoRoom, run
@@ -226,10 +226,10 @@ class Opening:
             parent = int(parents[which[number]])
             if packed[number]:
                 path = path_inside(f"{self.path}.content", below, int(which[number]), error)
-                details = "limit", path, error["at"], error["reason"]
+                details = Details("limit", path, error["at"], error["reason"], error["limit"])
                 self.errors.add(record_of(self.level, parent), details, 1)
             else:
-                self.errors.unopened(parent, (error["kind"], error["reason"]))
+                self.errors.unopened(parent, Details(error["kind"], "", 0, error["reason"], error["limit"]))
             self.gone[parent] = True
         inner_errors.forget(self.gone[parents])
         rows, which = inner_errors.table()

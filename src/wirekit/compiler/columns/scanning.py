@@ -42,7 +42,7 @@ from wirekit.compiler import cache
 from wirekit.compiler.columns.arrow import batch_of, merged_levels
 from wirekit.compiler.columns.column_names import checked, selected
 from wirekit.compiler.columns.compressed_records import compressed_levels
-from wirekit.compiler.columns.errors import ERRORS, LevelErrors, errors_of
+from wirekit.compiler.columns.errors import ERRORS, LevelErrors, details_of, errors_of
 from wirekit.compiler.columns.header_variants import selected_by_header
 from wirekit.compiler.columns.meanings import TIMES, dated, named
 from wirekit.compiler.columns.opening import BOTH, Opening
@@ -129,7 +129,8 @@ def scan(
     Returns:
         The batch of ``columns``, and a batch with one row per error: ``offset`` and ``length`` of the record (bytes; up
         to the end if the start of the next record is unknown), ``kind`` (short, wrong, limit, decompression, layout),
-        ``path`` of the field in the record, ``at`` (the offset of the error), ``reason`` in words, ``depth`` and
+        ``path`` of the field in the record, ``at`` (the offset of the error), ``reason`` in words, ``limit`` (the
+        name of the limit if the kind is limit, otherwise null), ``depth`` and
         ``wrapper`` of the record (as ``@depth`` and ``@wrapper``), and ``at_depth``: how many times the data was
         decompressed in which ``at`` is an offset. That is ``depth``, except for a limit exceeded inside the record.
 
@@ -172,8 +173,7 @@ def scan(
         run(columnar, columnar.plan, whole, bounds, paths)
     wrong = [LevelErrors(columnar.program, reference, whole).refused()]
     if beyond is not None:
-        reason = allowance.exceeded().reason
-        wrong[0].add((0, beyond, data.size - beyond), ("limit", "", beyond, reason))
+        wrong[0].add((0, beyond, data.size - beyond), details_of(allowance.exceeded(), beyond))
         allowance.room = 0
     levels = compressed_levels(columnar, paths, wrong)
     batch = merged_levels(columnar, levels, wrappers)
@@ -282,7 +282,7 @@ def _level(data: NDArray[Any], place: Start) -> Level:
 def _unreadable(key: str, error: WireError, size: int) -> tuple[pa.RecordBatch, pa.RecordBatch]:
     """An empty batch and the error of the header, which selects no layout, in a number of bytes."""
     at = min(error.offset or 0, size)
-    row = at, size - at, error.kind, error.path, at, error.reason, 0, None, 0
+    row = at, size - at, *details_of(error, at)._replace(at=at), 0, None, 0
     metadata = {"wirekit.key": key, "wirekit.consumed": "0", "wirekit.errors": "1"}
     nothing = pa.RecordBatch.from_pylist([], schema=pa.schema([], metadata))
     return nothing, pa.RecordBatch.from_pylist([dict(zip(ERRORS.names, row, strict=True))], schema=ERRORS)

@@ -39,7 +39,7 @@ from wirekit.stored import Part, Piece, Start, Walked
 from wirekit.tables.batches import Frames, Opened, Scope, refuse_crowds
 from wirekit.tables.paths import parse
 from wirekit.wire.costs import OPENED
-from wirekit.wire.stream import MEMORY, TOTAL, Allowance, Limits
+from wirekit.wire.stream import SHARED, Allowance, Limits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -383,8 +383,7 @@ def scanned(
     """The messages of a window with their wrappers, for the part that may be decompressed at once."""
     while True:
         rows, errors = scan(SEGMENT, window, wrappers=True, fields=fields)
-        named = pc.match_substring_regex(errors["reason"], rf"\(({TOTAL}|{MEMORY})\)$")
-        shared = errors.filter(pc.and_(pc.equal(errors["kind"], "limit"), named))
+        shared = errors.filter(pc.is_in(errors["limit"], pa.array(SHARED)))
         exceeding = np.unique(pc.coalesce(shared["wrapper"], shared["offset"]))
         if not exceeding.any():
             return window, rows, errors

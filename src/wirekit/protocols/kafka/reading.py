@@ -34,7 +34,7 @@ from wirekit.storage import open_binary
 from wirekit.stored import Piece, Start
 from wirekit.values import Check, Record
 from wirekit.wire.compressed import Opened
-from wirekit.wire.stream import MEMORY, TOTAL, Limits, Reader, Scope, Session
+from wirekit.wire.stream import SHARED, Limits, Reader, Scope, Session
 
 CODEC_NAMES = {0: "none", 1: "gzip", 2: "snappy", 3: "lz4"}
 LOG_APPEND_TIME = 1
@@ -395,7 +395,7 @@ def pieces_of_file(path: str) -> Iterator[Piece]:
 
 def _is_shared(error: WireError | None) -> bool:
     """Whether messages exceed a limit only together, so that fewer of them may be within it."""
-    return isinstance(error, Limit) and error.limit in (MEMORY, TOTAL)
+    return isinstance(error, Limit) and error.limit in SHARED
 
 
 def _whole(data: bytes, segment: Record) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import time
@@ -22,6 +23,7 @@ pytest.importorskip("pyarrow")
 from wirekit.protocols.kafka import reading
 from wirekit.protocols.kafka.data_directory import check
 from wirekit.protocols.kafka.partition import _Partition
+from wirekit.protocols.kafka.searching import Search
 
 REAL = Path(__file__).parents[2] / "../shared/captures/kafka"
 BASE = "0" * 20
@@ -361,6 +363,110 @@ def test_a_size_that_is_too_large_is_blamed_on_its_message_alone(
             assert report is not None
             assert {(Path(each.file).name, each.offset) for each in report.problems} == {(path.name, start)}
             assert report.facts["segments"][0]["messages"] == 74
+
+
+MANY = [message_set(message(b"v" * 40, offset=n, magic=1)) for n in range(60)]
+"""The messages of a segment, one by one."""
+
+
+def written(folder: Path, parts: dict[int, bytes]) -> Path:
+    """A partition's directory with the segment of ``MANY``, in which some messages are others."""
+    target = folder / "t-0"
+    target.mkdir()
+    (target / f"{BASE}.log").write_bytes(b"".join(parts.get(n, each) for n, each in enumerate(MANY)))
+    (target / f"{BASE}.index").write_bytes(b"")
+    return target
+
+
+def resized(data: bytes, size: int) -> bytes:
+    """An entry with another ``message_size``."""
+    return data[:8] + size.to_bytes(4, "big") + data[12:]
+
+
+@pytest.mark.parametrize("piece", [None, 500])
+@pytest.mark.parametrize("size", [100, 1_000, 3_000])
+def test_an_undecodable_message_with_a_wrong_size_hides_no_messages(
+    size: int, piece: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if piece is not None:
+        monkeypatch.setattr(reading, "PIECE", piece)
+    bad = flipped(resized(MANY[5], size), 16, 8)
+    folder = written(tmp_path, {5: bad})
+    assert problems(folder) == [
+        (f"{BASE}.log", None, 5 * len(bad) + 16, "message.magic: expected magic: V0 (0), V1 (1), found 9"),
+        (f"{BASE}.log", None, 5 * len(bad), f"{len(bad)} bytes that are not messages, with messages after them"),
+    ]
+    report = check(folder)
+    assert report is not None
+    (segment,) = report.facts["segments"]
+    assert (segment["messages"], segment["last_offset"]) == (59, 59)
+    with open(folder / f"{BASE}.log", "rb") as file:
+        pieces = list(reading.pieces_of_file(file.name))
+    assert sum(1 for each in pieces for _ in each.messages) == 59
+
+
+@pytest.mark.parametrize("piece", [None, 500])
+def test_a_wrong_size_behind_an_undecodable_message_hides_no_messages(
+    piece: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if piece is not None:
+        monkeypatch.setattr(reading, "PIECE", piece)
+    each = len(MANY[0])
+    folder = written(tmp_path, {2: flipped(MANY[2], 16, 8), 9: resized(MANY[9], 900)})
+    assert sorted((place or 0, text) for _, _, place, text in problems(folder)) == [
+        (2 * each + 16, "message.magic: expected magic: V0 (0), V1 (1), found 9"),
+        (9 * each, "bytes that no field explains in offset 9"),
+        (9 * each, f"messages[].message_size: expected {each - 12} bytes, found 900"),
+    ]
+    report = check(folder)
+    assert report is not None
+    assert report.facts["segments"][0]["messages"] == 59
+
+
+def test_a_damaged_offset_of_a_message_with_a_wrong_size_hides_no_messages(tmp_path: Path) -> None:
+    """The wrong checksum covers no offset: the one of the damaged message does not tell which may follow."""
+    bad = flipped(flipped(resized(MANY[5], 900), 0, 0x40), 40, 1)
+    folder = written(tmp_path, {5: bad})
+    report = check(folder)
+    assert report is not None
+    assert report.facts["segments"][0]["messages"] == 60
+    pieces = reading.pieces_of_file(str(folder / f"{BASE}.log"))
+    assert sum(1 for each in pieces for _ in each.messages) == 60
+
+
+def test_sizes_beyond_the_end_of_the_file_do_not_make_the_walk_longer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The windows after damage are small, and do not grow for a message that the file cannot hold."""
+    torn = resized(MANY[0], (1 << 31) - 1)
+    folder = tmp_path / "t-0"
+    folder.mkdir()
+    path = folder / f"{BASE}.log"
+    many = 300
+    path.write_bytes(b"".join(message_set(message(bytes(2000), offset=n)) + torn for n in range(many)))
+    (folder / f"{BASE}.index").write_bytes(b"")
+    read, window = [], reading.SegmentFile.window
+
+    def counted(self: reading.SegmentFile) -> memoryview:
+        read.append(len(data := window(self)))
+        return data
+
+    monkeypatch.setattr(reading.SegmentFile, "window", counted)
+    report = check(folder)
+    assert report is not None
+    assert report.facts["segments"][0]["messages"] == many
+    by_directory = sum(read)
+    assert sum(1 for each in reading.pieces_of_file(str(path)) for _ in each.messages) == many
+    assert by_directory < 5 * path.stat().st_size
+    assert sum(read) - by_directory < 5 * path.stat().st_size
+
+
+def test_a_search_uses_up_its_allowance_by_the_bytes_that_it_inspects() -> None:
+    data = message_set(message(b"v", offset=1)) + bytes(100_000)
+    search = Search("", io.BytesIO(data), allowance=0)
+    assert [search.within(0, len(data)) for _ in range(20)] == [0] * 20
+    assert [search.within(1, len(data)) for _ in range(5)] == [None] * 5
+    assert search.within(0, len(data)) is None
 
 
 def test_an_entry_before_a_good_message_that_is_later_is_wrong_behind_a_wrong_checksum_too(tmp_path: Path) -> None:

@@ -49,12 +49,12 @@ UNCOMPRESSED = 0
 CODECS = 8  # values of the field
 TIME = pa.timestamp("ms", "UTC")
 PLACES = frozenset(("position", "batch", "batch_index", "wire_bytes"))
-_ALWAYS = (
+FIELDS = (
     *(f"@{name}" for name in ("offset", "length", "gap", "depth", "parent", "left", "wrapper")),
-    *(name for name in SET_FIELDS if name not in ("message.crc", "message.key", "message.value")),
+    *(name for name in SET_FIELDS if name not in ("message.crc", "message.key")),
     "message.crc.ok",
 )
-"""Fields of a message that are always read, whatever columns are requested."""
+"""The fields that places, offsets, times and verdicts of messages depend on."""
 
 
 def messages(
@@ -279,10 +279,10 @@ def pieces_of_file(path: str, requested: Set[str] | None = None, part: Part | No
     Raises:
         OSError: the file cannot be read, or the part does not end where the next one begins.
     """
-    fields = None if requested is None else [*_ALWAYS, *(f"message.{name}" for name in ("crc", "key", "value"))]
-    if fields is not None and requested is not None:
-        unread = {"crc", "key", "value"} - requested - ({"value"} if "check" in requested else set())
-        fields = [name for name in fields if name.rpartition(".")[2] not in unread]
+    fields = None
+    if requested is not None:
+        fields = [name for name in FIELDS if name != "message.value" or not requested.isdisjoint(("value", "check"))]
+        fields += [f"message.{name}" for name in ("crc", "key") if name in requested]
     with open_binary(path) as file:
         segment = SegmentFile(path, file)
         end = None if part is None else part.end
@@ -308,7 +308,8 @@ def walk(path: str, number: int, start: Start | None = None) -> Walked | None:
 
     Returns:
         None if no start is found, or if a reader might not find the next message by the size of one: a message does not
-        decode or has a wrong CRC, or its compressed messages do not decode and the next one would not be recognised.
+        decode, is torn or has a wrong CRC, or its compressed messages do not decode and the next one would not be
+        recognised.
     """
     with open_binary(path) as file:
         segment = SegmentFile(path, file)
@@ -337,7 +338,7 @@ def _stepped(segment: SegmentFile, data: memoryview, base: int) -> int | None:
     rows, _, _ = scan_lists("kafka.message_set", data, np.array([0]), np.array([len(data)]), fields=_WALKED)
     if not rows.num_rows:
         claim = segment.search.claim(segment.position)
-        return None if claim is None or claim <= len(data) else 0
+        return None if segment.last or claim is None or claim <= len(data) else 0
     places = numbers(rows, "@offset")
     ends = places + numbers(rows, "message_size") + ENTRY_HEAD
     good = numbers(rows, "message.crc.ok").astype(bool) & (numbers(rows, "@gap") == 0)
@@ -374,7 +375,7 @@ def _in_columns(
     segment.search.before = int(numbers(rows, "offset")[numbers(rows, "@depth") == 0][-1])
     fixed = {"protocol": "kafka", "topic": segment.topic, "partition": segment.partition, "schema": SEGMENT}
     batch = _messages(rows, segment.position, requested)
-    return segment.piece(end, len(data), error, batch=batch, fixed=fixed, fits=True)
+    return segment.piece(end, error, batch=batch, fixed=fixed, fits=True)
 
 
 def scanned(

@@ -31,7 +31,7 @@ import pyarrow as pa
 from wirekit.compiler.columns import scan
 from wirekit.decoding import decode
 from wirekit.errors import Damaged
-from wirekit.protocols.kafka.columns import numbers, resolved, scanned, verified
+from wirekit.protocols.kafka.columns import FIELDS, numbers, resolved, scanned, verified
 from wirekit.protocols.kafka.reading import NO_TIMESTAMP, SEGMENT, ZEROS, SegmentFile, named_partition
 from wirekit.protocols.kafka.searching import LARGEST_RELATIVE, base_offset
 from wirekit.stored import Problem, Report
@@ -140,6 +140,17 @@ def _places(rows: Any) -> NDArray[Any]:
     return np.where(numbers(rows, "@depth") == 0, numbers(rows, "@offset"), numbers(rows, "@wrapper", 0))
 
 
+def _good(rows: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The places in the window, and the offsets, of messages with a good checksum; those in wrappers do not count."""
+    good = (numbers(rows, "@depth") == 0) & numbers(rows, "message.crc.ok").astype(bool)
+    return numbers(rows, "@offset")[good], numbers(rows, "offset")[good]
+
+
+def _outer(errors: Any) -> NDArray[Any]:
+    """The offset of each erroneous message in the window; for messages in a wrapper, the offset of the wrapper."""
+    return np.where(numbers(errors, "depth") == 0, numbers(errors, "offset"), numbers(errors, "wrapper", 0))
+
+
 class _Partition:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -243,34 +254,41 @@ class _Partition:
 
     def _walk(self, segment: Segment, file: SegmentFile, indexes: dict[str, _Index]) -> None:
         while True:
-            window, rows, errors = scanned(file, file.window())
+            window, rows, errors = scanned(file, file.window(), FIELDS)
             start, consumed = file.position, int(rows.schema.metadata[b"wirekit.consumed"])
             if window[: len(ZEROS)] == ZEROS:
                 consumed = 0
             elif not consumed and not errors.num_rows and not file.last:
                 file.take(0)
                 continue
+            misled = self._misled(file, rows, errors)
+            if misled is not None:
+                consumed = misled
+                rows = rows.filter(pa.array(_places(rows) < misled))
+                errors = errors.filter(pa.array(_outer(errors) <= misled))
             oversized = self._oversized(file, window, rows)
             if oversized is not None:
                 rows = rows.filter(pa.array(_places(rows) + start < oversized.offset))
-                errors = errors.slice(0, 0)
+                errors = errors.filter(pa.array(_outer(errors) + start < oversized.offset))
             self._part(segment, start, rows, indexes)
+            offsets = _good(rows)[1]
+            if offsets.size:
+                file.search.before = int(offsets[-1])
+            ended = False
+            for error, outer in zip(errors.to_pylist(), _outer(errors).tolist(), strict=True):
+                inside = error["depth"] > 0
+                place = start + (outer if error["at_depth"] else error["at"])
+                where = " in compressed data" if inside else ""
+                self._say(segment.name, f"{error['path']}{where}: {error['reason']}", place)
+                ended = ended or (not inside and error["offset"] == consumed)
             if oversized is not None:
                 self._say(segment.name, f"{oversized.error.path}: {oversized.error.reason}", oversized.error.offset)
                 segment.end = oversized.offset + oversized.length
                 file.go(segment.end)
                 continue
-            ended = False
-            for error in errors.to_pylist():
-                inside = error["depth"] > 0
-                outer = error["wrapper"] if inside else error["offset"]
-                place = start + (outer if error["at_depth"] else error["at"])
-                where = " in compressed data" if inside else ""
-                self._say(segment.name, f"{error['path']}{where}: {error['reason']}", place)
-                ended = ended or (not inside and error["offset"] == consumed)
             segment.end = start + consumed
             left = bytes(window[consumed:])
-            if not ended and not file.last and not left.startswith(ZEROS):
+            if not (ended or file.last or left.startswith(ZEROS) or file.is_torn(segment.end, left)):
                 file.take(consumed)
             elif not self._resumes(segment, file, indexes, damaged=ended or bool(left.strip(b"\0"))):
                 if not ended:
@@ -278,17 +296,43 @@ class _Partition:
                 return
 
     @staticmethod
+    def _misled(file: SegmentFile, rows: Any, errors: Any) -> int | None:
+        """The place in the window of the first undecodable message whose size is wrong.
+
+        The next message begins inside it, and none begins after it.
+        """
+        start, before, consumed = file.position, file.search.before, int(rows.schema.metadata[b"wirekit.consumed"])
+        places, offsets = _good(rows)
+        for error in np.flatnonzero((numbers(errors, "depth") == 0) & (numbers(errors, "offset") < consumed)):
+            begin = errors["offset"][error].as_py()
+            end, number = begin + errors["length"][error].as_py(), int(np.searchsorted(places, begin))
+            if number < places.size and places[number] == end:
+                continue
+            file.search.before = int(offsets[number - 1]) if number else before
+            follows = file.search.is_message(start + end)
+            if not follows and file.search.within(start + begin + 1, start + end) is not None:
+                return int(begin)
+        file.search.before = before
+        return None
+
+    @staticmethod
     def _oversized(file: SegmentFile, window: memoryview, rows: Any) -> Damaged | None:
         """The excess bytes of a message whose size is too large; they end where the next message begins."""
-        if not (numbers(rows, "@gap")[numbers(rows, "@depth") == 0] > 0).any():
-            return None
-        oversized = file.oversized(decode(bytes(window), SEGMENT, offset=file.position))
-        return None if oversized is None else oversized[1]
+        start, before = file.position, file.search.before
+        places, offsets = _good(rows)
+        ends = numbers(rows, "@offset") + numbers(rows, "@length")
+        for row in np.flatnonzero((numbers(rows, "@depth") == 0) & (numbers(rows, "@gap") > 0)):
+            begin = rows["@offset"][row].as_py()
+            number = int(np.searchsorted(places, begin))
+            file.search.before = int(offsets[number - 1]) if number else before
+            oversized = file.oversized(decode(bytes(window[begin : ends[row]]), SEGMENT, offset=start + begin))
+            if oversized is not None:
+                return oversized[1]
+        file.search.before = before
+        return None
 
     def _resumes(self, segment: Segment, file: SegmentFile, indexes: dict[str, _Index], *, damaged: bool) -> bool:
         """Moves to the next message after undecodable bytes, if any; unknown facts are not compared."""
-        if segment.before != EARLIEST:
-            file.search.before = segment.before
         if not damaged and file.search.beyond_zeros(segment.end) is None:
             return False
         next_start = file.search.after(segment.end)
@@ -309,7 +353,8 @@ class _Partition:
     def _tail(self, segment: Segment, file: SegmentFile, left: bytes) -> None:
         """The bytes after the last whole message."""
         if left.strip(b"\0") and not left.startswith(ZEROS):
-            self._say(segment.name, f"the last message is torn: {len(left)} bytes of it are there", segment.end)
+            size = file.size - segment.end
+            self._say(segment.name, f"the last message is torn: {size} bytes of it are there", segment.end)
             return
         segment.zeros = segment.size - segment.end
         place = file.search.beyond_zeros(segment.end)

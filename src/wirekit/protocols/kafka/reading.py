@@ -20,6 +20,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from io import BufferedReader
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,12 +30,12 @@ from wirekit.decoding import decode
 from wirekit.engine import Decoded
 from wirekit.errors import Damaged, Limit, WireError, Wrong, plural
 from wirekit.protocols.kafka.searching import Search
-from wirekit.schemas.kafka.messages import ATTRIBUTES, ENTRY
+from wirekit.schemas.kafka.messages import ATTRIBUTES
 from wirekit.storage import open_binary
 from wirekit.stored import Piece, Start
 from wirekit.values import Check, Record
 from wirekit.wire.compressed import Opened
-from wirekit.wire.stream import SHARED, Limits, Reader, Scope, Session
+from wirekit.wire.stream import SHARED
 
 CODEC_NAMES = {0: "none", 1: "gzip", 2: "snappy", 3: "lz4"}
 LOG_APPEND_TIME = 1
@@ -157,7 +158,9 @@ class SegmentFile:
         topic, partition: the topic and partition of the messages, if the directory has such a name.
         stretch: the number of the stretch.
         position: the byte offset of the next window.
-        last: whether the window extends to the end of the file.
+        size: the size of the file in bytes.
+        last: whether a larger window has no more whole messages: it extends to the end of the file, or its first
+            message is torn.
         after_damage: whether the window begins after damage.
         search: finds the next message after damage.
     """
@@ -171,21 +174,26 @@ class SegmentFile:
         self.last = self.after_damage = False
         self.search = Search(path, file)
         self._file = file
-        self._size = file.seek(0, os.SEEK_END)
+        self.size = file.seek(0, os.SEEK_END)
         self._window = PIECE
-        self._buffer = bytearray(min(PIECE, self._size))
+        self._buffer = bytearray(min(PIECE, self.size))
 
     def window(self) -> memoryview:
         """A few MiB from ``position`` on; the next window replaces them."""
-        size = min(self._window, self._size - self.position, self._boundary - self.position)
+        size = min(self._window, self.size - self.position, self._boundary - self.position)
         if len(self._buffer) < size:
             self._buffer = bytearray(size)
         self._file.seek(self.position)
         read = self._file.readinto(memoryview(self._buffer)[:size])
         if read < size:  # the broker or someone else has truncated the file
-            self._size = self.position + read
-        self.last = self.position + read >= self._size
-        return memoryview(self._buffer)[:read]
+            self.size = self.position + read
+        window = memoryview(self._buffer)[:read]
+        self.last = self.position + read >= self.size or self.is_torn(self.position, window)
+        return window
+
+    def is_torn(self, position: int, data: bytes | memoryview) -> bool:
+        """Whether the message whose first bytes are given extends beyond the end of the file, according to its size."""
+        return position + self.search.size(bytes(data[:ENTRY_HEAD])) > self.size
 
     def shorten(self, window: memoryview, size: int) -> memoryview:
         """The first ``size`` bytes of a window whose messages exceed a limit together; the next one is at most twice as
@@ -253,7 +261,6 @@ class SegmentFile:
         end, error = self._ended(data, decoded)
         return self.piece(
             end,
-            len(data),
             error,
             messages=messages_of(decoded, topic=self.topic, partition=self.partition),
             gaps=tuple(decoded.gaps),
@@ -264,24 +271,22 @@ class SegmentFile:
         """The messages before one that exceeds a limit together with them; the next window begins with it."""
         messages = decoded.value.messages
         exceeding = f"messages[{len(messages) - 1}]"
-        size = _whole(decoded.data, decoded.value)
+        size = _whole(decoded.value)
         messages.pop()
         self.search.before, self.last = messages[-1].offset, False
         return self.piece(
             self.position + size,
-            size,
             None,
             messages=messages_of(decoded, topic=self.topic, partition=self.partition),
             gaps=tuple(gap for gap in decoded.gaps if not gap.path.startswith(exceeding)),
             fits=any(check.status == "ok" for check in decoded.checks),
         )
 
-    def piece(self, end: int, size: int, error: WireError | None, **content: Any) -> tuple[Piece, bool]:
+    def piece(self, end: int, error: WireError | None, **content: Any) -> tuple[Piece, bool]:
         """A piece with the whole messages of a window, and whether the segment continues.
 
         Args:
             end: the byte offset after the messages.
-            size: the bytes of the window.
             error: the error at ``end``; reading continues at the next message after it, if there is one.
             content: other attributes of the piece.
         """
@@ -289,7 +294,7 @@ class SegmentFile:
         next_start = None if error is None else self.search.after(end)
         piece = Piece(
             begin,
-            end - begin if error is None else size if next_start is None else next_start - begin,
+            (end if error is None else self.size if next_start is None else next_start) - begin,
             errors=() if error is None or next_start is not None else (error,),
             damaged=() if error is None or next_start is None else (Damaged(end, next_start - end, error),),
             **content,
@@ -298,7 +303,7 @@ class SegmentFile:
             self.go(next_start)
         else:
             self.take(piece.length)
-        return piece, self.position < self._size and (error is None or next_start is not None)
+        return piece, self.position < self.size and (error is None or next_start is not None)
 
     def oversized(self, decoded: Decoded) -> tuple[int, Damaged] | None:
         """The first message whose size is too large: its number, and the excess bytes; None if there is none.
@@ -310,13 +315,16 @@ class SegmentFile:
             return None
         checks = verdicts(decoded.checks)
         entries = decoded.value.messages if decoded.error is None else decoded.value.messages[:-1]
-        ends = _ends(decoded.data, entries)
+        ends = _ends(entries)
+        before = self.search.before
         for number, entry in enumerate(entries):
             check = checks.get(f"messages[{number}].message.crc")
             left = len(left_over(entry))
             if check is None or not left or status(entry, check) == "ok":
                 continue
-            self.search.before, end = entry.offset, decoded.offset + ends[number + 1]
+            previous = entries[number - 1].offset if number else before
+            self.search.before = entry.offset if check.status == "ok" else previous
+            end = decoded.offset + ends[number + 1]
             if check.status != "ok" and self.search.is_message(end):
                 continue
             next_start = self.search.within(end - left, end)
@@ -325,6 +333,7 @@ class SegmentFile:
                 where = {"protocol": SEGMENT, "path": "messages[].message_size", "offset": place}
                 error = Wrong(f"{entry.message_size - left} bytes", entry.message_size, **where)
                 return number, Damaged(end - left, next_start - end + left, error)
+        self.search.before = before
         return None
 
     def _resumed(self, decoded: Decoded, number: int, damaged: Damaged) -> Piece:
@@ -348,7 +357,7 @@ class SegmentFile:
         if whole:
             self.search.before = whole[-1].offset
         if decoded.error is not None:
-            return self.position + _whole(data, segment), decoded.error
+            return self.position + _whole(segment), decoded.error
         return self.end(len(data), segment.tail)
 
     def end(self, size: int, left: bytes) -> tuple[int, WireError | None]:
@@ -358,23 +367,25 @@ class SegmentFile:
             size: the bytes of the window.
             left: the bytes after its last whole message.
         """
-        end = self.position + size
-        if not self.last or left.startswith(ZEROS):
-            return end - len(left), None
-        error = cut(end, left)
-        return end if error is None else end - len(left), error
+        end = self.position + size - len(left)
+        if left.startswith(ZEROS) or not (self.last or self.is_torn(end, left)):
+            return end, None
+        if not left.strip(b"\0"):
+            return end + len(left), None
+        where = {"protocol": SEGMENT, "path": "messages[]", "offset": end}
+        return end, Wrong("a whole message or zeros", f"{self.size - end} bytes of one", **where)
 
     def _preallocated(self) -> tuple[Piece, bool]:
         """The zeros at the end of a segment, unless other bytes follow."""
         begin = self.position
         place = self.search.beyond_zeros(begin)
         if place is None:
-            return Piece(begin, self._size - begin, fits=True), False
+            return Piece(begin, self.size - begin, fits=True), False
         where = {"protocol": SEGMENT, "path": "tail", "offset": place}
         error = Wrong("zeros up to the end of the segment", "something else", **where)
         next_start = self.search.after(begin)
         if next_start is None:
-            return Piece(begin, self._size - begin, errors=(error,)), False
+            return Piece(begin, self.size - begin, errors=(error,)), False
         self.go(next_start)
         return Piece(begin, next_start - begin, damaged=(Damaged(begin, next_start - begin, error),)), True
 
@@ -398,32 +409,14 @@ def _is_shared(error: WireError | None) -> bool:
     return isinstance(error, Limit) and error.limit in SHARED
 
 
-def _whole(data: bytes, segment: Record) -> int:
+def _whole(segment: Record) -> int:
     """Size of the messages before the last one, where decoding stopped."""
-    return _ends(data, segment.messages[:-1])[-1]
+    return _ends(segment.messages[:-1])[-1]
 
 
-def _ends(data: bytes, entries: list[Record]) -> list[int]:
+def _ends(entries: list[Record]) -> list[int]:
     """0, the start of the first entry, and then the end of each entry."""
-    ends = [0]
-    for _ in entries:
-        reader = Reader(Session(SEGMENT, Limits()), data, ends[-1])
-        ends.append(ends[-1] + (ENTRY.frame_size(reader, Scope.root({}).inner()) or 0))
-    return ends
-
-
-def cut(end: int, left: bytes) -> WireError | None:
-    """The error for a segment whose last message is incomplete; None if only preallocated zeros are left.
-
-    Args:
-        end: the byte offset of the end of the segment.
-        left: the bytes after its last whole message.
-    """
-    if not left.strip(b"\0"):
-        return None
-    actual = f"{len(left)} bytes of one"
-    where = {"protocol": SEGMENT, "path": "messages[]", "offset": end - len(left)}
-    return Wrong("a whole message or zeros", actual, **where)
+    return [*accumulate((ENTRY_HEAD + entry.message_size for entry in entries), initial=0)]
 
 
 @dataclass(slots=True)

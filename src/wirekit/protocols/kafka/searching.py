@@ -65,13 +65,20 @@ class Search:
 
     def after(self, start: int) -> int | None:
         """The start of the next message after damage at ``start``; first tries the end of a whole bad message."""
-        size = self._begin.frame_size(self._read(start, self._begin.size).ljust(self._begin.size, b"\0"), 0) or 0
+        size = self.size(self._read(start, self._begin.size))
         return start + size if size > 0 and self.is_message(start + size) else self._next(start + 1)
 
     def within(self, start: int, end: int) -> int | None:
         """The start of the first message between ``start`` and ``end``; None if there is none."""
-        self._left -= end - start
-        return self._next(start, end) if self._left >= 0 else None
+        if self._left < 0:
+            return None
+        place = self._next(start, end)
+        self._left -= (end if place is None else place) - start
+        return place
+
+    def size(self, head: bytes) -> int:
+        """The bytes up to the next message, according to the size field of the bytes that may begin one."""
+        return self._begin.frame_size(head.ljust(self._begin.size, b"\0"), 0) or 0
 
     def claim(self, at: int) -> int | None:
         """Size of the message that may begin here, according to its size field; None without a valid head."""

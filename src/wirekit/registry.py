@@ -243,7 +243,8 @@ class Protocol:
             stretch, so that several tasks can read parts of a large file. It takes the path, the number of the stretch,
             and its ``wirekit.stored.Start``, or None to search for it. It returns ``wirekit.stored.Walked``, or None if
             it finds no start, or a record that a reader might not step over by its size.
-        stored_names: {layout of a file of messages: regular expression for the names of such files}.
+        stored_names: {layout of a stored file: regular expression for the names of such files}. Files of a layout
+            that ``stored`` lacks have no messages; `wirekit decode` knows their layout.
         examined: {layout: ``module:function``}; the function takes a decoded value and adds verdicts that need a search
             in its bytes. `wirekit decode` calls it.
         directory: ``module:function`` that checks the files of a broker's directory against each other. It takes the
@@ -663,6 +664,7 @@ def _check_names(protocol: Protocol) -> None:
     referred += [("variant_of", layout.variant_of) for layout in protocol.layouts.values()]
     places = {"dialogue": protocol.dialogue, "tables": protocol.tables}
     places |= {role: getattr(protocol, role) for role in ("pairing", "rules", "directory")}
+    referred += [("stored_names", key) for key in protocol.stored_names]
     for role in ("stored", "stored_columns", "stored_walks", "examined", "built"):
         referred += [(role, key) for key in getattr(protocol, role)]
         places |= {f"{role}[{key!r}]": place for key, place in getattr(protocol, role).items()}

@@ -410,3 +410,38 @@ def test_large_windows_are_shown_in_parts(
         main(arguments)
     assert capsys.readouterr() == expected
     assert expected.out.count("\n") >= 5
+
+
+NAMED = {
+    f"{0:020}.index": ("kafka.offset_index", {"entries": [{"relative_offset": 40, "position": 1476}]}),
+    f"{0:020}.timeindex": ("kafka.time_index", {"entries": [{"timestamp": 1000, "relative_offset": 5}]}),
+    "recovery-point-offset-checkpoint": (
+        "kafka.offset_checkpoint",
+        {"entries": [{"topic": "t", "partition": 0, "offset": 5}]},
+    ),
+    "meta.properties": ("kafka.meta_properties", {"lines": [{"name": "broker.id", "value": "1"}]}),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_file_without_messages_is_decoded_by_its_name(name: str, tmp_path: Path) -> None:
+    key, value = NAMED[name]
+    path = tmp_path / name
+    path.write_bytes(wirekit.encode(key, value))
+    run = Run("decode", str(path))
+    assert run.status == 0
+    assert json.loads(run.out)["schema"] == key
+    assert run.err == f"wirekit: decoded as {key} because of the file's name; name a schema if this is wrong\n"
+    for command in ("messages", "frames"):
+        run = Run(command, str(path))
+        assert (run.status, run.out) == (1, b"")
+        assert run.err.endswith(f"; `wirekit decode` shows a file of {key}, `wirekit inspect` checks its directory\n")
+
+
+def test_a_compressed_segment_is_not_read(fixtures: Path, tmp_path: Path) -> None:
+    path = tmp_path / f"{0:020}.log.gz"
+    path.write_bytes(gzip.compress((fixtures / "kafka" / "disk" / "0.10.2.2-t-none-0.log").read_bytes()))
+    for command in ("messages", "frames"):
+        run = Run(command, str(path))
+        assert (run.status, run.out) == (1, b"")
+        assert run.err.endswith("; of compressed files, only captures are read\n")

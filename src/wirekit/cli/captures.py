@@ -7,7 +7,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from click.shell_completion import CompletionItem
 
 from wirekit.capture.files import Capture, Damaged, Skipped, open_capture, piped_capture, segments
 from wirekit.capture.files.fragments import Fragments
+from wirekit.capture.files.unpacking import LONGEST_MAGIC, packing_of
 from wirekit.capture.follow import Choice, Item, Link, follow
 from wirekit.capture.rotation import Parts, rotations
 from wirekit.capture.tcp import CLOCK_STEP_US, Segment
@@ -33,11 +34,12 @@ from wirekit.pipeline.inputs import (
     kind_of,
     matching,
     objects_of,
+    stored_kind,
 )
 from wirekit.pipeline.roads import LEAST_FOR_COLUMNS, by_columns, unpacked_size
 from wirekit.pipeline.summary import UNASKED, kind_of_reason, of_other_links, unasked
 from wirekit.registry import BUILT_IN, OF_YOUR_OWN, WITHOUT_STREAM, registry
-from wirekit.storage import is_remote, local
+from wirekit.storage import is_remote, local, open_binary
 from wirekit.values import shown
 
 LARGEST_PORT = 1 << 16
@@ -96,6 +98,17 @@ def _of_connections(name: str, option: str) -> str:
     return name
 
 
+def other_use(path: str) -> str:
+    """The command that can read a file which is no capture and has no messages."""
+    layout = stored_kind(path, messages=False)
+    if layout != CAPTURE:
+        return f"`wirekit decode` shows a file of {layout}, `wirekit inspect` checks its directory"
+    with suppress(OSError), open_binary(path) as file:
+        if packing_of(file.peek(LONGEST_MAGIC)[:LONGEST_MAGIC]) is not None:
+            return "of compressed files, only captures are read"
+    return FRAMES_AND_DUMPS
+
+
 def no_capture(path: str, error: WireError | OSError) -> str:
     """Why a file cannot be read as a capture, and the command that can read it."""
     if isinstance(error, OSError):
@@ -104,7 +117,9 @@ def no_capture(path: str, error: WireError | OSError) -> str:
     read_twice = is_remote(path) or os.path.isfile(path)
     if not read_twice or kind_of(path) == CAPTURE:
         begins_as_capture = bool(error.protocol)
-        return str(error) if begins_as_capture or error.hint else f"{error}; {FRAMES_AND_DUMPS}"
+        if begins_as_capture or error.hint:
+            return str(error)
+        return f"{error}; {other_use(path) if read_twice else FRAMES_AND_DUMPS}"
     return f"{error}; `wirekit messages` shows the messages of a log segment, `wirekit inspect` checks its directory"
 
 

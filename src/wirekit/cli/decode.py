@@ -85,8 +85,10 @@ def command(
         raise click.UsageError("give --hex or a file, not both")
     if spans and output not in (None, "json"):
         raise click.UsageError(f"--spans applies to --output json; --output {output} always shows the bytes of fields")
+    named = _named(file) if schema is None and file is not None else None
     try:
-        source = read_input(hex_text.encode() if hex_text is not None else read_bytes(file), _form(form, hex_text))
+        data = hex_text.encode() if hex_text is not None else read_bytes(file)
+        source = read_input(data, "raw" if named and form == "auto" else _form(form, hex_text))
     except Misuse as error:
         say(str(error))
         return 1
@@ -96,8 +98,9 @@ def command(
         if not source.note:
             say("the input is empty")
         return 1
-    if schema is None and file is not None and source.form == "raw" and not is_capture(source.data):
-        schema = _stored_as(file)
+    if named and source.form == "raw" and not is_capture(source.data):
+        say(f"decoded as {named} because of the file's name; name a schema if this is wrong")
+        schema = named
     if schema is not None:
         check_context(schema, context)
     form = output or ("tree" if on_terminal() and not spans else "json")
@@ -200,15 +203,12 @@ def _name_other(schema: str, data: bytes) -> None:
         say(f"the first frame decodes cleanly as {other}; pass {other} instead of {schema}")
 
 
-def _stored_as(file: str) -> str | None:
-    """The layout of a stored file with this name, said on standard error; None for another name."""
+def _named(file: str) -> str | None:
+    """The layout of a stored file with this name; None for another name."""
     from wirekit.pipeline.inputs import CAPTURE, stored_kind
 
-    kind = stored_kind(file)
-    if kind == CAPTURE:
-        return None
-    say(f"decoded as {kind} because of the file's name; name a schema if this is wrong")
-    return kind
+    kind = stored_kind(file, messages=False)
+    return None if kind == CAPTURE else kind
 
 
 def _form(form: str, hex_text: str | None) -> str:

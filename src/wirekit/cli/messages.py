@@ -18,13 +18,13 @@ from wirekit.capture.files.unpacking import packing_of
 from wirekit.capture.follow import Choice, Item, Link
 from wirekit.capture.rotation import Parts
 from wirekit.cli.captures import (
-    FRAMES_AND_DUMPS,
     FollowedCapture,
     allow_cut_option,
     captures_of,
     choice_options,
     expanded,
     inputs_by_columns,
+    other_use,
     parse_choice,
     road_option,
     separate_option,
@@ -348,7 +348,7 @@ def _not_known(path: str, copy: str, names: list[str]) -> str:
             return str(error)
     protocols = map(registry.protocol, names)
     layouts = [f"a file of {each.key(layout)}" for each in protocols for layout in each.stored]
-    return f"expected {' or '.join(['a pcap or pcapng file', *layouts])}; {FRAMES_AND_DUMPS}"
+    return f"expected {' or '.join(['a pcap or pcapng file', *layouts])}; {other_use(copy)}"
 
 
 def _ahead(pieces: Iterator[Piece]) -> Iterator[Piece]:

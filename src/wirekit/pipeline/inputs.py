@@ -248,12 +248,16 @@ def renumbered(captures: Iterable[Sequence[Input]]) -> tuple[Input, ...]:
     return tuple(inputs)
 
 
-def stored_kind(name: str) -> str:
-    """The key of the layout of a stored file with this name; ``CAPTURE`` if no protocol stores such a file."""
+def stored_kind(name: str, *, messages: bool = True) -> str:
+    """The key of the layout of a stored file with this name; ``CAPTURE`` if no protocol stores such a file.
+
+    Args:
+        messages: whether to return only layouts of files of messages.
+    """
     base = os.path.basename(name)
     for protocol in map(registry.protocol, registry.protocols()):
         for layout, names in protocol.stored_names.items():
-            if re.fullmatch(names, base):
+            if re.fullmatch(names, base) and (layout in protocol.stored or not messages):
                 return protocol.key(layout)
     return CAPTURE
 

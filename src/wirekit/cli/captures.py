@@ -116,8 +116,7 @@ def no_capture(path: str, error: WireError | OSError) -> str:
         return f"{place}{error.strerror or error}"
     read_twice = is_remote(path) or os.path.isfile(path)
     if not read_twice or kind_of(path) == CAPTURE:
-        begins_as_capture = bool(error.protocol)
-        if begins_as_capture or error.hint:
+        if error.protocol or error.hint:  # it begins as a capture, or as another file that is known
             return str(error)
         return f"{error}; {other_use(path) if read_twice else FRAMES_AND_DUMPS}"
     return f"{error}; `wirekit messages` shows the messages of a log segment, `wirekit inspect` checks its directory"

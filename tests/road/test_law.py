@@ -28,6 +28,7 @@ from tests.road.law import CAPTURES, COPIES, DAMAGED, KAFKA, WINDOWS, assert_sam
 from wirekit.pipeline.inputs import Job, find_inputs
 from wirekit.pipeline.serial import captured_batches
 from wirekit.pipeline.summary import Summary
+from wirekit.protocols.kafka import columns
 from wirekit.registry import registry
 from wirekit.road.tables import captured
 from wirekit.strategies import Script, Turn
@@ -114,6 +115,30 @@ def test_more_messages_than_memory_allows(
         write(path, packets_of(Script("kafka", tuple(Turn(who, data, "", "") for who, data in turns)), Random(1)))
         assert_same(path)
         assert bool(by_objects(path)[0].get("quarantine")) == (count == 400)
+
+
+def test_wrappers_with_more_messages_than_memory_allows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns read no more of them than the limit, because objects read the frame anyway."""
+    limits, read = Limits(memory=200_000, memory_ratio=0), []
+    monkeypatch.setattr(registry, "protocol", lambda name, real=registry.protocol: replace(real(name), limits=limits))
+    monkeypatch.setattr(columns, "SCANNED_AT_ONCE", 1000)
+
+    def counted(*args: Any, real: Any = columns.scan_lists, **options: Any) -> Any:
+        found = real(*args, **options)
+        read.append(found[0].num_rows)
+        return found
+
+    monkeypatch.setattr(columns, "scan_lists", counted)
+    plain = [message(b"v", offset=number) for number in range(400)]
+    wrappers = [message(plain, offset=399, codec="GZIP")] * 5
+    turns = call("server", FIRST) + call("server", message_set(*wrappers)) + call("server", FIRST)
+    path = write(
+        tmp_path / "many.pcap",
+        packets_of(Script("kafka", tuple(Turn(who, data, "", "") for who, data in turns)), Random(1)),
+    )
+    by_columns(path, window=1 << 26)
+    assert 0 < sum(read) < 200
+    assert_same(path)
 
 
 @pytest.mark.parametrize("side", ["server", "client"])

@@ -106,17 +106,19 @@ def scan_lists(
     ends: NDArray[Any],
     *,
     fields: Sequence[str] | None = None,
+    most: NDArray[Any] | None = None,
 ) -> tuple[pa.RecordBatch, NDArray[Any], NDArray[Any]]:
     """Decodes all records of a list in each range of a buffer; compressed data is not decompressed.
 
     Args:
         key: the key of a schema that is a list of records without a header.
         buffer, starts, ends, fields: as for ``scan_ranges``.
+        most: for each range, the number of records after which its list is refused, an int64 array.
 
     Returns:
         (batch, firsts, states). ``firsts[i]`` is the first row of the i-th range, ``firsts[-1]`` the number of rows.
         ``states`` is an int8 array with one element per range: ``CLEAN``; ``DOUBTFUL``, a verdict is bad; ``REFUSED``,
-        a record does not decode, or bytes follow the last record.
+        a record does not decode, or bytes follow the last record, or the last of ``most``.
 
     Raises:
         Misuse: as for ``scan_ranges``.
@@ -127,25 +129,31 @@ def scan_lists(
     >>> batch, firsts, states = scan_lists("kafka.message_set", data, np.array([0, 28]), np.array([28, 84]))
     >>> batch["offset"].to_pylist(), firsts.tolist(), states.tolist()
     ([5, 5, 5], [0, 1, 3], [0, 0])
+    >>> scan_lists("kafka.message_set", data, np.array([0, 28]), np.array([28, 84]), most=np.array([2, 1]))[2].tolist()
+    [0, 2]
     """
     schema = registry[key]
     columnar = program(key)
     if selected_by_header(schema.layout) or columnar.plan.lead or not columnar.plan.path:
         raise Misuse(f"{key} is not a list of records without fields before it")
     paths = checked(key, columnar, fields)
-    level = _level(buffer, starts, ends, -1)
+    level = _level(buffer, starts, ends, -1 if most is None else most)
     run(columnar, columnar.plan, level, schema.limits, paths, verdicts=True)
     firsts = np.append(level.arrays["first"], level.rows)
     states = np.where(level.arrays["stopped"] == level.ranges.ends, CLEAN, REFUSED).astype(np.int8)
-    states[np.diff(level.arrays["failed"], append=level.errors) != 0] = REFUSED
+    failures = np.diff(level.arrays["failed"], append=level.errors)
+    if most is not None:  # a range with fewer records has an error at its end
+        last = (level.arrays["failed"] + failures - 1)[failures > 0]
+        failures[failures > 0] -= level.arrays["error_offset"][last] == level.ranges.ends[failures > 0]
+    states[failures != 0] = REFUSED
     bad = level.ranges_of_rows()[np.flatnonzero(_doubtful(columnar, level))]
     states[bad] = np.maximum(states[bad], DOUBTFUL)
     batch = selected(batch_of(columnar, level, depth=0), paths)
     return batch, firsts, states
 
 
-def _level(buffer: Any, starts: NDArray[Any], ends: NDArray[Any], count: int) -> Level:
-    """The level of ranges with a number of records each."""
+def _level(buffer: Any, starts: NDArray[Any], ends: NDArray[Any], count: int | NDArray[Any]) -> Level:
+    """The level of ranges with at most a number of records each, -1 for any number."""
     data = as_array(buffer)
     starts, ends = (np.ascontiguousarray(each, np.int64) for each in (starts, ends))
     if starts.shape != ends.shape or starts.ndim != 1:

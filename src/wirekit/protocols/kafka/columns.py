@@ -7,6 +7,7 @@ because the offset and time of a wrapper must be known before those of its messa
 from __future__ import annotations
 
 import errno
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -87,6 +88,8 @@ def messages(
 _cost_of_elements = by_key(lambda key: cost_of_elements(registry[key].layout))
 _FURTHEST = 1 << 62
 """Sums of offsets beyond this may exceed 64 bits."""
+SCANNED_AT_ONCE = 16 << 20
+"""Decompressed bytes of one frame whose messages are read before it is checked that the frame may have more."""
 
 
 def produced(frames: Frames) -> pa.RecordBatch:
@@ -163,41 +166,13 @@ def _unwrapped(
 
     A frame with anything unusual in a wrapper is left to objects.
     """
-    limits = registry.protocol("kafka").limits
     magics, codecs = _filled(held["message.magic"]), _filled(held["message.attributes.codec"])
     rows = scope.rows
-    lengths = np.asarray(frames.batch.column("@length"))
-    allowances: dict[int, Allowance] = {}
-    openers: dict[str, Callable[[bytes, Allowance], bytes | None]] = {}
-    pieces: list[bytes] = []
-    opened = Opened()
-    good = np.ones(wrapper_rows.size, bool)
     values = held["message.value"].take(pa.array(wrapper_rows)).to_pylist()
-    wrappers = zip(
-        rows[wrapper_rows].tolist(), magics[wrapper_rows].tolist(), codecs[wrapper_rows].tolist(), values, strict=True
-    )
-    for number, (row, magic, compression, value) in enumerate(wrappers):
-        allowance = allowances.get(row)
-        if allowance is None:
-            allowance = allowances[row] = Allowance(limits, int(lengths[row]))
-        codec, piece = COMPRESSIONS.get((magic, compression)), None
-        if codec is not None and value is not None:
-            if codec not in openers:
-                openers[codec] = opener(codec, limits)
-            piece = openers[codec](value, allowance)
-            if piece is None:
-                with suppress(WireError):
-                    piece = allowance.decompress(codec, value)
-        good[number] = piece is not None
-        pieces.append(piece or b"")
-        opened.add(row, len(pieces[-1]))
-    ends = np.cumsum(np.fromiter(map(len, pieces), np.int64, len(pieces)))
-    begins = np.concatenate([[0], ends[:-1]])
-    content = b"".join(pieces)
-    pieces.clear()
-    inner, firsts, states = scan_lists("kafka.message_set", content, begins, ends, fields=[*SET_FIELDS, "@gap"])
-    good &= states == CLEAN
-    counts = np.diff(firsts)
+    kinds = zip(magics[wrapper_rows].tolist(), codecs[wrapper_rows].tolist(), strict=True)
+    names = [COMPRESSIONS.get(kind) for kind in kinds]
+    inner, counts, good, allowances = _contents(frames, rows, rows[wrapper_rows].tolist(), names, values)
+    firsts = np.concatenate([[0], np.cumsum(counts)])
     which = np.repeat(np.arange(wrapper_rows.size), counts)
     refuse_crowds(rows[wrapper_rows][which])
     nested = (numbers(inner, "message.attributes.codec") != UNCOMPRESSED) | (numbers(inner, "@gap") != 0)
@@ -243,6 +218,75 @@ def _unwrapped(
     return columns, np.concatenate([codecs[outside], codecs[places]])[order]
 
 
+def _contents(
+    frames: Frames, rows: NDArray[Any], owners: list[int], codecs: list[str | None], values: list[bytes | None]
+) -> tuple[pa.RecordBatch, NDArray[Any], NDArray[Any], dict[int, Allowance]]:
+    """The messages in wrappers.
+
+    Once a frame has more messages than ``_within_limits`` allows, no more of them are read.
+
+    Args:
+        rows: the frame of each message outside of wrappers, and of each wrapper.
+        owners, codecs, values: for each wrapper, its frame, its codec (None if unknown), and its compressed value.
+
+    Returns:
+        (batch, counts, good, allowances): the messages; for each wrapper, their number, and whether all of them are
+        there and clean; {frame: its allowance after decompression}.
+    """
+    limits = registry.protocol("kafka").limits
+    lengths = np.asarray(frames.batch.column("@length"))
+    outside, read = np.bincount(rows).tolist(), Counter[int]()
+    allowances: dict[int, Allowance] = {}
+    openers: dict[str, Callable[[bytes, Allowance], bytes | None]] = {}
+    opened, good = Opened(), np.ones(len(owners), bool)
+    batches: list[pa.RecordBatch] = []
+    counts: list[NDArray[Any]] = []
+    pieces: list[bytes] = []
+    most: list[int] = []
+
+    def scan_pieces() -> None:
+        ends = np.cumsum(np.fromiter(map(len, pieces), np.int64, len(pieces)))
+        begins, place = np.concatenate([[0], ends[:-1]]), sum(each.size for each in counts)
+        content = b"".join(pieces)
+        pieces.clear()
+        batch, firsts, states = scan_lists(
+            "kafka.message_set", content, begins, ends, fields=[*SET_FIELDS, "@gap"], most=np.array(most, np.int64)
+        )
+        good[place : place + ends.size] &= states == CLEAN
+        batches.append(batch)
+        counts.append(np.diff(firsts))
+        for owner, count in zip(owners[place:], counts[-1].tolist(), strict=False):
+            read[owner] += count
+        most.clear()
+
+    for number, (owner, codec, value) in enumerate(zip(owners, codecs, values, strict=True)):
+        if owner not in allowances:
+            allowances[owner] = Allowance(limits, int(lengths[owner]))
+        allowance, piece = allowances[owner], None
+        full = read[owner] > _most_messages(allowance.room) - outside[owner]
+        if codec is not None and value is not None and not full:
+            if codec not in openers:
+                openers[codec] = opener(codec, limits)
+            piece = openers[codec](value, allowance)
+            if piece is None:
+                with suppress(WireError):
+                    piece = allowance.decompress(codec, value)
+        good[number] = piece is not None
+        pieces.append(piece or b"")
+        most.append(max(_most_messages(allowance.room) - outside[owner] - read[owner], 0) + 1)
+        opened.add(owner, len(pieces[-1]))
+        if owner == owners[0] and sum(map(len, pieces)) >= SCANNED_AT_ONCE:
+            scan_pieces()
+    if pieces:
+        scan_pieces()
+    return pa.concat_batches(batches), np.concatenate(counts), good, allowances
+
+
+def _most_messages(room: int) -> int:
+    """The number of messages of a frame that surely fit into memory."""
+    return room // (_cost_of_elements("kafka.message_set") + OPENED)
+
+
 def _within_limits(frames: Frames, rows: NDArray[Any], allowances: Mapping[int, Allowance]) -> None:
     """Leaves frames to objects if their messages may exceed the memory limit.
 
@@ -255,8 +299,7 @@ def _within_limits(frames: Frames, rows: NDArray[Any], allowances: Mapping[int, 
     room = limits.memory + limits.memory_ratio * lengths
     for row, allowance in allowances.items():
         room[row] = allowance.room
-    most = _cost_of_elements("kafka.message_set") + OPENED
-    frames.doubted(frames, np.flatnonzero(np.bincount(rows, minlength=room.size) * most > room))
+    frames.doubted(frames, np.flatnonzero(np.bincount(rows, minlength=room.size) > _most_messages(room)))
 
 
 def _filled(column: pa.Array, missing: int = 0) -> NDArray[Any]:

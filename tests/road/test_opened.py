@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,16 +12,20 @@ import pytest
 
 pytest.importorskip("numba")
 
+import wirekit
 from tests.pulsar.commands import connect, entry, producer, receipt, send
 from tests.road.law import CAPTURES, assert_same
 from tests.road.test_long_names import in_packets, produced
 from tests.road.test_pairing import capture
 from wirekit.pipeline.inputs import Job, find_inputs
 from wirekit.pipeline.summary import Summary
+from wirekit.protocols.pulsar import columns as pulsar
+from wirekit.registry import registry
 from wirekit.road import contents
 from wirekit.road.tables import captured
 from wirekit.tables import batches
 from wirekit.tables.columns import FROM_INPUTS
+from wirekit.wire.stream import Limits
 
 VALUE = 100_000
 COUNT = 40
@@ -58,6 +63,33 @@ def test_messages_are_made_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             values += [len(value) for value in batch["value"].to_pylist()]
     assert sum(values) == COUNT * 10 * VALUE
     assert most < COUNT * 10 * VALUE // 2
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_a_batch_with_more_messages_than_memory_allows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compressed: bool
+) -> None:
+    """Objects do not decode it, so columns must not either, and they read only a part of it."""
+    limits, read = Limits(memory=200_000, memory_ratio=0), []
+    monkeypatch.setattr(registry, "protocol", lambda name, real=registry.protocol: replace(real(name), limits=limits))
+
+    def counted(*args: Any, real: Any = pulsar.scan_lists, **options: Any) -> Any:
+        found = real(*args, **options)
+        read.append(found[0].num_rows)
+        return found
+
+    monkeypatch.setattr(pulsar, "scan_lists", counted)
+    for count in (10, 2000):
+        messages = [{"metadata": {"payload_size": 1}, "payload": b"x"}] * count
+        size = len(wirekit.encode("pulsar.batch", {"messages": messages}))
+        how = {"compression": "ZLIB", "uncompressed_size": size} if compressed else {}
+        content = {"content": messages} if compressed else messages
+        said = [*connect(), *producer(), send(1, entry(content, num_messages_in_batch=count, **how)), receipt(1)]
+        sides = [(0 if each.side == "client" else 1, each.data) for each in said]
+        path = capture(tmp_path / f"{count}.pcap", *in_packets(sides))
+        read.clear()
+        assert bool(assert_same(path).get("quarantine")) == (count == 2000)
+        assert 0 < max(read) < 400
 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)

@@ -15,20 +15,31 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirekit.compiler.columns.ranges import CLEAN, scan_lists
+from wirekit.compiler.costs import cost_of_elements
+from wirekit.compiler.generated import by_key
 from wirekit.errors import WireError
+from wirekit.proto.PulsarApi_pb2 import SingleMessageMetadata
 from wirekit.protocols.pulsar.dialogue import SIZE_BYTES
 from wirekit.protocols.pulsar.tables import SINGLE
 from wirekit.registry import registry
 from wirekit.schemas.pulsar.frame import CODECS
 from wirekit.tables.batches import Frames, Opened, Scope, Values, fitted, refuse_crowds
 from wirekit.tables.columns import MESSAGES, arrow_type
+from wirekit.wire.costs import EXTRAS, UNKNOWN
+from wirekit.wire.protobuf import Message
 from wirekit.wire.stream import Allowance
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 COMPRESSIONS = {0: "none", 1: "lz4", 2: "zlib", 3: "zstd", 4: "snappy"}
+MOST_OF_A_BYTE = UNKNOWN // 2
+"""The most memory that a byte of a message's metadata takes: a field without a name has at least 2 bytes."""
 INNER = ("metadata_size", "payload", "metadata.compacted_out", *(f"metadata.{name}" for name in SINGLE))
+
+_cost_of_message = by_key(
+    lambda key: cost_of_elements(registry[key].layout) + Message.of(SingleMessageMetadata.DESCRIPTOR).cost + EXTRAS
+)
 
 
 def sent(frames: Frames) -> pa.RecordBatch:
@@ -52,6 +63,9 @@ class _Entries:
     def __init__(self, frames: Frames, command: str) -> None:
         self.frames, self.command, self.scope = frames, command, Scope(frames)
         self.size = frames.batch.num_rows
+        self.limits = registry.protocol("pulsar").limits
+        self.lengths = np.asarray(frames.batch.column("@length")).astype(np.int64)
+        self.room = self.limits.memory + self.limits.memory_ratio * self.lengths  # of each frame, bytes
 
     def messages(self) -> pa.RecordBatch:
         """The messages, in order."""
@@ -140,20 +154,19 @@ class _Entries:
         rows = np.flatnonzero(compressed)
         if not rows.size:
             return payloads, good
-        limits = registry.protocol("pulsar").limits
-        lengths = np.asarray(self.frames.batch.column("@length"))
         sizes = self._metadata("uncompressed_size")
         known = sizes.take(pa.array(rows)).to_pylist()
         pieces: list[bytes | None] = []
         opened = Opened()
         for row, data, size in zip(rows.tolist(), payloads.take(pa.array(rows)).to_pylist(), known, strict=True):
+            allowance = Allowance(self.limits, int(self.lengths[row]))
             try:
-                allowance = Allowance(limits, int(lengths[row]))
                 pieces.append(
                     allowance.decompress(CODECS[int(compression[row])], data, size) if size is not None else None
                 )
             except WireError:
                 pieces.append(None)
+            self.room[row] = allowance.room
             opened.add(row, len(pieces[-1] or b""))
         failed = rows[[number for number, piece in enumerate(pieces) if piece is None]]
         good[failed] = False
@@ -169,14 +182,22 @@ class _Entries:
         data = payloads.take(pa.array(rows))
         _, offsets, content = data.buffers()
         places = np.frombuffer(offsets, np.int32)[data.offset :][: len(data) + 1].astype(np.int64)
+        cost, room = _cost_of_message("pulsar.batch"), np.maximum(self.room[rows], 0)
         batch, firsts, states = scan_lists(
-            "pulsar.batch", content if content is not None else b"", places[:-1], places[1:], fields=[*INNER, "@gap"]
+            "pulsar.batch",
+            content if content is not None else b"",
+            places[:-1],
+            places[1:],
+            fields=[*INNER, "@gap"],
+            most=room // cost + 1,
         )
         counts = np.diff(firsts)
+        sums = np.concatenate([[0], np.cumsum(_whole(batch.column("metadata_size")))])
+        costs = counts * cost + (sums[firsts[1:]] - sums[firsts[:-1]]) * MOST_OF_A_BYTE
         out = batch.column("metadata.compacted_out")
         odd = np.zeros(batch.num_rows, bool) if pa.types.is_null(out.type) else _flags(out)
         odd = odd | (np.asarray(batch.column("@gap")) != 0)
-        good = (states == CLEAN) & (counts == self._numbers("num_messages_in_batch")[rows])
+        good = (states == CLEAN) & (counts == self._numbers("num_messages_in_batch")[rows]) & (costs <= room)
         good[np.repeat(np.arange(rows.size), counts)[odd]] = False
         self.frames.doubted(self.frames, rows[~good])
         return {name: batch.column(name) for name in INNER if name in batch.schema.names}, counts

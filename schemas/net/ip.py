@@ -3,7 +3,8 @@
 A length that exceeds the captured bytes (snap length) is a bad check, and the captured bytes are decoded. In a
 packet that the sending host left to its network card to segment, the length is 0: the packet extends to the end.
 
-Sources: RFC 791 §3.1 (IPv4), RFC 8200 §3 and §4 (IPv6), IANA "Assigned Internet Protocol Numbers".
+Sources: RFC 791 §3.1 (IPv4), RFC 8200 §3 and §4 (IPv6), RFC 4302 §2 (authentication header), IANA "Assigned Internet
+Protocol Numbers".
 """
 
 from __future__ import annotations
@@ -164,7 +165,21 @@ IPV6 = Struct(
 )
 
 EXTENSION = _extension(HEADERS - 2, fragment=False)
-FRAGMENTED = {"TCP": "tcp", **dict.fromkeys(("HOPOPT", "IPV6_ROUTE", "IPV6_OPTS"), "ipv6_extension")}
+AUTHENTICATION = Struct(
+    "next_header" / Default(PROTOCOL, TCP_NUMBER),
+    "payload_length" / Default(uint8, 4) * "32-bit words of this header, the first 2 not counted",
+    "reserved" / Default(uint16, 0),
+    "security_parameters_index" / Default(uint32, 0),
+    "sequence_number" / Default(uint32, 0),
+    "integrity_check_value" / Bytes(this.payload_length * 4 - 4) * "not verified",
+    "payload" / _after(HEADERS - 2, fragment=False),
+    name="AuthenticationHeader",
+)
+FRAGMENTED = {
+    "TCP": "tcp",
+    "AH": "authentication_header",
+    **dict.fromkeys(("HOPOPT", "IPV6_ROUTE", "IPV6_OPTS"), "ipv6_extension"),
+}
 """The layout of a reassembled payload, by the symbol of its protocol; ``tunnels.FOLLOWING`` has those of tunnels."""
 
 IP = Struct(

@@ -4,8 +4,9 @@ Each is a struct that ends with ``payload`` and ``trailer``: an IP packet knows 
 after it (padding to the least frame size, a frame check sequence) is no part of it.
 
 Sources: IEEE 802.3, IEEE 802.1Q; the registry of link types and its descriptions (draft-ietf-opsawg-pcaplinktype,
-LINKTYPE_NULL, LINKTYPE_ETHERNET, LINKTYPE_RAW, LINKTYPE_LOOP, LINKTYPE_LINUX_SLL, LINKTYPE_LINUX_SLL2,
-LINKTYPE_IPV4, LINKTYPE_IPV6); IANA "IEEE 802 Numbers".
+LINKTYPE_NULL, LINKTYPE_ETHERNET, LINKTYPE_PPP, LINKTYPE_PPP_HDLC, LINKTYPE_RAW, LINKTYPE_LOOP, LINKTYPE_LINUX_SLL,
+LINKTYPE_LINUX_SLL2, LINKTYPE_IPV4, LINKTYPE_IPV6); RFC 1661 §2 and RFC 1662 §3.1 (PPP); IANA "IEEE 802
+Numbers", "PPP DLL Protocol Numbers".
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ from wirekit.wire import (
     Bit,
     Bits,
     Bytes,
+    Const,
     Default,
+    If,
+    Lookahead,
     Node,
     OrBytes,
     Struct,
@@ -168,6 +172,32 @@ LOOPBACK = Struct(
     name="Loopback",
 )
 
+PPP_IPV4, PPP_IPV6 = 0x0021, 0x0057
+PPP_PROTOCOLS = SymbolTable(
+    "ppp_protocol",
+    {
+        PPP_IPV4: "IPV4",
+        PPP_IPV6: "IPV6",
+        0x0281: "MPLS",
+        0x8021: ("IPCP", "control of IPv4"),
+        0x8057: ("IPV6CP", "control of IPv6"),
+        0xC021: ("LCP", "link control"),
+        0xC023: ("PAP", "password authentication"),
+        0xC223: ("CHAP", "challenge authentication"),
+    },
+)
+
+HDLC_FRAMING = 0xFF03
+
+PPP = Struct(
+    "start" / Lookahead(uint16) * "the first bytes, not consumed",
+    "framing" / If(this.start == HDLC_FRAMING, Const(uint16, HDLC_FRAMING)) * "address and control of HDLC framing",
+    "protocol" / Default(Symbols(uint16, PPP_PROTOCOLS), PPP_IPV4),
+    "payload" / Switch(this.protocol, {PPP_IPV4: IPV4, PPP_IPV6: IPV6}, default=unexplained()),
+    "trailer" / rest(),
+    name="PPP",
+)
+
 LINK_TYPES = SymbolTable(
     "link_type",
     {
@@ -177,6 +207,7 @@ LINK_TYPES = SymbolTable(
         9: ("PPP", "PPP"),
         12: ("DLT_RAW", "raw IP; files should not use this number, but some do"),
         14: ("DLT_RAW_OPENBSD", "raw IP, as OpenBSD writes it"),
+        50: ("PPP_HDLC", "PPP in HDLC framing"),
         101: ("RAW", "raw IP"),
         105: ("IEEE802_11", "wireless LAN"),
         108: ("LOOP", "OpenBSD loopback"),
@@ -192,8 +223,10 @@ LINK_TYPES = SymbolTable(
 LINKS = {
     0: "loopback",
     1: "ethernet",
+    9: "ppp",
     12: "ip",
     14: "ip",
+    50: "ppp",
     101: "ip",
     108: "loopback",
     113: "linux_cooked",
@@ -209,6 +242,7 @@ LAYOUTS = {
     "linux_cooked2": LINUX_COOKED2,
     "loopback": LOOPBACK,
     "ip": IP,
+    "ppp": PPP,
 }
 
 

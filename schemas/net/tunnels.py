@@ -10,7 +10,7 @@ RFC 2516 §4 (PPPoE); IANA "Service Name and Transport Protocol Port Number Regi
 
 from __future__ import annotations
 
-from wirekit.schemas.net.link import ETHERTYPE, IPV4_TYPE, TUNNELLED_ETHERNET_TYPE
+from wirekit.schemas.net.link import ETHERTYPE, IPV4_TYPE, PPP_PROTOCOLS, TUNNELLED_ETHERNET_TYPE
 from wirekit.values import SymbolTable
 from wirekit.wire import (
     Bit,
@@ -183,19 +183,6 @@ def _label(more: int) -> Struct:
 
 MPLS = _label(LABELS - 1)
 
-PPP = SymbolTable(
-    "ppp_protocol",
-    {
-        0x0021: "IPV4",
-        0x0057: "IPV6",
-        0x8021: ("IPCP", "control of IPv4"),
-        0x8057: ("IPV6CP", "control of IPv6"),
-        0xC021: ("LCP", "link control"),
-        0xC023: ("PAP", "password authentication"),
-        0xC223: ("CHAP", "challenge authentication"),
-    },
-)
-
 PPPOE = Struct(
     "start" / Default(Bits(uint8, "version" / Bit(4), "type" / Bit(4), order="msb"), 0x11),
     "code" / Default(uint8, 0),
@@ -203,13 +190,14 @@ PPPOE = Struct(
     "length"
     / Length(uint16, of=("protocol", "payload"), minimum=2, clip=True)
     * "bytes of the PPP packet, its protocol included",
-    "protocol" / Default(Symbols(uint16, PPP), 0x0021),
+    "protocol" / Default(Symbols(uint16, PPP_PROTOCOLS), 0x0021),
     "payload" / rest(),
     "trailer" / rest() * "padding and frame check sequence",
     name="PPPoE",
 )
 
 FOLLOWING = {
+    "AH": "authentication_header",
     "ERSPAN": "erspan",
     "ERSPAN_3": "erspan_3",
     "ETHERNET": "ethernet",

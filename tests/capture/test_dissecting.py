@@ -81,8 +81,11 @@ class TestSegments:
             (1, "00" * 12 + "0800"),
             (1, "00" * 12 + "8100 0001 0800"),
             (1, "00" * 12 + "88a8 0001 8100 0002 0800"),
+            (9, "0021"),
+            (9, "ff03 0021"),
             (12, ""),
             (14, ""),
+            (50, "ff03 0021"),
             (101, ""),
             (108, "00000002"),
             (113, "0000 0304 0006 0000000000000000 0800"),
@@ -104,6 +107,21 @@ class TestSegments:
         data = packet("net.ipv6", ipv6(outer, next_header=0))
         segment = segment_of(data, 229)
         assert (segment.payload, segment.offset) == (b"hello", 1000 + len(data) - 5)
+
+    def test_behind_an_authentication_header(self) -> None:
+        header = "06 04 0000 00000100 00000001" + "aa" * 12
+        content = header + packet("net.tcp", tcp()).hex()
+        extension = {"next_header": 51, "content": "00" * 6, "payload": content}
+        for value, key in (
+            (ipv4(content, protocol=51), "net.ipv4"),
+            (ipv6(content, next_header=51), "net.ipv6"),
+            (ipv6(extension, next_header=0), "net.ipv6"),
+        ):
+            data = packet(key, value)
+            segment = segment_of(data, 101)
+            assert (segment.payload, segment.length, segment.offset) == (b"hello", 5, 1000 + len(data) - 5)
+            assert segment.source.endswith(":4000")
+            assert skipped(data[:30] + bytes(len(data) - 30), 101).reason in ("damaged", "hopopt")
 
     @pytest.mark.parametrize("make", [ipv4, ipv6])
     @pytest.mark.parametrize("missing", [1, 99, 100])

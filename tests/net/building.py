@@ -84,6 +84,7 @@ TUNNELS: dict[str, Callable[[bytes], bytes]] = {
     "ERSPAN with a subheader": lambda frame: in_ip(
         47, "1000 22eb 00000001 20010001 00000000 00000001" + "00" * 8, frame
     ),
+    "AH": lambda frame: in_ip(51, "04 04 0000 00000100 00000001" + "aa" * 12, frame[14:]),
     "IP in IP": lambda frame: in_ip(4, "", frame[14:]),
     "IP in IPv6": lambda frame: in_frame("86dd", packet("net.ipv6", ipv6(frame[14:].hex(), next_header=4)).hex(), b""),
     "MPLS": lambda frame: in_frame("8847", "00010040 00011140", frame[14:]),

@@ -182,6 +182,18 @@ def test_packets_as_objects(path: Path, tmp_path: Path) -> None:
             assert columns == objects
 
 
+@pytest.mark.parametrize(("link_type", "head"), [(9, "0021"), (9, "ff030021"), (50, "ff030021")])
+def test_packets_of_ppp(link_type: int, head: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, ppp = FIXTURES / "pcap" / "jmq4-produce.pcap", tmp_path / "ppp.pcap"
+    with open_capture(path) as capture:
+        frames = [bytes.fromhex(head) + each.data[14:] for each in capture.items() if isinstance(each, Packet)]
+    ppp.write_bytes(pcap(*frames, link_type=link_type))
+    monkeypatch.setattr(road_packets, "dissect", None)
+    tables, once = assert_same(ppp), by_objects(path)[0]
+    for table in ("frames", "calls", "messages"):
+        assert sum(tables[table].values()) == sum(once[table].values()) > 0
+
+
 @pytest.mark.parametrize("wrap", TUNNELS.values(), ids=TUNNELS)
 def test_packets_in_tunnels(wrap: Callable[[bytes], bytes], tmp_path: Path) -> None:
     """Plain ones and some of all others between them; whole, cut, damaged, in a tunnel once more."""

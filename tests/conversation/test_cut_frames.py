@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from tests.conftest import FIXTURES
 from tests.kafka.golden import message, message_set
 from tests.kafka.sets import call
 from tests.rules.conversations import captured
+from wirekit import engine
 from wirekit.conversation import ENDED_INSIDE, NEED_DATA, Conversation, Event, Frame, Quarantined
 from wirekit.conversation.dialogue import LARGEST_SEARCHED
 
@@ -52,6 +54,25 @@ def test_a_frame_is_decoded_up_to_its_missing_bytes(rest: int) -> None:
     assert others[:-1] == (after if rest else [])
     assert isinstance(others[-1], Frame)
     assert (others[-1].data, others[-1].size) == (second, len(second))
+
+
+def test_generated_code_does_not_read_what_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It gives up on such frames, and the reference engine would read each once more."""
+    read: list[bytes] = []
+    conversation, real = Conversation("kafka"), engine.by_rows
+
+    def counted(schema: Any, data: bytes, *others: Any, **options: Any) -> Any:
+        read.append(data)
+        return real(schema, data, *others, **options)
+
+    for number in range(20):
+        conversation.receive("client", metadata(number))
+    monkeypatch.setattr(engine, "by_rows", counted)
+    (frame,) = lose(conversation, "client", metadata(20), 60, len(metadata(20)))
+    assert isinstance(frame, Frame)
+    assert frame.data not in read
+    conversation.receive("client", metadata(21))
+    assert metadata(21) in read
 
 
 def test_a_response_answers_a_request_that_is_cut() -> None:

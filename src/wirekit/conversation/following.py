@@ -372,7 +372,7 @@ class Conversation:
             size = self._cut_size(side, head)
             if size <= len(buffer) - start or not self._is_begun(side, direction, head, size):
                 continue
-            frame = self._described(side, direction, bytes(buffer[start:]), start)
+            frame = self._described(side, direction, bytes(buffer[start:]), start, engine="reference")
             if frame.description.api is None:
                 continue
             events = self._give_up(side, direction, start, direction.lost)
@@ -417,11 +417,18 @@ class Conversation:
             frame.request = self.dialogue.requests.get(_pair(frame.description))
         return frame
 
-    def _described(self, side: str, direction: _Direction, data: bytes, start: int = 0) -> Frame:
-        """Describes the frame ``start`` bytes after the offset of its direction."""
+    def _described(
+        self, side: str, direction: _Direction, data: bytes, start: int = 0, engine: str | None = None
+    ) -> Frame:
+        """Describes the frame ``start`` bytes after the offset of its direction.
+
+        Args:
+            side, direction, data, start: the frame.
+            engine: ``reference`` for a cut frame, which generated code would read in vain.
+        """
         offset = direction.offset + start
         key, context, reason = self.dialogue.layout(side, data)
-        decoded = self._decoded(data, key, context, offset)
+        decoded = self._decoded(data, key, context, offset, engine=engine)
         if decoded.error is not None or decoded.gaps:
             decoded = self._as_variant(decoded)
         description = self.dialogue.describe(side, decoded)
@@ -464,14 +471,20 @@ class Conversation:
         return self._observed(Frame(self.protocol.name, side, offset, data, time_us, decoded, description, request))
 
     def _decoded(
-        self, data: bytes, key: str, context: Mapping[str, Any], offset: int, limits: Limits | None = None
+        self,
+        data: bytes,
+        key: str,
+        context: Mapping[str, Any],
+        offset: int,
+        limits: Limits | None = None,
+        engine: str | None = None,
     ) -> Decoded:
         limits = limits or self._agreed()
         whole, self.dialogue.whole = self.dialogue.whole, None
         if whole is not None and self._is(whole, data, key, context, limits):
             whole.offset, whole.limits = offset, limits
             return whole
-        decoded = decode_bytes(registry[key], data, dict(context), limits, offset, None, self.decrypt)
+        decoded = decode_bytes(registry[key], data, dict(context), limits, offset, engine, self.decrypt)
         if decoded.error is None and decoded.consumed < len(data):
             decoded.consumed = len(data)
         return decoded

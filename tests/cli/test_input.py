@@ -44,6 +44,22 @@ def test_line_ends_and_encodings_of_other_systems_are_read(form: str, text: str)
     assert [read_input(raw).data for raw in variants] == [FRAME] * len(variants)
 
 
+@pytest.mark.parametrize(
+    "before", ["app_1  | ", "2024-05-01T12:00:07.123Z stderr F ", "May 01 12:00:07 host app[7]: ", "+"]
+)
+@by_sample
+def test_text_before_each_line_of_a_dump_is_skipped(form: str, text: str, before: str) -> None:
+    if form in ("xxd", "hexdump", "wireshark", "od"):
+        parsed = read_input("".join(before + line for line in text.splitlines(keepends=True)).encode())
+        assert (parsed.data, bool(parsed.note)) == (FRAME, True)
+
+
+@by_sample
+def test_colours_of_a_terminal_are_no_data(form: str, text: str) -> None:
+    coloured = re.sub(r"([0-9a-f]{2})", "\x1b[1;32m\\1\x1b[0m", text) if form in ("xxd", "hexdump", "od") else text
+    assert read_input(coloured.encode()).data == FRAME
+
+
 # The tools themselves
 
 TOOLS = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from urllib.parse import quote_from_bytes
 
 import pytest
 from hypothesis import given
@@ -34,6 +35,61 @@ LISTS: dict[str, Callable[[bytes], str]] = {
 def test_lists_of_numbers(language: str, data: bytes) -> None:
     parsed = read_input(LISTS[language](data).encode())
     assert (parsed.data, parsed.form, parsed.note) == (data + b"\0" * (language == "C, mixed"), "decimal", None)
+
+
+@given(st.binary(min_size=1, max_size=40))
+def test_lists_of_hexadecimal_numbers(data: bytes) -> None:
+    items = ", ".join(f"0x{byte:02x}" for byte in data)
+    cast = ", ".join(f"{'(byte) ' * (byte > 127)}0x{byte:02X}" for byte in data)
+    for text in (f"vec![{items}]", f"new Uint8Array([{items}])", f"new byte[] {{ {cast} }};", f"[]byte{{{items}}}"):
+        parsed = read_input(text.encode())
+        assert (parsed.data, parsed.form, parsed.note) == (data, "hex", None)
+
+
+@given(st.binary(max_size=40))
+def test_bytes_as_a_url_has_them(data: bytes) -> None:
+    data = b"\0" + data
+    for text in (quote_from_bytes(data), "".join(f"%{byte:02X}" for byte in data) + "\n"):
+        assert read_input(text.encode()).data == data
+
+
+@given(st.binary(max_size=40))
+def test_strings_with_escaped_bytes(data: bytes) -> None:
+    """As Python 2, Go and Ruby print them."""
+    data = b"\0" + data + b"topic"
+    shown = "".join(f"\\x{byte:02x}" if byte < 32 or byte > 126 or byte in b"'\"\\" else chr(byte) for byte in data)
+    for text in (f"'{shown}'", f'"{shown}"', f'sent = "{shown}"'):
+        assert read_input(text.encode()).data == data
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "2024-05-01 12:00:00,123 DEBUG [main] sent 12 bytes: ",
+        "2024-05-01T12:00:00.123Z INFO traffic - payload=0x",
+        "data = bytes.fromhex('",
+        '{"id": "1f0c", "payload": "',
+    ],
+)
+@given(data=st.binary(min_size=8, max_size=40))
+def test_hex_that_the_words_of_a_line_name(before: str, data: bytes) -> None:
+    after = {"'": "')", '"': '"}'}.get(before[-1], "")
+    for digits in (data.hex(), data.hex().upper(), *([data.hex(" ")] if before.endswith(" ") else [])):
+        parsed = read_input(f"{before}{digits}{after}\n".encode())
+        assert (parsed.data, parsed.form, parsed.note) == (data, "hex", "the text around the hex was skipped")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "trace 4bf92f3577b34da6a3ce929d0e0e4736 sent 0000000a00100000",
+        "interface 00:11:22:33:44:55 is up",
+        "id 123e4567-e89b-12d3-a456-426614174000 is known",
+        "sent 0000000a00100000a bytes",
+    ],
+)
+def test_lines_that_do_not_name_one_number(text: str) -> None:
+    assert read_input(text.encode()).form == "raw"
 
 
 @given(st.binary(min_size=2, max_size=40))

@@ -41,8 +41,8 @@ PACKET = range(40, 1 << 18)  # bytes: the headers of IPv4 and TCP, and more than
     "form",
     type=click.Choice(["auto", "raw", "hex", "base64"]),
     default="auto",
-    help="Form of the input. auto recognises raw bytes, base64, hex, lists of numbers in the syntax of many languages, "
-    "and dumps of xxd, hexdump, od, Wireshark, tcpdump -X, gdb, WinDbg and Netty.",
+    help="Form of the input. auto recognises raw bytes, base64, hex, URL encoding, lists of numbers and strings in the "
+    "syntax of many languages, and dumps of xxd, hexdump, od, Wireshark, tcpdump -X, gdb, WinDbg and Netty.",
 )
 @click.option(
     "--output",

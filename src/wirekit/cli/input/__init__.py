@@ -1,8 +1,8 @@
 """Converts pasted or piped text to bytes.
 
-The entry point is ``read_input``. It knows raw bytes, base64, lists of decimal numbers and every usual way to write
-bytes as hex: plain hex with any separators, C arrays, escaped strings, Python's bytes, and the dumps of xxd, hexdump,
-od, Wireshark, tcpdump, gdb, WinDbg and Netty.
+The entry point is ``read_input``. It knows raw bytes, base64, lists of numbers, URL encoding and every usual way to
+write bytes as hex: plain hex with any separators, C arrays, escaped strings, Python's bytes, a line of a log, and the
+dumps of xxd, hexdump, od, Wireshark, tcpdump, gdb, WinDbg and Netty, also with text before each line.
 Nothing here knows a protocol, a file or a terminal.
 
 A dump is read in two steps. First its layout is measured on the first lines: the base of the offsets, the bytes in a
@@ -15,12 +15,13 @@ removed, so that an error can name line and column.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from wirekit.cli.input.debuggers import read_gdb, read_windbg
 from wirekit.cli.input.dumps import read_dump
 from wirekit.cli.input.encoded import from_base64, guess_base64
 from wirekit.cli.input.exchanges import read_follow
-from wirekit.cli.input.literals import read_box, read_literal, read_numbers
+from wirekit.cli.input.literals import read_box, read_literal, read_named, read_numbers, read_url
 from wirekit.cli.input.measures import measure
 from wirekit.cli.input.plain import read_plain
 from wirekit.cli.input.text import Input, clean, encoding_of
@@ -31,6 +32,12 @@ __all__ = ["DEFAULT_LIMIT", "FORMS", "Input", "read_input"]
 FORMS = ("auto", "raw", "hex", "base64")
 DEFAULT_LIMIT = 256 * 1024 * 1024
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
+_PREFIX = re.compile(
+    r"^[^\n]{0,200}?[\s|:>+](?=(?:0[xX])?[0-9a-fA-F]{4,8}(?::?[ \t]{1,3}(?:[0-9a-fA-F]{2}){1,32}[ \n]|$)|\*$)",
+    re.MULTILINE,
+)
+"""What a log, a container or a tool for text prints before each line of a dump."""
+PREFIXED = "the text before the dump was skipped in each line"
 _PRINTABLE = bytes(range(0x20, 0x7F)) + b"\t\n\v\f\r"
 
 
@@ -47,8 +54,9 @@ def read_input(raw: bytes, form: str = "auto", *, limit: int = DEFAULT_LIMIT) ->
        Wireshark followed, recognised by its heading or its two margins;
     3. a dump, if at least half of the first lines have an offset and hex words after it, and the offsets are marked
        (xxd, tcpdump), or the text column is (``|…|``, ``>…<``), or the offsets advance by the bytes of their lines, or
-       they start at 0 and are two columns apart from the bytes. A damaged dump is an error;
-    4. hex, if all of the text is hex;
+       they start at 0 and are two columns apart from the bytes. A damaged dump is an error. If there is none, text
+       before the offset of each line is skipped;
+    4. hex, if all of the text is hex, or if the text is one line with one hex number of at least 8 bytes;
     5. base64, if the text is at least 16 characters of valid base64, not only hex digits, in lines of one length (the
        last may be shorter) without other white space;
     6. raw, with a note that says why.
@@ -105,6 +113,8 @@ def _read_auto(raw: bytes, limit: int) -> Input:
         return read_plain(text)
     except Misuse as error:
         not_hex = error
+    if named := read_named(text):
+        return named
     try:
         return guess_base64(text)
     except Misuse as error:
@@ -114,12 +124,17 @@ def _read_auto(raw: bytes, limit: int) -> Input:
 def _read_printed(text: str, limit: int) -> Input | None:
     """Inputs that name their kind: output of debuggers, languages and Netty, and followed streams; else None."""
     printed = read_gdb(text) or read_windbg(text) or read_literal(text) or read_box(text) or read_numbers(text)
-    return printed or read_follow(text, limit)
+    return printed or read_url(text) or read_follow(text, limit)
 
 
 def _read_dump(text: str, limit: int) -> Input | None:
-    layout = measure(text)
-    return read_dump(text, layout, limit) if layout else None
+    if layout := measure(text):
+        return read_dump(text, layout, limit)
+    text, count = _PREFIX.subn(lambda match: " " * len(match[0]), text)
+    if count < 2 or (layout := measure(text)) is None:
+        return None
+    dump = read_dump(text, layout, limit)
+    return dump if dump.note else replace(dump, note=PREFIXED)
 
 
 def _read_hex(text: str, limit: int) -> Input:

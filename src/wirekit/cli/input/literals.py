@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+from urllib.parse import unquote_to_bytes
 
 from wirekit.cli.input.cutting import shows
 from wirekit.cli.input.text import Input, blank, wrong, wrong_in_line
 
 _ESCAPE = r"\\(?:[\\'\"abfnrtv]|x[0-9a-fA-F]{2}|[0-7]{1,3})"
-_LITERAL = re.compile(rf"""b'(?:[^'\\\n]|{_ESCAPE})*'|b"(?:[^"\\\n]|{_ESCAPE})*\"""")
+_LITERAL = re.compile(rf"""b?'(?:[^'\\\n]|{_ESCAPE})*'|b?"(?:[^"\\\n]|{_ESCAPE})*\"""")
 # Text before a literal: a constructor, and before that the name of a variable or the words of a log.
 _BEFORE_LITERAL = re.compile(r"\s*+(?:[^\n'\"]{0,200}[\s:=(,])?(?:(?:bytearray|bytes)\()?\(*\s*+")
 
@@ -27,11 +28,17 @@ LEAST_LABELLED = 8
 """The least number of items in a list after other words; a shorter list may be something else."""
 _TAIL = re.compile(r"[\]})>\s;,]*+")
 _HEX_NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,2}|[0-9a-fA-F]{2}")
+_PREFIXED = re.compile(r"0[xX][0-9a-fA-F]{1,2}")
 _ITEM = re.compile(r"[\s,]*+(?P<item>'(?:\\.[0-9a-fA-F]{0,2}|[^'\\\n])'|[^\s,]+)")
 _DECIMAL = re.compile(r"(?P<sign>-?)(?P<digits>0|[1-9]\d{0,2})(?:[uU]8|[iI]8|[uU])?")
 _BARE = re.compile(r"\s*+(?:-?(?:0|[1-9]\d{0,2})(?:\s*+,\s*+|\s++|\Z)){2,}+")
 _NUMBER = re.compile(r"-?\d\w*+\Z|'")
 _CUT = re.compile(r"\.\.\.|…")
+
+_URL = re.compile(r"\s*%[0-9a-fA-F]{2}(?:%[0-9a-fA-F]{2}|[\w.~!*'()/-])*\s*", re.ASCII)
+_NAMED = re.compile(
+    r"(?<![\w:.-])(?:(?:0x)?[0-9a-fA-F]{16,}|(?:[0-9a-fA-F]{2}[ :-]){7,}[0-9a-fA-F]{2})(?![\w:.-])", re.ASCII
+)  # not an address of hardware or an identifier in several groups
 
 _BOX = re.compile(r"[ \t]*\|(?P<offset>[0-9a-fA-F]{8})\|(?P<bytes>(?: [0-9a-fA-F]{2}){1,16}) *\|(?P<text>.{1,16})\|")
 _BOX_FRAME = re.compile(r"[ \t]*(?:\+[-+]+\+|\|(?:  ?[0-9a-f]){16} \|)[ \t]*")
@@ -43,10 +50,12 @@ _BOX_HEAD = re.compile(
 def read_literal(text: str) -> Input | None:
     r"""The bytes of ``b'...'`` as Python prints it, also in ``bytearray(...)`` or in pieces; None for other text.
 
+    The ``b`` may be missing if bytes are escaped as ``\x00`` (Python 2, Go, Ruby).
+
     >>> read_literal(r"bytearray(b'\x00\x05hello')")
     Input(data=b'\x00\x05hello', form='hex', note=None)
     """
-    if "b'" not in text and 'b"' not in text:
+    if "b'" not in text and 'b"' not in text and "\\x" not in text:
         return None
     literals = _LITERAL.findall(text)
     around = _LITERAL.split(text)
@@ -56,11 +65,16 @@ def read_literal(text: str) -> Input | None:
         return None
     if not _BEFORE_LITERAL.fullmatch(around[0]) or around[-1].strip(" \t\n)]},;"):
         return None
-    return Input(b"".join(map(ast.literal_eval, literals)), "hex")
+    prefixed = literals[0][0] == "b"
+    if any((literal[0] == "b") != prefixed for literal in literals):
+        return None
+    if not prefixed and not re.search(r"[^0-9a-fA-F'\"]", "".join(literals).replace("\\x", "")):
+        return None  # hex digits that are escaped or not
+    return Input(b"".join(ast.literal_eval(literal if prefixed else f"b{literal}") for literal in literals), "hex")
 
 
 def read_numbers(text: str) -> Input | None:
-    """A list of decimal numbers, with any brackets or none, or a Node ``<Buffer ...>``; None for other text.
+    """A list of numbers in brackets, of decimal numbers without, or a Node ``<Buffer ...>``; None for other text.
 
     ``[0, 0, 23, -54]`` (Java), ``[0 0 23 202]`` (Go), ``{"type":"Buffer","data":[0,23]}`` (JSON), ``{ 0, 0x17, 'a' }``
     (C), ``<<0,0,23,202>>`` (Erlang). Numbers in brackets are decimal unless letters, a prefix or leading zeros say that
@@ -88,12 +102,14 @@ def read_numbers(text: str) -> Input | None:
     if _is_hex(items):
         return _hex_list(text, items)
     decimals = [match for _, item in items if (match := _DECIMAL.fullmatch(item))]
-    if not decimals or (not bracket and not any(item[0] == "-" or len(item) % 2 for _, item in items)):
+    if not bracket and not any(item[0] == "-" or len(item) % 2 for _, item in (items if decimals else ())):
+        return None
+    if not decimals and not all(_PREFIXED.fullmatch(item) for _, item in items):
         return None
     signed = any(match["sign"] for match in decimals)
     data = bytes(_number(text, at, item, signed=signed) for at, item in items)
     note = None if bracket else "read as decimal numbers; prefix hexadecimal numbers with 0x"
-    return Input(data, "decimal", note)
+    return Input(data, "decimal" if decimals else "hex", note)
 
 
 def _body(code: str) -> tuple[int, int, str]:
@@ -149,6 +165,27 @@ def _character(text: str, at: int, item: str) -> int:
     if len(byte) != 1:
         raise wrong(text, at, f"{item} is not a character of one byte")
     return byte[0]
+
+
+def read_url(text: str) -> Input | None:
+    """Bytes that are escaped as in a URL, from the first one on; None for other text.
+
+    >>> read_url("%00%00%00%05hello").data
+    b'\\x00\\x00\\x00\\x05hello'
+    """
+    return Input(unquote_to_bytes(text.strip()), "url") if _URL.fullmatch(text) else None
+
+
+def read_named(text: str) -> Input | None:
+    """Hex that the words of a line name, as in a log; None for other text.
+
+    >>> read_named("12:00:07 DEBUG sent 8 bytes: 00000004cafe0001").data.hex()
+    '00000004cafe0001'
+    """
+    found = [] if "\n" in text.strip() else list(_NAMED.finditer(text))
+    if len(found) != 1 or not re.search(r"[g-zG-Z]", text) or len(digits := re.sub(r"[ :-]|^0x", "", found[0][0])) % 2:
+        return None
+    return Input(bytes.fromhex(digits), "hex", "the text around the hex was skipped")
 
 
 def read_box(text: str) -> Input | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from wirekit.errors import Misuse
 
 DIGITS = "0123456789abcdefABCDEF"
+_COLOURS = re.compile(r"\x1b\[[\d;]*[mK]")
 _QUOTING = re.compile(r"^[ \t]*(?:>[ \t]*)+", re.MULTILINE)
 
 
@@ -17,7 +18,7 @@ class Input:
 
     Attributes:
         data: the bytes; of several dumps, one after the other.
-        form: one of raw, hex, decimal, xxd, hexdump, wireshark, od, tcpdump, gdb, windbg, netty or base64.
+        form: one of raw, hex, decimal, url, xxd, hexdump, wireshark, od, tcpdump, gdb, windbg, netty or base64.
         note: a message for the user if the text was ambiguous or unusual, else None.
         dumps: the bytes of each dump if there are several, else empty.
         sides: for each dump, the side of the connection that sent it: 0 for the sender of the first dump, 1 for the
@@ -36,7 +37,11 @@ def encoding_of(raw: bytes) -> str:
 
 
 def clean(text: str) -> str:
-    """Line feeds only, quoting blanked, no-break spaces (from web pages and chats) replaced by spaces."""
+    """Line feeds only, quoting blanked, no-break spaces (from web pages and chats) replaced by spaces.
+
+    The colours of a terminal are removed, because a dump has none in the middle of its columns.
+    """
+    text = _COLOURS.sub("", text) if "\x1b[" in text else text
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\xa0", " ")
     return blank(_QUOTING, text) if ">" in text else text
 

@@ -17,12 +17,15 @@ from wirekit.registry import Layout, Protocol, Registry
 from wirekit.values import SymbolTable
 from wirekit.wire import (
     Array,
+    Bit,
+    Bits,
     Bytes,
     Checked,
     Compressed,
     Const,
     Default,
     Delimited,
+    Flag,
     If,
     IfMore,
     Length,
@@ -52,6 +55,7 @@ from wirekit.wire import (
 )
 
 KIND = SymbolTable("kind", {1: "ONE"})
+BITS = Bits(uint8, "codec" / Bit(2), "rest" / Bit(6), order="lsb")
 CROSSING = Struct(
     "a" / Length(int8, ("c", "d")), "b" / Length(int8, ("d", "e")), "c" / int8, "d" / rest(), "e" / rest()
 )
@@ -116,6 +120,28 @@ CROSSING = Struct(
         (
             Struct("a" / Symbols(uint8, KIND), "b" / Switch(this.a, {"ONE": int8}, int16)),
             "b compares a, .* of a symbol",
+        ),
+        (
+            Struct("a" / uint8, "b" / Switch(this.a, {300: int8}, int16)),
+            r"b compares a, which is in 0\.\.255, with 300; use a number in this range, or another integer",
+        ),
+        (
+            Struct("a" / Symbols(uint8, KIND), "b" / Struct("c" / Switch((this._.a, context.d), {(-1, 0): int8}))),
+            r"b compares a, which is in 0\.\.255, with -1;",
+        ),
+        (
+            Struct("a" / Struct("b" / BITS), "c" / Switch(this.a.b.codec, {4: int8}, int16)),
+            r"c compares a\.b\.codec, which is in 0\.\.3, with 4;",
+        ),
+        (Struct("a" / Default(Flag(int8), True), "b" / If(this.a == 2, int8)), r"b compares a, .* 0\.\.1, with 2;"),
+        (Struct("a" / int8, "b" / Compressed(rest(), this.a, {128: "gzip"}, rest())), r"b compares a, .*, with 128;"),
+        (
+            Struct("a" / Symbols(uint8, KIND, closed=True), "b" / Switch(this.a, {2: int8}, int16)),
+            "b compares a with 2, which kind does not name",
+        ),
+        (
+            Struct("a" / int8, refused=(Refused("a", this.a == 128, "peers close", "Kind.java"),)),
+            r"refused= compares a, which is in -128\.\.127, with 128;",
         ),
         (Struct("a" / String(int8), "b" / If(this.a != b"x", int8)), "b compares a, whose value is text, with bytes$"),
         (

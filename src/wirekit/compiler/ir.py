@@ -564,19 +564,25 @@ def _roles(kind: type[Node]) -> tuple[str, ...]:
     return tuple(each.name for each in fields(kind) if "Expression" in str(each.type) and each.name != "refusals")
 
 
-def read_outside(node: Node, trees: Callable[[Node], Iterable[Expression]]) -> Iterator[tuple[int, str]]:
-    """The fields of enclosing structures that the expressions in a node read: (structures further out, name)."""
+def nested(node: Node) -> Iterator[tuple[int, Node]]:
+    """(number of structures around it, node) of a node and all nodes inside."""
     seen: set[tuple[int, int]] = set()
     waiting = [(node, 0)]
     while waiting:
-        at, inside = waiting.pop()
-        if (id(at), inside) in seen:
+        at, around = waiting.pop()
+        if (id(at), around) in seen:
             continue
-        seen.add((id(at), inside))
-        read = (each for tree in trees(at) for each in fields_of(tree))
-        yield from ((each.up - inside, each.names[0]) for each in read if each.up >= inside)
-        deeper = inside + isinstance(at, Structure)
+        seen.add((id(at), around))
+        yield around, at
+        deeper = around + isinstance(at, Structure)
         waiting += [(inner, deeper) for _, inner in parts(at)]
+
+
+def read_outside(node: Node, trees: Callable[[Node], Iterable[Expression]]) -> Iterator[tuple[int, str]]:
+    """The fields of enclosing structures that the expressions in a node read: (structures further out, name)."""
+    for around, at in nested(node):
+        read = (each for tree in trees(at) for each in fields_of(tree))
+        yield from ((each.up - around, each.names[0]) for each in read if each.up >= around)
 
 
 def minimum(node: Node) -> int:

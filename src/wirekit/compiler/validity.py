@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
-from functools import partial
 from itertools import chain, combinations, permutations
 from typing import Any, TypeGuard
 
@@ -14,6 +13,7 @@ from wirekit.compiler.expressions import COMPARISONS, Expression, Field, LengthO
 from wirekit.compiler.ir import bare, fixed
 from wirekit.compression import names as codecs
 from wirekit.errors import Misuse
+from wirekit.values import SymbolTable
 from wirekit.wire.compressed import NEED_SIZE
 
 KINDS = {int: "a number", bool: "a number", float: "a number", str: "text", bytes: "bytes"}
@@ -193,39 +193,64 @@ def _qualities(node: ir.Node) -> set[str]:
 
 
 def _comparisons(node: ir.Structure) -> Iterator[str]:
-    """The fields that are compared with a constant of another type, which they never equal."""
+    """The fields that are compared with a constant that they never equal: of another type, or outside their range."""
     members = {member.name: member.node for member in node.members}
-    for kind in dict.fromkeys(KINDS.values()):
-        where = [(each.name, ir.read_outside(each.node, partial(_compared, kind=kind))) for each in node.members]
-        refused = chain.from_iterable(_operands_compared(tree, kind) for tree in node.refusals)
-        for path, read in [*where, ("refused=", ((field.up, field.names[0]) for field in refused))]:
-            for up, name in read:
-                actual = None if up or name not in members else _kind(members[name])
-                if actual not in (None, kind):
-                    by_symbol = kind == "text" and isinstance(_present(members[name]), ir.Named)
-                    remedy = "; compare it with the number of a symbol" if by_symbol else ""
-                    yield f"{path} compares {name}, whose value is {actual}, with {kind}{remedy}"
+    compared = [(each.name, *comparison) for each in node.members for comparison in _compared(each.node)]
+    compared += [("refused=", *comparison) for tree in node.refusals for comparison in _operands_compared(tree, 0)]
+    for path, (name, *inner), symbol, value in compared:
+        if name not in members:
+            continue
+        actual, kind = _kind(members[name]), KINDS.get(type(value))
+        if actual and not inner and kind not in (None, actual):
+            by_symbol = kind == "text" and isinstance(_present(members[name]), ir.Named)
+            remedy = "; compare it with the number of a symbol" if by_symbol else ""
+            yield f"{path} compares {name}, whose value is {actual}, with {kind}{remedy}"
+        elif isinstance(value, int) and symbol in ("==", "!="):
+            text = ".".join([name, *inner])
+            match _possible(members[name], inner):
+                case range() as values if value not in values:
+                    remedy = "use a number in this range, or another integer for the field"
+                    yield f"{path} compares {text}, which is in {values[0]}..{values[-1]}, with {value}; {remedy}"
+                case SymbolTable() as table if value not in table:
+                    yield f"{path} compares {text} with {value}, which {table.name} does not name"
 
 
-def _compared(node: ir.Node, kind: str) -> list[Expression]:
-    """The fields that a node's expressions compare with a constant of a kind."""
-    fields: list[Expression] = [field for _, tree in ir.expressions(node) for field in _operands_compared(tree, kind)]
-    if isinstance(node, ir.Choice):
-        fields += [
-            tree
-            for values, _ in node.cases
-            for tree, value in zip(node.on, values, strict=True)
-            if KINDS.get(type(value)) == kind and _is_own(tree)
-        ]
-    return fields
+def _possible(node: ir.Node, inner: list[str]) -> range | SymbolTable | None:
+    """The numbers that a field, or one inside it, may be; None if they are unknown."""
+    match _present(node):
+        case ir.Structure(members=members) if inner:
+            return next((_possible(each.node, inner[1:]) for each in members if each.name == inner[0]), None)
+        case ir.BitFields(fields=fields) if inner:
+            return next((range(bit.most + 1) for bit in fields if bit.name == inner[0]), None)
+        case ir.Named(closed=True, table=table):
+            return table
+        case ir.Named(number=number):
+            return _possible(number, inner)
+        case ir.Boolean():
+            return range(2)
+        case ir.Number(real=False, low=low, high=high):
+            return range(low, high + 1)
+    return None
 
 
-def _operands_compared(tree: Expression, kind: str) -> Iterator[Field]:
-    """The fields that an expression compares with a constant of a kind."""
+def _compared(node: ir.Node) -> Iterator[tuple[tuple[str, ...], str, Any]]:
+    """(names, comparison, constant) of the fields beside a node that its expressions compare with constants."""
+    for up, at in ir.nested(node):
+        for _, tree in ir.expressions(at):
+            yield from _operands_compared(tree, up)
+        cases = at.cases if isinstance(at, ir.Choice) else at.codecs if isinstance(at, ir.Packed) else ()
+        for tree, value in chain.from_iterable(zip(at.on, values, strict=True) for values, _ in cases):
+            if isinstance(tree, Field) and tree.up == up:
+                yield tree.names, "==", value
+
+
+def _operands_compared(tree: Expression, up: int) -> Iterator[tuple[tuple[str, ...], str, Any]]:
+    """(names, comparison, constant) of the fields of a structure ``up`` levels out that an expression compares."""
     comparisons = (each for each in operands_of(tree) if isinstance(each, Operation) and each.symbol in COMPARISONS)
-    for one, other in chain.from_iterable(permutations(each.operands) for each in comparisons):
-        if isinstance(other, Literal) and KINDS.get(type(other.value)) == kind and _is_own(one):
-            yield one
+    for each in comparisons:
+        for one, other in permutations(each.operands):
+            if isinstance(one, Field) and one.up == up and isinstance(other, Literal):
+                yield one.names, each.symbol, other.value
 
 
 def _is_own(tree: Expression) -> TypeGuard[Field]:

@@ -88,6 +88,7 @@ def main() -> None:
                 ]
             },
         ),
+        request(8, jute.Transaction([]), {"parts": []}),
         request(-4, jute.Auth(0, "digest", "user:secret"), {"scheme": "digest", "auth": b"user:secret".hex()}),
         {"key": "request", "hex": framed(jute.int_int_struct.pack(-2, 11)), "reads": {"xid": -2, "body": None}},
         response(1, "create", jute.Create, text, {"path": "/brokers/ids/1"}, "/brokers/ids/1"),
@@ -118,6 +119,7 @@ def main() -> None:
             {"parts": [{"type": 1, "err": 0, "body": {"path": "/a"}}, {"type": 13, "err": 0}]},
             ["/a", True],
         ),
+        response(8, "multi", jute.Transaction, jute.multiheader_struct.pack(-1, True, -1), {"parts": []}, []),
         {
             "key": "response",
             "hex": framed(jute.reply_header_struct.pack(-1, -1, 0) + event),

@@ -49,6 +49,7 @@ OFFSET_INDEX = Struct(
         ),
         short_tail="stop",
         until=bytes(8),
+        except_first=True,
     )
     * (
         "ascending and sparse; a leader writes the first offset of an appended batch, a follower that of the wrapper, "
@@ -69,6 +70,7 @@ TIME_INDEX = Struct(
         ),
         short_tail="stop",
         until=bytes(12),
+        except_first=True,
     )
     * "both columns ascend",
     "tail" / rest() * "zeros of an index that was not closed",

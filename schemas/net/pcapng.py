@@ -254,8 +254,8 @@ BLOCK_LE = _block(LITTLE, rest())
 
 SECTION_START = SECTION_HEADER.to_bytes(4, "big")
 
-BLOCKS_BE = RecordsToEnd(BLOCK_BE, short_tail="stop", until=SECTION_START)
-BLOCKS_LE = RecordsToEnd(BLOCK_LE, short_tail="stop", until=SECTION_START)
+BLOCKS_BE = RecordsToEnd(BLOCK_BE, short_tail="stop", until=SECTION_START, except_first=True)
+BLOCKS_LE = RecordsToEnd(BLOCK_LE, short_tail="stop", until=SECTION_START, except_first=True)
 
 START = Struct(
     "block_type" / uint32,
@@ -273,8 +273,8 @@ SECTION = Struct(
     / Switch(
         this.byte_order,
         {
-            BIG_ENDIAN: RecordsToEnd(_block(BIG, _OPENED), until=SECTION_START),
-            LITTLE_ENDIAN: RecordsToEnd(_block(LITTLE, _OPENED), until=SECTION_START),
+            BIG_ENDIAN: RecordsToEnd(_block(BIG, _OPENED), until=SECTION_START, except_first=True),
+            LITTLE_ENDIAN: RecordsToEnd(_block(LITTLE, _OPENED), until=SECTION_START, except_first=True),
         },
     ),
     name="Section",

@@ -339,6 +339,7 @@ class Drawing:
         element = self._pick((self._structure, 6), (self.node, 4))(False).text
         tail = ", short_tail='stop'" if self._often(0.3) else ""
         until = f", until={self.chance.choice(MAGICS).to_bytes(2, 'big')!r}" if self._often(0.15) else ""
+        until += ", except_first=True" if until and self._often(0.3) else ""
         numbers = self._fields("int")
         count = f", count={self._one(numbers)}" if numbers and self._often(0.2) else ""
         return Piece(f"RecordsToEnd({element}{tail}{until}{count})", "list")

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import wirekit
-from tests.agreement.law import agree
+from tests.agreement.law import agree, rebuild
 from tests.own import own
 from tests.trace.tiling import check_tiling
 from wirekit.compiler.columns import scan
@@ -476,6 +476,21 @@ def test_the_bytes_that_end_a_list_are_compared_within_its_limit() -> None:
     with own(Struct("items" / Sized(uint8, RecordsToEnd(uint8, until=b"\1\2")), "tail" / rest())) as key:
         decoded = agree(key, bytes.fromhex("02 05 01 02 03"), {})
         assert (decoded.value["items"], decoded.value.tail) == ([5, 1], b"\2\3")
+
+
+@pytest.mark.parametrize("around", [lambda node: node, lambda node: Sized(uint8, node)])
+@pytest.mark.parametrize("element", [uint8, Struct("n" / uint8, "text" / String(uint8))])
+def test_a_list_that_ends_at_given_bytes_may_be_empty(around: Callable[[Node], Node], element: Node) -> None:
+    """The root of the domain names is a name without labels, and only an exception may begin with the end."""
+    for except_first in (False, True):
+        body = Struct("items" / RecordsToEnd(element, until=b"\0", except_first=except_first), "end" / rest())
+        with own(Struct("n" / uint8, "body" / around(body))) as key:
+            data = bytes([7, *([] if around(body) is body else [4]), 0, 0, 0, 5])
+            decoded = agree(key, data, {})
+            first = [0] if element is uint8 else [{"n": 0, "text": ""}]
+            assert decoded.value.body["items"] == (first if except_first else [])
+            assert rebuild(key, data) == "built"
+            assert wirekit.encode(key, decoded.value) == data
 
 
 def test_the_verdict_of_decompression_is_none_of_the_text_that_may_stand_there_instead() -> None:

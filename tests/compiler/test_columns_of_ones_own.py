@@ -96,7 +96,13 @@ def test_a_constant_has_its_own_column_beside_that_of_an_alternative(constant: N
 
 
 def test_a_record_that_begins_with_the_bytes_that_end_the_list_is_refused() -> None:
-    with own(RecordsToEnd(Struct("a" / uint8, "b" / uint8), until=b"\0\0")) as key:
+    pair = Struct("a" / uint8, "b" / uint8)
+    with own(RecordsToEnd(pair, until=b"\0\0")) as key:
+        assert wirekit.columns(key, b"\0\0\0\1").num_rows == 0
+        assert wirekit.columns(key, b"\0\1\0\0\0").num_rows == 1
+        with pytest.raises(wirekit.Misuse, match="row 0: it begins with the bytes that end the list"):
+            wirekit.build_columns(key, pa.RecordBatch.from_pydict({"a": [0], "b": [0]}))
+    with own(RecordsToEnd(pair, until=b"\0\0", except_first=True)) as key:
         first = pa.RecordBatch.from_pydict({"a": [0, 0], "b": [0, 1]})
         assert wirekit.build_columns(key, first) == b"\0\0\0\1"
         assert wirekit.columns(key, b"\0\0\0\1").num_rows == 2

@@ -37,13 +37,15 @@ def test_a_conversation_pairs_by_xid_and_reads_responses_by_their_request() -> N
         "getData",
         "getChildren2",
         "multi",
+        "multi",
         "notification",
         None,
     ]
     assert events[1].request is not None
     assert events[1].request.value.body.path == "/controller"
     assert events[3].value.body.parts[0].body.path == "/a"
-    assert events[5].reason == "no request has xid 9"
+    assert events[4].value.body.parts == []
+    assert events[6].reason == "no request has xid 9"
 
 
 def test_the_protocol_is_recognised_by_its_first_frame() -> None:

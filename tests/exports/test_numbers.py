@@ -99,10 +99,12 @@ def test_a_dissector_shows_text_up_to_a_delimiter(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
-def test_a_dissector_reads_a_first_element_that_begins_with_the_end_of_its_list(tmp_path: Path) -> None:
-    node = Struct("items" / RecordsToEnd(int8, until=b"\0"), "end" / int8, "n" / int16)
-    with own(node) as key:
-        assert dissected(key, {"items": [0, 5], "end": 0, "n": 258}, tmp_path)[1:] == ["0", "258"]
+def test_a_dissector_ends_a_list_before_given_bytes(tmp_path: Path) -> None:
+    for items, except_first in (([0, 5], True), ([], False)):
+        ended = RecordsToEnd(int8, until=b"\0", except_first=except_first)
+        with own(Struct("items" / ended, "end" / int8, "n" / int16)) as key:
+            shown = dissected(key, {"items": items, "end": 0, "n": 258}, tmp_path)
+            assert shown[-2:] == ["0", "258"]
 
 
 def test_a_dissector_of_sides_with_different_frame_lengths_lists_them() -> None:

@@ -445,16 +445,17 @@ class TestCompressed:
 
 @pytest.mark.parametrize("engine", ["reference", "rows"])
 @pytest.mark.parametrize("element", [uint16, Struct("n" / uint16, "text" / Bytes(uint8))])
-def test_no_element_but_the_first_begins_with_the_bytes_that_end_its_list(
-    key: Layouter, engine: str, element: Node
-) -> None:
+def test_no_element_begins_with_the_bytes_that_end_its_list(key: Layouter, engine: str, element: Node) -> None:
     """``decode`` would end the list there."""
-    layout = key(Struct("items" / RecordsToEnd(element, until=b"\1\2"), "tail" / rest()))
-    items = [number if element is uint16 else {"n": number, "text": b"\1\2"} for number in (0x102, 0x101, 0x102)]
-    data = wirekit.encode(layout, {"items": items[:2], "tail": b"\1\2"}, engine=engine)
-    assert wirekit.to_json(wirekit.decode(data, layout).value)["tail"] == "0102"
-    with pytest.raises(wirekit.Wrong, match=r"items\[2\]: expected a record, found the bytes 0102, which end the list"):
-        wirekit.encode(layout, {"items": items}, engine=engine)
+    for except_first in (False, True):
+        layout = key(Struct("items" / RecordsToEnd(element, until=b"\1\2", except_first=except_first), "tail" / rest()))
+        numbers = (0x102, 0x101, 0x102)[not except_first :]
+        items = [number if element is uint16 else {"n": number, "text": b"\1\2"} for number in numbers]
+        data = wirekit.encode(layout, {"items": items[:-1], "tail": b"\1\2"}, engine=engine)
+        assert wirekit.to_json(wirekit.decode(data, layout).value)["tail"] == "0102"
+        reason = rf"items\[{len(items) - 1}\]: expected a record, found the bytes 0102, which end the list"
+        with pytest.raises(wirekit.Wrong, match=reason):
+            wirekit.encode(layout, {"items": items}, engine=engine)
 
 
 @pytest.mark.parametrize("engine", ["reference", "rows"])

@@ -342,6 +342,7 @@ class Several(Node):
         null: the count that means null, or None.
         stop: up to the limit: whether an element that the limit cuts belongs to the next field.
         until: up to the limit: bytes that end the list, or none.
+        except_first: whether the first element may begin with these bytes.
         announced: up to the limit: the expected number of elements, which is checked, or None.
         least: the smallest size of an element in any context, which bounds the count before elements are read.
     """
@@ -353,6 +354,7 @@ class Several(Node):
     null: int | None = None
     stop: bool = False
     until: bytes = b""
+    except_first: bool = False
     announced: Expression | None = None
     least: int = 0
 

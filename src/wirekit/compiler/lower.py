@@ -126,7 +126,8 @@ def _list(source: composite.Array | composite.Repeat | composite.RecordsToEnd, p
 
 def _records(source: composite.RecordsToEnd, path: str) -> ir.Node:
     announced = None if source.count is None else _expression(source.count, path)
-    return _list(source, path, stop=source.short_tail == "stop", until=source.until, announced=announced)
+    stop, until, except_first = source.short_tail == "stop", source.until, source.except_first
+    return _list(source, path, stop=stop, until=until, except_first=except_first, announced=announced)
 
 
 def _switch(source: composite.Switch, path: str) -> ir.Node:

@@ -286,7 +286,7 @@ local function attempt(s, scope, node)
 end
 
 -- `count` is a node, a function of the fields read before, or nil for elements up to the limit.
-local function several(field, name, element, count, computed, null, stop, tail)
+local function several(field, name, element, count, computed, null, stop, tail, except_first)
   return function(s, scope, tree)
     local size
     if count then
@@ -297,7 +297,7 @@ local function several(field, name, element, count, computed, null, stop, tail)
     local start, sub = s.pos, tree and tree:add(field, s.tvb(s.pos, 0))
     local value = { list = true }
     while size and #value < size or not size and s.pos < s.limit do
-      if tail and #value > 0 and s.limit - s.pos >= #tail and s.tvb:raw(s.pos, #tail) == tail then break end
+      if tail and (#value > 0 or not except_first) and s.limit - s.pos >= #tail and s.tvb:raw(s.pos, #tail) == tail then break end
       if stop and not attempt(s, scope, element) then break end
       local before = s.pos
       s.index = #value

@@ -316,7 +316,7 @@ class _Writer:
         until = text(node.until) if node.until else "nil"
         return (
             f"several({field}, {text(name)}, {element}, {count}, {boolean(computed)}, {_null(node.null)}, "
-            f"{boolean(node.stop)}, {until})"
+            f"{boolean(node.stop)}, {until}, {boolean(node.except_first)})"
         )
 
     def _holds(self, node: ir.Node) -> bool:

@@ -289,7 +289,8 @@ class _Reader(Branches):
         if count is None and not ir.minimum(node.element):
             empty = self.fault(path, "wrong", EMPTY)
         undo = [each for each in self.undone([group]) if each is not group] if node.stop else []
-        self.put(Loop(group, group.index, turn, count, self.limit, present, node.until, empty, start, gap, undo, body))
+        ends = node.until, node.except_first
+        self.put(Loop(group, group.index, turn, count, self.limit, present, *ends, empty, start, gap, undo, body))
         if node.announced is not None:
             verdict = self.verdict(path)
             self.put(steps.Emit(verdict, self.let("==", self.expression(node.announced, scope, path)[0], turn)))

@@ -497,7 +497,7 @@ class Loop(Step):
         turn: register with the number of elements in this list so far.
         count: register with the required number of elements, or None for as many as fit before the limit.
         present: register for whether the list is present, or None if it always is.
-        until: bytes that end the list, or none.
+        until: bytes that end the list, or none; ``except_first``: whether the first element may begin with them.
         empty: fault for an element without bytes, or None.
         start, gap: registers, for a list that does not read an incomplete last element; otherwise None.
         undo: lists and columns from which the values of an incomplete element are removed.
@@ -505,6 +505,7 @@ class Loop(Step):
 
     TEXT = (
         "loop {group}[ if {present}]: [{count} times][{count!}before {limit}][{until?}, until {until}]"
+        "[{except_first?} except first]"
         "[{gap?}, a cut one is left]"
     )
 
@@ -515,6 +516,7 @@ class Loop(Step):
     limit: In
     present: In | None
     until: bytes
+    except_first: bool
     empty: Fault | None
     start: Unset
     gap: Unset | None

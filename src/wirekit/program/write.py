@@ -23,7 +23,7 @@ from wirekit.program.passes import without_needless
 from wirekit.program.steps import EXTRA, ROW, Body, Call, Let, Refuse, Step, Test
 from wirekit.program.unfit import Unfit, unfit
 from wirekit.program.values import OpenStructure, Scope, Value, inside, value_of
-from wirekit.program.write_branches import LIST, UNREAD, Selected
+from wirekit.program.write_branches import ENDS, LIST, UNREAD, Selected
 from wirekit.program.write_messages import Messages
 from wirekit.wire.derived import innermost_first
 from wirekit.wire.message_fields import Derived
@@ -365,6 +365,7 @@ def write(
     whole: ir.Node | None = None,
     some: bool = False,
     until: bytes = b"",
+    except_first: bool = False,
     message_fields: frozenset[str] | None = None,
 ) -> WriteProgram:
     """Generates the program that writes records of one layout.
@@ -374,7 +375,8 @@ def write(
         gaps: whether the read program counts bytes that no field explains.
         within: the path of the records inside others, or "".
         some: whether a record must have bytes, because no field counts the records.
-        until: bytes that end the list of records, with which none but the first may begin.
+        until: bytes that end the list of records, with which no record may begin.
+        except_first: whether the first record may begin with them.
         whole: the layout with all choices, some of which are decided in ``element``; it shows the parts to write once.
         message_fields: the fields of protobuf messages that the batch has; None for all of them.
 
@@ -429,8 +431,9 @@ def write(
         writer.fail("==", size, 0, within, "it takes no bytes, so no reader would find it")
     if until:
         begins = writer.begins(start, writer.mark(), until)
-        later = writer.let("and", begins, writer.let("!=", ROW, writer.constant(0)))
-        writer.fail("!=", later, 0, within, "it begins with the bytes that end the list")
+        if except_first:
+            begins = writer.let("and", begins, writer.let("!=", ROW, writer.constant(0)))
+        writer.fail("!=", begins, 0, within, ENDS)
     return WriteProgram(
         without_needless(writer.body, writer.constants.get(0)),
         [column for column in writer.read.values() if column.kind != LIST] + writer.columns_of_messages(),

@@ -29,6 +29,7 @@ from wirekit.program.write_steps import Each, Elements, Insert, Reserve, Store, 
 LIST = "list"
 """The kind of a column that is no column of a batch, but has the ranges of the elements of a list."""
 UNREAD = "has a value, but the layout has none here"
+ENDS = "it begins with the bytes that end the list"
 Work = Callable[[], None]
 
 
@@ -461,7 +462,9 @@ class Branches(Fields):
             size = self.let("-", self.mark(), start)
             self.fail("==", size, 0, path, text)
         if node.until:
-            begins, first = self.begins(start, self.mark(), node.until), self.register()
-            self.range_of(group, first)
-            later = self.let("and", begins, self.let("!=", self.element[group.number], first))
-            self.fail("!=", later, 0, path, "it begins with the bytes that end the list")
+            begins = self.begins(start, self.mark(), node.until)
+            if node.except_first:
+                first = self.register()
+                self.range_of(group, first)
+                begins = self.let("and", begins, self.let("!=", self.element[group.number], first))
+            self.fail("!=", begins, 0, path, ENDS)

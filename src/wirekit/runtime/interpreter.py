@@ -409,13 +409,13 @@ def _looped(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
             return word(code, pc + FIVE)
         following = pc + SIX
     else:
-        limit, until = get(reg, word(code, pc + TWO)), word(code, pc + SIX)
+        limit, until = get(reg, word(code, pc + TWO)), word(code, pc + SEVEN)
         ended = p >= limit
-        if until != U(0) and get(reg, word(code, pc + ONE)) > 0 and not ended:
-            ended = _is_next(get(t, op.DATA), get(t, op.SIZE), p, limit, code, pc + SIX)
+        if until != U(0) and get(reg, word(code, pc + ONE)) >= np.int64(word(code, pc + SIX)) and not ended:
+            ended = _is_next(get(t, op.DATA), get(t, op.SIZE), p, limit, code, pc + SEVEN)
         if ended:
             return word(code, pc + FIVE)
-        following = pc + SEVEN + until
+        following = pc + EIGHT + until
     put(reg, word(code, pc + THREE), p)
     if word(code, pc + FOUR) != NONE:
         put(reg, word(code, pc + FOUR), get(reg, EXTRA))

@@ -47,7 +47,7 @@ def scan(words: Any, registers: Any, table: Any, state: Any) -> int:
     offsets, lengths = get(t, get(t, op.OFFSET) + op.VALUES), get(t, get(t, op.LENGTH) + op.VALUES)
     gaps = get(t, get(t, op.GAPS) + op.VALUES) if get(t, op.GAPS) >= 0 else np.int64(0)
     may_be_empty, error_room, row_room = get(t, op.MAY_BE_EMPTY) != 0, get(t, op.ERROR_ROOM), get(t, op.ROW_ROOM)
-    r, p, k, n, m, stop = state[0], state[1], state[2], state[3], state[4], state[6]
+    r, p, k, n, m, stop, except_first = state[0], state[1], state[2], state[3], state[4], state[6], state[7]
     put(reg, FRAME, state[5])
     put(reg, ROW, n)
     undo_record(t, reg)
@@ -60,7 +60,7 @@ def scan(words: Any, registers: Any, table: Any, state: Any) -> int:
             first[r], failures[r], good[r] = n, m, p
         done = good[r]
         while k < count or (count < 0 and p < limit):
-            if until.size > 0 and k > 0 and count < 0 and begins(b, p, limit, until):
+            if until.size > 0 and k >= except_first and count < 0 and begins(b, p, limit, until):
                 break
             if m >= error_room or n >= row_room:
                 put(t, op.FULL, 1)

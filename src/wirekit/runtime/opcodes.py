@@ -63,7 +63,7 @@ TRAY, TRAY_SIZE, ITEMS, ITEM_ROOM, DENSE, PRESENT, DENSE_COLUMNS, DENSE_ROWS = r
 WIDTH_OF_MESSAGE = 8
 
 # ``state`` of a scan: the range, the position (-1: at its start), the number in the range, the rows, the errors, the
-# limit of a frame, and whether an incomplete last record is not read.
-STATE = 7
+# limit of a frame, whether an incomplete last record is not read, and whether the first may begin as the list ends.
+STATE = 8
 SPARE = 8
 """Bytes after the last value of an array, because values are written 8 bytes at a time."""

@@ -337,6 +337,7 @@ class Encoder:
         else:
             self.put(op.LIMITED, step.turn, step.limit, step.start, gap)
             end = self.hole()
+            self.put(int(step.except_first))
             self.operand(step.until)
         self.body(step.body)
         self.put(op.AGAIN, step.index, step.turn, step.start, self.fault(step.empty), top)

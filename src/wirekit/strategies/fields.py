@@ -200,7 +200,7 @@ class Fields(Drawing):
     def _cut(self, node: ir.Several, items: list[Any], scope: Scope) -> bytes:
         """The bytes after a list that tolerates an incomplete element: none, such an element, or the end marker."""
         choice = self.upto(3)
-        if choice == 3 and node.until and items:
+        if choice == 3 and node.until and len(items) >= node.except_first:
             return node.until + self.choices.exactly(self.upto(3))
         if choice >= 2 and not (self.pieces <= 0 and self.layout.refers(node.element)):
             whole = self._written(node.element, self._apart(node.element, scope), scope)

@@ -312,9 +312,10 @@ class Maker(Fields, Settling, Messages):
                 break
             place = self.at, list(self.wants), self.full
             item = self.make(node.element, scope, {})
-            if node.count is None and (unmeasured or (node.until and items)):
+            may_end = bool(node.until) and len(items) >= node.except_first
+            if node.count is None and (unmeasured or may_end):
                 data = self._written(node.element, item, scope)
-                if not data or (node.until and items and data.startswith(node.until)):
+                if not data or (may_end and data.startswith(node.until)):
                     self.at, self.wants, self.full = place
                     continue
             items.append(item)
@@ -362,7 +363,7 @@ class Maker(Fields, Settling, Messages):
             return
         if node.stop:
             self.tail = node, items, scope
-        elif node.until and items:
+        elif node.until and len(items) >= node.except_first:
             self.want(node.until, must=False)
         else:
             self.full = True

@@ -215,7 +215,9 @@ def type_of(node: Any) -> str:
             return f"{expression_text(node.count)} × {type_of(node.element)}"
         case RecordsToEnd():
             tail = "; an incomplete last element is not read" if node.short_tail == "stop" else ""
-            return f"{type_of(node.element)} until the end{tail}"
+            later = ", after the first," if node.except_first else ""
+            marker = f" or{later} the bytes {node.until.hex()}" if node.until else ""
+            return f"{type_of(node.element)} until the end{marker}{tail}"
         case If():
             return f"{type_of(node.inner)}, if {expression_text(node.condition)}"
         case IfNext():

@@ -202,6 +202,7 @@ def _builder(key: str, columnar: Columnar, message_fields: frozenset[str] | None
         whole=columnar.whole,
         some=some,
         until=b"" if apart else plan.until,
+        except_first=plan.except_first,
         message_fields=message_fields,
     )
     return Builder(program)

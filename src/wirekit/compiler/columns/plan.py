@@ -37,7 +37,7 @@ class Records:
         path: the path of the list in the value, "" for the value itself.
         counted: whether there is a count; otherwise the list extends to the limit.
         stop: whether the list ends before a record that the limit cuts, without an error.
-        until: bytes that end the list, or none.
+        until: bytes that end the list, or none; ``except_first``: whether the first record may begin with them.
         lead: the fields in front, in order.
         least: the smallest number of bytes of a record, which bounds the count; None without a list.
     """
@@ -48,6 +48,7 @@ class Records:
     counted: bool = False
     stop: bool = False
     until: bytes = b""
+    except_first: bool = False
     lead: tuple[Lead, ...] = ()
     least: int | None = None
 
@@ -135,7 +136,8 @@ def _of_list(key: str, several: ir.Several, path: str, lead: list[Lead]) -> Reco
         lead.append(Lead(path, several.count, "count", value=several.null))
     elif counted and not (isinstance(several.count, Field) and any(each.role == "count" for each in lead)):
         raise unfit(key, path, several, f"its count is {several.count}")
-    return Records(key, several.element, path, counted, several.stop, several.until, tuple(lead), several.least)
+    ends = several.stop, several.until, several.except_first
+    return Records(key, several.element, path, counted, *ends, tuple(lead), several.least)
 
 
 def _of_structure(key: str, layout: ir.Structure, at: int, several: ir.Several) -> Records:

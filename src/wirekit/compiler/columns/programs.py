@@ -172,7 +172,8 @@ def led_program(key: str, data: NDArray[Any], limits: Limits) -> tuple[Columnar,
     schema = registry[key]
     header = read_header(schema.layout, schema.node, schema.protocol, data.data[:FRONT], limits, Params())
     several = header.several
-    plan = Records(key, several.element, header.path, False, several.stop, several.until)
+    ends = several.stop, several.until, several.except_first
+    plan = Records(key, several.element, header.path, False, *ends)
     columnar = _program(key, f"front {header.case}", plan, header.whole)
     return columnar, Start(header.begin, data.size, -1), header
 

@@ -190,7 +190,7 @@ def run(
     table[op.STARTS : op.RANGES] = [address(array) for array in (ranges.starts, ranges.ends, ranges.counts)]
     table[op.RANGES] = ranges.starts.size
     table[op.FIRST : op.ERROR_AT] = _addresses(places)
-    state = np.array([0, -1, 0, 0, 0, min(limits.frame, HIGHEST), int(plan.stop)], np.int64)
+    state = np.array([0, -1, 0, 0, 0, min(limits.frame, HIGHEST), plan.stop, plan.except_first], np.int64)
     scan, registers, code = ready.scan(), ready.words.registers.copy(), ready.words.code.copy()
     where, which = ready.addresses
     calls = Calls(ready.words.functions)

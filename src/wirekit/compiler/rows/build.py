@@ -180,7 +180,7 @@ class Builder(Structures):
         item = code.fresh("x")
         code.settle()
         sparse = node.count is not None and not node.least
-        begin = code.here() if node.until or sparse else None
+        begin = code.here() if node.except_first or sparse else None
         with code.block(f"for {item} in {x}:"):
             code.end = None
             code.loops += 1
@@ -193,7 +193,8 @@ class Builder(Structures):
             if node.until:
                 last = len(node.until) - 1
                 quick = f"o[{start} + {last}] == {node.until[last]} and " if ir.minimum(element) > last else ""
-                code.put(f"if {quick}{start} > {begin} and o.startswith({node.until!r}, {start}): raise Unusual")
+                quick += f"{start} > {begin} and " if node.except_first else ""
+                code.put(f"if {quick}o.startswith({node.until!r}, {start}): raise Unusual")
             code.loops -= 1
         code.end = None
         if sparse:

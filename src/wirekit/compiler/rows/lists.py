@@ -77,7 +77,8 @@ class Lists(Numbers):
             code.put(f"if p >= {path.limit}: break")
             if node.until:
                 size = len(node.until)
-                code.put(f"if {index} and b[p:p + {size}] == {node.until!r} and p + {size} <= {path.limit}: break")
+                later = f"{index} and " if node.except_first else ""
+                code.put(f"if {later}b[p:p + {size}] == {node.until!r} and p + {size} <= {path.limit}: break")
             code.put(f"{start} = p")
             if node.stop:
                 self._may_be_cut(code, node, items, index, start, path)

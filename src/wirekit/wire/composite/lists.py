@@ -162,8 +162,8 @@ class RecordsToEnd(_Elements):
         element: the layout of each element.
         short_tail: how to treat a last element that the limit cuts: ``error``, or ``stop`` before it, which leaves
             its bytes to the next field. Damage inside a whole element is an error in both cases.
-        until: stop before these bytes, if given. The first element may begin with them: if the list may be empty, wrap
-            it in an ``If`` with a ``Lookahead``.
+        until: stop before these bytes, if given.
+        except_first: whether the first element may begin with these bytes.
         count: an expression for the number of elements that another field announces, verified by a ``count`` check.
     """
 
@@ -173,6 +173,7 @@ class RecordsToEnd(_Elements):
         *,
         short_tail: str = "error",
         until: bytes = b"",
+        except_first: bool = False,
         count: int | Expression | None = None,
     ) -> None:
         super().__init__(element)
@@ -180,6 +181,7 @@ class RecordsToEnd(_Elements):
         self.count = count
         self.short_tail = short_tail
         self.until = until
+        self.except_first = except_first
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> list[Any]:
         items: list[Any] = []
@@ -188,9 +190,10 @@ class RecordsToEnd(_Elements):
         if self.short_tail == "stop":
             stream.leave = bounded
         begin, depth = stream.position, len(session.path)
+        until, first = self.until, int(self.except_first)
         while stream.position < stream.limit:
             start = stream.position
-            if self.until and items and stream.buffer[start : min(start + len(self.until), stream.limit)] == self.until:
+            if until and len(items) >= first and stream.buffer[start : min(start + len(until), stream.limit)] == until:
                 break
             mark = session.mark()
             limit = stream.limit
@@ -224,7 +227,7 @@ class RecordsToEnd(_Elements):
             self.element._build(item, stream, context, "")
             if len(stream.buffer) == start:
                 raise stream.wrong("a record of at least one byte", "an empty one")
-            if self.until and index and stream.buffer.startswith(self.until, start):
+            if self.until and index >= self.except_first and stream.buffer.startswith(self.until, start):
                 raise stream.wrong("a record", f"the bytes {self.until.hex()}, which end the list")
             stream.path.pop()
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from construct.expr import Path
-
 from wirekit.errors import Limit, WireError
 from wirekit.values import Record, plain_mapping, record_type, shown
 from wirekit.wire.arguments import Expression
 from wirekit.wire.blobs import Bytes
 from wirekit.wire.costs import OPENED
 from wirekit.wire.dollar_entries import load_bytes, load_extras
-from wirekit.wire.node import Node, Quick, Wrapping, evaluate, load_part
+from wirekit.wire.node import Node, Wrapping, evaluate, load_part
 from wirekit.wire.stream import Limits, Reader, Scope, Writer, located
 
 NEED_SIZE = ("lz4-block",)
@@ -55,8 +53,6 @@ class Compressed(Wrapping):
     ) -> None:
         super().__init__(inner)
         self.codec = codec
-        parts = codec if isinstance(codec, tuple) else (codec,)
-        self._codec = [Quick(part) if type(part) is Path else part for part in parts]
         self.codecs = dict(codecs)
         self.content = content
         self.size = size
@@ -69,8 +65,9 @@ class Compressed(Wrapping):
         return [("inner", self.inner), ("content", self.content)]
 
     def _name(self, context: Scope) -> str | None:
-        parts = [evaluate(part, context) for part in self._codec]
-        return self.codecs.get(tuple(parts) if isinstance(self.codec, tuple) else parts[0])
+        if isinstance(self.codec, tuple):
+            return self.codecs.get(tuple(evaluate(part, context) for part in self.codec))
+        return self.codecs.get(evaluate(self.codec, context))
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
         start = stream.position

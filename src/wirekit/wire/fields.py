@@ -36,9 +36,10 @@ class _Unary(_Guarded, UniExpr):
 def _guard(operator: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(operator)
     def guarded(*operands: Any) -> Any:
-        expression = operator(*operands)
-        expression.__class__ = _Binary if isinstance(expression, BinExpr) else _Unary
-        return expression
+        result = operator(*operands)
+        if isinstance(result, BinExpr):
+            return _Binary(result.op, result.lhs, result.rhs)
+        return _Unary(result.op, result.operand)
 
     return guarded
 
@@ -59,9 +60,7 @@ class _Field(_Guarded, Path):
 class _Function(_Guarded, FuncPath):
     def __call__(self, operand: Any, *args: Any) -> Any:
         result = super().__call__(operand, *args)
-        if type(result) is FuncPath:
-            result.__class__ = _Function
-        return result
+        return _Function(len, operand) if type(result) is FuncPath else result
 
 
 this: Any = _Field("this")

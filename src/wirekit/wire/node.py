@@ -7,12 +7,10 @@ four things: parse (``_parse``), build (``_build``), the value of a JSON form (`
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 import construct
-from construct.expr import Path
 
 from wirekit.errors import Misfit, Misuse, Wrong
 from wirekit.values import shown
@@ -150,33 +148,14 @@ def found(value: Any, expression: Any, context: Scope) -> Any:
     return f"{value}{lacks}" if lacks else value
 
 
-def _lacks(expression: Any, context: Scope) -> str:
-    """The facts that an expression reads and the caller did not pass, in parentheses; "" for none."""
-    names = dict.fromkeys(re.findall(r"this\['_params'\]\['(\w+)'\]", repr(expression)))
+def _lacks(source: Any, context: Scope) -> str:
+    """The facts that an expression, or a tuple of them, reads and the caller did not pass; "" for none."""
+    from wirekit.compiler.expressions import Context, expression, operands_of
+
+    trees = [expression(part) for part in (source if isinstance(source, tuple) else (source,))]
+    names = dict.fromkeys(each.name for tree in trees for each in operands_of(tree) if isinstance(each, Context))
     lacking = [name for name in names if context["_params"][name] is None]
     return f" (the context {', '.join(lacking)} was not given)" if lacking else ""
-
-
-class Quick:
-    """Evaluates a path of a ``this`` expression in one call; construct needs one call per name."""
-
-    __slots__ = ("names", "path")
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.names: list[str] = []
-        at: Any = path
-        while vars(at)["_Path__parent"] is not None:
-            self.names.insert(0, vars(at)["_Path__field"])
-            at = vars(at)["_Path__parent"]
-
-    def __call__(self, context: Any) -> Any:
-        for name in self.names:
-            context = context[name]
-        return context
-
-    def __repr__(self) -> str:
-        return repr(self.path)
 
 
 def evaluate_size(expression: Any, context: Scope) -> int:

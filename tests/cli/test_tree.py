@@ -13,12 +13,33 @@ import pytest
 from rich.console import Console
 
 import wirekit
+from tests.own import declared, own
 from wirekit.capture.files import open_capture, segments
 from wirekit.capture.follow import Item, Link, follow
 from wirekit.conversation import Frame
 from wirekit.display.fields import in_utc
 from wirekit.display.render import show
 from wirekit.engine import Decoded
+from wirekit.registry import Layout, Protocol
+from wirekit.wire import (
+    Address,
+    Array,
+    Bytes,
+    Compressed,
+    IfThenElse,
+    Node,
+    RecordsToEnd,
+    Ref,
+    String,
+    Struct,
+    Switch,
+    Timestamp,
+    context,
+    int8,
+    int16,
+    int64,
+    this,
+)
 
 ROW = re.compile(r"^ *(?:#(\d+):)?([0-9a-f]+)  ((?:[0-9a-f]{2} ?)+)(?: |$)")
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -137,6 +158,58 @@ def test_times_and_addresses_are_written_as_such() -> None:
     assert "publish_time = 1970-01-01 00:00:01.000 UTC (1000)" in drawn(
         wirekit.decode(frame, "pulsar.message_metadata"), 160
     )
+
+
+@pytest.mark.parametrize(
+    ("node", "data", "lines"),
+    [
+        (int16, "0007", ["0 00 07 (value) = 7"]),
+        (String(int8), "026162", ["0 02 61 62 (value) = 'ab'"]),
+        (
+            Array(int8, int8),
+            "0107",
+            ["0 01 (value) 1 element", "1 07 [0] = 7"],
+        ),
+        (RecordsToEnd(int8), "07", ["0 07 [0] = 7"]),
+        (int16, "00", ["0 00 1 byte not decoded"]),
+        (
+            Array(int8, int8),
+            "0207",
+            ["0 02 (value) 1 element", "1 07 [0] = 7"],
+        ),
+    ],
+)
+def test_a_layout_that_is_no_struct_is_shown(node: Node, data: str, lines: list[str]) -> None:
+    with own(node) as key:
+        text = drawn(wirekit.decode(bytes.fromhex(data), key), 120)
+        assert [" ".join(line.split()) for line in text.splitlines()[1:] if ROW.match(line)] == lines
+
+
+def test_a_number_is_no_time_where_its_choice_selects_another_case() -> None:
+    """A table of typed values, as in BSON or AMQP, nested, compressed, or cut before the type is known."""
+    cases = {1: Timestamp(int64, unit="s"), 2: int64, 4: Address("ipv4"), 5: Bytes(4)}
+    item = Struct("type" / int8, "value" / Switch(this.type, {**cases, 3: Ref("typed.list")}))
+    layouts = {
+        "list": Array(int8, item),
+        "packed": Struct("kind" / int8, "body" / Compressed(Bytes(int8), 1, {1: "zlib"}, Switch(this.kind, cases))),
+        "said": Struct("value" / IfThenElse(context.times == 1, Timestamp(int64, unit="s"), int64)),
+    }
+    seven = (7).to_bytes(8, "big")
+    data = b"\5" + b"\1" + seven + b"\2" + seven + b"\3\1\2" + seven + b"\4abcd" + b"\5abcd"
+    time, number = "1970-01-01 00:00:07 UTC (7)", "7"
+    with declared(Protocol("typed", "A test's own", {name: Layout(node) for name, node in layouts.items()})):
+        assert values(data, "typed.list") == [time, number, number, "97.98.99.100", "'abcd'  4 bytes"]
+        assert values(data[:-6], "typed.list") == [time, number, number]
+        for kind, shown in ((1, time), (2, number)):
+            value = {"kind": kind, "body": {"content": 7}}
+            packed = wirekit.decode(wirekit.encode("typed.packed", value), "typed.packed")
+            assert f"content = {shown}\n" in drawn(packed, 120)
+            assert values(seven, "typed.said", times=kind) == [shown]
+
+
+def values(data: bytes, key: str, **said: int) -> list[str]:
+    text = drawn(wirekit.decode(data, key, context=said), 120)
+    return re.findall(r"value = (.*)$", text, re.M)
 
 
 @pytest.mark.parametrize(

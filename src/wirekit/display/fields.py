@@ -11,10 +11,14 @@ from itertools import starmap
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from wirekit.engine import Params
 from wirekit.errors import plural
 from wirekit.registry import registry
 from wirekit.values import EPOCH, Check, Record, Span, Symbol, readable
+from wirekit.wire.compressed import Opened
 from wirekit.wire.display_hints import Display, DisplayHints, Nodes
+from wirekit.wire.encrypted import Decrypted
+from wirekit.wire.stream import Scope
 
 if TYPE_CHECKING:
     from wirekit.engine import Decoded
@@ -69,7 +73,8 @@ def field_lines(decoded: Decoded, *, complete: bool = False, indent_json: bool =
         indent_json: whether payloads that are JSON are shown with a line for each of their members.
     """
     walk = _Walk(decoded, complete, indent_json)
-    lines = list(walk.lines(decoded.value, "", "", 0, walk.hints.root))
+    scope = Scope.root(Params(decoded.context))
+    lines = list(walk.lines(decoded.value, "", "(value)", 0, walk.hints.root, scope))
     return lines + list(walk.begun())
 
 
@@ -101,11 +106,17 @@ class _Walk:
             if check.status == "bad":
                 self._failed.update(_ancestors(check.path))
 
-    def lines(self, value: Any, path: str, name: str, depth: int, nodes: Nodes) -> Iterator[Line]:
+    def lines(self, value: Any, path: str, name: str, depth: int, nodes: Nodes, scope: Scope) -> Iterator[Line]:
         children = _children(value, path)
-        if path:
-            yield self._line(value, path, name, depth, nodes, leaf=children is None)
-        inside = depth + bool(path)
+        leaf = children is None
+        shown = bool(path) or path in self._framing or (leaf and not (value is None and self._cut))
+        if shown:
+            yield self._line(value, path, name, depth, self.hints.display(nodes, scope), leaf=leaf)
+        within = scope
+        if isinstance(value, Record) and not isinstance(value, Opened | Decrypted):
+            within = scope.inner()
+            within.update(value._shown())
+        inside = depth + shown
         folds = isinstance(value, list) and not self._complete and len(value) > MOST_ELEMENTS
         folded: list[str] = []
         for index, (child_name, child_path, child) in enumerate(children or ()):
@@ -117,7 +128,8 @@ class _Walk:
             if folded:
                 yield self._fold(folded, inside)
                 folded = []
-            yield from self.lines(child, child_path, child_name, inside, self.hints.inside(nodes, child_name))
+            parts = self.hints.inside(nodes, child_name, scope)
+            yield from self.lines(child, child_path, child_name, inside, parts, within)
         if folded:
             yield self._fold(folded, inside)
         if isinstance(value, Record):
@@ -146,9 +158,8 @@ class _Walk:
         size = f", {plural(sum(span.end - span.start for span in spans), 'byte')}" if len(spans) == len(paths) else ""
         return Line(depth, "…", note=f"{plural(len(paths), 'more element')}{size} (--all shows them)")
 
-    def _line(self, value: Any, path: str, name: str, depth: int, nodes: Nodes, *, leaf: bool) -> Line:
+    def _line(self, value: Any, path: str, name: str, depth: int, display: Display, *, leaf: bool) -> Line:
         self._walked.add(path)
-        display = self.hints.display(nodes)
         span = self._spans.get(path)
         text, note = self._shown(value, display)
         framing = self._framing.get(path, [])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
+from wirekit.errors import Wrong
 from wirekit.wire.blobs import Address
 from wirekit.wire.composite import Array, RecordsToEnd, Ref, Repeat, Struct
 from wirekit.wire.compressed import Compressed
@@ -14,6 +16,7 @@ from wirekit.wire.encrypted import Encrypted
 from wirekit.wire.message import Protobuf
 from wirekit.wire.node import Node
 from wirekit.wire.numbers import Duration, Integer
+from wirekit.wire.stream import Scope
 
 
 class Display(NamedTuple):
@@ -44,7 +47,7 @@ class _MessageField(NamedTuple):
 
 _Origin = Node | _MessageField
 Nodes = tuple[_Origin, ...]
-"""The nodes that a value may have come from: a layout with choices does not tell which one it was."""
+"""The nodes that a value may have come from: more than one if no scope decides a choice."""
 
 _STEP = re.compile(r"[^.\[\]]+|\[\d+\]")
 _LISTS = (Array, Repeat, RecordsToEnd)
@@ -62,15 +65,15 @@ class DisplayHints:
 
     def __init__(self, root: Node) -> None:
         self.root: Nodes = (root,)
-        self._inside: dict[tuple[Nodes, str], Nodes] = {}
-        self._display: dict[Nodes, Display] = {}
 
-    def inside(self, nodes: Nodes, name: str) -> Nodes:
-        """The nodes of a field; a name that is an index in brackets selects an element."""
-        key = nodes, "[]" if name.startswith("[") else name
-        if key not in self._inside:
-            self._inside[key] = tuple(dict.fromkeys(part for node in nodes for part in _named(node, key[1])))
-        return self._inside[key]
+    def inside(self, nodes: Nodes, name: str, scope: Scope | None = None) -> Nodes:
+        """The nodes of a field; a name that is an index in brackets selects an element.
+
+        Args:
+            scope: the fields around ``nodes``, which decide choices.
+        """
+        name = "[]" if name.startswith("[") else name
+        return tuple(dict.fromkeys(part for node in nodes for part in _named(node, name, scope)))
 
     def at(self, path: str) -> Display:
         """The display of the field at a path from the root, such as ``messages[0].crc``."""
@@ -79,14 +82,23 @@ class DisplayHints:
             nodes = self.inside(nodes, name)
         return self.display(nodes)
 
-    def display(self, nodes: Nodes) -> Display:
-        """The display of the values that these nodes read."""
-        if nodes not in self._display:
-            self._display[nodes] = max(map(_display, nodes), default=PLAIN)
-        return self._display[nodes]
+    def display(self, nodes: Nodes, scope: Scope | None = None) -> Display:
+        """The display of the values that these nodes read; ``scope`` as for ``inside``."""
+        return max((_display(node, scope) for node in nodes), default=PLAIN)
 
 
-def _named(node: _Origin, name: str) -> Iterator[_Origin]:
+def _parts(node: Node, scope: Scope | None) -> list[Node]:
+    """The nodes inside a node; of a choice that a scope decides, the selected one."""
+    if isinstance(node, Ref):
+        return [node.target]
+    with suppress(Wrong):  # the value was not decoded as far as the fields that decide
+        chosen = node if scope is None else node.settled(scope)
+        if chosen is not node:
+            return [chosen]
+    return [part for _, part in node.parts()]
+
+
+def _named(node: _Origin, name: str, scope: Scope | None) -> Iterator[_Origin]:
     if isinstance(node, (Protobuf, _MessageField)):
         message, path = node if isinstance(node, _MessageField) else (node, "")
         yield _MessageField(message, path if name == "[]" else f"{path}.{name}".removeprefix("."))
@@ -98,14 +110,12 @@ def _named(node: _Origin, name: str) -> Iterator[_Origin]:
     elif isinstance(node, (Compressed, Encrypted)):
         if name == "content":
             yield node.content
-    elif isinstance(node, Ref):
-        yield from _named(node.target, name)
     else:
-        for _, part in node.parts():
-            yield from _named(part, name)
+        for part in _parts(node, scope):
+            yield from _named(part, name, scope)
 
 
-def _display(node: _Origin) -> Display:
+def _display(node: _Origin, scope: Scope | None) -> Display:
     if isinstance(node, _MessageField):
         return Display(unit=node.message.times.get(node.path, ""))
     if isinstance(node, Address):
@@ -120,4 +130,4 @@ def _display(node: _Origin) -> Display:
         return Display(2 * node.inner.length if node.hexadecimal else 0)
     if isinstance(node, (Struct, Protobuf, *_LISTS)):
         return PLAIN
-    return max((_display(part) for _, part in node.parts()), default=PLAIN)
+    return max((_display(part, scope) for part in _parts(node, scope)), default=PLAIN)

@@ -18,6 +18,8 @@ from tests.fuzz.test_any_bytes import FIXTURES
 from wirekit import compiler
 from wirekit.compiler.columns import program, scan, source
 from wirekit.errors import Misuse
+from wirekit.program.maker import Program
+from wirekit.program.read import read
 
 pytestmark = pytest.mark.usefixtures("own_layouts")
 
@@ -240,3 +242,8 @@ def test_with_bounds_checked() -> None:
         cwd=Path(__file__).parents[2],
     )
     assert done.returncode == 0, done.stdout
+
+
+def test_a_program_keeps_nothing_of_its_generation() -> None:
+    """Programs are cached, and there are many of them."""
+    assert type(read("kafka.sasl_token", wirekit.registry["kafka.sasl_token"].layout)) is Program

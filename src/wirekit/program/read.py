@@ -15,7 +15,7 @@ A node that cannot have a column is ``Misuse`` with its path; nothing is replace
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from wirekit.compiler import ir
 from wirekit.program import steps
@@ -549,4 +549,4 @@ def read(
     reader.hidden = reader.record(element, element if whole is None else whole)
     reader.steps, reader.may_be_empty = reader.body, ir.minimum(element) == 0
     reader.reasons.append(Reason("", "wrong", EMPTY))
-    return reader
+    return Program(**{each.name: getattr(reader, each.name) for each in fields(Program)})

@@ -71,6 +71,7 @@ class Piece:
             and of its facts; other attributes are in ``fixed``.
         fixed: attributes that all messages of the piece share.
         errors: the errors that end the file early.
+        undecoded: the number of bytes at the end of the piece that these errors leave undecoded.
         damaged: the parts that were skipped.
         gaps: bytes that no field explains.
         fits: whether the bytes show that the file has the format that the reader expects.
@@ -82,6 +83,7 @@ class Piece:
     batch: pa.RecordBatch | None = None
     fixed: Mapping[str, Any] = field(default_factory=dict)
     errors: tuple[WireError, ...] = ()
+    undecoded: int = 0
     damaged: tuple[Damaged, ...] = ()
     gaps: tuple[Gap, ...] = ()
     fits: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import shutil
@@ -459,6 +460,16 @@ def test_sizes_beyond_the_end_of_the_file_do_not_make_the_walk_longer(
     assert sum(1 for each in reading.pieces_of_file(str(path)) for _ in each.messages) == many
     assert by_directory < 5 * path.stat().st_size
     assert sum(read) - by_directory < 5 * path.stat().st_size
+
+
+@pytest.mark.parametrize("cut", [1, 20])
+def test_compressed_data_that_ends_in_a_part_of_a_message_is_reported(cut: int, tmp_path: Path) -> None:
+    one = len(message_set(message(b"v", magic=1)))
+    inner = message_set(*(message(b"v", offset=n, magic=1) for n in range(5)))[:-cut]
+    wrapper = message(gzip.compress(inner), offset=5, magic=1, codec="GZIP")
+    folder = written(tmp_path, {5: message_set(wrapper)})
+    text = f"{one - cut} bytes after the last whole message in the compressed data"
+    assert problems(folder) == [(f"{BASE}.log", None, 5 * len(MANY[0]), text)]
 
 
 def test_a_search_uses_up_its_allowance_by_the_bytes_that_it_inspects() -> None:

@@ -136,6 +136,20 @@ def test_stored_offsets_and_groups_are_those_in_the_messages(by_serial: tuple[Pa
     assert all(row["topics"] and row["assignment"] for row in events)
 
 
+@pytest.mark.parametrize("after", [False, True])
+def test_a_message_that_does_not_decode_is_quarantined_from_its_first_byte(after: bool, tmp_path: Path) -> None:
+    """With an intact message after it, and without one."""
+    entry = wirekit.encode("kafka.message_set", {"messages": [{"offset": 3, "message": {"magic": 0, "value": "6869"}}]})
+    nonsense = bytes(7) + b"\7" + b"\xff" * 30
+    path = tmp_path / f"{BASE}.log"
+    later = entry.replace(bytes(7) + b"\3", bytes(7) + b"\4", 1) if after else b""
+    path.write_bytes(entry + nonsense + later)
+    (row,) = wirekit.read(path, "quarantine").read_all().to_pylist()
+    assert (row["position"], row["length"]) == (len(entry), len(nonsense))
+    assert row["error_position"] == len(entry) + 8  # its size
+    assert wirekit.read(path, "messages").read_all().num_rows == 1 + after
+
+
 def test_rows_and_columns_make_the_same_tables(
     disks: Path, by_serial: tuple[Path, Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirekit import stored
+from wirekit.errors import Damaged
 from wirekit.pipeline.inputs import Input, Job
 from wirekit.pipeline.messages import embedded_rows, message_row
 from wirekit.pipeline.rows import Rows
@@ -187,20 +188,23 @@ def _times_of(batch: pa.RecordBatch) -> dict[str, pa.Array]:
 def _quarantined(each: Input, job: Job, piece: Piece, count: FileSummary) -> Iterator[dict[str, Any]]:
     """The undecodable part of a piece: the skipped bytes, or all bytes up to the end if the file ends early."""
     ranges = [
-        (gap.offset, gap.length, "no field explains these bytes", gap.path) for gap in piece.gaps if not gap.source
+        (gap.offset, gap.length, "no field explains these bytes", gap.path, gap.offset)
+        for gap in piece.gaps
+        if not gap.source
     ]
-    ranges += [(part.offset, part.length, part.error.reason, part.error.path) for part in piece.damaged]
-    for error in piece.errors:
-        start = piece.offset if error.offset is None or error.source else error.offset
-        ranges.append((start, each.size - start, error.reason, error.path))
-    for start, length, reason, path in ranges:
+    end = piece.offset + piece.length
+    damaged = [*piece.damaged, *(Damaged(end - piece.undecoded, piece.undecoded, error) for error in piece.errors)]
+    for start, length, error in damaged:
+        place = start if error.offset is None or error.source else error.offset
+        ranges.append((start, length, error.reason, error.path, place))
+    for start, length, reason, path, place in ranges:
         count.quarantined(reason, path, length)
         raw = None
         if job.raw:
             with suppress(OSError), open_binary(each.path) as file:  # the file may be gone meanwhile
                 file.seek(start)
                 raw = file.read(min(length, LARGEST_RAW))
-        yield _quarantine_row(each, start, length, reason) | {"path": path, "error_position": start, "raw": raw}
+        yield _quarantine_row(each, start, length, reason) | {"path": path, "error_position": place, "raw": raw}
 
 
 def _quarantine_row(each: Input, start: int, length: int, reason: str) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 The conditions, by file:
 
 - ``.log``: checksums are good; offsets ascend and begin at or after the base offset in the file's name (compaction
-  removes the first ones); after the last message come zeros or nothing.
+  removes the first ones); after the last message come zeros or nothing, in compressed data nothing.
 - ``.index``: both columns ascend; an entry's position is the start of a message in the log, and its offset is greater
   than that of the previous message and at most that of this one (leaders write the first offset of a batch, followers
   the last).
@@ -30,7 +30,7 @@ import pyarrow as pa
 
 from wirekit.compiler.columns import scan
 from wirekit.decoding import decode
-from wirekit.errors import Damaged
+from wirekit.errors import Damaged, plural
 from wirekit.protocols.kafka.columns import FIELDS, numbers, resolved, scanned, verified
 from wirekit.protocols.kafka.reading import NO_TIMESTAMP, SEGMENT, ZEROS, SegmentFile, named_partition
 from wirekit.protocols.kafka.searching import LARGEST_RELATIVE, base_offset
@@ -271,6 +271,7 @@ class _Partition:
                 rows = rows.filter(pa.array(_places(rows) + start < oversized.offset))
                 errors = errors.filter(pa.array(_outer(errors) + start < oversized.offset))
             self._part(segment, start, rows, indexes)
+            self._cut(segment, start, rows, errors)
             offsets = _good(rows)[1]
             if offsets.size:
                 file.search.before = int(offsets[-1])
@@ -382,6 +383,13 @@ class _Partition:
         lost = (leaf & ~good) | (numbers(rows, "@left") > 0)
         self._times(segment, indexes.get("timeindex"), offsets[good], times[good], np.cumsum(lost)[good])
         segment.doubtful = segment.doubtful or bool(lost.any())
+
+    def _cut(self, segment: Segment, start: int, rows: Any, errors: Any) -> None:
+        """Bytes after the last whole message in compressed data without an error."""
+        left, places = numbers(rows, "@left"), _places(rows)
+        for row in np.flatnonzero((left > 0) & ~np.isin(places, _outer(errors))):
+            text = f"{plural(int(left[row]), 'byte')} after the last whole message in the compressed data"
+            self._say(segment.name, text, start + int(places[row]))
 
     def _order(self, segment: Segment, offsets: NDArray[Any], places: NDArray[Any]) -> None:
         if not offsets.size:

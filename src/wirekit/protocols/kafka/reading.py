@@ -296,6 +296,7 @@ class SegmentFile:
             begin,
             (end if error is None else self.size if next_start is None else next_start) - begin,
             errors=() if error is None or next_start is not None else (error,),
+            undecoded=0 if error is None or next_start is not None else self.size - end,
             damaged=() if error is None or next_start is None else (Damaged(end, next_start - end, error),),
             **content,
         )
@@ -385,7 +386,7 @@ class SegmentFile:
         error = Wrong("zeros up to the end of the segment", "something else", **where)
         next_start = self.search.after(begin)
         if next_start is None:
-            return Piece(begin, self.size - begin, errors=(error,)), False
+            return Piece(begin, self.size - begin, errors=(error,), undecoded=self.size - place), False
         self.go(next_start)
         return Piece(begin, next_start - begin, damaged=(Damaged(begin, next_start - begin, error),)), True
 

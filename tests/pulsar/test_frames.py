@@ -167,7 +167,7 @@ def test_google_protobuf_reads_the_same() -> None:
 def assert_same(ours: Any, theirs: Any) -> None:
     for field in theirs.DESCRIPTOR.fields:
         mine, other = ours[field.name], getattr(theirs, field.name)
-        if field.is_repeated:
+        if isinstance(mine, list):
             assert len(mine) == len(other)
             pairs = list(zip(mine, other, strict=True))
         elif not theirs.HasField(field.name):

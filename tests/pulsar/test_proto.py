@@ -4,6 +4,7 @@ import ast
 import doctest
 import json
 import re
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ MODULES = {"PulsarApi.proto": PulsarApi_pb2, "PulsarMarkers.proto": PulsarMarker
 
 Field = descriptor_pb2.FieldDescriptorProto
 PREFIX = ".pulsar.proto."
+
+compiled = pytest.mark.skipif(find_spec("grpc_tools") is None, reason="needs grpcio-tools")
 
 
 def file_of(source: str) -> descriptor_pb2.FileDescriptorProto:
@@ -143,6 +146,7 @@ def test_messages_know_the_module_they_live_in() -> None:
     assert PulsarMarkers_pb2.ClusterMessageId.__module__ == "wirekit.proto.PulsarMarkers_pb2"
 
 
+@compiled
 def test_regenerating_gives_the_committed_modules(tmp_path: Path) -> None:
     written = regenerate.generate(tmp_path)
     assert [path.name for path in written] == [
@@ -178,11 +182,13 @@ def test_modules_accept_the_oldest_runtime_that_is_promised() -> None:
         assert f"Domain.PUBLIC,\n    {numbers},\n" in (regenerate.HERE / name).read_text()
 
 
+@compiled
 def test_check_finds_nothing_out_of_date_or_names_it(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.setattr(regenerate, "RUNTIME", (5, 99, 0))
     assert regenerate.main(["--check"]) == 1
     assert "PulsarApi_pb2.py is out of date" in capsys.readouterr().err
 
 
+@compiled
 def test_examples_in_the_documentation_run() -> None:
     assert doctest.testmod(regenerate).failed == 0

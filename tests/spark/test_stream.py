@@ -98,6 +98,17 @@ def test_a_file_that_was_gone_is_a_new_one(folder: Path) -> None:
     assert steps(source, second) == [["a.pcap"]]
 
 
+def test_a_folder_that_was_empty_for_a_moment_has_no_new_files(folder: Path) -> None:
+    source = stream(folder)
+    first = source.latestOffset(source.initialOffset(), source.getDefaultReadLimit())
+    folder.rename(folder.with_name("elsewhere"))
+    folder.mkdir()
+    assert source.latestOffset(first, source.getDefaultReadLimit()) == first
+    folder.rmdir()
+    folder.with_name("elsewhere").rename(folder)
+    assert steps(source, first) == []
+
+
 def test_available_now_ends_with_the_files_present_at_the_start(folder: Path) -> None:
     source = stream(folder, maxFilesPerTrigger="2")
     source.prepareForTriggerAvailableNow()

@@ -12,7 +12,8 @@ get their rows then.
 An offset lists the files of its micro-batch, so that a restarted query reads the same files again. It also lists the
 captures that continue, and has eight bytes (about 11 characters of text) for each file that was read and still exists,
 and digests of the options, so that a query with others is refused.
-The stream identifies a file by its path: a file that changes later is not read again, unless it was deleted in between.
+The stream identifies a file by its path: a file that changes later is not read again. A file that was deleted is new if
+it appears again, but only after a micro-batch without it: a folder that is not mounted for a moment has no new files.
 """
 
 from __future__ import annotations

@@ -43,6 +43,21 @@ def test_bundles_are_transactions(tmp_path: Path) -> None:
     assert {row["protocol"] for row in lake_rows(tmp_path / "lake", "calls", version=0)} == {"pulsar"}
 
 
+@pytest.mark.parametrize("name", ["a%20b", "a\\b", "a\tb"])
+def test_a_path_that_deltalake_reads_as_another_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(Misuse, match="deltalake does not read .* in a path as it is; use another directory"):
+        pipeline(tmp_path / name, PULSAR, form="delta")
+    assert not list(tmp_path.glob("*/*"))
+    pipeline(tmp_path / name, PULSAR, form="parquet")
+
+
+@pytest.mark.parametrize("name", ["100% 主=ü", "a[1]?#&", "it's"])
+def test_other_paths_have_delta_tables(name: str, tmp_path: Path) -> None:
+    pipeline(tmp_path / name, PULSAR, form="delta")
+    pipeline(tmp_path / name, PULSAR, JOYQUEUE)
+    assert len(lake_rows(tmp_path / name, "calls")) == 17
+
+
 def test_the_bundles_that_are_replaced_stay_in_earlier_versions(tmp_path: Path) -> None:
     files = rotation(tmp_path / "all", 5)
     (tmp_path / "some").mkdir()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -21,6 +22,7 @@ from wirekit.errors import Misuse, lacking
 from wirekit.pipeline.folders import Folder
 from wirekit.storage import is_remote, s3_endpoint
 from wirekit.tables.columns import OUTPUTS
+from wirekit.values import shown
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -30,6 +32,8 @@ APPLICATION = "wirekit"
 LOG = "_delta_log"
 SCHEMES = ("s3", "gs", "abfs", "abfss")
 """Object stores that deltalake writes to."""
+_MISREAD = re.compile(r"%[0-9A-Fa-f]{2}|[\\\x00-\x1f\x7f]")
+"""Parts of paths and URIs that deltalake decodes, replaces or refuses."""
 LONGEST_TEXT = 32
 """Maximum number of characters of a text column's least and greatest value; a file with a longer one states neither."""
 
@@ -69,10 +73,16 @@ def check(lake: Folder) -> None:
     """Refuses a lake that cannot have Delta tables.
 
     Raises:
-        Misuse: deltalake is not installed, or cannot write to the store of the lake.
+        Misuse: deltalake is not installed, or cannot write to the store or the path of the lake.
     """
     if is_remote(lake.name) and lake.name.partition("://")[0].lower() not in SCHEMES:
         raise Misuse(f"Delta tables cannot be written to {lake.name}; use a directory or {', '.join(SCHEMES)}")
+    misread = _MISREAD.search(lake.name)
+    if misread is not None:
+        raise Misuse(
+            f"Delta tables cannot be written to {shown(lake.name)}: deltalake does not read {shown(misread[0])} in a path "
+            "as it is; use another directory"
+        )
     with _deltalake("--format delta"):
         pass
 

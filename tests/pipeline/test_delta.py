@@ -45,7 +45,7 @@ def test_bundles_are_transactions(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a%20b", "a\\b", "a\tb"])
 def test_a_path_that_deltalake_reads_as_another_is_refused(name: str, tmp_path: Path) -> None:
-    with pytest.raises(Misuse, match="deltalake does not read .* in a path as it is; use another directory"):
+    with pytest.raises(Misuse, match=r"deltalake does not read .* in a path as it is; use another directory"):
         pipeline(tmp_path / name, PULSAR, form="delta")
     assert not list(tmp_path.glob("*/*"))
     pipeline(tmp_path / name, PULSAR, form="parquet")

@@ -342,7 +342,8 @@ def test_functions_in_sql(spark: SparkSession) -> None:
     back = "SELECT wirekit_encode_kafka_message_set(wirekit_decode_kafka_message_set(data).value) = data FROM dump"
     assert [row[0] for row in spark.sql(back).collect()] == [True, False]
     null = ", ".join(
-        f"wirekit_{call}" for call in ("decode_kafka_message(null)", "messages_kafka_message_set(null)", "check(null, 'kafka.message')")
+        f"wirekit_{call}"
+        for call in ("decode_kafka_message(null)", "messages_kafka_message_set(null)", "check(null, 'kafka.message')")
     )
     (row,) = spark.sql(f"SELECT {null}, wirekit_encode_kafka_message(null)").collect()
     assert [*row] == [(None, None), None, (None, None), None]

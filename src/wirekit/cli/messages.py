@@ -344,7 +344,8 @@ def _not_known(path: str, copy: str, names: list[str]) -> str:
     try:
         check_capture(copy)
     except WireError as error:
-        if (error.protocol or error.hint) and stored_kind(path) == CAPTURE:  # it begins as a capture, or as another file
+        begins_as_known = error.protocol or error.hint
+        if begins_as_known and stored_kind(path) == CAPTURE:
             return str(error)
     protocols = map(registry.protocol, names)
     layouts = [f"a file of {each.key(layout)}" for each in protocols for layout in each.stored]

@@ -80,8 +80,8 @@ def check(lake: Folder) -> None:
     misread = _MISREAD.search(lake.name)
     if misread is not None:
         raise Misuse(
-            f"Delta tables cannot be written to {shown(lake.name)}: deltalake does not read {shown(misread[0])} in a path "
-            "as it is; use another directory"
+            f"Delta tables cannot be written to {shown(lake.name)}: deltalake does not read {shown(misread[0])} in a "
+            "path as it is; use another directory"
         )
     with _deltalake("--format delta"):
         pass

@@ -54,8 +54,8 @@ class Result:
     """The result of a run.
 
     Attributes:
-        summary: the summaries of the captures that it read, in the order of the arguments, after the files that it still
-            could not open.
+        summary: the summaries of the captures that it read, in the order of the arguments, after those of files that it
+            still could not open.
         manifest: the content of ``manifest.json``, which covers the whole lake.
         changed: captures that changed while they were read, or were deleted.
         committed: files that were not read, because the lake already has them.

@@ -131,7 +131,7 @@ class JmqDialogue(Dialogue):
         return "" if identity is None else "server" if identity.direction == 1 else "client"
 
     def messages(self, frame: Frame) -> Iterator[Message]:
-        """The messages of PRODUCE_MESSAGE and of both FETCH responses, batches split; a produced one has no offset yet."""
+        """The messages of PRODUCE_MESSAGE, which have no offset yet, and of both FETCH responses, batches split."""
         value = frame.value
         payload = value.get("payload") if value is not None else None
         if payload is None or isinstance(payload, bytes):

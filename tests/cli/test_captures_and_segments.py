@@ -6,6 +6,7 @@ import errno
 import gzip
 import importlib
 import json
+import os
 import shlex
 from contextlib import suppress
 from pathlib import Path
@@ -445,3 +446,11 @@ def test_a_compressed_segment_is_not_read(fixtures: Path, tmp_path: Path) -> Non
         run = Run(command, str(path))
         assert (run.status, run.out) == (1, b"")
         assert run.err.endswith("; of compressed files, only captures are read\n")
+
+
+def test_decode_reads_no_more_of_a_file_than_its_limit(tmp_path: Path) -> None:
+    path = tmp_path / f"{0:020}.log"
+    path.touch()
+    os.truncate(path, 300 << 20)
+    run = Run("decode", str(path))
+    assert (run.status, run.err) == (1, "wirekit: input: 268435457 exceeds the limit of 268435456 (input_size)\n")

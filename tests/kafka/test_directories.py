@@ -472,6 +472,16 @@ def test_compressed_data_that_ends_in_a_part_of_a_message_is_reported(cut: int, 
     assert problems(folder) == [(f"{BASE}.log", None, 5 * len(MANY[0]), text)]
 
 
+@pytest.mark.parametrize("before", [b"", b"\x55" * 7])
+def test_a_search_passes_over_zeros_quickly(before: bytes) -> None:
+    """A pattern takes 100 ns per byte, the search for the next written byte less than 1 ns."""
+    junk = before + bytes(32 << 20)
+    search = Search("", io.BytesIO(junk + message_set(message(b"v", offset=1))))
+    begin = time.process_time()
+    assert search.after(0) == len(junk)
+    assert time.process_time() - begin < 1
+
+
 def test_a_search_uses_up_its_allowance_by_the_bytes_that_it_inspects() -> None:
     data = message_set(message(b"v", offset=1)) + bytes(100_000)
     search = Search("", io.BytesIO(data), allowance=0)

@@ -207,15 +207,15 @@ def padded(text: str, width: int, *, right: bool = False) -> str:
     return blanks + text if right else text + blanks
 
 
-def read_bytes(path: str | None) -> bytes:
-    """The bytes of a file, or of standard input for ``-`` and None."""
+def read_bytes(path: str | None, most: int = -1) -> bytes:
+    """The bytes of a file, or of standard input for ``-`` and None; the first ``most`` bytes if that is not -1."""
     if path in (None, STANDARD_INPUT):
         source = _standard_input()
         if source.isatty():
             say("reading from the terminal; Ctrl-D at the beginning of a line ends the input")
-        return source.read()
+        return source.read(most)
     with open(path, "rb") as file:
-        return file.read()
+        return file.read(most)
 
 
 def piped(path: str) -> BufferedReader | None:

@@ -20,7 +20,7 @@ from wirekit.cli.common import (
 )
 from wirekit.cli.context import check_context, context_option, parse_context
 from wirekit.cli.guesses import A_CAPTURE, guess, is_capture, other_protocol, pasted_answers, with_contexts
-from wirekit.cli.input import Input, read_input
+from wirekit.cli.input import DEFAULT_LIMIT, Input, read_input
 from wirekit.cli.turns import alternate, decode_turns
 from wirekit.cli.verdicts import Show, complain, show_all
 from wirekit.decoding import frames
@@ -87,7 +87,7 @@ def command(
         raise click.UsageError(f"--spans applies to --output json; --output {output} always shows the bytes of fields")
     named = _named(file) if schema is None and file is not None else None
     try:
-        data = hex_text.encode() if hex_text is not None else read_bytes(file)
+        data = hex_text.encode() if hex_text is not None else read_bytes(file, DEFAULT_LIMIT + 1)
         source = read_input(data, "raw" if named and form == "auto" else _form(form, hex_text))
     except Misuse as error:
         say(str(error))

@@ -127,12 +127,20 @@ class Search:
             return self._file.seek(start, _SEEK_DATA)
         except OSError as error:
             return None if error.errno == errno.ENXIO else start
+        except ValueError:  # bytes in memory
+            return start
 
     def _next(self, at: int, end: int | None = None) -> int | None:
         """The start of the first message from ``at`` on, before ``end`` if it is given."""
         chunk = _LEAST_CHUNK
         end = self._size if end is None else end
         while at < end and len(data := self._read(at, chunk)) >= self._begin.size:
+            if not data.strip(b"\0"):
+                written = self.beyond_zeros(at + len(data))
+                if written is None:
+                    return None
+                at = max(at + 1, written - _LEAD + 1)  # no message begins with more zeros: its size is not 0
+                continue
             for match in self._begin.pattern.finditer(data):
                 start = at + match.start()
                 if start >= end:

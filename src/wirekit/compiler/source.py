@@ -348,11 +348,14 @@ def choosing(node: ir.Node) -> Iterator[Expression]:
     return trees_in(node, ("condition",) if isinstance(node, ir.Either) else ())
 
 
-def whole_number(code: Code, variable: str) -> None:
-    """Converts a size or count to an integer: a symbol or flag counts as its number."""
+def whole_number(code: Code, value: str) -> str:
+    """A new variable with the value of a size or count as an integer: a symbol or flag counts as its number."""
+    variable = code.fresh("n")
+    code.put(f"{variable} = {value}")
     code.put(f"if {variable}.__class__ is not int:")
     code.put(f"    if not isinstance({variable}, int): raise Unusual")
     code.put(f"    {variable} = int({variable})")
+    return variable
 
 
 def conditional(node: ir.Node) -> bool:

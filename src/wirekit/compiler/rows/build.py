@@ -158,9 +158,7 @@ class Builder(Structures):
             self._unless_null(code, node.null, count, x, lambda: self._elements(code, node, x, scope, count))
             return
         if count is not None:
-            number = code.fresh("n")
-            code.put(f"{number} = {self._expression(count, scope)}")
-            whole_number(code, number)
+            number = whole_number(code, self._expression(count, scope))
             code.put(f"if len({x}) != {number}: raise Unusual")
         self._elements(code, node, x, scope)
 
@@ -274,9 +272,7 @@ class Builder(Structures):
                 code.put(f"if len({data}) != {size}: raise Unusual")
                 code.add(f"{size}s", size, data)
             case length:
-                number = code.fresh("n")
-                code.put(f"{number} = {self._expression(length, scope)}")
-                whole_number(code, number)
+                number = whole_number(code, self._expression(length, scope))
                 code.put(f"if {number} < 0: raise Unusual")
                 if node.filler:
                     code.append(f"{data} if len({data}) == {number} else S.zeros({number})")

@@ -202,9 +202,7 @@ class Decoder(Structures, Lists):
             return self._prefixed(code, node, node.length, value, path, kind)
         start, end = code.here(), path.limit
         if node.length is not None:
-            size, end = code.fresh("n"), code.fresh("p")
-            code.put(f"{size} = {self._expression(node.length, path.scope)}")
-            whole_number(code, size)
+            size, end = whole_number(code, self._expression(node.length, path.scope)), code.fresh("p")
             code.put(f"if {size} < 0: raise Unusual")
             self._end(code, size, end, path)
         self._content(code, node, value, end, path)

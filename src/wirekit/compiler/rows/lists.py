@@ -25,9 +25,7 @@ class Lists(Numbers):
         if isinstance(node.count, ir.Number):
             count = self._number(code, node.count, path.to("$count"), "count")
         else:
-            count = code.fresh("n")
-            code.put(f"{count} = {self._expression(node.count, path.scope)}")
-            whole_number(code, count)
+            count = whole_number(code, self._expression(node.count, path.scope))
         with self._unless_null(code, count, node.null, items, path):
             self._counted(code, node, items, count, path)
         return items

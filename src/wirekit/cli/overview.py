@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from sys import intern
 from typing import Any, TypeVar
 
+from wirekit.capture.endpoints import endpoint
 from wirekit.cli.numbered import Numbered
 from wirekit.conversation import SIDES, Frame
 from wirekit.errors import plural
@@ -220,7 +221,7 @@ class Overview:
         }
 
     def _slow_json(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        client, server = (_address(row[f"{side}_address"], row[f"{side}_port"]) for side in SIDES)
+        client, server = (endpoint(row[f"{side}_address"], row[f"{side}_port"]) for side in SIDES)
         connection = row["call_id"].partition("-")[0]
         ids = ((each, connection_id(self.file, client, server, each)) for each in range(MOST_ORDINALS))
         ordinal = next((f"#{each}" for each, other in ids if other == connection), "")
@@ -318,7 +319,3 @@ def _calls_lines(apis: list[Mapping[str, Any]]) -> Iterator[Fact]:
         yield "", f"{name:<{width}} {each['calls']:>{counted},} {numbers}".rstrip(), ""
         if each["errors"]:
             yield "", "  " + ", ".join(f"{error} ×{count:,}" for error, count in each["errors"].items()), "red"
-
-
-def _address(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

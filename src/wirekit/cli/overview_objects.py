@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 
+from wirekit.capture.endpoints import address_columns
 from wirekit.capture.follow import Link
 from wirekit.cli.numbered import Numbered
 from wirekit.cli.overview import COUNTED, UNNAMED, Overview
@@ -85,10 +86,7 @@ class CallRows:
         latency, error = row.get("latency_us"), _text(row.get("error"))
         key = row["protocol"], _text(row["api"]) or "", row["version"]
         overview.calls(key, 1, {} if error is None else {error: 1}, () if latency is None else (latency,))
-        ends: Row = {}
-        for side, address in (("client", link.client), ("server", link.server)):
-            host, _, port = address.rpartition(":")
-            ends |= {f"{side}_address": host.strip("[]"), f"{side}_port": int(port)}
+        ends = address_columns(link.client, link.server)
         asks = row["outcome"] != "event" and row["call_id"].split("-")[1] == "c"
         overview.client(ends["client_address"], client or "", asks, (row["connection_id"],))
         if row.get("group_id"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from wirekit.capture import tcp
+from wirekit.capture.endpoints import host_and_port
 from wirekit.capture.files import Packet, dissect
 from wirekit.capture.follow import BEGAN_BEFORE, Choice, Missing, follow
 from wirekit.conversation import Frame, Quarantined
@@ -93,15 +94,10 @@ def followed(segments: list[tcp.Segment], protocol: str) -> list[Piece]:
     """
     pieces = _follow(segments, protocol, frozenset())
     if protocol and not all(map(_clean, pieces)):  # the server may have the higher port
-        turned = _follow(
-            segments, protocol, frozenset(max(_port(each.source), _port(each.target)) for each in segments)
-        )
+        ports = [[host_and_port(end)[1] for end in (each.source, each.target)] for each in segments]
+        turned = _follow(segments, protocol, frozenset(map(max, ports)))
         pieces = max(pieces, turned, key=lambda each: sum(map(_clean, each)))
     return pieces
-
-
-def _port(address: str) -> int:
-    return int(address.rpartition(":")[2])
 
 
 def _clean(piece: Piece) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from wirekit.capture.endpoints import address_columns
 from wirekit.cli.common import need
 from wirekit.cli.numbered import Numbered
 from wirekit.cli.sql import SETTINGS, in_one_line
@@ -113,7 +114,6 @@ def frame_rows(each: Numbered) -> list[dict[str, Any]]:
     if not isinstance(frame, Frame):
         return []
     about = frame.description
-    client, server = (address.rpartition(":") for address in (link.client, link.server))
     common = {
         "frame": each.frame,
         "connection": each.connection,
@@ -129,10 +129,7 @@ def frame_rows(each: Numbered) -> list[dict[str, Any]]:
         "length": frame.size,
         "checks_bad": sum(check.status == "bad" for check in frame.decoded.checks),
         "client": facts.client,
-        "client_address": client[0].strip("[]"),
-        "client_port": int(client[2]),
-        "server_address": server[0].strip("[]"),
-        "server_port": int(server[2]),
+        **address_columns(link.client, link.server),
         "latency_us": frame.latency_us,
         "group_id": facts.group_id,
         "messages": len(frame.messages),

@@ -7,13 +7,13 @@ state stays in this module, unless other bundles have files of the capture.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
 
+from wirekit.capture.endpoints import address_columns
 from wirekit.capture.follow import Flow, Item, Link, Missing
 from wirekit.capture.tcp import Segment, Settings
 from wirekit.conversation import Frame, Quarantined
@@ -241,7 +241,7 @@ class Writer:
         for table, row, size in emitted:
             row["file"], row["date"] = name, day(row["time"])
             if table in ("calls", "connections"):
-                row.update(_addresses(link))
+                row.update(address_columns(link.client, link.server))
             self._add(table, row, size)
             if self._ready:
                 yield from self._drain()
@@ -252,7 +252,7 @@ class Writer:
             "file": name,
             "date": day(time_us),
             "protocol": calls.link.protocol,
-            **_addresses(calls.link),
+            **address_columns(calls.link.client, calls.link.server),
             "side": side,
             "time": time_us,
         }
@@ -303,22 +303,6 @@ class Writer:
                 "raw": raw if self.job.raw else None,
             }
             self._add("quarantine", row, len(raw))
-
-
-def _addresses(link: Link) -> Row:
-    (client, client_port), (server, server_port) = _apart(link.client), _apart(link.server)
-    return {
-        "client_address": client,
-        "client_port": client_port,
-        "server_address": server,
-        "server_port": server_port,
-    }
-
-
-@lru_cache(maxsize=1024)
-def _apart(address: str) -> tuple[str, int]:
-    host, _, port = address.rpartition(":")
-    return host.strip("[]"), int(port)
 
 
 def check_row(check: Check) -> Row:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
+from wirekit.capture.endpoints import host_and_port
 from wirekit.capture.files import Capture, Damaged, Skipped, open_capture, segments
 from wirekit.capture.files.fragments import Fragments
 from wirekit.capture.tcp import Segment
@@ -101,7 +102,7 @@ def rows_from(
         elif isinstance(item, Skipped):
             if item.detail:
                 yield _undecoded(file, capture, item)
-        elif ports and not (_port(item.source) in ports or _port(item.target) in ports):
+        elif ports and ports.isdisjoint([host_and_port(item.source)[1], host_and_port(item.target)[1]]):
             others[OTHER_PORT] += 1
         else:
             yield segment_row(item, file.capture), len(item.payload)
@@ -183,8 +184,3 @@ def flow_of(capture: int, one: str, other: str) -> int:
     first, second = sorted((one, other))
     digest = blake2b(f"{capture}\0{first}\0{second}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
-
-
-@lru_cache(maxsize=65536)
-def _port(address: str) -> int:
-    return int(address.rpartition(":")[2])

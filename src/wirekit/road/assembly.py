@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from wirekit.capture.endpoints import host_and_port
 from wirekit.conversation import Message
 from wirekit.pipeline.flows import check_row
 from wirekit.pipeline.ids import connection_id
@@ -241,7 +242,7 @@ class Assembly:
         for side, ends in zip(SIDES, (self.streams.client, self.streams.server), strict=True):
             ports = ends[self.flows] & (1 << PORT_BITS) - 1
             hosts, which = np.unique(ends[self.flows] - ports, return_inverse=True)
-            texts = [self._address(host).rpartition(":")[0].strip("[]") for host in hosts.tolist()]
+            texts = [host_and_port(self._address(host))[0] for host in hosts.tolist()]
             columns[f"{side}_address"] = pa.array(texts, pa.string()).take(pa.array(which))
             columns[f"{side}_port"] = pa.array(ports.astype(np.int32))
         return columns
@@ -279,19 +280,16 @@ class Assembly:
         """The ids of the calls."""
         return self._frame_ids.take(pa.array(self._place[self.first]))
 
-    def _protocols(self, frames: NDArray[Any]) -> pa.Array:
-        return pa.array(self.facts.protocols, pa.string()).take(pa.array(self.facts.protocol[frames]))
-
-    def _of_calls(self, calls: NDArray[Any]) -> Columns:
-        """The columns that rows of calls have in common."""
-        first = self.first[calls]
-        time = self.index.time[first]
+    def _of_frames(self, frames: NDArray[Any]) -> Columns:
+        """The columns that rows about frames have in common."""
+        index, facts = self.index, self.facts
         return {
-            "call_id": lambda: self._call_ids.take(pa.array(calls)),
-            "file": lambda: pa.repeat(self.file, calls.size),
-            "date": lambda: days(time),
-            "protocol": lambda: self._protocols(first),
-            "time": lambda: times(time),
+            "call_id": lambda: self._call_ids.take(pa.array(self.call_of[frames])),
+            "connection_id": lambda: self._connection_ids.take(pa.array(index.connection[frames])),
+            "file": lambda: pa.repeat(self.file, frames.size),
+            "date": lambda: days(index.time[frames]),
+            "protocol": lambda: pa.array(facts.protocols, pa.string()).take(pa.array(facts.protocol[frames])),
+            "time": lambda: times(index.time[frames]),
         }
 
     def _described(self, frames: NDArray[Any]) -> Columns:
@@ -308,7 +306,6 @@ class Assembly:
 
     def _frame_table(self) -> pa.Table:
         index, facts, frames = self.index, self.facts, self.frames
-        time, flow = index.time[frames], pa.array(index.connection[frames])
         schema = pa.array(facts.schemas, pa.string())
         count = frames.size
         checks, sizes = FRAMES.schema.field("checks").type.value_type, index.stop[frames] - index.start[frames]
@@ -325,14 +322,9 @@ class Assembly:
             self._tables[FRAMES.name],
             count,
             {
+                **self._of_frames(frames),
                 "frame_id": lambda: self._frame_ids,
-                "call_id": lambda: self._call_ids.take(pa.array(self.call_of[frames])),
-                "connection_id": lambda: self._connection_ids.take(flow),
-                "file": lambda: pa.repeat(self.file, count),
-                "date": lambda: days(time),
-                "protocol": lambda: self._protocols(frames),
                 "side": lambda: pa.array(SIDES).take(pa.array(index.side[frames])),
-                "time": lambda: times(time),
                 "schema": lambda: schema.take(pa.array(facts.schema[frames])),
                 **self._described(frames),
                 "role": lambda: pa.array(facts.roles).take(pa.array(facts.role[frames])),
@@ -357,16 +349,11 @@ class Assembly:
         outcome = np.where(answered, 0, np.where(facts.role[first] == 0, 3, np.where(waits, 1, 2)))
         asked_at, answered_at = index.time[first], index.time[response]
         sizes = index.stop - index.start
-        flow = index.connection[first]
         columns = {
-            "call_id": lambda: self._call_ids,
-            "connection_id": lambda: self._connection_ids.take(pa.array(flow)),
-            "file": lambda: pa.repeat(self.file, count),
-            "date": lambda: days(asked_at),
-            "protocol": lambda: self._protocols(first),
+            **self._of_frames(first),
             **self._described(first),
             "outcome": lambda: OUTCOMES.take(pa.array(outcome)),
-            **self._addresses_of(flow),
+            **self._addresses_of(index.connection[first]),
             "request_time": lambda: times(asked_at),
             "response_time": lambda: times(answered_at, ~answered),
             "latency_us": lambda: pa.array(answered_at - asked_at, mask=~answered),
@@ -387,7 +374,9 @@ class Assembly:
                     self._count_messages(call_topics, columns)
             if table.name in self._tables and calls.size:
                 rows = with_errors(table.name, calls, rows, own, call_topics)
-                several[table.name] = table_of(self._tables[table.name], calls.size, {**self._of_calls(calls), **rows})
+                several[table.name] = table_of(
+                    self._tables[table.name], calls.size, {**self._of_frames(first[calls]), **rows}
+                )
         assert call_topics is not None
         call_topics.complete(columns, own)
         return table_of(calls_table, count, columns), several
@@ -534,29 +523,23 @@ class Assembly:
 
     def _messages_of(self, messages: Messages) -> pa.Table:
         frames = messages.frames
-        calls = self.call_of[frames]
         return table_of(
             self._tables[MESSAGES.name],
             frames.size,
             {
                 **messages.whole(),
-                "call_id": lambda: self._call_ids.take(pa.array(calls)),
-                "connection_id": lambda: self._connection_ids.take(pa.array(self.index.connection[frames])),
-                "file": lambda: pa.repeat(self.file, frames.size),
-                "date": lambda: days(self.index.time[frames]),
-                "time": lambda: times(self.index.time[frames]),
-                "protocol": lambda: self._protocols(frames),
-                "direction": lambda: self._directions(frames, calls),
+                **self._of_frames(frames),
+                "direction": lambda: self._directions(frames),
                 "schema": lambda: pa.repeat(messages.schema, frames.size),
             },
         )
 
-    def _directions(self, frames: NDArray[Any], calls: NDArray[Any]) -> pa.Array:
+    def _directions(self, frames: NDArray[Any]) -> pa.Array:
         replica = np.asarray(self._calls[0].column("is_replica").fill_null(False))
         roles, side = self.facts.role[frames], self.index.side[frames]
         answer, request = (self.facts.roles.index(name) for name in ("response", "request"))
         asked = (roles == request) | (side == 0)
-        which = np.where(roles == answer, np.where(replica[calls], 1, 0), np.where(asked, 2, 3))
+        which = np.where(roles == answer, np.where(replica[self.call_of[frames]], 1, 0), np.where(asked, 2, 3))
         return pa.array(["fetched", "replicated", "produced", "pushed"]).take(pa.array(which))
 
     def _embedded(self) -> Iterator[Batch]:
@@ -566,8 +549,7 @@ class Assembly:
         if not collectors:
             return
         for each in self.messages:
-            frames, schema = each.frames, each.schema
-            protocol = schema.partition(".")[0]
+            schema, protocol = each.schema, each.schema.partition(".")[0]
             evaluator = records(protocol)
             topics = each.columns.get("topic")
             if topics is None:
@@ -577,15 +559,12 @@ class Assembly:
                 continue
             columns = each.whole()
             rows = np.flatnonzero(np.asarray(pc.is_in(topics, pa.array(held))))
-            calls = self.call_of[frames[rows]]
+            frames = each.frames[rows]
             facts = zip(
-                topics.take(pa.array(rows)).to_pylist(),
-                columns["key"].take(pa.array(rows)).to_pylist(),
-                columns["value"].take(pa.array(rows)).to_pylist(),
-                columns["timestamp_ms"].take(pa.array(rows)).to_pylist(),
-                self._call_ids.take(pa.array(calls)).to_pylist(),
-                self.index.time[frames[rows]].tolist(),
-                self._directions(frames[rows], calls).to_pylist(),
+                *(columns[name].take(pa.array(rows)).to_pylist() for name in ("topic", "key", "value", "timestamp_ms")),
+                self._call_ids.take(pa.array(self.call_of[frames])).to_pylist(),
+                self.index.time[frames].tolist(),
+                self._directions(frames).to_pylist(),
                 strict=True,
             )
             for topic, key, value, timestamp, call_id, time_us, direction in facts:

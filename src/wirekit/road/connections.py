@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wirekit.capture.endpoints import endpoint
 from wirekit.capture.follow import Choice, Flow, Follower, Item, Link
 from wirekit.capture.tcp import Closed, Data, Duplicate, Event, Settings
 from wirekit.conversation import Conversation
@@ -129,7 +130,7 @@ class Connections:
         Returns:
             False if the row is final, because another connection of the flow has begun.
         """
-        ends = [_address(row, side) for side in SIDES]
+        ends = [endpoint(row[f"{side}_address"], row[f"{side}_port"]) for side in SIDES]
         states, tracked = self._states, self._objects.of(self._states.row(*map(self._endpoints.number, ends)))
         if not states.reported[tracked.row] or row["ordinal"] != states.count[tracked.row] - 1:
             return False
@@ -231,7 +232,7 @@ class Connections:
         joined = np.array([flow in self._attempts for flow in others.tolist()], bool)
         yield from self._join(streams, others[joined])
         for flow in others[~joined].tolist():
-            yield from self._begin(streams, flow)
+            yield from self.begin_one(streams, flow)
 
     def begin_fresh(self, streams: Streams, flows: NDArray[Any], protocols: list[str]) -> None:
         """Gives columns connections that begin in this window, from the first byte on; their protocol is resumable."""
@@ -246,10 +247,6 @@ class Connections:
     def _are_ready(self, streams: Streams, flows: NDArray[Any]) -> None:
         if flows.size:
             self._ready.append((flows, streams.starts[flows], np.zeros((flows.size, len(SIDES)), bool)))
-
-    def begin_after(self, streams: Streams, flow: int, protocol: str) -> Iterator[Followed]:
-        """Does the same for a connection of a known protocol whose first frames on both sides need objects."""
-        yield from self._begin(streams, flow, protocol)
 
     def _join(self, streams: Streams, flows: NDArray[Any]) -> Iterator[Followed]:
         """Begins connections that were joined in the middle, and that their first attempt may recognise.
@@ -274,7 +271,7 @@ class Connections:
         for place in np.flatnonzero(~usual).tolist():
             row, link = int(rows[place]), links[place]
             self._objects.flows[row] = TrackedFlow(row, link=link, follower=Follower(link) if link.protocol else None)
-            yield from self._begin(streams, int(flows[place]))
+            yield from self.begin_one(streams, int(flows[place]))
         places = streams.starts[flows] + np.stack([np.zeros_like(ahead), ahead], axis=1)
         begun = conversations(rows, protocols)
         begun["skipped"][:, 1] = ahead
@@ -295,7 +292,7 @@ class Connections:
         self._conversations.add(begun[usual])
         self._ready.append((flows[usual], places[usual], np.stack([usual, ahead == 0], axis=1)[usual]))
 
-    def _begin(self, streams: Streams, flow: int, protocol: str = "") -> Iterator[Followed]:
+    def begin_one(self, streams: Streams, flow: int, protocol: str = "") -> Iterator[Followed]:
         """Follows the first unread frames of a connection up to the first point at which nothing is pending.
 
         If its ``protocol`` is given, both sides must have sent something before that point.
@@ -412,7 +409,7 @@ class Connections:
         states, flows = self._states, frames.flows
         rows = self._rows[flows]
         self._conversations.note(frames, self._rows)
-        self._over(ended)
+        self.record_whole(ended)
         of_flow = frames.waiting["connection"]
         sizes = np.array(list(map(len, frames.waiting["data"])), np.int64)
         many = np.bincount(of_flow, minlength=streams.odd.size) > MOST_CARRIED
@@ -431,7 +428,7 @@ class Connections:
             if crowded[place]:
                 yield from self._objects.recalled(self._objects.of(rows[place]))
 
-    def _over(self, flows: NDArray[Any]) -> None:
+    def record_whole(self, flows: NDArray[Any]) -> None:
         """Records connections that columns have reported."""
         rows = self._rows[flows]
         self._states.count[rows] = np.maximum(self._states.count[rows], 1)
@@ -475,10 +472,6 @@ class Connections:
         yield from ((link, item) for item in items)
         if window.last:
             yield link, None
-
-    def record_whole(self, flows: NDArray[Any]) -> None:
-        """Records connections that lie within a window and that columns report."""
-        self._over(flows)
 
     def keep(self, streams: Streams, flows: NDArray[Any]) -> None:
         """Stores the state of plain connections after the packets that have been read."""
@@ -575,12 +568,6 @@ def resumable(protocols: list[str]) -> NDArray[np.bool_]:
 def _closing(streams: Streams, flows: NDArray[Any]) -> NDArray[Any]:
     """Whether a side of a connection ends in this window; objects need to know it to follow later packets."""
     return np.asarray((streams.ended[flows, :, 0] >= 0).any(axis=1))
-
-
-def _address(row: Mapping[str, Any], side: str) -> str:
-    """The address of a side in a row of ``connections``, in the form of ``Link``."""
-    host, port = row[f"{side}_address"], row[f"{side}_port"]
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _may_leave(streams: Streams, flow: int, follower: Follower, event: Event, *, particular: bool) -> bool:

@@ -12,12 +12,14 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from heapq import merge
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from wirekit.capture.columns import WINDOW, Records, Sections, records
+from wirekit.capture.endpoints import host_and_port
 from wirekit.capture.files import Capture, Damaged, Packet, Skipped, dissect
 from wirekit.capture.files import segments as segments_by_objects
 from wirekit.capture.files.dissecting import MOST_LAYERS, count_lost, endpoint_text
@@ -109,11 +111,11 @@ class Endpoints:
 
     def number(self, text: str) -> int:
         """The number of an endpoint, from its text in the form of ``Segment``."""
-        host, _, port = text.rpartition(":")
-        address = ipaddress.ip_address(host.strip("[]"))
+        host, port = host_and_port(text)
+        address = ipaddress.ip_address(host)
         if address.version == 4:
-            return int(address) << PORT_BITS | int(port)
-        return self._number(address.packed) << PORT_BITS | int(port) | _IPV6
+            return int(address) << PORT_BITS | port
+        return self._number(address.packed) << PORT_BITS | port | _IPV6
 
     def _text(self, number: int) -> str:
         port = number & (1 << PORT_BITS) - 1
@@ -200,7 +202,7 @@ def segments(
             packets = reader.segments(part._replace(rows=part.rows.slice(start, MOST_SKIPPED)))
             capture.skipped.update(each.reason for _, each in packets.skipped)
             others: Iterator[Segment | Skipped] = (each for _, each in packets.skipped)
-            yield from merge(_as_objects(packets), others, key=_offset)
+            yield from merge(_as_objects(packets), others, key=attrgetter("offset"))
         if part.rows.num_rows:
             following = part.rows["@offset"][-1].as_py() + 1
     else:
@@ -210,10 +212,6 @@ def segments(
         yield from segments_by_objects(capture, place, start=following, fragments=held)
     if fragments is None:
         yield from count_lost(capture, held.end())
-
-
-def _offset(item: Segment | Skipped) -> int:
-    return item.offset
 
 
 def _as_objects(packets: Packets) -> Iterator[Segment | Skipped]:

@@ -295,7 +295,7 @@ class CaptureTables:
 
         odd = yield from by_columns(index, begun)
         for flow in _unusual_beginnings(streams, index) if not job.values else ():
-            yield from self._items(connections.begin_after(streams, flow, index.protocols[flow]))
+            yield from self._items(connections.begin_one(streams, flow, index.protocols[flow]))
         late = connections.begun(streams)
         if late.flows.size:
             yield from by_columns(index_frames(streams, job.choice, address, late, whole=False), late)

@@ -350,7 +350,7 @@ class Conversation:
             if direction.short > MOST_SHORT and size < begin.least:
                 self._lose(direction, f"its length is {size}, and too many before it were too small for a frame")
                 continue
-            frame = self._frame(side, direction, bytes(buffer[:size]))
+            frame = self._linked(self._described(side, direction, bytes(buffer[:size])))
             del buffer[:size]
             direction.offset += size
             yield frame
@@ -435,9 +435,6 @@ class Conversation:
         if not isinstance(description, Description):
             raise Misuse(f"{type(self.dialogue).__name__}.describe must return a Description, not {description!r}")
         return Frame(self.protocol.name, side, offset, data, direction.time_us, decoded, description, reason=reason)
-
-    def _frame(self, side: str, direction: _Direction, data: bytes) -> Frame:
-        return self._linked(self._described(side, direction, data))
 
     def _linked(self, frame: Frame) -> Frame:
         """The frame, linked with its request, after the dialogue has observed it."""
@@ -571,7 +568,16 @@ class Conversation:
     def _size_at(self, side: str, begin: Heading, buffer: bytearray, start: int) -> int:
         """The size of the frame that may begin at a match of its heading; 0 if its length is invalid."""
         size = begin.frame_size(buffer, start)
-        return self._size(side, bytes(buffer[start : start + LARGEST_HEAD])) if size is None else size
+        if size is not None:
+            return size
+        head = bytes(buffer[start : start + LARGEST_HEAD])
+        try:
+            size = frame_size(head, self.dialogue.frame_key(side), limits=self._framing())
+        except WireError:
+            return 0
+        if size is None:
+            return LARGEST_HEAD if len(head) < LARGEST_HEAD else 0
+        return size
 
     def _is_frame(self, side: str, direction: _Direction, start: int, size: int) -> bool:
         """Whether a frame may begin at a place: examines its first bytes, then more of them, then all.
@@ -588,16 +594,6 @@ class Conversation:
             found = dialogue.proven(side, bytes(buffer[start : start + most]))
         direction.credit -= CALL + dialogue.effort - before
         return found
-
-    def _size(self, side: str, head: bytes) -> int:
-        """Size of a frame according to its own length; 0 if the length is invalid."""
-        try:
-            size = frame_size(head, self.dialogue.frame_key(side), limits=self._framing())
-        except WireError:
-            return 0
-        if size is None:
-            return LARGEST_HEAD if len(head) < LARGEST_HEAD else 0
-        return size
 
     def _give_up(self, side: str, direction: _Direction, size: int, reason: str) -> list[Event]:
         if not size:

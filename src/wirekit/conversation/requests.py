@@ -64,14 +64,6 @@ class Requests(MutableMapping[Hashable, "Frame"]):
         if not isinstance(same, OrderedDict) or not same:
             del self._numbered[number]
 
-    def pop(self, pair: Hashable, default: Any = None) -> Any:
-        """Removes and returns a request, or returns the default if there is none."""
-        frame = self._frames.get(pair)
-        if frame is None:
-            return default
-        del self[pair]
-        return frame
-
     def clear(self) -> None:
         """Removes all requests."""
         self._frames.clear()

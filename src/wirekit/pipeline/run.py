@@ -159,14 +159,7 @@ def publish(
                     for name, is_gone in identification.changed().items()
                     if is_gone or name not in counted.unopened  # whose status the system may refuse as well
                 }
-                about = {
-                    "wirekit": wirekit.__version__,
-                    "engine": engine,
-                    "configuration": job.configuration(),
-                    "inputs": identification.rows(counted.unopened),
-                    "changed_while_read": [*now_changed],
-                    "summary": counted.to_json(),
-                }
+                about = _about(job, engine, counted, identification.rows(counted.unopened), [*now_changed])
                 continues = sorted(piece.capture for piece in each.parts.values() if piece.continues)
                 if continues:
                     about["continues"] = continues
@@ -202,17 +195,22 @@ def _add_open_rows(output: Output, job: Job, engine: str, captures: Sequence[str
             for table, batch in flow_batches((), job, summary, carried=carried):
                 sink.write(table, batch)
         manifest = sink.finish(summary)
-    about = {
+    output.commit([manifest], {**_about(job, engine, summary), "open": list(captures)})
+    return summary
+
+
+def _about(
+    job: Job, engine: str, summary: Summary, inputs: Sequence[Any] = (), changed: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The facts of a commit about its run and its inputs."""
+    return {
         "wirekit": wirekit.__version__,
         "engine": engine,
         "configuration": job.configuration(),
-        "inputs": [],
-        "changed_while_read": [],
+        "inputs": list(inputs),
+        "changed_while_read": list(changed),
         "summary": summary.to_json(),
-        "open": list(captures),
     }
-    output.commit([manifest], about)
-    return summary
 
 
 def _choose_form(output: Output, form: str | None, *, replace: bool) -> None:

@@ -10,7 +10,6 @@ import json
 import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from operator import attrgetter
 from typing import TYPE_CHECKING, TypeVar
 
 from wirekit import stored
@@ -25,7 +24,7 @@ from wirekit.pipeline.reports import report
 from wirekit.pipeline.roads import is_compressed
 from wirekit.pipeline.run import READING
 from wirekit.pipeline.serial import in_order, write
-from wirekit.pipeline.shuffle import Kept, Share, ShuffleFile, kept_windows, windows, write_files
+from wirekit.pipeline.shuffle import Kept, PacketWindow, Share, ShuffleFile, kept_windows, windows, write_files
 from wirekit.pipeline.sink import Manifest, Sink
 from wirekit.pipeline.summary import Summary
 from wirekit.registry import registry
@@ -45,7 +44,7 @@ DECODING = "decoding long connections"
 SURVEYED = 4 << 20
 """Bytes of packets whose flows are compared to determine whether flows are long."""
 
-Item = TypeVar("Item")
+Item = TypeVar("Item", Unit, PacketWindow)
 
 Group = tuple[Input, ...]
 """The files of a capture, or a stored file."""
@@ -219,11 +218,7 @@ def follow_share(
         number: the number of the share.
     """
     share = of_tasks[number]
-    packets = _reporting(
-        windows(files, share, attempts, places, window),
-        attrgetter("size"),
-        report(attempts, FOLLOWING, number),
-    )
+    packets = _reporting(windows(files, share, attempts, places, window), report(attempts, FOLLOWING, number))
     attempt, summary = _attempt("task", number), Summary()
     if not columns:
         tables = flow_batches(in_order([each for part in packets for each in part.rows.to_batches()]), job, summary)
@@ -261,14 +256,14 @@ def decode_units(runs: Sequence[Run], job: Job, attempts: str, number: int) -> s
     from wirekit.road import deferred
 
     flow, units = runs[number]
-    each_unit = _reporting(units, attrgetter("size"), report(attempts, DECODING, number))
+    each_unit = _reporting(units, report(attempts, DECODING, number))
     return deferred.decode_units(attempts, number, _attempt("units", number), flow, each_unit, job).dumps()
 
 
-def _reporting(each_of: Iterable[Item], size: Callable[[Item], int], done: Callable[[int], None]) -> Iterator[Item]:
+def _reporting(each_of: Iterable[Item], done: Callable[[int], None]) -> Iterator[Item]:
     """Passes items on; reports the size of the items so far when the next one is requested."""
     total = 0
     for each in each_of:
         yield each
-        total += size(each)
+        total += each.size
         done(total)

@@ -38,14 +38,10 @@ def export(keys: list[str]) -> Export:
     whole: Schema = {"$schema": DIALECT, "title": ", ".join(names)}
     references = [writer.layout(name) for name in names]
     whole |= references[0] if len(references) == 1 else {"anyOf": references}
-    whole["$comment"] = " ".join(["Not expressed:", *notes_of(notes)])
+    missing = (f"{line.removeprefix('- ')}." for line in notes.lines("-")[1:])
+    whole["$comment"] = " ".join(["Not expressed:", *missing])
     whole["$defs"] = writer.definitions
     return Export(json.dumps(whole, indent=1, ensure_ascii=False) + "\n", list(notes.missing))
-
-
-def notes_of(notes: Notes) -> list[str]:
-    """The missing parts, for the comment."""
-    return [f"{line.removeprefix('- ')}." for line in notes.lines("-")[1:]]
 
 
 class _Writer:

@@ -436,7 +436,8 @@ def write(
         writer.fail("!=", begins, 0, within, ENDS)
     return WriteProgram(
         without_needless(writer.body, writer.constants.get(0)),
-        [column for column in writer.read.values() if column.kind != LIST] + writer.columns_of_messages(),
+        [column for column in writer.read.values() if column.kind != LIST]
+        + [column for message in writer.messages_of for column in message.columns.values()],
         [(writer.own[group.number], group) for group in writer.entered_groups],
         writer.hidden if writer.contents_path else {},
         writer.reasons,

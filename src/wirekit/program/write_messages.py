@@ -103,10 +103,6 @@ class Messages(Branches):
                 at = places[at].message
             message.inside[0].append(column)
 
-    def columns_of_messages(self) -> list[Column]:
-        """The columns of all messages."""
-        return [column for message in self.messages_of for column in message.columns.values()]
-
     def value(self, message: MessageColumns, slot: int) -> tuple[int, int]:
         """Registers with the number of a field, 0 if it is absent, and with its presence."""
         if slot in message.computed:

@@ -129,9 +129,10 @@ class Exchange:
     # One side
 
     def ask(self, side: str) -> Turn | None:
-        """Adds a request that a side may send now; None if no drawn frame fits."""
+        """Adds a request that a side may send now, and whose response is declared; None if no drawn frame fits."""
         heads = self.pairing.heads(side)
-        asks = [each for each in heads.kinds.items() if each[1].role == "request" and _asks(each[1])]
+        answered = [each for each in heads.kinds.items() if each[1].answers or each[1].answer]
+        asks = [each for each in answered if each[1].role == "request"]
         return self._of_some(side, heads, asks)
 
     def tell(self, side: str) -> Turn | None:
@@ -328,11 +329,6 @@ def _symbols_of_zero(key: str) -> frozenset[str]:
     structures = [node for node in layout_of(key).nodes if isinstance(node, ir.Structure)]
     cores = [(member.name, ir.core(member.node)) for node in structures for member in node.members]
     return frozenset(name for name, node in cores if isinstance(node, ir.Named) and 0 in map(int, node.table))
-
-
-def _asks(kind: Kind) -> bool:
-    """Whether the response to such a request is declared; otherwise it may not be a request."""
-    return bool(kind.answers or kind.answer)
 
 
 def _identifiers(rules: RuleSet) -> frozenset[str]:

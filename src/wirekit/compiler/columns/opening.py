@@ -190,10 +190,14 @@ class Opening:
                 text += _lengths(column)
         for row, size in zip(parents.tolist(), (text[parents] * np.maximum(counts - 1, 0)).tolist(), strict=True):
             if size > allowance.room:
-                self.gone[row], self.verdict[row] = True, 0
-                self.errors.too_much(row)
+                self._too_much(row)
             else:
                 allowance.room -= size
+
+    def _too_much(self, row: int) -> None:
+        """Refuses a row whose content exceeds the memory limit."""
+        self.gone[row], self.verdict[row] = True, 0
+        self.errors.too_much(row)
 
     def _below(self, inner: Columnar) -> tuple[Level, NDArray[Any]]:
         """The level of the nested records, and the row of each range; without rows that exceed the memory limit."""
@@ -207,8 +211,7 @@ class Opening:
             except NoRoom as error:
                 for row in parents[error.range :].tolist():
                     del self.lists[row]
-                    self.gone[row], self.verdict[row] = True, 0
-                    self.errors.too_much(row)
+                    self._too_much(row)
             else:
                 return below, parents
 

@@ -14,7 +14,7 @@ import hashlib
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 
 from wirekit.crc import CATALOGUE, Crc
 from wirekit.errors import Misuse
@@ -118,21 +118,8 @@ def _crc32c(data: Buffer) -> int:
     return _crc32c_of_package(data)
 
 
-def crc32c_plain(data: Buffer) -> int:
-    """CRC-32C in pure Python: slow, but available without an import."""
-    table, crc = _table(), 0xFFFFFFFF
-    for byte in bytes(data):
-        crc = table[(crc ^ byte) & 0xFF] ^ crc >> 8
-    return crc ^ 0xFFFFFFFF
-
-
-@cache
-def _table() -> list[int]:
-    """The table of register changes, one for each value of a byte."""
-    table = list(range(256))
-    for _ in range(8):
-        table = [crc >> 1 ^ (0x82F63B78 if crc & 1 else 0) for crc in table]
-    return table
+crc32c_plain = CATALOGUE["crc-32/iscsi"][0]
+"""CRC-32C in Python: slow, but available without an import."""
 
 
 def _internet(data: Buffer) -> int:

@@ -161,7 +161,7 @@ class Report:
             self._ordinal,
             0,
             connection,
-            _in_years(item.time_us),
+            in_years(item.time_us),
             role,
             error=text,
             size=size,
@@ -182,7 +182,7 @@ class Report:
             self._ordinal,
             each.frame,
             connection,
-            _in_years(item.time_us),
+            in_years(item.time_us),
             "→" if item.side == "client" else "←",
             f"{about.api or '?'}{version}",
             ", ".join(known.topics),
@@ -217,8 +217,8 @@ class Report:
                 "protocol": link.protocol,
                 "name": known.client or "",
                 "software": " ".join(_software(known)),
-                "opened": _in_years(link.opened_us),
-                "closed": _in_years(link.closed_us) if link.closed_us else None,
+                "opened": in_years(link.opened_us),
+                "closed": in_years(link.closed_us) if link.closed_us else None,
                 "frames": self._frames_of.pop(number, 0),
                 "sent": link.bytes["client", "captured"],
                 "received": link.bytes["server", "captured"],
@@ -262,7 +262,3 @@ def _software(known: Facts) -> list[str]:
 
 def _bucket(latency_us: int) -> int:
     return math.floor(BUCKETS_OF_OCTAVE * math.log2(max(latency_us, 1)))
-
-
-def _in_years(time_us: int | None) -> int | None:
-    return None if time_us is None else in_years(time_us)

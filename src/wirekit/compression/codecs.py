@@ -118,18 +118,10 @@ def _view(data: Buffer) -> memoryview:
         raise Misuse(f"{type(data).__name__} is not compressed data; pass bytes or a contiguous memoryview") from None
 
 
-def _none_decompress(data: memoryview, output: Output) -> None:
-    output.add(bytes(data))
-
-
-def _none_compress(data: Buffer) -> bytes:
-    return bytes(data)
-
-
 _CODECS: dict[str, Codec] = {
     entry.name: entry
     for entry in (
-        Codec("none", _none_decompress, _none_compress, "the bytes as they are"),
+        Codec("none", lambda data, output: output.add(bytes(data)), bytes, "the bytes as they are"),
         *deflate.CODECS,
         *snappy.CODECS,
         *lz4.CODECS,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zlib
+from functools import partial
 
 from wirekit.compression.output import Buffer, Codec, Output
 from wirekit.compression.reading import at_end, drain, integer, take
@@ -51,11 +52,6 @@ def _gzip_decompress(data: memoryview, output: Output) -> None:
         start = end
 
 
-def _gzip_compress(data: Buffer) -> bytes:
-    engine = zlib.compressobj(wbits=31)
-    return engine.compress(data) + engine.flush()
-
-
 _SYNC_FLUSH = b"\x00\x00\xff\xff"
 """The empty stored block at the end of output of java.util.zip.Deflater.SYNC_FLUSH."""
 
@@ -74,10 +70,6 @@ def _zlib_decompress(data: memoryview, output: Output) -> None:
             raise Wrong("a zlib stream with a final block or flushed at its end", f"neither after {len(data)} bytes")
     elif output.produced < output.expected:
         raise Wrong(f"{output.expected} bytes of decompressed data", f"the zlib stream ends after {output.produced}")
-
-
-def _zlib_compress(data: Buffer) -> bytes:
-    return zlib.compress(data)
 
 
 _ZIP_ENTRY, _ZIP_DESCRIPTOR = b"PK\x03\x04", b"PK\x07\x08"
@@ -158,11 +150,13 @@ def _zip_compress(data: Buffer) -> bytes:
 
 
 CODECS = (
-    Codec("gzip", _gzip_decompress, _gzip_compress, "RFC 1952, any number of members, zeros after them"),
+    Codec(
+        "gzip", _gzip_decompress, partial(zlib.compress, wbits=31), "RFC 1952, any number of members, zeros after them"
+    ),
     Codec(
         "zlib",
         _zlib_decompress,
-        _zlib_compress,
+        zlib.compress,
         "RFC 1950; also without a final block, as Java writes it with SYNC_FLUSH",
     ),
     Codec("zip", _zip_decompress, _zip_compress, "a zip archive of one entry, which is written under the name 0"),

@@ -12,11 +12,7 @@ SNAPPY_BEST = 64
 """The most bytes that a tag of three bytes in a snappy block expands to."""
 
 
-def _snappy_decompress(data: memoryview, output: Output) -> None:
-    _snappy_block(data, 0, output)
-
-
-def _snappy_block(block: memoryview, start: int, output: Output) -> None:
+def _snappy_block(block: memoryview, output: Output, start: int = 0) -> None:
     """Decompresses one raw block, which begins at ``start`` of the input."""
     import cramjam
 
@@ -71,7 +67,7 @@ def xerial_blocks(data: View) -> Iterator[tuple[int, View]]:
 
 def _xerial_decompress(data: memoryview, output: Output) -> None:
     for at, block in xerial_blocks(data):
-        _snappy_block(block, at, output)
+        _snappy_block(block, output, at)
 
 
 def _xerial_compress(data: Buffer) -> bytes:
@@ -86,7 +82,7 @@ def _kafka_snappy_decompress(data: memoryview, output: Output) -> None:
     if data[:8] == XERIAL_MAGIC:
         _xerial_decompress(data, output)
     else:
-        _snappy_decompress(data, output)
+        _snappy_block(data, output)
 
 
 _SNAPPY_STREAM = b"\xff\x06\x00\x00sNaPpY"
@@ -120,7 +116,7 @@ def _snappy_chunk(kind: int, chunk: memoryview, start: int) -> bytes:
     part = Output(len(chunk), Decompression(_SNAPPY_CHUNK), None)
     try:
         if kind == 0:
-            _snappy_block(chunk[4:], start + 4, part)
+            _snappy_block(chunk[4:], part, start + 4)
         else:
             part.add(bytes(chunk[4:]))
     except Limit as error:
@@ -141,7 +137,7 @@ def _snappy_framed_compress(data: Buffer) -> bytes:
 
 
 CODECS = (
-    Codec("snappy", _snappy_decompress, _snappy_compress, "one raw snappy block"),
+    Codec("snappy", _snappy_block, _snappy_compress, "one raw snappy block"),
     Codec("xerial", _xerial_decompress, _xerial_compress, "the stream of snappy-java, written in blocks of 32 KiB"),
     Codec(
         "kafka-snappy",

@@ -42,10 +42,6 @@ def _of_symbol(value: Symbol) -> str:
     return known
 
 
-def _of_bytes(value: bytes) -> str:
-    return f'"{value.hex()}"'
-
-
 def _of_list(values: list[Any]) -> str:
     return f"[{', '.join([_TEXTS[type(value)](value) for value in values])}]"
 
@@ -132,7 +128,7 @@ _TEXTS = _Texts(
         int: int.__repr__,
         float: _of_float,
         str: encode_basestring,
-        bytes: _of_bytes,
+        bytes: lambda value: f'"{value.hex()}"',
         list: _of_list,
         dict: _of_mapping,
         Symbol: _of_symbol,

@@ -22,6 +22,8 @@ LARGEST_SEARCHED = 1024 * 1024
 """The maximum number of bytes that a search keeps."""
 LARGEST_WAITED = LARGEST_SEARCHED // 2
 """The largest frame that a search waits for, to decode all of it."""
+LARGEST_HEAD = 64
+"""Bytes up to the end of a frame's own length."""
 LARGEST_PROBE = 512
 """The maximum number of bytes by which an incomplete frame is judged."""
 LEAST_BEGUN = 24

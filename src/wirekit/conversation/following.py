@@ -8,7 +8,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from wirekit import plain
-from wirekit.conversation.dialogue import CALL, FEW, LARGEST_PROBE, LARGEST_SEARCHED, LARGEST_WAITED, LEAST_BEGUN
+from wirekit.conversation.dialogue import (
+    CALL,
+    FEW,
+    LARGEST_HEAD,
+    LARGEST_PROBE,
+    LARGEST_SEARCHED,
+    LARGEST_WAITED,
+    LEAST_BEGUN,
+)
 from wirekit.conversation.events import NEED_DATA, SIDES, Description, Event, Frame, Quarantined
 from wirekit.decoding import LARGEST_HEADER, MOST_SHORT, decode, frame_size, header, shortness
 from wirekit.engine import Decoded, decode_bytes, foreign
@@ -23,8 +31,6 @@ if TYPE_CHECKING:
 
 ENDED_INSIDE = "the connection or the capture ended inside a frame"
 BEFORE_FIRST = "before the first whole frame of the capture"
-LARGEST_HEAD = 64
-"""Bytes up to the end of a frame's own length."""
 CREDIT = 12
 """The search effort allowed for each byte that arrives, counted as ``Dialogue.effort`` is."""
 FIRST_CREDIT = 4096

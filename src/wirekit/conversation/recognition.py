@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wirekit.compiler.generated import by_key
-from wirekit.conversation.dialogue import CALL, LARGEST_PROBE, LARGEST_SEARCHED, LEAST_BEGUN
+from wirekit.conversation.dialogue import CALL, LARGEST_HEAD, LARGEST_PROBE, LARGEST_SEARCHED, LEAST_BEGUN
 from wirekit.conversation.events import SIDES
 from wirekit.decoding import LARGEST_HEADER, decode, frame_size, frames, header
 from wirekit.engine import TIMES_BEFORE_COMPILING, Decoded
@@ -27,8 +27,6 @@ UNRECOGNISED = "no known protocol fits"
 FRAMES_TO_RECOGNISE = 8
 LEAST_EVIDENCE = 12
 """Bytes that must decode before damaged data counts as a protocol's."""
-LARGEST_HEAD = 64
-"""Bytes up to the end of a frame's own length."""
 RECOGNISE_WITHIN = 64 * 1024
 """Bytes of a connection by which its protocol is recognised; of each side, they are searched for frames."""
 LEAST_INSIDE = 9

@@ -10,9 +10,8 @@ from pathlib import Path
 from wirekit.errors import Misuse
 from wirekit.fuzz.corpus import QUEUE, Corpus
 from wirekit.fuzz.process import ENDED, Child
-from wirekit.fuzz.targets import Bounds
+from wirekit.fuzz.targets import START_SECONDS, Bounds
 
-START_SECONDS = 60.0
 LONGEST_COMPLAINT = 300
 EXECUTED = re.compile(rb"stat::number_of_executed_units:\s+(\d+)")
 

@@ -1,8 +1,9 @@
 """The harness of ``wirekit fuzz``: sends inputs of a layout to parsers, servers and clients (docs/fuzzing.md).
 
-``inputs`` generates cases, ``targets`` and ``network`` run a case, ``findings`` judges outcomes, ``minimising`` shrinks
-a case, ``corpus`` stores cases as files, ``running`` repeats this until the time or the number of cases is used up, and
-``report`` writes the findings. ``worker`` runs in the process of a Python target and imports nothing of wirekit.
+``inputs`` generates cases, ``targets`` and ``network`` run a case, ``faults`` finds what is wrong with the bytes of
+clients and servers, ``findings`` judges outcomes, ``minimising`` shrinks a case, ``corpus`` stores cases as files,
+``running`` repeats this until the time or the number of cases is used up, and ``report`` writes the findings.
+``worker`` runs in the process of a Python target and imports nothing of wirekit.
 
 The target is untrusted: its time, memory and output are bounded, and it never runs in this process.
 """

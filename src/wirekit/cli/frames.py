@@ -40,6 +40,8 @@ MOST_NAMES = 12
 """Names that are listed if nothing matches."""
 MOST_COUNTED = 10_000
 """Names that are counted."""
+SELECTED_BY = {"API": "apis", "topic": "topics", "group": "groups", "client": "clients"}
+"""The kinds of names, and the attribute of ``Selection`` that selects by each."""
 NO_CONNECTION = 2
 """The status of a capture without the connection of ``--follow``; of the command, if no capture has it."""
 
@@ -247,12 +249,7 @@ class Names:
         self._selection = selection
         self.connected = False
         self.frames = self.connections = 0
-        self.names: dict[str, Counter[str]] = {
-            "API": Counter(),
-            "topic": Counter(),
-            "group": Counter(),
-            "client": Counter(),
-        }
+        self.names: dict[str, Counter[str]] = {kind: Counter() for kind in SELECTED_BY}
 
     def counted(self, items: Iterable[Numbered]) -> Iterator[Numbered]:
         """Yields the same items while counting them."""
@@ -273,16 +270,9 @@ class Names:
 
     def text(self) -> str:
         """``384 frames in 45 connections; API: fetch, metadata``, with the names of each selected kind."""
-        selection = self._selection
-        asked = {
-            "API": selection.apis,
-            "topic": selection.topics,
-            "group": selection.groups,
-            "client": selection.clients,
-        }
         parts = [f"it has {plural(self.frames, 'frame')} in {plural(self.connections, 'connection')}"]
         for kind, names in self.names.items():
-            if asked[kind]:
+            if getattr(self._selection, SELECTED_BY[kind]):
                 most = sorted(name for name, _ in names.most_common(MOST_NAMES))
                 more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
                 parts.append(f"{kind}s: {', '.join(most) or 'none'}{more}")

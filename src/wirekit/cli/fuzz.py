@@ -164,7 +164,7 @@ def _explore(key: str, context: dict[str, Any], corpus: Corpus, options: dict[st
     from wirekit.fuzz.coverage import explore
     from wirekit.fuzz.numbered_cases import NumberedCases
     from wirekit.fuzz.running import QUEUE_FRAMES
-    from wirekit.fuzz.targets import Bounds, parse_target
+    from wirekit.fuzz.targets import parse_target
 
     place = parse_target(options["target"])
     if place.form != "python":
@@ -172,7 +172,7 @@ def _explore(key: str, context: dict[str, Any], corpus: Corpus, options: dict[st
             "--explore applies to python: targets; other fuzzers can start from the queue of a --corpus"
         )
     corpus.put(NumberedCases(key, options["seed"], context=context).sound(QUEUE_FRAMES))
-    added = explore(corpus, place.parts[0], place.parts[1], options["explore"], _bounds(options, Bounds))
+    added = explore(corpus, place.parts[0], place.parts[1], options["explore"], _bounds(options))
     say(f"atheris added {plural(added, 'input')}")
 
 
@@ -200,7 +200,7 @@ def _target(options: dict[str, Any], key: str) -> Callable[[], Target]:
     from wirekit.fuzz.asking import ConversationTarget
     from wirekit.fuzz.clients import ClientTarget
     from wirekit.fuzz.network import TcpTarget
-    from wirekit.fuzz.targets import Bounds, CommandTarget, PythonTarget, parse_target
+    from wirekit.fuzz.targets import CommandTarget, PythonTarget, parse_target
 
     place = parse_target(options["target"])
     if place.form in ("tcp", "client") and options["compare"]:
@@ -213,28 +213,30 @@ def _target(options: dict[str, Any], key: str) -> Callable[[], Target]:
         raise click.UsageError("--field applies to client: targets")
     if place.form == "client":
         protocol, fields = registry.protocol(key).name, parse_context(options["fields"], "--field topic=t")
-        return lambda: ClientTarget(place.text, protocol, _bounds(options, Bounds), fields=fields)
+        return lambda: ClientTarget(place.text, protocol, _bounds(options), fields=fields)
     if place.form == "tcp":
-        name, bounds = registry.protocol(key).name, _bounds(options, Bounds)
+        name, bounds = registry.protocol(key).name, _bounds(options)
         host, port, remote = place.parts[0], int(place.parts[1]), options["allow_remote"]
         if options["conversation"]:
             return lambda: ConversationTarget(host, port, name, bounds, allow_remote=remote)
         opening = not options["no_opening"]
         return lambda: TcpTarget(host, port, name, bounds, opening=opening, allow_remote=remote)
     if place.form == "python":
-        return lambda: PythonTarget(place.parts[0], place.parts[1], _bounds(options, Bounds))
-    return lambda: CommandTarget(place.text, _bounds(options, Bounds))
+        return lambda: PythonTarget(place.parts[0], place.parts[1], _bounds(options))
+    return lambda: CommandTarget(place.text, _bounds(options))
 
 
-def _bounds(options: dict[str, Any], bounds: type[Bounds]) -> Bounds:
+def _bounds(options: dict[str, Any]) -> Bounds:
+    from wirekit.fuzz.targets import Bounds
+
     try:
         statuses = frozenset(map(int, options["exit_status"].split(",")))
     except ValueError:
         raise click.UsageError(f"--exit-status must be numbers, such as 0,1, not {options['exit_status']!r}") from None
-    return bounds(
+    return Bounds(
         seconds=options["timeout"],
         memory=options["memory"] << 20,
-        allowed=bounds().allowed | frozenset(options["allow"]),
+        allowed=Bounds().allowed | frozenset(options["allow"]),
         statuses=statuses,
         want_values=options["compare"],
     )

@@ -11,7 +11,7 @@ from wirekit.capture.follow import Choice, Item, Link, Missing
 from wirekit.capture.rotation import Parts
 from wirekit.cli.captures import FollowedCapture
 from wirekit.cli.common import console, print_json, print_wrapped, say, time_of_day
-from wirekit.conversation import Frame, Quarantined
+from wirekit.conversation import Frame
 from wirekit.errors import plural
 from wirekit.pipeline.summary import failure
 from wirekit.registry import registry
@@ -20,6 +20,7 @@ from wirekit.values import printable
 
 TEXTS, SAYINGS = 18, 46
 """Columns before the texts of violations and of rules."""
+NOT_CHECKED = "rules that need earlier frames are not checked after them"
 
 
 def list_rules(protocol: str, form: str) -> int:
@@ -95,11 +96,18 @@ class Judge:
         if key not in self._checkers:
             self._checkers[key] = _checker(link, self._clients)
         checker = self._checkers[key]
-        _take(checker, item)
-        if checker is not None and isinstance(item, Frame):
-            self.judged[link.protocol] += 1
-        if checker is None or not isinstance(item, Frame) or failure(item) is not None:
-            self.unjudged[_why(item, checker)] += item.length if isinstance(item, Missing) else len(item.data)
+        if isinstance(item, Missing):
+            self.unjudged[f"are missing; {NOT_CHECKED}"] += item.length
+            if checker is not None:
+                checker.lose(item.side)
+        elif checker is None:
+            self.unjudged["are of no protocol that has rules"] += len(item.data)
+        else:
+            checker.take(item)
+            if isinstance(item, Frame):
+                self.judged[link.protocol] += 1
+            if not isinstance(item, Frame) or failure(item) is not None:
+                self.unjudged[f"could not be decoded; {NOT_CHECKED}"] += len(item.data)
         return ()
 
 
@@ -110,23 +118,6 @@ def _checker(link: Link, clients: dict[str, Facts]) -> Checker | None:
     host = link.client.rpartition(":")[0]
     shared = clients.setdefault(f"{link.protocol} {host}", Facts(rules.initial, whole=False))
     return Checker(rules, started=link.known_start, shared=shared, connection=link.name)
-
-
-def _take(checker: Checker | None, item: Frame | Quarantined | Missing) -> None:
-    if checker is None:
-        return
-    if isinstance(item, Missing):
-        checker.lose(item.side)
-    else:
-        checker.take(item)
-
-
-def _why(item: Frame | Quarantined | Missing, checker: Checker | None) -> str:
-    if isinstance(item, Missing):
-        return "are missing; rules that need earlier frames are not checked after them"
-    if checker is None:
-        return "are of no protocol that has rules"
-    return "could not be decoded; rules that need earlier frames are not checked after them"
 
 
 def _named(rules: tuple[Rule, ...]) -> list[Rule]:

@@ -15,19 +15,30 @@ import wirekit
 from tests.own import declared, own
 from wirekit.exports import export
 from wirekit.registry import Layout, Protocol
+from wirekit.values import SymbolTable
 from wirekit.wire import (
+    Bit,
+    Bits,
+    Bytes,
+    Checked,
+    Const,
     Delimited,
     Length,
     RecordsToEnd,
     Struct,
+    Symbols,
     int8,
     int16,
     int24,
     int32,
     int48,
     int56le,
+    rest,
     sleb64,
+    uint8,
+    uint16,
     uint24le,
+    uint32,
     uint40,
     uint64le,
     varint32,
@@ -72,6 +83,11 @@ def dissected(key: str, value: dict[str, Any], folder: Path) -> list[str]:
     """The fields of a value as the dissector of its layout shows them."""
     data = wirekit.encode(key, value)
     assert wirekit.to_json(wirekit.decode(data, key).value) == value
+    return fields(key, data, list(value), folder)
+
+
+def fields(key: str, data: bytes, names: list[str], folder: Path) -> list[str]:
+    """The fields of a segment's data as the dissector of a layout shows them; commas separate those of two frames."""
     tcp = struct.pack(">HHIIBBHHH", 1, 7000, 0, 0, 0x50, 0x18, 1024, 0, 0) + data
     packet = struct.pack(">BBHHHBBHII", 0x45, 0, 20 + len(tcp), 0, 0, 64, 6, 0, 0x7F000001, 0x7F000001) + tcp
     header = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
@@ -79,9 +95,9 @@ def dissected(key: str, value: dict[str, Any], folder: Path) -> list[str]:
     (folder / "odd.lua").write_text(export([key], "lua").text)
     prefix = f"wirekit_{key.replace('.', '_')}"
     command = f"tshark -r one.pcap -X lua_script:odd.lua -d tcp.port==7000,{prefix} -T fields"
-    fields = [part for name in value for part in ("-e", f"{prefix}.{name}")]
+    options = [part for name in names for part in ("-e", f"{prefix}.{name}")]
     run = subprocess.run(
-        [*command.split(), *fields], cwd=folder, capture_output=True, check=True, text=True, timeout=60
+        [*command.split(), *options], cwd=folder, capture_output=True, check=True, text=True, timeout=60
     )
     return run.stdout.split()
 
@@ -105,6 +121,35 @@ def test_a_dissector_ends_a_list_before_given_bytes(tmp_path: Path) -> None:
         with own(Struct("items" / ended, "end" / int8, "n" / int16)) as key:
             shown = dissected(key, {"items": items, "end": 0, "n": 258}, tmp_path)
             assert shown[-2:] == ["0", "258"]
+
+
+FRAMES = {
+    "behind a constant, symbols and bits, as in Modbus": Struct(
+        "id" / uint16,
+        "protocol" / Const(uint16, 0),
+        "kind" / Symbols(uint8, SymbolTable("kind", {1: "ONE"})),
+        "flags" / Bits(uint8, "low" / Bit(4), "high" / Bit(4), order="lsb"),
+        "size" / Length(uint16, frame=True),
+        "data" / rest(),
+    ),
+    "before a checksum that it does not cover, not marked as a frame's": Struct(
+        "id" / int8,
+        "size" / Length(uint16, of="data", add=2),
+        "crc" / Checked(uint32, "crc32", "data"),
+        "data" / rest(),
+        "end" / Bytes(2),
+    ),
+}
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+@pytest.mark.parametrize("case", FRAMES)
+def test_a_dissector_finds_frames_by_a_length_at_a_fixed_place(case: str, tmp_path: Path) -> None:
+    with own(FRAMES[case]) as key:
+        given = {"kind": 1, "flags": {}} if "Modbus" in case else {"end": b"zz"}
+        data = b"".join(wirekit.encode(key, {"id": number, "data": b"a" * number, **given}) for number in (1, 2))
+        assert fields(key, data, ["id", "data"], tmp_path) == ["1,2", "61,6161"]
+        assert [each.reason for each in export([key], "lua").missing] == []
 
 
 def test_a_dissector_of_sides_with_different_frame_lengths_lists_them() -> None:

@@ -419,20 +419,13 @@ class _Writer:
     def _framing(self, layout: ir.Node) -> tuple[ir.Number, int, int, int] | None:
         """(the length, its place, the number to add for the size of the frame, the minimal size)."""
         if isinstance(layout, ir.Structure):
+            sizes = [ir.fixed_size(member.node) for member in layout.members]
             for each in layout.measures:
-                before = layout.members[: each.at]
-                length = layout.members[each.at].node
-                fixed = all(isinstance(member.node, ir.Number) for member in before)
-                if (
-                    each.frame
-                    and isinstance(length, ir.Number)
-                    and length.is_packed
-                    and fixed
-                    and each.last == len(layout.members) - 1
-                ):
-                    at = sum(ir.minimum(member.node) for member in before)
-                    start = sum(ir.minimum(member.node) for member in layout.members[: each.first])
-                    return length, at, start - each.add, max(start, ir.minimum(layout))
+                length, others = layout.members[each.at].node, sizes[: each.first] + sizes[each.last + 1 :]
+                fits = isinstance(length, ir.Number) and length.is_packed and not each.zero_is_rest
+                if fits and each.at < each.first and None not in others:
+                    size = sum(filter(None, others))
+                    return length, sum(filter(None, sizes[: each.at])), size - each.add, ir.minimum(layout)
         self.notes.add(self.key, "the layout has no frame length at a fixed place: a segment is read as one frame")
         return None
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from wirekit.codings import Coding, stands
 from wirekit.compiler import ir
-from wirekit.compiler.expressions import Expression, Literal, fields_of
+from wirekit.compiler.expressions import Expression, Literal, fields_of, operands_of
 from wirekit.compiler.expressions import Field as FieldRead
 from wirekit.compiler.values import LENGTH, Names, Unknown, evaluate
 from wirekit.decoding import decode
@@ -57,8 +57,8 @@ def example(key: str, *, context: Mapping[str, Any] | None = None) -> Any:
     key = built_key(key)
     schema = registry[key]
     why = ""
-    for optional in (False, True):
-        maker = _Maker(dict(context or {}), optional)
+    for optional, empty in ((False, False), (True, False), (False, True)):
+        maker = _Maker(dict(context or {}), optional, empty)
         try:
             value = maker.value(schema.layout)
             data = encode(key, b"" if isinstance(value, _Omitted) else value, context=context)
@@ -82,9 +82,17 @@ def _why_not(decoded: Decoded) -> str:
 
 
 class _Maker:
-    def __init__(self, context: dict[str, Any], optional: bool) -> None:
+    """Makes the value of a layout.
+
+    Args:
+        optional: whether fields that may be left out at the end are present.
+        empty: whether lists that end before given bytes are empty.
+    """
+
+    def __init__(self, context: dict[str, Any], optional: bool, empty: bool) -> None:
         self._context = context
         self._optional = optional
+        self._empty = empty
         self._scopes: list[dict[str, Any]] = []
         self._depth = 0
 
@@ -154,7 +162,10 @@ class _Maker:
         for read in fields_of(tree):
             before = self._look(read.up, read.names)
             if type(before) is int:
-                for number in (*SETTLED, before):
+                constants = [
+                    each.value for each in operands_of(tree) if isinstance(each, Literal) and type(each.value) is int
+                ]
+                for number in (*SETTLED, *constants, before):
                     self._settle(read, number)
                     with suppress(Unknown):
                         return self._within(tree, most)
@@ -167,15 +178,18 @@ class _Maker:
         return size
 
     def _structure(self, node: ir.Structure) -> dict[str, Any]:
-        computed = {each.at for each in node.measures} | {each.at for each in node.sums}
         value: dict[str, Any] = {}
+        ends = b""  # the bytes before which the last member ended
         self._scopes.append(value)
         try:
             for index, member in enumerate(node.members):
-                if index not in computed:
+                if ends and isinstance(member.node, ir.Blob) and member.node.length is None:
+                    value[member.name] = ends
+                elif index not in node.computed:
                     value[member.name] = self.value(member.node)
                 elif isinstance(member.node, ir.Blob):
                     value[member.name] = _omitted_bytes(member.node)
+                ends = member.node.until if isinstance(member.node, ir.Several) else b""
         finally:
             self._scopes.pop()
         return {name: item for name, item in value.items() if not isinstance(item, _Omitted)}
@@ -216,6 +230,8 @@ class _Maker:
             count = 1 if expression is None else self._size(expression, MOST_ELEMENTS)
         except Unknown:
             count = 1  # it is computed from the elements
+        if self._empty and node.until:
+            count = 0
         elements = [self.value(node.element) for _ in range(count)]
         return [b"" if isinstance(element, _Omitted) else element for element in elements]
 

@@ -13,7 +13,25 @@ import wirekit
 from tests.own import declared, own
 from wirekit.exports import export
 from wirekit.registry import BUILT_IN, Layout, Protocol
-from wirekit.wire import Bytes, Custom, If, IfMore, Node, Padding, Ref, Repeat, Struct, int8, len_, this
+from wirekit.wire import (
+    Bytes,
+    Const,
+    Custom,
+    If,
+    IfMore,
+    Node,
+    Padding,
+    RecordsToEnd,
+    Ref,
+    Repeat,
+    Struct,
+    int8,
+    int16,
+    len_,
+    rest,
+    this,
+    uint64,
+)
 
 ALL = wirekit.registry.keys()
 KEYS = [key for key in ALL if key.partition(".")[0] in BUILT_IN]
@@ -62,6 +80,9 @@ def _hex_of_nonzero(data: bytes) -> str:
         (Struct("a" / IfMore(int8), "b" / int8), {"a": 0, "b": 0}),
         (Struct("s" / Padding(2), "c" / Bytes(len_(this.s))), {"s": "0000", "c": "0000"}),
         (Struct("l" / Repeat(20, int8)), {"l": [0] * 20}),
+        (Struct("start" / uint64, "gap" / Bytes(this.start - 64)), {"start": 64, "gap": ""}),
+        (Struct("l" / RecordsToEnd(int16, until=b"\1"), "end" / rest()), {"l": [0], "end": "01"}),
+        (Struct("l" / RecordsToEnd(int8, until=b"\0"), "end" / Const(int8, 0)), {"l": [], "end": 0}),
     ],
 )
 def test_numbers_and_bytes_are_changed_until_they_are_valid(node: Node, value: Any) -> None:

@@ -64,10 +64,13 @@ The algorithms of checksums are:
 - algorithms that you add with `wirekit.checksums.register`: any CRC by its parameters, or a function.
 
 ```python
->>> from wirekit.checksums import crc
+>>> from hashlib import sha256
+>>> from wirekit.checksums import Checksum, crc, register
 >>> from wirekit.crc import Crc
->>> hex(crc("crc-16/mine", Crc(16, poly=0x1021, init=0xFFFF, refin=False, refout=False, xorout=0))(b"123456789"))
-'0x29b1'
+>>> register(crc("crc-16/mine", Crc(16, poly=0x1021, init=0xFFFF, refin=False, refout=False, xorout=0)))
+>>> def twice(data):
+...     return int.from_bytes(sha256(sha256(data).digest()).digest()[:4], "big")
+>>> register(Checksum("sha256-twice", 32, twice, "the first 4 bytes of SHA-256 of SHA-256, as in Bitcoin"))
 
 ```
 

@@ -231,8 +231,19 @@ def register(algorithm: Checksum) -> None:
     """Registers an algorithm, so that layouts can use its name.
 
     Raises:
-        Misuse: the name is taken.
+        Misuse: the name is taken, or the function returns another value than an unsigned integer of ``bits`` bits.
+
+    >>> register(Checksum("first", 32, lambda data: bytes(data[:4]), "the first 4 bytes"))
+    Traceback (most recent call last):
+    wirekit.errors.Misuse: the function of first must return an unsigned integer of 32 bits, not b'1234'
     """
+    if not isinstance(algorithm, Checksum):
+        raise Misuse(f"register takes a wirekit.checksums.Checksum, or crc(name, parameters), not {algorithm!r}")
+    value = algorithm(b"123456789")
+    if not isinstance(value, int) or not 0 <= value < 1 << algorithm.bits:
+        raise Misuse(
+            f"the function of {algorithm.name} must return an unsigned integer of {algorithm.bits} bits, not {value!r}"
+        )
     if algorithm.name in names():
         raise Misuse(f"a checksum called {algorithm.name!r} exists already; choose another name")
     _CHECKSUMS[algorithm.name] = algorithm

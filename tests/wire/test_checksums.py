@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -147,6 +148,14 @@ def test_what_a_function_raises_columns_raise() -> None:
         with pytest.raises(IndexError):
             wirekit.build_columns(key, pa.RecordBatch.from_pydict({"data": [b""]}))
         assert wirekit.columns(key, bytes(2), fields=["data"])["data"].to_pylist() == [b""]
+
+
+@pytest.mark.parametrize("value", [b"1234", 1 << 32, -1, None])
+def test_a_function_that_returns_no_checksum_is_refused(value: Any) -> None:
+    with pytest.raises(Misuse, match="the function of odd must return an unsigned integer of 32 bits, not"):
+        register(Checksum("odd", 32, lambda data: value, ""))
+    with pytest.raises(Misuse, match=r"register takes a wirekit\.checksums\.Checksum"):
+        register(value)
 
 
 def test_a_checksum_beyond_its_field_is_refused() -> None:

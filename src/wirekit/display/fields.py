@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -11,7 +12,6 @@ from itertools import starmap
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from wirekit.engine import Params
 from wirekit.errors import plural
 from wirekit.registry import registry
 from wirekit.values import EPOCH, Check, Record, Span, Symbol, readable
@@ -73,7 +73,7 @@ def field_lines(decoded: Decoded, *, complete: bool = False, indent_json: bool =
         indent_json: whether payloads that are JSON are shown with a line for each of their members.
     """
     walk = _Walk(decoded, complete, indent_json)
-    scope = Scope.root(Params(decoded.context))
+    scope = Scope.root(defaultdict(lambda: None, decoded.context))
     lines = list(walk.lines(decoded.value, "", "(value)", 0, walk.hints.root, scope))
     return lines + list(walk.begun())
 

@@ -44,6 +44,8 @@ def count_zeros(size: int, stream: Writer) -> None:
 class Bytes(Node):
     """A byte string.
 
+    If its length is a number or an expression, a record may leave it out; it is built as zeros.
+
     Args:
         length: an integer node (a length prefix), a number, a ``this`` expression, or None for all bytes up to the
             limit.

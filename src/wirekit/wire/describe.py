@@ -32,10 +32,11 @@ from wirekit.wire.encrypted import Encrypted
 from wirekit.wire.message import Protobuf
 from wirekit.wire.message_fields import DerivedFrom
 from wirekit.wire.node import NOTHING, Node
-from wirekit.wire.numbers import Bits, Flag, Integer, Symbols
+from wirekit.wire.numbers import Bits, Duration, Flag, Integer, Symbols
 from wirekit.wire.stream import Scope
 
 PROTOBUF_FIELDS_INSIDE = 40
+MOST_HEX = 16  # bytes that are shown
 LINES_REPEATED = 12
 """The most lines of a structure that is described in each place; a longer one is described in the first."""
 
@@ -189,8 +190,10 @@ def tables(lines: list[FieldLine]) -> list[SymbolTable]:
 def type_of(node: Any) -> str:
     """A node's type in words, without the nodes inside it."""
     match node:
+        case Duration():
+            return f"{node!r}, duration in {node.counts}"
         case Integer():
-            return repr(node)
+            return repr(node) if node.unit is None else f"{node!r}, time in {node.unit}"
         case Flag():
             return f"boolean ({type_of(node.inner)})"
         case Symbols():
@@ -201,6 +204,8 @@ def type_of(node: Any) -> str:
             return f"{node.family} address, {node.length} bytes"
         case Encrypted():
             return "cipher text to the end"
+        case Padding(to=int(multiple)):
+            return f"padding to a multiple of {multiple}"
         case Padding():
             return f"padding × {expression_text(node.length)}"
         case Bytes():
@@ -216,12 +221,12 @@ def type_of(node: Any) -> str:
         case RecordsToEnd():
             tail = "; an incomplete last element is not read" if node.short_tail == "stop" else ""
             later = ", after the first," if node.except_first else ""
-            marker = f" or{later} the bytes {node.until.hex()}" if node.until else ""
+            marker = f" or{later} the bytes {_hex(node.until)}" if node.until else ""
             return f"{type_of(node.element)} until the end{marker}{tail}"
         case If():
             return f"{type_of(node.inner)}, if {expression_text(node.condition)}"
         case IfNext():
-            return f"{type_of(node.inner)}, if the next bytes are {node.magic.hex()}"
+            return f"{type_of(node.inner)}, if the next bytes are {_hex(node.magic)}"
         case IfMore():
             return f"{type_of(node.inner)}, if bytes are left"
         case IfThenElse():
@@ -254,6 +259,10 @@ def type_of(node: Any) -> str:
         case Protobuf():
             return f"protobuf {node.message.name}"
     return type(node).__name__
+
+
+def _hex(data: bytes) -> str:
+    return data.hex() if len(data) <= MOST_HEX else f"{data[:MOST_HEX].hex()}… ({len(data)} bytes)"
 
 
 def _string(node: Bytes) -> str:

@@ -20,6 +20,8 @@ from importlib.machinery import PathFinder
 from itertools import chain
 from typing import TYPE_CHECKING, Any, get_type_hints
 
+import construct
+
 from wirekit.compiler.generated import forget
 from wirekit.errors import Misuse
 from wirekit.values import shown
@@ -657,7 +659,8 @@ def _check_names(protocol: Protocol) -> None:
             kind = type(node)
             package = kind.__module__.partition(".")[0]
             type_name = kind.__name__ if package == "builtins" else f"{package}.{kind.__name__}"
-            raise Misuse(f"{name}.{key}: a layout of type {type_name} cannot be compiled; write it with wirekit.wire")
+            remedy = "write it with wirekit.wire" if kind is not construct.Renamed else "put the field in a Struct"
+            raise Misuse(f"{name}.{key}: a layout of type {type_name} cannot be compiled; {remedy}")
     referred = [("client", protocol.client), ("server", protocol.server)]
     referred += [("recognised_by", key) for key in protocol.recognised_by]
     referred += [("records", key) for key in protocol.records]

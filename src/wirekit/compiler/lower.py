@@ -99,6 +99,10 @@ def _bytes(source: blobs.Bytes, path: str) -> ir.Node:
     return blob if source.coding is None else ir.Coded(blob, source.coding)
 
 
+def _bit(source: numbers.Bit, path: str) -> ir.Node:
+    raise Misuse(f"{path or 'the layout'}: a Bit must be a field of Bits")
+
+
 def _struct(source: composite.Struct, path: str) -> ir.Node:
     computed = [composite.bare(member) for _, member in source.members]
     _placed.get().update(id(node) for node in computed if isinstance(node, (derived.Length, derived.Checked)))
@@ -176,6 +180,7 @@ _LOWERERS: dict[type, Lowerer] = {
     numbers.Flag: lambda node, path: ir.Boolean(lower(node.inner, path)),
     numbers.Symbols: lambda node, path: ir.Named(lower(node.inner, path), node.table, node.closed),
     numbers.Bits: _bits,
+    numbers.Bit: _bit,
     blobs.Bytes: _bytes,
     blobs.Delimited: lambda node, path: ir.Delimited(node.end, node.number, node.lines),
     composite.Struct: _struct,

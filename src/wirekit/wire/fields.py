@@ -18,6 +18,9 @@ from wirekit.errors import Misuse
 class _Guarded(ExprMixin):
     __iter__ = None  # the subscripts of a path would make it an endless sequence
 
+    def __len__(self) -> NoReturn:
+        raise Misuse(f"{self!r} has no length yet: write len_ instead of len")
+
     def __bool__(self) -> NoReturn:
         raise Misuse(
             f"a condition on fields, {self!r}, has no truth yet: combine conditions with &, | and ~, each in "

@@ -353,6 +353,8 @@ class Bits(Wrapping):
         shift = 0 if order == "lsb" else 8 * inner.length
         for field in fields:
             bit = unnamed(field)
+            if not isinstance(field, construct.Renamed) or not isinstance(bit, Bit):
+                raise Misuse(f"write a field of Bits as 'name' / Bit(width), not {field!r}")
             if order == "msb":
                 shift -= bit.width
             self.fields.append((field.name, bit, shift))

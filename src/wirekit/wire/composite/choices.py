@@ -95,6 +95,9 @@ class Switch(Node):
                     raise Misuse(f"Switch: write a case for each value, not one for {value!r}: on is one expression")
             elif not isinstance(value, tuple) or len(value) != len(on):
                 raise Misuse(f"Switch: each case must be a tuple of {len(on)} values, as on is, not {value!r}")
+            for part in value if isinstance(value, tuple) else (value,):
+                if part is not None and not isinstance(part, int | float | str | bytes):
+                    raise Misuse(f"Switch: a case must be for a number, text, bytes or None, not {part!r}")
         self.on = on
         self.cases = dict(cases)
         self.otherwise = default

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from wirekit.errors import Short, WireError
+from wirekit.errors import Misuse, Short, WireError
 from wirekit.values import shown
 from wirekit.wire.arguments import Expression, at_least, one_of
 from wirekit.wire.node import NOTHING, Node, evaluate, evaluate_size, expect_size, is_null, load_part
@@ -178,6 +178,8 @@ class RecordsToEnd(_Elements):
     ) -> None:
         super().__init__(element)
         one_of("RecordsToEnd", "short_tail", short_tail, ("error", "stop"))
+        if except_first and not until:
+            raise Misuse("RecordsToEnd: except_first needs until=")
         self.count = count
         self.short_tail = short_tail
         self.until = until

@@ -11,6 +11,7 @@ pytest.importorskip("numba")
 
 import wirekit
 from tests.capture.second_parser import packets, write
+from tests.conftest import FIXTURES
 from tests.jmq4.test_dialogue import golden
 from tests.pulsar.commands import message, receipt, send
 from tests.road.law import CAPTURES, assert_same, by_columns
@@ -192,6 +193,35 @@ def test_the_usual_port_of_a_protocol_is_the_server_s(chosen: str, tmp_path: Pat
     tables = by_columns(path, window=1 << 26, protocol=chosen)[0]
     assert all("'answered'" in row and "'client_port': 40000" in row for row in tables["calls"])
     assert sum(tables["calls"].values()) == 4
+
+
+@pytest.mark.parametrize("chosen", ["", "kafka"])
+@pytest.mark.parametrize("lost", [2, 3, 4, 5])
+def test_the_client_of_a_chosen_protocol_is_found_by_its_bytes(chosen: str, lost: int, tmp_path: Path) -> None:
+    """The port of the server is above that of the client, and no protocol's usual one."""
+    pieces = []
+    for number in range(9):
+        value = {"correlation_id": number, "client_id": "me", "body": {}}
+        pieces.append((0, wirekit.encode("kafka.list_groups.request.v0", value)))
+        value = {"correlation_id": number, "body": {"error_code": 0, "groups": []}}
+        pieces.append((1, wirekit.encode("kafka.list_groups.response.v0", value)))
+    path = capture(tmp_path / "kafka.pcap", *pieces, port=50099)
+    found = packets(path)
+    write(path, [each._replace(time_us=found[0].time_us + 10_000 * at) for at, each in enumerate(found)][lost:])
+    assert_same(path, windows=(1, 300, 1 << 26), protocol=chosen)
+    tables = by_columns(path, window=1 << 26, protocol=chosen)[0]
+    answered = [row for row in tables["calls"] if "'answered'" in row]
+    assert len(answered) == 9 - (lost - 1) // 2
+    assert all("'client_port': 40000" in row for row in answered)
+
+
+def test_a_chosen_protocol_that_the_bytes_do_not_show(tmp_path: Path) -> None:
+    path = FIXTURES / "pcap" / "pulsar-nobatch.pcap"
+    joined = write(tmp_path / "joined.pcap", packets(path)[3:])
+    assert_same(joined, windows=(1, 300, 1 << 26), protocol="kafka")
+    tables = by_columns(joined, window=1 << 26, protocol="kafka")[0]
+    assert not tables.get("calls")
+    assert all("'protocol': 'kafka'" in row for row in tables["connections"])
 
 
 @pytest.mark.parametrize("name", ["commit_ack_response_two_partitions_QUIRK", "produce_message_setText_zip_crc0"])

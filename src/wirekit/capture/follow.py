@@ -168,7 +168,12 @@ _NONE_WAITS: list[tcp.Data | tcp.Gap] = []
 
 
 class Follower:
-    """Follows one connection from its TCP events; its protocol is given by the link, or recognised from the bytes."""
+    """Follows one connection from its TCP events; its protocol is given by the link, or recognised from the bytes.
+
+    Args:
+        link: the connection.
+        begun: whether the link has the client of its protocol; otherwise the bytes show it, unless the handshake does.
+    """
 
     __slots__ = (
         "_broken",
@@ -183,7 +188,7 @@ class Follower:
         "link",
     )
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: Link, *, begun: bool = True) -> None:
         self.link = link
         self._sides: Mapping[str, str] = SAME_SIDES
         self._waiting: list[tcp.Data | tcp.Gap] = _NONE_WAITS
@@ -193,7 +198,7 @@ class Follower:
         self._prospects: Prospects | None = None
         self._conversation: Conversation | None = None
         self._hopeless = ""
-        if link.protocol:
+        if link.protocol and (begun or link.known_start):
             self._begin(link.protocol)
 
     def state(self) -> dict[str, Any]:
@@ -212,7 +217,7 @@ class Follower:
         Raises:
             KeyError, TypeError, ValueError: ``state`` did not return this.
         """
-        follower = cls(link)
+        follower = cls(link, begun=state["conversation"] is not None)
         follower._hopeless = state["hopeless"]
         if state["swapped"]:
             follower._sides = OTHER_SIDES
@@ -359,7 +364,8 @@ class Follower:
         last = self._waiting[-1] if self._waiting else None
         if begun is not None or not isinstance(last, tcp.Data) or last.direction != side:
             return begun
-        return recognise_piece(side, last.data)
+        piece = recognise_piece(side, last.data)
+        return piece if piece is not None and self.link.protocol in ("", piece.protocol) else None
 
     def _await(self, event: tcp.Data | tcp.Gap) -> None:
         if self._waiting is _NONE_WAITS:
@@ -388,10 +394,12 @@ class Follower:
         recognised = self._recognised_from_start(heads, over) if known else None
         whole = known and not self._broken
         if recognised is None or not (recognised.protocol or whole):
-            inside = recognise_joined(*heads, settled=over)
+            inside = recognise_joined(*heads, settled=over, names=(self.link.protocol,) if self.link.protocol else ())
             recognised = inside if recognised is None or not inside.swapped else recognised
         if recognised.protocol:
             self._settle(recognised)
+        elif over and self.link.protocol:
+            self._begin(self.link.protocol)
         elif (recognised.certain and whole) or over:
             self._hopeless = recognised.reason + self._hint(recognised)
         else:
@@ -579,7 +587,7 @@ class Flow:
                 if isinstance(event, tcp.Closed):
                     link.closed_us, link.closed = event.time_us, event.reason
                     continue
-                self.follower = Follower(link)
+                self.follower = Follower(link, begun=False)
             for item in self.follower.take(event):
                 yield link, item
 
@@ -623,7 +631,7 @@ def follow(
             if isinstance(event, tcp.Closed):
                 links[number].closed_us, links[number].closed = event.time_us, event.reason
                 continue
-            follower = followers[number] = Follower(links[number])
+            follower = followers[number] = Follower(links[number], begun=False)
         for item in follower.take(event):
             yield follower.link, item
         if isinstance(event, tcp.Closed) and event.direction == "both":

@@ -376,7 +376,9 @@ def _fits_alone(decoded: Decoded) -> bool | None:
     return True if usual else None
 
 
-def recognise_inside(client: bytes, server: bytes, *, settled: bool = False) -> Recognised | None:
+def recognise_inside(
+    client: bytes, server: bytes, *, settled: bool = False, names: tuple[str, ...] = ()
+) -> Recognised | None:
     """The protocol of a connection that was joined in the middle of a frame; None if no frame is found in the bytes.
 
     The first ``RECOGNISE_WITHIN`` bytes of each direction are searched for frames of each protocol; the search may cost
@@ -387,6 +389,8 @@ def recognise_inside(client: bytes, server: bytes, *, settled: bool = False) -> 
 
     begun = None
     for protocol in registry.with_stream():
+        if names and protocol.name not in names:
+            continue
         begin, dialogue = heading(protocol.stream("client"), protocol.limits.frame), protocol.follow()
         for side, data in zip(SIDES, (client, server), strict=True):
             head = data[:RECOGNISE_WITHIN]
@@ -470,7 +474,7 @@ def recognise_joined(client: bytes, server: bytes, *, settled: bool, names: tupl
     heard = settled or (client and server)
     if recognised.protocol:
         return recognised if heard or not recognised.swapped else replace(recognised, protocol="", certain=False)
-    return (recognise_inside(client, server, settled=settled) if heard else None) or recognised
+    return (recognise_inside(client, server, settled=settled, names=names) if heard else None) or recognised
 
 
 class Prospects:

@@ -307,8 +307,9 @@ class Connections:
         if tracked.follower is None and tracked.link is not None and flow not in self._attempts:
             protocol = protocol or self._foreseen(streams, flow, tracked.link)
             if protocol:
+                recognised = not tracked.link.protocol
                 tracked.link.protocol = protocol
-                tracked.follower = Follower(tracked.link)
+                tracked.follower = Follower(tracked.link, begun=recognised)
         at_once = tracked.follower is not None and tracked.follower.quiet and not tracked.follower.unheard
         if at_once and not final and not (streams.starts[flow] < streams.stops[flow]).any():
             return

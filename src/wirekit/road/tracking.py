@@ -138,7 +138,7 @@ class Tracking:
                 if isinstance(event, Closed):
                     link.closed_us, link.closed = event.time_us, event.reason
                     continue
-                tracked.follower = Follower(link)
+                tracked.follower = Follower(link, begun=False)
             for item in tracked.follower.take(event):
                 yield link, item
 

@@ -104,6 +104,8 @@ def _raise(decoded: Decoded) -> None:
         if check.status == "bad":
             expected = check.computed if check.computed is not None else f"a good {check.kind} check"
             actual = check.stored
+            if check.kind == "count" and check.stored is not None:  # announced by another field than the list
+                expected, actual = plural(check.stored, "element"), check.computed
             if check.computed is None and check.note:
                 actual = check.note if actual is None else f"{actual} ({check.note})"
             where = {"path": check.path, "offset": check.offset, "source": check.source}

@@ -472,13 +472,13 @@ def shown(value: Any) -> str:
 
     It takes little time and no stack depth, even for large and deep values.
 
-    >>> shown(None), shown([True]), shown("a")
-    ('null', '[true]', "'a'")
+    >>> shown(None), shown([True]), shown("a"), shown(SymbolTable("kind", {1: "ONE"})(1))
+    ('null', '[true]', "'a'", 'ONE (1)')
     """
     if isinstance(value, int) and value.bit_length() > LARGEST_PRINTED:
         return printed(value)
     beginning = _beginning(value, [SHOWN])
-    text = repr(beginning)
+    text = str(beginning) if isinstance(beginning, int) else repr(beginning)
     if value is None or isinstance(value, (bool, list, dict)):
         with contextlib.suppress(TypeError):
             text = json.dumps(beginning, ensure_ascii=False)

@@ -11,11 +11,24 @@ from typing import Any
 import pytest
 
 import wirekit
+from tests.own import own
 from wirekit.compiler.engines import DECODERS, ENCODERS
 from wirekit.errors import printed
 from wirekit.registry import Layout, Protocol, registry
-from wirekit.values import SHOWN, Record, record_type, shown
-from wirekit.wire import String, Struct, Switch, context, int16, unexplained
+from wirekit.values import SHOWN, Record, SymbolTable, record_type, shown
+from wirekit.wire import (
+    Bit,
+    Bits,
+    RecordsToEnd,
+    String,
+    Struct,
+    Switch,
+    context,
+    int16,
+    this,
+    uint8,
+    unexplained,
+)
 
 HUGE = 10**5000
 LONGEST = 2000  # characters of an error; some list all fields of a message
@@ -122,6 +135,25 @@ def test_a_body_that_context_selects_says_which_context_is_missing() -> None:
         )
     finally:
         registry.unregister("shelf")
+
+
+def test_an_error_shows_the_value_of_the_caller() -> None:
+    table = SymbolTable("kind", {1: "ONE"})
+    layout = Struct(
+        "bits" / Bits(uint8, "kind" / Bit(4, table), "count" / Bit(4), order="msb"),
+        "text" / String(2, encoding="ascii"),
+        "items" / RecordsToEnd(uint8, count=this.bits.count),
+    )
+    value = {"bits": {"kind": 1, "count": 3}, "text": "ab", "items": [1, 2]}
+    with own(layout) as key:
+        with pytest.raises(wirekit.Wrong, match=r"bits\.kind: expected an integer in 0\.\.15, found 16$"):
+            wirekit.encode(key, value | {"bits": {"kind": table(16), "count": 2}})
+        with pytest.raises(
+            wirekit.Wrong, match=r"text: expected a value that ascii can encode, found 'äb' \(ascii has"
+        ):
+            wirekit.encode(key, value | {"text": "äb"})
+        with pytest.raises(wirekit.Wrong, match="items: expected 3 elements, found 2"):
+            wirekit.decode(wirekit.encode(key, value), key, strict=True)
 
 
 @pytest.mark.parametrize("engine", DECODERS)

@@ -370,7 +370,7 @@ def _encoded(coding: Coding, obj: Any, stream: Writer) -> bytes:
                 return raw
         return coding.encode(obj)
     except CodingError as error:
-        raise stream.wrong(f"a value of {coding.name}", str(error)) from None
+        raise stream.wrong(f"a value that {coding.name} can encode", f"{shown(obj)} ({error})") from None
 
 
 class Delimited(Node):

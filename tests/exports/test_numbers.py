@@ -25,7 +25,9 @@ from wirekit.wire import (
     Delimited,
     Length,
     RecordsToEnd,
+    String,
     Struct,
+    Switch,
     Symbols,
     int8,
     int16,
@@ -35,6 +37,7 @@ from wirekit.wire import (
     int56le,
     rest,
     sleb64,
+    this,
     uint8,
     uint16,
     uint24le,
@@ -150,6 +153,26 @@ def test_a_dissector_finds_frames_by_a_length_at_a_fixed_place(case: str, tmp_pa
         data = b"".join(wirekit.encode(key, {"id": number, "data": b"a" * number, **given}) for number in (1, 2))
         assert fields(key, data, ["id", "data"], tmp_path) == ["1,2", "61,6161"]
         assert [each.reason for each in export([key], "lua").missing] == []
+
+
+COMMAND = Struct(
+    "command" / String(6, encoding="ascii", pad="\0"),
+    "name" / String(uint8, encoding="utf-16-le"),
+    "body" / Switch(this.command, {"ping": int16}, default=int8),
+)
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+def test_a_dissector_chooses_by_padded_text(tmp_path: Path) -> None:
+    with own(COMMAND) as key:
+        assert dissected(key, {"command": "ping", "name": "", "body": 258}, tmp_path)[::2] == ["ping", "258"]
+
+
+def test_kaitai_struct_reads_text_in_its_encoding() -> None:
+    with own(COMMAND) as key:
+        text = export([key], "ksy").text
+    assert 'size: "6"\n    type: "str"\n    encoding: "ASCII"\n    pad-right: 0\n' in text
+    assert 'size: "len_name"\n    type: "str"\n    encoding: "UTF-16LE"\n' in text
 
 
 def test_a_dissector_of_sides_with_different_frame_lengths_lists_them() -> None:

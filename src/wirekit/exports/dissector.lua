@@ -175,6 +175,14 @@ local function blob(field, name, length, computed, null)
   end
 end
 
+local function padded(node, pad)
+  return function(s, scope, tree)
+    local value = node(s, scope, tree)
+    while value and value:sub(-#pad) == pad do value = value:sub(1, -#pad - 1) end
+    return value
+  end
+end
+
 local function delimited(field, stop, decimal)
   return function(s, scope, tree)
     local data = s.tvb:raw(s.pos, s.limit - s.pos)

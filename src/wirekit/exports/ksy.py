@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from wirekit.codings import TextCoding
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Context, Expression, Field, LengthOf, Literal, Operation, fields_of
 from wirekit.errors import Misuse
@@ -275,6 +276,11 @@ class _Writer:
                 return [{"id": name, "type": self._bits(node, name)}]
             case ir.Blob():
                 return self._blob(name, node, kind)
+            case ir.Coded(blob=blob, coding=TextCoding(name=coding, pad=pad)) if len(pad.encode(coding)) < 2:
+                coded: Entry = {"type": "str", "encoding": ENCODINGS[coding]}
+                coded |= {"pad-right": ord(pad)} if pad else {}
+                self.note("text that is not in its encoding is an error")
+                return [each | coded if each["id"] == name else each for each in self._blob(name, blob, kind)]
             case ir.Coded(blob=blob):
                 self.note("values of an encoding or a function are read as bytes")
                 return self._blob(name, blob, kind)
@@ -485,6 +491,14 @@ class _Writer:
 
 
 GIVEN = "context, passed by the caller; 0 or empty if there is none"
+ENCODINGS = {
+    "utf-8": "UTF-8",
+    "ascii": "ASCII",
+    "latin-1": "ISO-8859-1",
+    "utf-16-le": "UTF-16LE",
+    "utf-16-be": "UTF-16BE",
+}
+"""Kaitai Struct's names of encodings."""
 BEHIND = "comes after a part that is not read"
 
 

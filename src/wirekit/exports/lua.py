@@ -10,6 +10,7 @@ from dataclasses import replace
 from importlib import resources
 from typing import Any
 
+from wirekit.codings import TextCoding
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Context, Expression, Field, LengthOf, Literal, Operation
 from wirekit.conversation.pairing import Heads, Kind, Pairing, pairing_of
@@ -180,6 +181,9 @@ class _Writer:
                 return self._bits(number, fields, path, name)
             case ir.Blob():
                 return self._blob(node, path, name)
+            case ir.Coded(blob=blob, coding=TextCoding(name="utf-8" | "ascii", pad=pad)):
+                call = self.node(replace(blob, text=True), path)
+                return f"padded({call}, {text(pad)})" if pad else call
             case ir.Coded(blob=blob):
                 self.notes.add(f"{self.key}.{path}", "values of an encoding or a function are shown as bytes")
                 return self.node(blob, path)

@@ -385,10 +385,11 @@ def resized(data: bytes, size: int) -> bytes:
 
 
 @pytest.mark.parametrize("piece", [None, 500])
-@pytest.mark.parametrize("size", [100, 1_000, 3_000])
+@pytest.mark.parametrize("size", [100, 1_000, 3_000, 4 * len(MANY[0]) - 12])
 def test_an_undecodable_message_with_a_wrong_size_hides_no_messages(
     size: int, piece: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Even if the size leads to the beginning of a later message."""
     if piece is not None:
         monkeypatch.setattr(reading, "PIECE", piece)
     bad = flipped(resized(MANY[5], size), 16, 8)
@@ -404,6 +405,15 @@ def test_an_undecodable_message_with_a_wrong_size_hides_no_messages(
     with open(folder / f"{BASE}.log", "rb") as file:
         pieces = list(reading.pieces_of_file(file.name))
     assert sum(1 for each in pieces for _ in each.messages) == 59
+
+
+def test_messages_in_the_value_of_an_undecodable_message_are_not_read(tmp_path: Path) -> None:
+    bad = flipped(message_set(message(MANY[20] + MANY[21], offset=5, magic=1)), 16, 8)
+    folder = written(tmp_path, {5: bad})
+    assert [text for *_, text in problems(folder)] == ["message.magic: expected magic: V0 (0), V1 (1), found 9"]
+    pieces = list(reading.pieces_of_file(str(folder / f"{BASE}.log")))
+    assert sum(1 for each in pieces for _ in each.messages) == 59
+    assert [part.length for each in pieces for part in each.damaged] == [len(bad)]
 
 
 @pytest.mark.parametrize("piece", [None, 500])

@@ -307,11 +307,9 @@ class _Partition:
         for error in np.flatnonzero((numbers(errors, "depth") == 0) & (numbers(errors, "offset") < consumed)):
             begin = errors["offset"][error].as_py()
             end, number = begin + errors["length"][error].as_py(), int(np.searchsorted(places, begin))
-            if number < places.size and places[number] == end:
-                continue
             file.search.before = int(offsets[number - 1]) if number else before
-            follows = file.search.is_message(start + end)
-            if not follows and file.search.within(start + begin + 1, start + end) is not None:
+            whole = file.search.is_end(start + begin, start + end)
+            if not whole and file.search.within(start + begin + 1, start + end) is not None:
                 return int(begin)
         file.search.before = before
         return None

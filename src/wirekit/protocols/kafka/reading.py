@@ -326,7 +326,7 @@ class SegmentFile:
             previous = entries[number - 1].offset if number else before
             self.search.before = entry.offset if check.status == "ok" else previous
             end = decoded.offset + ends[number + 1]
-            if check.status != "ok" and self.search.is_message(end):
+            if check.status != "ok" and self.search.is_end(decoded.offset + ends[number], end):
                 continue
             next_start = self.search.within(end - left, end)
             if next_start is not None:

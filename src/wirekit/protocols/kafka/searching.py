@@ -66,7 +66,18 @@ class Search:
     def after(self, start: int) -> int | None:
         """The start of the next message after damage at ``start``; first tries the end of a whole bad message."""
         size = self.size(self._read(start, self._begin.size))
-        return start + size if size > 0 and self.is_message(start + size) else self._next(start + 1)
+        return start + size if size > 0 and self.is_end(start, start + size) else self._next(start + 1)
+
+    def is_end(self, start: int, end: int) -> bool:
+        """Whether bytes that are no good message may be one that begins and ends here.
+
+        The next message must begin at ``end``. If a message inside has an offset before that of the next one, it is not
+        in the value of a message: the size of the bytes is wrong, and leads to the beginning of a message by chance.
+        """
+        if not self.is_message(end):
+            return False
+        inside = self.within(start + 1, end)
+        return inside is None or self.offset(inside) >= self.offset(end)
 
     def within(self, start: int, end: int) -> int | None:
         """The start of the first message between ``start`` and ``end``; None if there is none."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from itertools import islice
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -25,7 +27,7 @@ from wirekit.conversation.recognition import (
 from wirekit.decoding import clean_contexts
 from wirekit.registry import Layout, Protocol, registry
 from wirekit.strategies import Turn, bulk_mutations, conversation
-from wirekit.wire import Bytes, Checked, Length, Struct, int32, uint32
+from wirekit.wire import Bytes, Checked, Const, Length, Struct, int32, uint32, varint32
 
 MESSAGE = {"offset": 1, "message": {"magic": 0, "value": None}}
 TOPIC = {"topic": "", "data": [{"partition": 0, "record_set": {"messages": [MESSAGE]}}]}
@@ -308,3 +310,19 @@ def test_bytes_inside_a_frame_of_one_side_wait_for_the_other_side() -> None:
     both = recognise_joined(request, inside, settled=False)
     assert (both.protocol, both.swapped) == ("kafka", False)
     assert recognise_joined(b"", inside, settled=True).protocol == "kafka"
+
+
+def test_a_length_that_is_a_varint_may_be_wrong_in_the_bytes_of_others() -> None:
+    nodes = {
+        "varied": Struct("size" / Length(varint32, frame=True), "body" / Bytes(int32)),
+        "marked": Struct(
+            "magic" / Const(Bytes(5), b"\xff" * 5), "size" / Length(int32, frame=True), "body" / Bytes(int32)
+        ),
+    }
+    with ExitStack() as stack:
+        for name, node in nodes.items():
+            sides: Any = {"client": "frame", "server": "frame", "recognised_by": ("frame",)}
+            stack.enter_context(declared(Protocol(name, "", {"frame": Layout(node)}, **sides)))
+        for name in nodes:
+            frame = wirekit.encode(f"{name}.frame", {"body": b"abc"})
+            assert recognise(frame * 2, b"").protocol == name

@@ -29,6 +29,10 @@ SETTLED = range(17)  # for a number that makes a size or count valid
 DEEPEST = 4  # layouts that hold themselves
 
 
+class _Computed(Unknown):
+    """An expression reads a number that building computes from later fields."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Omitted:
     """A field that is omitted because building computes it, with the value that expressions read, if known."""
@@ -152,7 +156,10 @@ class _Maker:
             return _omitted_bytes(node)
         if node.length is None or isinstance(node.length, ir.Number):
             return TEXT if node.text else b"" if node.part else TEXT.encode()
-        size = self._size(node.length, LARGEST)
+        try:
+            size = self._size(node.length, LARGEST)
+        except _Computed:
+            size = len(TEXT)
         return "0" * size if node.text else bytes(size)
 
     def _size(self, tree: Expression, most: int) -> int:
@@ -187,8 +194,9 @@ class _Maker:
                     value[member.name] = ends
                 elif index not in node.computed:
                     value[member.name] = self.value(member.node)
-                elif isinstance(member.node, ir.Blob):
-                    value[member.name] = _omitted_bytes(member.node)
+                else:
+                    bare = ir.bare(member.node)
+                    value[member.name] = _omitted_bytes(bare) if isinstance(bare, ir.Blob) else _Omitted()
                 ends = member.node.until if isinstance(member.node, ir.Several) else b""
         finally:
             self._scopes.pop()
@@ -247,6 +255,8 @@ class _Maker:
     def _of(self, expression: Expression) -> Any:
         try:
             return evaluate(expression, self._look, self._context)
+        except _Computed:
+            raise
         except Unknown as error:
             raise Unknown(str(error) or f"{expression} has no value") from None
 
@@ -262,7 +272,7 @@ class _Maker:
             if isinstance(value, _Omitted):
                 value = value.read
             if value is Unknown:
-                raise Unknown(f"{'.'.join(names)} is computed")
+                raise _Computed(f"{'.'.join(names)} is computed")
         return value
 
 

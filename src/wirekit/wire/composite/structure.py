@@ -288,7 +288,7 @@ class Struct(Node):
         raise Misuse(f"{self.record.__name__} has no length that covers all fields after it")
 
     def overruns(self, reader: Reader, context: Scope) -> bool:
-        """Whether one of the integers of fixed size at the start of the structure is a length that exceeds the limit."""
+        """Whether one of the integers of fixed size at the start is a length that exceeds the limit."""
         for index, (_, node) in enumerate(self.members):
             core = node.inner if isinstance(node, Length) else node
             if not isinstance(core, Integer) or core.form or core.length > reader.left:

@@ -239,7 +239,7 @@ def register(algorithm: Checksum) -> None:
     """
     if not isinstance(algorithm, Checksum):
         raise Misuse(f"register takes a wirekit.checksums.Checksum, or crc(name, parameters), not {algorithm!r}")
-    value = algorithm(b"123456789")
+    value: object = algorithm(b"123456789")
     if not isinstance(value, int) or not 0 <= value < 1 << algorithm.bits:
         raise Misuse(
             f"the function of {algorithm.name} must return an unsigned integer of {algorithm.bits} bits, not {value!r}"

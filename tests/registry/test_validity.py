@@ -337,7 +337,7 @@ def test_the_arguments_of_encode_in_the_wrong_order() -> None:
 
 
 def test_a_case_for_several_values_of_one_expression_is_refused() -> None:
-    with pytest.raises(Misuse, match=r"write a case for each value, not one for \(1, 2\): on is one expression"):
+    with pytest.raises(Misuse, match=r"write a case for each value, not one for \(1, 2\): one expression"):
         Struct("kind" / int8, "body" / Switch(this.kind, {(1, 2): int8}))
 
 

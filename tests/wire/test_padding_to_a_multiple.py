@@ -86,7 +86,7 @@ def test_padding_behind_what_a_varint_measures(size: int) -> None:
 
 
 def test_the_type_says_it() -> None:
-    assert type_of(RECORD.members[1][1]) == "padding × (- _position % 4)"
+    assert type_of(RECORD.members[1][1]) == "padding to a multiple of 4"
 
 
 @pytest.mark.parametrize(

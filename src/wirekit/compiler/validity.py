@@ -238,10 +238,11 @@ def _compared(node: ir.Node) -> Iterator[tuple[tuple[str, ...], str, Any]]:
     for up, at in ir.nested(node):
         for _, tree in ir.expressions(at):
             yield from _operands_compared(tree, up)
-        cases = at.cases if isinstance(at, ir.Choice) else at.codecs if isinstance(at, ir.Packed) else ()
-        for tree, value in chain.from_iterable(zip(at.on, values, strict=True) for values, _ in cases):
-            if isinstance(tree, Field) and tree.up == up:
-                yield tree.names, "==", value
+        if isinstance(at, ir.Choice | ir.Packed):
+            cases = at.cases if isinstance(at, ir.Choice) else at.codecs
+            for tree, value in chain.from_iterable(zip(at.on, values, strict=True) for values, _ in cases):
+                if isinstance(tree, Field) and tree.up == up:
+                    yield tree.names, "==", value
 
 
 def _operands_compared(tree: Expression, up: int) -> Iterator[tuple[tuple[str, ...], str, Any]]:

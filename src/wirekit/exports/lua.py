@@ -426,8 +426,8 @@ class _Writer:
             sizes = [ir.fixed_size(member.node) for member in layout.members]
             for each in layout.measures:
                 length, others = layout.members[each.at].node, sizes[: each.first] + sizes[each.last + 1 :]
-                plain = isinstance(length, ir.Number) and (length.is_packed or length.size == 3)
-                if plain and not each.zero_is_rest and each.at < each.first and None not in others:
+                fixed = each.at < each.first and None not in others and not each.zero_is_rest
+                if fixed and isinstance(length, ir.Number) and (length.is_packed or length.size == 3):
                     size = sum(filter(None, others))
                     return length, sum(filter(None, sizes[: each.at])), size - each.add, ir.minimum(layout)
         self.notes.add(self.key, "the layout has no frame length at a fixed place: a segment is read as one frame")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import UnionType
 from typing import Any, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -112,6 +112,25 @@ def one_of(node: str, name: str, value: Any, choices: tuple[str, ...]) -> None:
     """
     if value not in choices:
         raise Misuse(f"{node}: {name} must be one of {', '.join(choices)}, not {value!r}")
+
+
+def check_cases(node: str, on: Any, cases: Iterable[Any]) -> None:
+    """Refuses values that an expression, or a tuple of expressions, never has.
+
+    Raises:
+        Misuse: naming the node and the value.
+    """
+    for value in cases:
+        if not isinstance(on, tuple):
+            if isinstance(value, tuple):
+                raise Misuse(f"{node}: write a case for each value, not one for {value!r}: one expression selects it")
+        elif not isinstance(value, tuple) or len(value) != len(on):
+            raise Misuse(
+                f"{node}: each case must be a tuple of {len(on)} values, one for each expression, not {value!r}"
+            )
+        for part in value if isinstance(value, tuple) else (value,):
+            if part is not None and not isinstance(part, int | float | str | bytes):
+                raise Misuse(f"{node}: a case must be for a number, text, bytes or None, not {part!r}")
 
 
 def _fits(value: Any, hint: Any) -> bool:

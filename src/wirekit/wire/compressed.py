@@ -7,7 +7,7 @@ from typing import Any
 
 from wirekit.errors import Limit, WireError
 from wirekit.values import Record, plain_mapping, record_type, shown
-from wirekit.wire.arguments import Expression
+from wirekit.wire.arguments import Expression, check_cases
 from wirekit.wire.blobs import Bytes
 from wirekit.wire.costs import OPENED
 from wirekit.wire.dollar_entries import load_bytes, load_extras
@@ -52,6 +52,7 @@ class Compressed(Wrapping):
         size: int | Expression | None = None,
     ) -> None:
         super().__init__(inner)
+        check_cases("Compressed", codec, codecs)
         self.codec = codec
         self.codecs = dict(codecs)
         self.content = content

@@ -7,7 +7,7 @@ from typing import Any
 
 from wirekit.errors import Limit, Misuse, WireError
 from wirekit.values import shown
-from wirekit.wire.arguments import Expression, at_least
+from wirekit.wire.arguments import Expression, at_least, check_cases
 from wirekit.wire.blobs import rest
 from wirekit.wire.derived import Default
 from wirekit.wire.node import NOTHING, Node, Wrapping, evaluate, found, wrapping
@@ -89,15 +89,7 @@ class Switch(Node):
         super().__init__()
         if not cases and default is None:
             raise Misuse("Switch: pass at least one case, or default=")
-        for value in cases:
-            if not isinstance(on, tuple):
-                if isinstance(value, tuple):
-                    raise Misuse(f"Switch: write a case for each value, not one for {value!r}: on is one expression")
-            elif not isinstance(value, tuple) or len(value) != len(on):
-                raise Misuse(f"Switch: each case must be a tuple of {len(on)} values, as on is, not {value!r}")
-            for part in value if isinstance(value, tuple) else (value,):
-                if part is not None and not isinstance(part, int | float | str | bytes):
-                    raise Misuse(f"Switch: a case must be for a number, text, bytes or None, not {part!r}")
+        check_cases("Switch", on, cases)
         self.on = on
         self.cases = dict(cases)
         self.otherwise = default

@@ -161,6 +161,10 @@ CROSSING = Struct(
         (Struct("a" / uint8, "b" / Compressed(rest(), this.a, {1: "lz4-block"}, rest())), "b: lz4-block .* size="),
         (Struct("a" / Array(int8, Length(int8)), "b" / int8), r"a\[\]: a length must be a field of a struct"),
         (Struct("a" / Sized(int8, Checked(uint32, "crc32")), "b" / int8), "a: a checksum must be a field of a struct"),
+        (
+            Struct("a" / Symbols(uint8, SymbolTable("wide", {300: "A", -1: "B"}), closed=True)),
+            r"a: no symbol of wide is in 0\.\.255, and other values are refused",
+        ),
         (Struct("a" / Bit(8)), "a: a Bit must be a field of Bits"),
         (Length(int8), "the layout: a length must be a field of a struct"),
         (Struct("a" / Ref("odd.nosuch")), "the layout refers to odd.nosuch, which the protocol odd does not declare"),

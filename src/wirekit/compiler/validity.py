@@ -48,6 +48,9 @@ def _problems(node: ir.Node) -> Iterator[str]:
             yield from _null(number, null, "length")
         case ir.Several(count=ir.Number() as number, null=null):
             yield from _null(number, null, "count")
+        case ir.Named(closed=True, table=table, number=ir.Number(low=low, high=high)):
+            if not any(low <= symbol <= high for symbol in table):
+                yield f"no symbol of {table.name} is in {low}..{high}, and other values are refused"
         case ir.Delimited(end=b""):
             yield "a delimiter must have at least one byte"
         case ir.Ahead(node=inner) if fixed(inner) is None:

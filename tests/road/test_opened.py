@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("numba")
 
 import wirekit
-from tests.pulsar.commands import connect, entry, producer, receipt, send
+from tests.pulsar.commands import c, connect, entry, producer, receipt, send
 from tests.road.law import CAPTURES, assert_same
 from tests.road.test_long_names import in_packets, produced
 from tests.road.test_pairing import capture
@@ -90,6 +90,27 @@ def test_a_batch_with_more_messages_than_memory_allows(
         read.clear()
         assert bool(assert_same(path).get("quarantine")) == (count == 2000)
         assert 0 < max(read) < 400
+
+
+@pytest.mark.parametrize("kind", ["PRODUCER", "SEND"])
+@pytest.mark.parametrize("compressed", [0, 1])
+def test_metadata_beyond_the_memory_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, compressed: int
+) -> None:
+    """Objects do not decode such a frame, so columns must not either."""
+    limits = Limits(memory=100_000, memory_ratio=0)
+    monkeypatch.setattr(registry, "protocol", lambda name, real=registry.protocol: replace(real(name), limits=limits))
+    for count in (1, 4000):
+        many = [{"key": "", "value": ""}] * count
+        if kind == "PRODUCER":
+            opened = c(kind, topic="t", producer_id=1, request_id=10, metadata=many)
+            said = [*connect(), opened, *producer()[1:], send(1), receipt(1)]
+        else:
+            how = {"compression": "ZLIB", "uncompressed_size": 1} if compressed else {}
+            content = entry({"content": b"x"} if compressed else b"x", properties=many, **how)
+            said = [*connect(), *producer(), send(1, content), receipt(1)]
+        path = capture(tmp_path / f"{count}.pcap", *in_packets([(int(x.side == "server"), x.data) for x in said]))
+        assert bool(assert_same(path).get("quarantine")) == (count == 4000)
 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)

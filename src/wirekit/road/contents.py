@@ -28,10 +28,12 @@ from wirekit.road.names import NamesByKey
 from wirekit.tables.batches import OPENED_AT_ONCE, Crowded, Frames, Repeats, Scope, Unfit, Values, evaluate, fitted
 from wirekit.tables.plans import Declared, Plan, plan_of
 from wirekit.tables.refusals import paths_of_refusals, refusals_of, refused
+from wirekit.wire.costs import MOST_OF_A_BYTE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from wirekit.engine import Decoded
     from wirekit.tables.declaration import Value
     from wirekit.values import Check
 
@@ -297,6 +299,11 @@ class _Reader:
             if failed:
                 contents.checks[int(members[row])] = failed
                 good[row] = True
+        if not plan.counts_messages:
+            limits, sizes = registry.protocol(protocol).limits, index.stop[members] - index.start[members]
+            large = sizes * MOST_OF_A_BYTE > limits.memory + limits.memory_ratio * sizes
+            for row in np.flatnonzero(good & large).tolist():
+                good[row] = self._decoded(int(members[row]), key, context).error is None
         if not good.all():
             self._doubt(members[~good])
             batch = batch.filter(pa.array(good[states < REFUSED]))
@@ -319,16 +326,19 @@ class _Reader:
         """Whether the bytes of a frame that are in no column of its batch are in fields that have no column."""
         if b"wirekit.left_out" not in batch.schema.metadata:
             return False
-        data = self.stream[int(self.index.start[frame]) : int(self.index.stop[frame])].tobytes()
-        decoded = decode(data, key, context=context)
+        decoded = self._decoded(frame, key, context)
         return decoded.error is None and not decoded.gaps
+
+    def _decoded(self, frame: int, key: str, context: dict[str, Any]) -> Decoded:
+        data = self.stream[int(self.index.start[frame]) : int(self.index.stop[frame])].tobytes()
+        limits = registry.protocol(registry[key].protocol).limits
+        return decode(data, key, context=context, limits=limits)
 
     def _failed(self, frame: int, key: str, judged: frozenset[str], context: dict[str, Any]) -> list[Check]:
         """The failed checks of a frame; empty if anything else in it is unusual as well."""
         if self.index.connection[frame] in self.begun.flows[self.begun.unheard.any(axis=1)]:
             return []
-        data = self.stream[int(self.index.start[frame]) : int(self.index.stop[frame])].tobytes()
-        decoded = decode(data, key, context=context)
+        decoded = self._decoded(frame, key, context)
         failed = [check for check in decoded.checks if check.status == "bad"]
         usual = decoded.error is None and not decoded.gaps and all(check.path in judged for check in failed)
         return failed if usual else []

@@ -103,6 +103,11 @@ class Plan:
         return [*paths, *_asked_anywhere(self._tables)]
 
     @property
+    def counts_messages(self) -> bool:
+        """Whether a function of the protocol returns the messages, and leaves frames beyond the memory limit out."""
+        return self._messages is not None and bool(self._messages.batches)
+
+    @property
     def declares_names(self) -> bool:
         """Whether such frames may declare meanings of a number or text."""
         return bool(self._names)

@@ -25,7 +25,7 @@ from wirekit.registry import registry
 from wirekit.schemas.pulsar.frame import CODECS
 from wirekit.tables.batches import Frames, Opened, Scope, Values, fitted, refuse_crowds
 from wirekit.tables.columns import MESSAGES, arrow_type
-from wirekit.wire.costs import EXTRAS, UNKNOWN
+from wirekit.wire.costs import EXTRAS, MOST_OF_A_BYTE
 from wirekit.wire.protobuf import Message
 from wirekit.wire.stream import Allowance
 
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 COMPRESSIONS = {0: "none", 1: "lz4", 2: "zlib", 3: "zstd", 4: "snappy"}
-MOST_OF_A_BYTE = UNKNOWN // 2
-"""The most memory that a byte of a message's metadata takes: a field without a name has at least 2 bytes."""
 INNER = ("metadata_size", "payload", "metadata.compacted_out", *(f"metadata.{name}" for name in SINGLE))
 
 _cost_of_message = by_key(
@@ -71,7 +69,7 @@ class _Entries:
         """The messages, in order."""
         payloads = self._column("payload")
         regular = np.asarray(payloads.is_valid()) & np.asarray(self._column("metadata_size").is_valid())
-        regular &= ~self._unusual()
+        regular &= ~self._unusual(payloads)
         encrypted = np.asarray(self.scope.lengths("entry.metadata.encryption_keys")) > 0
         batched = regular & ~encrypted & np.asarray(self._metadata("num_messages_in_batch").is_valid())
         compression = self._numbers("compression")
@@ -132,9 +130,11 @@ class _Entries:
         array = self._metadata(name)
         return np.zeros(self.size, np.int64) if pa.types.is_null(array.type) else _whole(array)
 
-    def _unusual(self) -> NDArray[Any]:
+    def _unusual(self, payloads: pa.Array) -> NDArray[Any]:
         """The frames that only the dialogue can read."""
+        described = self.lengths - _whole(pc.binary_length(payloads))
         unusual = np.asarray(self._metadata("marker_type").is_valid()) | (self._numbers("num_chunks_from_msg") > 1)
+        unusual = unusual | (described * MOST_OF_A_BYTE > self.room)
         unusual = unusual | ~np.isin(self._numbers("compression"), list(COMPRESSIONS))
         lists = ["entry.metadata.compacted_batch_indexes"]
         for path in (*lists, *([f"{self.command}.ack_set"] if self.command else [])):

@@ -263,7 +263,7 @@ def _contents(
         if owner not in allowances:
             allowances[owner] = Allowance(limits, int(lengths[owner]))
         allowance, piece = allowances[owner], None
-        full = read[owner] > _most_messages(allowance.room) - outside[owner]
+        full = read[owner] > allowance.room // _cost() - outside[owner]
         if codec is not None and value is not None and not full:
             if codec not in openers:
                 openers[codec] = opener(codec, limits)
@@ -273,7 +273,7 @@ def _contents(
                     piece = allowance.decompress(codec, value)
         good[number] = piece is not None
         pieces.append(piece or b"")
-        most.append(max(_most_messages(allowance.room) - outside[owner] - read[owner], 0) + 1)
+        most.append(max(allowance.room // _cost() - outside[owner] - read[owner], 0) + 1)
         opened.add(owner, len(pieces[-1]))
         if owner == owners[0] and sum(map(len, pieces)) >= SCANNED_AT_ONCE:
             scan_pieces()
@@ -282,9 +282,9 @@ def _contents(
     return pa.concat_batches(batches), np.concatenate(counts), good, allowances
 
 
-def _most_messages(room: int) -> int:
-    """The number of messages of a frame that surely fit into memory."""
-    return room // (_cost_of_elements("kafka.message_set") + OPENED)
+def _cost() -> int:
+    """The most memory that a message takes, in bytes."""
+    return _cost_of_elements("kafka.message_set") + OPENED
 
 
 def _within_limits(frames: Frames, rows: NDArray[Any], allowances: Mapping[int, Allowance]) -> None:
@@ -299,7 +299,7 @@ def _within_limits(frames: Frames, rows: NDArray[Any], allowances: Mapping[int, 
     room = limits.memory + limits.memory_ratio * lengths
     for row, allowance in allowances.items():
         room[row] = allowance.room
-    frames.doubted(frames, np.flatnonzero(np.bincount(rows, minlength=room.size) > _most_messages(room)))
+    frames.doubted(frames, np.flatnonzero(np.bincount(rows, minlength=room.size) > room // _cost()))
 
 
 def _filled(column: pa.Array, missing: int = 0) -> NDArray[Any]:

@@ -18,15 +18,13 @@ from wirekit.compiler.columns.ranges import CLEAN, scan_lists
 from wirekit.compiler.costs import cost_of_elements
 from wirekit.compiler.generated import by_key
 from wirekit.errors import WireError
-from wirekit.proto.PulsarApi_pb2 import SingleMessageMetadata
 from wirekit.protocols.pulsar.dialogue import SIZE_BYTES
 from wirekit.protocols.pulsar.tables import SINGLE
 from wirekit.registry import registry
-from wirekit.schemas.pulsar.frame import CODECS
+from wirekit.schemas.pulsar.frame import CODECS, SINGLE_METADATA
 from wirekit.tables.batches import Frames, Opened, Scope, Values, fitted, refuse_crowds
 from wirekit.tables.columns import MESSAGES, arrow_type
 from wirekit.wire.costs import EXTRAS, MOST_OF_A_BYTE
-from wirekit.wire.protobuf import Message
 from wirekit.wire.stream import Allowance
 
 if TYPE_CHECKING:
@@ -35,9 +33,7 @@ if TYPE_CHECKING:
 COMPRESSIONS = {0: "none", 1: "lz4", 2: "zlib", 3: "zstd", 4: "snappy"}
 INNER = ("metadata_size", "payload", "metadata.compacted_out", *(f"metadata.{name}" for name in SINGLE))
 
-_cost_of_message = by_key(
-    lambda key: cost_of_elements(registry[key].layout) + Message.of(SingleMessageMetadata.DESCRIPTOR).cost + EXTRAS
-)
+_cost_of_message = by_key(lambda key: cost_of_elements(registry[key].layout) + SINGLE_METADATA.message.cost + EXTRAS)
 
 
 def sent(frames: Frames) -> pa.RecordBatch:

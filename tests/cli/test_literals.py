@@ -79,9 +79,19 @@ def test_hex_that_the_words_of_a_line_name(before: str, data: bytes) -> None:
         assert (parsed.data, parsed.form, parsed.note) == (data, "hex", "the text around the hex was skipped")
 
 
+@given(st.lists(st.binary(min_size=8, max_size=40), min_size=2))
+def test_hex_in_several_lines_of_a_log(frames: list[bytes]) -> None:
+    lines = [
+        f"12:00:07,{number:03} DEBUG {'received' if number % 2 else 'sent'}: {each.hex()}\n"
+        for number, each in enumerate(frames)
+    ]
+    assert read_input("\n".join(lines).encode()).dumps == tuple(frames)
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        "connected to broker 7\nsent 0000000a00100000",
         "trace 4bf92f3577b34da6a3ce929d0e0e4736 sent 0000000a00100000",
         "interface 00:11:22:33:44:55 is up",
         "id 123e4567-e89b-12d3-a456-426614174000 is known",

@@ -56,7 +56,7 @@ def read_input(raw: bytes, form: str = "auto", *, limit: int = DEFAULT_LIMIT) ->
        (xxd, tcpdump), or the text column is (``|…|``, ``>…<``), or the offsets advance by the bytes of their lines, or
        they start at 0 and are two columns apart from the bytes. A damaged dump is an error. If there is none, text
        before the offset of each line is skipped;
-    4. hex, if all of the text is hex, or if the text is one line with one hex number of at least 8 bytes;
+    4. hex, if all of the text is hex, or if each line has one hex number of at least 8 bytes;
     5. base64, if the text is at least 16 characters of valid base64, not only hex digits, in lines of one length (the
        last may be shorter) without other white space;
     6. raw, with a note that says why.

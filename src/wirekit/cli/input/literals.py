@@ -177,15 +177,20 @@ def read_url(text: str) -> Input | None:
 
 
 def read_named(text: str) -> Input | None:
-    """Hex that the words of a line name, as in a log; None for other text.
+    """Hex that the words of each line name, as in a log; None for other text.
 
     >>> read_named("12:00:07 DEBUG sent 8 bytes: 00000004cafe0001").data.hex()
     '00000004cafe0001'
     """
-    found = [] if "\n" in text.strip() else list(_NAMED.finditer(text))
-    if len(found) != 1 or not re.search(r"[g-zG-Z]", text) or len(digits := re.sub(r"[ :-]|^0x", "", found[0][0])) % 2:
+    found = [_NAMED.findall(line) for line in text.split("\n") if line.strip()]
+    if any(len(numbers) != 1 for numbers in found) or not re.search(r"[g-zG-Z]", text):
         return None
-    return Input(bytes.fromhex(digits), "hex", "the text around the hex was skipped")
+    digits = [re.sub(r"[ :-]|^0x", "", number) for (number,) in found]
+    if any(len(each) % 2 for each in digits):
+        return None
+    dumps = tuple(map(bytes.fromhex, digits))
+    note = "the text around the hex was skipped"
+    return Input(b"".join(dumps), "hex", note, dumps if len(dumps) > 1 else ())
 
 
 def read_box(text: str) -> Input | None:

@@ -267,6 +267,10 @@ LAYOUTS: dict[str, tuple[Node, str]] = {
         Struct("outer" / Length(uint8, ("a", "b")), "inner" / Length(uint8, "b"), "a" / uint8, "b" / uint32),
         "06 03 00 00 00 00 00 00 06 04 00 00 00 00 01 00",
     ),
+    "lengths that begin at one member, the inner one before the outer one": (
+        Struct("inner" / Length(uint8, "a"), "outer" / Length(uint8, ("a", "b")), "a" / rest(), "b" / rest()),
+        "7f 01 aa  01 02 bb cc",
+    ),
 }
 
 

@@ -171,6 +171,7 @@ class Walk:
         reader = Reader(Session(self.key, self.allowance.limits), data, position, end)
         scope, around = self.scope.inner(), list[tuple[int, int, int]]()  # the last member that a length covers
         lengths = [(at, *told) for at, told in element.lengths.items() if told[0].bounds]
+        lengths.sort(key=lambda each: -each[3])  # of those that begin at one member, the outer one first
         for index, (name, node) in enumerate(element.members):
             for place, length, first, last in lengths:
                 number = scope[element.members[place][0]] if place < index else None

@@ -24,6 +24,7 @@ from wirekit.wire import (
     Const,
     Delimited,
     Length,
+    Padding,
     RecordsToEnd,
     String,
     Struct,
@@ -167,6 +168,12 @@ COMMAND = Struct(
 def test_a_dissector_chooses_by_padded_text(tmp_path: Path) -> None:
     with own(COMMAND) as key:
         assert dissected(key, {"command": "ping", "name": "", "body": 258}, tmp_path)[::2] == ["ping", "258"]
+
+
+def test_kaitai_struct_says_that_it_has_no_padding_to_a_multiple() -> None:
+    with own(Struct("name" / String(int8), "padding" / Padding(to=4))) as key:
+        (missing,) = (each for each in export([key], "ksy").missing if each.path.endswith("padding"))
+    assert missing.reason == "padding to a multiple of bytes: bytes to the end"
 
 
 def test_kaitai_struct_reads_text_in_its_encoding() -> None:

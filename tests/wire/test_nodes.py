@@ -51,6 +51,7 @@ from wirekit.wire import (
     uint16,
     uint32,
 )
+from wirekit.wire.describe import type_of
 
 COLOURS = SymbolTable("colour", {0: "RED", 2: ("BLUE", "like the sky")})
 Layouter = Callable[[Node], str]
@@ -456,6 +457,11 @@ def test_no_element_begins_with_the_bytes_that_end_its_list(key: Layouter, engin
         reason = rf"items\[{len(items) - 1}\]: expected a record, found the bytes 0102, which end the list"
         with pytest.raises(wirekit.Wrong, match=reason):
             wirekit.encode(layout, {"items": items}, engine=engine)
+
+
+def test_the_bytes_that_end_a_list_are_described() -> None:
+    assert type_of(RecordsToEnd(int8)) == "int8 until the end"
+    assert type_of(RecordsToEnd(int8, until=b"\1\2")) == "int8 until the end or the bytes 0102"
 
 
 @pytest.mark.parametrize("engine", ["reference", "rows"])

@@ -19,6 +19,7 @@ from wirekit.errors import Misuse
 from wirekit.exports.missing import Export, Notes, unused
 from wirekit.registry import registry
 from wirekit.values import SymbolTable
+from wirekit.wire.blobs import POSITION
 
 Chain = tuple[str, ...]
 """The attributes that lead from the type at the top to another one."""
@@ -470,6 +471,8 @@ class _Writer:
     def _place(self, up: int, names: tuple[str, ...]) -> _Place:
         scope = self._scopes[-1 - up] if up < len(self._scopes) else {}
         place = scope.get(names[0])
+        if names[0] == POSITION:
+            raise NotExpressed("padding to a multiple of bytes")
         if place is None or not place.read:
             raise NotExpressed(f"{'.'.join(names)} is not read")
         return place

@@ -184,6 +184,9 @@ class Schema:
         layout = self.layout
 
         def resolve(key: str) -> ir.Node | None:
+            if "." not in key:
+                text = "a key has the name of the protocol in front"
+                raise Misuse(f"the layout refers to {key}; {text}: {self.protocol}.{key}")
             if not key.startswith(f"{self.protocol}."):
                 return None  # it may be registered later
             known = registry if beside is None else beside

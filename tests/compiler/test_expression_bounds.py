@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wirekit.program.values import bounds
+from wirekit.compiler.expressions import bounds
 
 OPERATIONS: dict[str, Callable[[int, int], int]] = {
     "+": operator.add,

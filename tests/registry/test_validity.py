@@ -52,10 +52,12 @@ from wirekit.wire import (
     uint8,
     uint16,
     uint32,
+    varint32,
 )
 
 KIND = SymbolTable("kind", {1: "ONE"})
 BITS = Bits(uint8, "codec" / Bit(2), "rest" / Bit(6), order="lsb")
+FLAGS = Bits(uint8, "codec" / Bit(3), "rest" / Bit(5), order="lsb")
 CROSSING = Struct(
     "a" / Length(int8, ("c", "d")), "b" / Length(int8, ("d", "e")), "c" / int8, "d" / rest(), "e" / rest()
 )
@@ -148,6 +150,59 @@ CROSSING = Struct(
             Struct("a" / int8, refused=(Refused("a", this.a == "x", "peers close", "Kind.java"),)),
             "refused= compares a, whose value is a number, with text$",
         ),
+        (
+            Struct("a" / uint8, "b" / Switch(this.a, {300: int8}, rest())),
+            "b compares a, which is in 0..255, with 300; ",
+        ),
+        (Struct("a" / varint32, "b" / Struct("c" / Switch(this._.a, {-1: int8}))), "b compares a, .* with -1; use"),
+        (
+            Struct("a" / uint8, "b" / int8, "c" / Switch((this.a, this.b), {(0, 128): int8})),
+            "c compares b, .* -128..127",
+        ),
+        (Struct("a" / FLAGS, "b" / Switch(this.a.codec, {8: int8}, rest())), "b compares a.codec, .* 0..7, with 8"),
+        (Struct("a" / Struct("x" / uint16), "b" / If((this.a.x >> 12) == 16, int8)), "b compares .* 0..15, with 16"),
+        (Struct("a" / Flag(int8), "b" / Switch(this.a, {True: int8, 2: int16})), "b compares a, .* 0..1, with 2"),
+        (Struct("a" / uint8, "b" / Compressed(rest(), this.a, {256: "gzip"}, rest())), "b compares a, .* with 256"),
+        (
+            Struct("a" / Symbols(uint8, KIND, closed=True), "b" / Switch(this.a, {2: int8}, rest())),
+            "b compares a with 2, which kind does not name",
+        ),
+        (
+            Struct("a" / String(4), "b" / Switch(this.a, {"abcde": int8})),
+            "b compares a, which has 4 bytes, with 'abcde', ",
+        ),
+        (
+            Struct("a" / Bytes(2), "b" / If(this.a == b"x", int8)),
+            "b compares a, which has 2 bytes, with b'x', .* has 1",
+        ),
+        (
+            Struct("a" / FLAGS, "b" / If(this.a.last, int8)),
+            "b reads 'last', which is not a field of a; it has codec, rest",
+        ),
+        (
+            Struct("a" / Sized(int8, Struct("n" / int8)), "b" / Struct("c" / Bytes(this._.a.size))),
+            "b reads 'size', which is not a field of a; it has n",
+        ),
+        (Struct("a" / int8, "b" / Bytes(len_(this.a.n))), "b reads 'n', which is not a field of a; it has no fields"),
+        (
+            Struct("a" / FLAGS, refused=(Refused("a", this.a.kind == 1, "peers close", "Kind.java"),)),
+            "refused= reads 'kind', which is not a field of a",
+        ),
+        (
+            Struct("a" / FLAGS, "b" / Switch(this.a, {1: int8})),
+            "b compares a, whose value is bit fields, with a number",
+        ),
+        (
+            Struct("a" / Struct("n" / int8), "b" / If(this.a == 1, int8)),
+            "b compares a, whose value is a structure, with",
+        ),
+        (Struct("a" / FLAGS, "b" / If((this.a & 1) == 1, int8)), "b computes with a, whose value is bit fields"),
+        (Struct("a" / String(2), "b" / If(this.a + 1 > 2, int8)), "b computes with a, whose value is text"),
+        (Struct("a" / Lookahead(uint8), "b" / If(this.a == 300, int8)), "b compares a, .* 0..255, with 300"),
+        (
+            Struct("a" / Bytes(int8), "b" / If(len_(this.a) == -1, int8)),
+            r"b compares len\(a\), .* 0\.\..*, with -1",
+        ),
         (Struct("a" / String(int8), "b" / Bytes(this.a)), "b takes its size or count from a, which is not an integer"),
         (Struct("a" / float32, "b" / Struct("c" / Repeat(this._.a + 1, int8))), "b takes its size or count from a"),
         (Struct("a" / Const(uint8, 256)), "a: the value is always 256, which does not fit"),
@@ -167,6 +222,8 @@ CROSSING = Struct(
         ),
         (Struct("a" / Bit(8)), "a: a Bit must be a field of Bits"),
         (Length(int8), "the layout: a length must be a field of a struct"),
+        (Struct("a" / Ref("x")), "the layout refers to x; a key has the name of the protocol in front: odd.x"),
+        (Struct("a" / int8, "b" / If(this.a > 0, Ref("odd.nosuch"))), "the layout refers to odd.nosuch, which"),
         (Struct("a" / Ref("odd.nosuch")), "the layout refers to odd.nosuch, which the protocol odd does not declare"),
         (Struct("a" / Ref("odd.x")), "every value contains another value without end: odd.x"),
     ],
@@ -174,6 +231,15 @@ CROSSING = Struct(
 def test_a_contradictory_layout_is_refused(node: Node, problem: str) -> None:
     with pytest.raises(wirekit.Misuse, match=problem):
         Registry().register(Protocol("odd", "a test", {"x": Layout(node)}))
+
+
+def test_a_constant_that_a_field_may_equal_is_accepted() -> None:
+    node = Struct(
+        "a" / Symbols(uint8, KIND),
+        "b" / Switch(this.a, {2: int8, 255: int16}, rest()),
+        "c" / If((this.a * 2 == 510) | (this.a >= 0), Struct("d" / Switch(this._.a - 1, {-1: int8}, rest()))),
+    )
+    Registry().register(Protocol("odd", "a test", {"x": Layout(node)}))
 
 
 def test_a_record_has_each_name_once() -> None:

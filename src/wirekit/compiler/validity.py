@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
-from itertools import chain, combinations, permutations
+from collections.abc import Callable, Iterator, Mapping
+from itertools import combinations, permutations
 from typing import Any, TypeGuard
 
 from wirekit.checksums import checksum
 from wirekit.compiler import ir
-from wirekit.compiler.expressions import COMPARISONS, Expression, Field, LengthOf, Literal, Operation, operands_of
+from wirekit.compiler.expressions import (
+    COMPARISONS,
+    Expression,
+    Field,
+    LengthOf,
+    Literal,
+    Operation,
+    bounds,
+    fields_of,
+    operands_of,
+)
 from wirekit.compiler.ir import bare, fixed
 from wirekit.compression import names as codecs
 from wirekit.errors import Misuse
-from wirekit.values import SymbolTable
 from wirekit.wire.compressed import NEED_SIZE
 
 KINDS = {int: "a number", bool: "a number", float: "a number", str: "text", bytes: "bytes"}
@@ -31,6 +40,8 @@ def check_validity(layout: ir.Node, resolve: Resolve) -> None:
     """
     for path, node in ir.walk(layout):
         where = path or "the layout"
+        if isinstance(node, ir.Reference):
+            resolve(node.key)
         for problem in _problems(node):
             raise Misuse(f"{where}: {problem}")
     _ends(layout, resolve, [])
@@ -43,14 +54,11 @@ def _problems(node: ir.Node) -> Iterator[str]:
             yield from _sums(node)
             yield from _unreachable(node)
             yield from _misread(node)
-            yield from _comparisons(node)
+            yield from _expressions(node)
         case ir.Blob(length=ir.Number() as number, null=null) | ir.Bounded(length=number, null=null):
             yield from _null(number, null, "length")
         case ir.Several(count=ir.Number() as number, null=null):
             yield from _null(number, null, "count")
-        case ir.Named(closed=True, table=table, number=ir.Number(low=low, high=high)):
-            if not any(low <= symbol <= high for symbol in table):
-                yield f"no symbol of {table.name} is in {low}..{high}, and other values are refused"
         case ir.Delimited(end=b""):
             yield "a delimiter must have at least one byte"
         case ir.Ahead(node=inner) if fixed(inner) is None:
@@ -65,6 +73,9 @@ def _problems(node: ir.Node) -> Iterator[str]:
             yield from _value(node.node, value, "is by default")
         case ir.Packed():
             yield from _codecs(node)
+        case ir.Named(closed=True, table=table, number=ir.Number(low=low, high=high)):
+            if not any(low <= symbol <= high for symbol in table):
+                yield f"no symbol of {table.name} is in {low}..{high}, and other values are refused"
 
 
 def _lengths(node: ir.Structure) -> Iterator[str]:
@@ -195,66 +206,112 @@ def _qualities(node: ir.Node) -> set[str]:
     return {"integer", "length"}
 
 
-def _comparisons(node: ir.Structure) -> Iterator[str]:
-    """The fields that are compared with a constant that they never equal: of another type, or outside their range."""
-    members = {member.name: member.node for member in node.members}
-    compared = [(each.name, *comparison) for each in node.members for comparison in _compared(each.node)]
-    compared += [("refused=", *comparison) for tree in node.refusals for comparison in _operands_compared(tree, 0)]
-    for path, (name, *inner), symbol, value in compared:
-        if name not in members:
+def _expressions(node: ir.Structure) -> Iterator[str]:
+    """The expressions that read, compare or compute with fields in a way that no value allows."""
+    members: dict[str, ir.Node | ir.BitField] = {member.name: member.node for member in node.members}
+    trees = [(m.name, depth, tree) for m in node.members for depth, inner in ir.nested(m.node) for tree in _own(inner)]
+    trees += [("refused=", 0, tree) for refusal in node.refusals for tree in operands_of(refusal)]
+    for where, depth, tree in trees:
+        if {field.up for field in fields_of(tree)} != {depth}:
             continue
-        actual, kind = _kind(members[name]), KINDS.get(type(value))
-        if actual and not inner and kind not in (None, actual):
-            by_symbol = kind == "text" and isinstance(_present(members[name]), ir.Named)
-            remedy = "; compare it with the number of a symbol" if by_symbol else ""
-            yield f"{path} compares {name}, whose value is {actual}, with {kind}{remedy}"
-        elif isinstance(value, int) and symbol in ("==", "!="):
-            text = ".".join([name, *inner])
-            match _possible(members[name], inner):
-                case range() as values if value not in values:
-                    remedy = "use a number in this range, or another integer for the field"
-                    yield f"{path} compares {text}, which is in {values[0]}..{values[-1]}, with {value}; {remedy}"
-                case SymbolTable() as table if value not in table:
-                    yield f"{path} compares {text} with {value}, which {table.name} does not name"
+        match tree:
+            case Field():
+                yield from (f"{where} reads {problem}" for problem in _missing(tree, members))
+            case Operation(symbol=symbol, operands=operands) if symbol in COMPARISONS:
+                for one, other in permutations(operands):
+                    if isinstance(other, Literal):
+                        found = _never(one, other.value, symbol in ("==", "!="), members)
+                        yield from (f"{where} compares {problem}" for problem in found)
+            case Operation(operands=(_, _) as operands):
+                for field in (each for each in operands if isinstance(each, Field)):
+                    if (kind := _kind(_declared(members, field))) not in (None, "a number"):
+                        yield f"{where} computes with {'.'.join(field.names)}, whose value is {kind}"
 
 
-def _possible(node: ir.Node, inner: list[str]) -> range | SymbolTable | None:
-    """The numbers that a field, or one inside it, may be; None if they are unknown."""
-    match _present(node):
-        case ir.Structure(members=members) if inner:
-            return next((_possible(each.node, inner[1:]) for each in members if each.name == inner[0]), None)
-        case ir.BitFields(fields=fields) if inner:
-            return next((range(bit.most + 1) for bit in fields if bit.name == inner[0]), None)
-        case ir.Named(closed=True, table=table):
-            return table
-        case ir.Named(number=number):
-            return _possible(number, inner)
-        case ir.Boolean():
-            return range(2)
-        case ir.Number(real=False, low=low, high=high):
-            return range(low, high + 1)
+def _own(node: ir.Node) -> Iterator[Expression]:
+    """A node's own expressions, all expressions in them, and the comparisons with the values of its cases."""
+    for _, tree in ir.expressions(node):
+        yield from operands_of(tree)
+    if isinstance(node, ir.Choice | ir.Packed):
+        for values, _ in node.cases if isinstance(node, ir.Choice) else node.codecs:
+            yield from (Operation("==", (on, Literal(value))) for on, value in zip(node.on, values, strict=True))
+
+
+def _missing(field: Field, members: Mapping[str, ir.Node | ir.BitField]) -> Iterator[str]:
+    """Why no value has a field, if the structure or the bit fields that it names lack it."""
+    inside: Mapping[str, ir.Node | ir.BitField] | None = members
+    for at, name in enumerate(field.names):
+        if inside is None:
+            break
+        if at and name not in inside:
+            has = f"it has {', '.join(inside)}" if inside else "it has no fields"
+            yield f"{name!r}, which is not a field of {'.'.join(field.names[:at])}; {has}"
+            break
+        inside = _inside(inside.get(name))
+
+
+def _inside(node: ir.Node | ir.BitField | None) -> dict[str, ir.Node | ir.BitField] | None:
+    """The fields in a value; None if they are unknown."""
+    while isinstance(node, ir.Around):
+        node = node.node
+    match node:
+        case ir.Structure(members=members):
+            return {member.name: member.node for member in members}
+        case ir.BitFields(fields=bits):
+            return {bit.name: bit for bit in bits}
+        case ir.BitField() | ir.Number() | ir.Interpreted() | ir.Blob() | ir.Delimited() | ir.Several():
+            return {}
     return None
 
 
-def _compared(node: ir.Node) -> Iterator[tuple[tuple[str, ...], str, Any]]:
-    """(names, comparison, constant) of the fields beside a node that its expressions compare with constants."""
-    for up, at in ir.nested(node):
-        for _, tree in ir.expressions(at):
-            yield from _operands_compared(tree, up)
-        if isinstance(at, ir.Choice | ir.Packed):
-            cases = at.cases if isinstance(at, ir.Choice) else at.codecs
-            for tree, value in chain.from_iterable(zip(at.on, values, strict=True) for values, _ in cases):
-                if isinstance(tree, Field) and tree.up == up:
-                    yield tree.names, "==", value
+def _never(tree: Expression, value: Any, equal: bool, members: Mapping[str, ir.Node | ir.BitField]) -> Iterator[str]:
+    """Why a comparison of an expression with a constant, ``equal`` if it is for equality, always has one result."""
+    field = _declared(members, tree) if isinstance(tree, Field) else None
+    name = ".".join(tree.names) if isinstance(tree, Field) else str(tree).replace("^", "")
+    kind, actual, ends = KINDS.get(type(value)), _kind(field), _range(tree, members)
+    if kind is not None and actual not in (None, kind):
+        remedy = "; compare it with the number of a symbol" if isinstance(field, ir.Named) and kind == "text" else ""
+        yield f"{name}, whose value is {actual}, with {kind}{remedy}"
+    elif equal and isinstance(value, int) and ends is not None and not ends[0] <= value <= ends[1]:
+        remedy = "use a number in this range, or another integer for the field"
+        yield f"{name}, which is in {ends[0]}..{ends[1]}, with {value}; {remedy}"
+    elif equal and isinstance(field, ir.Blob) and isinstance(field.length, Literal) and isinstance(value, str | bytes):
+        size = len(value.encode(errors="surrogateescape") if isinstance(value, str) else value)
+        if size != field.length.value:
+            yield f"{name}, which has {field.length.value} bytes, with {value!r}, which has {size}"
+    elif equal and isinstance(field, ir.Named) and field.closed and value is not None and value not in field.table:
+        yield f"{name} with {value}, which {field.table.name} does not name"
 
 
-def _operands_compared(tree: Expression, up: int) -> Iterator[tuple[tuple[str, ...], str, Any]]:
-    """(names, comparison, constant) of the fields of a structure ``up`` levels out that an expression compares."""
-    comparisons = (each for each in operands_of(tree) if isinstance(each, Operation) and each.symbol in COMPARISONS)
-    for each in comparisons:
-        for one, other in permutations(each.operands):
-            if isinstance(one, Field) and one.up == up and isinstance(other, Literal):
-                yield one.names, each.symbol, other.value
+def _declared(members: Mapping[str, ir.Node | ir.BitField], field: Field) -> ir.Node | ir.BitField | None:
+    """The node of a present field, or the bit field; None if the layout does not have it."""
+    inside: Mapping[str, ir.Node | ir.BitField] | None = members
+    node: ir.Node | ir.BitField | None = None
+    for name in field.names:
+        node = (inside or {}).get(name)
+        inside = _inside(node)
+    return _present(node) if isinstance(node, ir.Node) else node
+
+
+def _range(tree: Expression, members: Mapping[str, ir.Node | ir.BitField]) -> tuple[int, int] | None:
+    """The least and the greatest integer that an expression may be; None if they are unknown."""
+    match tree:
+        case Literal(value=int(value)):
+            return value, value
+        case LengthOf():
+            return 0, (1 << 63) - 1
+        case Field():
+            match _declared(members, tree):
+                case ir.Number(real=False, low=low, high=high) | ir.Named(number=ir.Number(low=low, high=high)):
+                    return low, high
+                case ir.Boolean():
+                    return 0, 1
+                case ir.BitField(most=most):
+                    return 0, most
+        case Operation(symbol=symbol, operands=(left, right)) if symbol not in COMPARISONS:
+            one, other = _range(left, members), _range(right, members)
+            return None if one is None or other is None else bounds(symbol, one, other)
+    return None
 
 
 def _is_own(tree: Expression) -> TypeGuard[Field]:
@@ -262,21 +319,27 @@ def _is_own(tree: Expression) -> TypeGuard[Field]:
     return isinstance(tree, Field) and not tree.names[1:]
 
 
-def _kind(node: ir.Node) -> str | None:
+def _kind(node: ir.Node | ir.BitField | None) -> str | None:
     """The kind of a field's values; None if it may have several."""
-    match _present(node):
-        case ir.Number() | ir.Boolean() | ir.Named():
+    match node:
+        case ir.BitField() | ir.Number() | ir.Boolean() | ir.Named():
             return "a number"
         case ir.Blob(text=text):
             return "text" if text else "bytes"
+        case ir.Coded(coding=coding) if coding.text:
+            return "text"
         case ir.Delimited(decimal=decimal):
             return "a number" if decimal else "text"
+        case ir.BitFields():
+            return "bit fields"
+        case ir.Structure() | ir.Several():
+            return node.WORDS
     return None
 
 
 def _present(node: ir.Node) -> ir.Node:
     """The node of a value that is present, without those that only restrict it."""
-    while isinstance(node, ir.Qualified | ir.Conditional):
+    while isinstance(node, ir.Qualified | ir.Conditional | ir.Ahead):
         node = node.node
     return node
 

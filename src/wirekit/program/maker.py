@@ -10,14 +10,23 @@ from typing import Any, ClassVar
 import numpy as np
 
 from wirekit.compiler import ir
-from wirekit.compiler.expressions import COMPARISONS, Expression, Field, LengthOf, Literal, Operation, fields_of
+from wirekit.compiler.expressions import (
+    COMPARISONS,
+    Expression,
+    Field,
+    LengthOf,
+    Literal,
+    Operation,
+    bounds,
+    fields_of,
+)
 from wirekit.program import steps
 from wirekit.program.columns import FLAG, Column, Contents, Packing, Reason, Repeated
 from wirekit.program.facts import is_wide
 from wirekit.program.messages import Tables
 from wirekit.program.steps import FIRST_FREE, Body
 from wirekit.program.unfit import unfit
-from wirekit.program.values import HIGHEST, LONGEST, LOWEST, Filled, Place, Scope, Value, bounds, inside
+from wirekit.program.values import HIGHEST, LONGEST, LOWEST, Filled, Place, Scope, Value, inside
 from wirekit.wire.blobs import BEGIN, POSITION
 
 SHORT = "needs more bytes than there are"

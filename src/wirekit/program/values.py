@@ -122,30 +122,3 @@ class OpenStructure:
 def inside(path: str, name: str) -> str:
     """The path of a part of a structure."""
     return f"{path}.{name}" if path else name
-
-
-def bounds(symbol: str, one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int] | None:
-    """The range of a result of arithmetic; None if the operation can fail or its bounds are unknown."""
-    ends: list[int] = []
-    match symbol:
-        case "+":
-            ends = [one[0] + other[0], one[1] + other[1]]
-        case "-":
-            ends = [one[0] - other[1], one[1] - other[0]]
-        case "*":
-            ends = [a * b for a in one for b in other]
-        case "//" if other[0] == other[1] != 0:
-            ends = [a // other[0] for a in one]
-        case "%" if other[0] == other[1] > 0:
-            ends = [0, other[0] - 1]
-        case "&" if one[0] >= 0 and other[0] >= 0:
-            ends = [0, min(one[1], other[1])]
-        case "&" if one[0] >= 0 or other[0] >= 0:
-            ends = [0, other[1] if other[0] >= 0 else one[1]]
-        case "|" | "^" if one[0] >= 0 and other[0] >= 0:
-            ends = [0, (1 << max(one[1], other[1]).bit_length()) - 1]
-        case ">>" if 0 <= other[0] <= other[1] < 64:
-            ends = [a >> b for a in one for b in other]
-        case "<<" if other[0] == other[1] and 0 <= other[0] < 64:
-            ends = [a << other[0] for a in one]
-    return (min(ends), max(ends)) if ends else None

@@ -29,6 +29,7 @@ from wirekit.wire import (
     Length,
     Limits,
     Node,
+    Protobuf,
     RecordsToEnd,
     Ref,
     Repeat,
@@ -166,7 +167,12 @@ def record(data: bytes, *, codec: int = 0, more: int = 0) -> bytes:
             "a field outside the record",
         ),
         (Struct("v" / Bytes(this._.n)), "a field outside the record"),
-        (Struct("b" / Struct("x" / int8), "v" / Bytes(this.b.y)), "a field that columns do not have"),
+        (
+            Struct(
+                "b" / Sized(int8, Protobuf("wirekit.proto.PulsarApi_pb2:MessageIdData")), "v" / Bytes(this.b.nosuch)
+            ),
+            "a field that columns do not have",
+        ),
         (Struct("a" / Const(uint64, 2**64 - 1)), "of an unsigned number of 64 bits"),
         (Struct("a" / Const(float32, 1.5)), "of a float"),
         (Struct("a" / Const(Bits(uint8, "x" / Bit(8), order="lsb"), 1)), "of bit fields"),

@@ -243,6 +243,7 @@ def _contents(
     counts: list[NDArray[Any]] = []
     pieces: list[bytes] = []
     most: list[int] = []
+    unread, cost = 0, _cost()
 
     def scan_pieces() -> None:
         ends = np.cumsum(np.fromiter(map(len, pieces), np.int64, len(pieces)))
@@ -255,7 +256,7 @@ def _contents(
         good[place : place + ends.size] &= states == CLEAN
         batches.append(batch)
         counts.append(np.diff(firsts))
-        for owner, count in zip(owners[place:], counts[-1].tolist(), strict=False):
+        for owner, count in zip(owners[place : place + ends.size], counts[-1].tolist(), strict=True):
             read[owner] += count
         most.clear()
 
@@ -263,7 +264,7 @@ def _contents(
         if owner not in allowances:
             allowances[owner] = Allowance(limits, int(lengths[owner]))
         allowance, piece = allowances[owner], None
-        full = read[owner] > allowance.room // _cost() - outside[owner]
+        full = read[owner] > allowance.room // cost - outside[owner]
         if codec is not None and value is not None and not full:
             if codec not in openers:
                 openers[codec] = opener(codec, limits)
@@ -273,10 +274,12 @@ def _contents(
                     piece = allowance.decompress(codec, value)
         good[number] = piece is not None
         pieces.append(piece or b"")
-        most.append(max(allowance.room // _cost() - outside[owner] - read[owner], 0) + 1)
+        most.append(max(allowance.room // cost - outside[owner] - read[owner], 0) + 1)
         opened.add(owner, len(pieces[-1]))
-        if owner == owners[0] and sum(map(len, pieces)) >= SCANNED_AT_ONCE:
+        unread += len(pieces[-1])
+        if owner == owners[0] and unread >= SCANNED_AT_ONCE:
             scan_pieces()
+            unread = 0
     if pieces:
         scan_pieces()
     return pa.concat_batches(batches), np.concatenate(counts), good, allowances

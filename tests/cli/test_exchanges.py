@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 from click.testing import CliRunner, Result
@@ -160,3 +161,39 @@ def test_of_very_many_responses_no_context_is_sought() -> None:
     for count in (MOST_ANSWERS, MOST_ANSWERS + 1):
         result = decoded(RESPONSE * count, "--input", "raw")
         assert ("decoded as kafka.response with" in result.stderr) == (count == MOST_ANSWERS)
+
+
+def c_arrays(
+    turns: list[tuple[int, bytes]], name: str = "char peer{side}_{number}[] = {{ /* Packet {number} */"
+) -> str:
+    """What Wireshark shows of a followed stream as C arrays, or exports with another name."""
+    lines = []
+    for number, (side, data) in enumerate(turns):
+        rows = [", ".join(f"0x{byte:02x}" for byte in data[at : at + 8]) for at in range(0, len(data), 8)]
+        lines += [name.format(side=side, number=number, size=len(data)), ",\n".join(rows) + " };", ""]
+    return "\n".join(lines)
+
+
+def test_c_arrays_of_a_followed_stream() -> None:
+    parsed = read_input(c_arrays(TURNS).encode())
+    assert (parsed.dumps, parsed.sides) == (tuple(data for _, data in TURNS), (0, 1, 0, 1))
+    assert schemas(decoded(c_arrays(TURNS))) == ["kafka.metadata.request.v0", "kafka.metadata.response.v0"] * 2
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["/* Frame ({size} bytes) */\nstatic const unsigned char pkt{number}[{size}] = {{", "var f{number} = []byte{{"],
+)
+def test_several_arrays_without_senders(name: str) -> None:
+    parsed = read_input(c_arrays(TURNS, name).encode())
+    assert (parsed.dumps, parsed.sides) == (tuple(data for _, data in TURNS), ())
+
+
+def test_a_list_of_bytes() -> None:
+    assert read_input(repr([REQUEST, RESPONSE]).encode()).dumps == (REQUEST, RESPONSE)
+
+
+def test_the_time_of_many_arrays_is_linear() -> None:
+    begin = time.process_time()
+    assert len(read_input(c_arrays([(0, REQUEST)] * 5_000).encode()).dumps) == 5_000
+    assert time.process_time() - begin < 4

@@ -100,12 +100,31 @@ def test_a_tool_of_this_machine_is_read_back(command: str) -> None:
         *(r"\x0a\x0b\x0c", r'"\x0a\x0b\x0c"', r"b'\x0a\x0b\x0c'", '"\\x0a\\x0b" \\\n"\\x0c"', "'0a0b0c'"),
         *("{0x0a, 0x0b, 0xc}", "char x[3] = {10\n}".replace("10", "0xa,0xb,0xc"), "[]byte{0x0a, 0x0b, 0x0c,}"),
         *("new byte[] { 0x0a, 0x0b, 0x0c };", "uint8_t a[] = { 0x0a, // one\n 0x0b, /* 2 */ 0x0c };"),
+        *("    []byte{0x0a,0xb,0x0c}", "var a = []byte{\n\t0x0a, 0x0b, // one\n\t0x0c,\n}", "vec![0x0a, 0x0b, 0x0c]"),
+        *(
+            "new byte[]{(byte)0x0a, (byte) 0x0b, 0x0c};",
+            "new Uint8Array([0x0a, 0x0b, 0x0c])",
+            '[]byte("\\x0a\\x0b\\x0c")',
+        ),
+        *("let a: [UInt8] = [0x0a, 0x0b, 0x0c]", "let a: [u8; 3] = [0x0a, 0x0b, 0x0c];", r"$'\x0a\x0b\x0c'"),
+        *('data = bytes.fromhex("0a 0b 0c")', "binascii.unhexlify(b'0a0b0c')", "Buffer.from('0a0b0c', 'hex');"),
+        *("%0A%0b%0C\n", "```\n0a 0b 0c\n```\n", "```python\n[0x0a, 0x0b, 0x0c]\n```"),
         "\n\n  0a\n\t0b 0c\n",
     ],
 )
 def test_hex_in_any_spacing(text: str) -> None:
     for form in ("auto", "hex"):
         assert read_input(text.encode(), form) == Input(b"\n\x0b\x0c", "hex")
+
+
+@pytest.mark.parametrize("text", [r'"\x00\n\tit\000\"c"', r"log: sent $'\000\n\x09it\x00\"c'", "%00%0a%09it%00%22c"])
+def test_characters_between_escaped_bytes(text: str) -> None:
+    assert read_input(text.encode()).data == b'\0\n\tit\0"c'
+
+
+@pytest.mark.parametrize("text", ["100%25", "a%20b", '"it\\x27s"', 'int("10")', 'hexagon("side")'])
+def test_text_with_a_few_escapes_is_text(text: str) -> None:
+    assert read_input(text.encode()).form == "raw"
 
 
 def test_hex_wrapped_in_the_middle_of_a_byte_is_joined_and_noted() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 
 import pytest
@@ -18,6 +19,7 @@ from tests.cli.dumps import (
     XXD,
     both,
     hexdump,
+    shown,
     tcpdump,
     wireshark,
     xxd,
@@ -209,3 +211,80 @@ def test_a_dump_that_contradicts_itself_names_the_line(text: str, place: str) ->
     message = damaged(text)
     assert message.startswith(place)
     assert message.endswith("pass --input raw if the text itself is meant")
+
+
+def test_the_heading_of_powershell_is_longer_than_a_short_dump() -> None:
+    text = """
+
+   Label: String (System.String) <2AC4A2E1>
+
+          Offset Bytes                                           Ascii
+                 00 01 02 03 04 05 06 07 08 09 0A 0B 0C 0D 0E 0F
+          ------ ----------------------------------------------- -----
+0000000000000000 00 00 00 1A 00 12 00 00 00 00 00 01 00 10 72 61               ra
+0000000000000010 67 65 72 65 61 64 79 2D 63 6C 69 65 6E 74       geready-client
+"""
+    data = bytes.fromhex("0000001a001200000000000100107261676572656164792d636c69656e74")
+    parsed = read_input(text.replace("\n", "\r\n").encode())
+    assert (parsed.data, parsed.note) == (data, "lines 3, 5, 6, … are not part of a dump and were skipped")
+
+
+@pytest.mark.parametrize("dump", [xxd, hexdump, wireshark, tcpdump])
+@pytest.mark.parametrize("prefix", ["2026-11-29 03:43:07,123 DEBUG [io-1] ", "broker-1  | ", "12:00:07.125 "])
+def test_a_dump_in_the_lines_of_a_log(prefix: str, dump: Callable[[bytes], str]) -> None:
+    lines = ["received 92 bytes:", *dump(FRAME).splitlines()]
+    text = "\n".join(prefix + line for line in lines)
+    for form in ("auto", "hex"):
+        parsed = read_input(text.encode(), form)
+        assert parsed.data == FRAME
+        assert (parsed.note or "").startswith("the text before the offsets was skipped")
+
+
+@pytest.mark.parametrize("dump", [xxd, hexdump, wireshark, tcpdump])
+@pytest.mark.parametrize(
+    "prefix", ["2026-11-29T03:43:{0:02}.{0}Z stderr F ", "11-29 03:43:07.{0}  1234  5678 D tag  : ", "app[{0}]: 0x1f "]
+)
+def test_numbers_before_the_lines_of_a_dump_may_differ(prefix: str, dump: Callable[[bytes], str]) -> None:
+    lines = ["sent 0000", "received 1234 56 bytes", *dump(FRAME).splitlines()]
+    text = "\n".join(prefix.format(9 * number) + line for number, line in enumerate(lines))
+    parsed = read_input(text.encode())
+    assert (parsed.data, parsed.form) == (FRAME, read_input(dump(FRAME).encode()).form)
+
+
+def test_hex_is_no_log() -> None:
+    text = "01000002: 00000000: 59000101\n01000000: 00560002: 02010000\n01000000: 00000200: 0000\n"
+    assert read_input(text.encode()) == Input(bytes.fromhex(text.replace(":", " ")), "hex")
+
+
+def test_only_times_before_a_dump_without_text() -> None:
+    rows = [f"12:00:0{at // 16} {at:04x}  {FRAME[at : at + 16].hex(' ')}" for at in range(0, len(FRAME), 16)]
+    assert read_input("\n".join(rows).encode()).data == FRAME
+
+
+def test_one_line_with_an_offset_and_words_is_no_dump() -> None:
+    assert read_input(b"code 0000: 10 items").form == "raw"
+
+
+def test_the_time_of_a_long_log_is_linear() -> None:
+    text = "".join(f"12:00:07 INFO {line}\n" for line in xxd(FRAME * 2_000).splitlines())
+    begin = time.process_time()
+    assert read_input(text.encode()).data == FRAME * 2_000
+    assert time.process_time() - begin < 4
+
+
+def test_a_dump_in_a_log_that_lost_a_digit_is_refused() -> None:
+    lines = [f"12:00:07 INFO {line}" for line in xxd(FRAME).splitlines()]
+    lines[2] = lines[2].replace(": 0000", ": 000")
+    with pytest.raises(Misuse, match="line 3"):
+        read_input("\n".join(lines).encode())
+
+
+@given(data=st.binary(min_size=1, max_size=60))
+def test_a_gap_after_8_bytes_of_a_dump_with_colons(data: bytes) -> None:
+    """As Python's package hexdump prints."""
+    rows = [data[at : at + 16] for at in range(0, len(data), 16)]
+    lines = [
+        f"{16 * number:08X}: {row[:8].hex(' ').upper():23}  {row[8:].hex(' ').upper():23}  {shown(row)}"
+        for number, row in enumerate(rows)
+    ]
+    assert read_input("\n".join(lines).encode()).data == data

@@ -58,7 +58,7 @@ def test_strings_with_escaped_bytes(data: bytes) -> None:
     """As Python 2, Go and Ruby print them."""
     data = b"\0" + data + b"topic"
     shown = "".join(f"\\x{byte:02x}" if byte < 32 or byte > 126 or byte in b"'\"\\" else chr(byte) for byte in data)
-    for text in (f"'{shown}'", f'"{shown}"', f'sent = "{shown}"'):
+    for text in (f"'{shown}'", f'"{shown}"', f'sent = "{shown}"', f"$'{shown}'", f'[]byte("{shown}")'):
         assert read_input(text.encode()).data == data
 
 
@@ -67,13 +67,12 @@ def test_strings_with_escaped_bytes(data: bytes) -> None:
     [
         "2024-05-01 12:00:00,123 DEBUG [main] sent 12 bytes: ",
         "2024-05-01T12:00:00.123Z INFO traffic - payload=0x",
-        "data = bytes.fromhex('",
         '{"id": "1f0c", "payload": "',
     ],
 )
 @given(data=st.binary(min_size=8, max_size=40))
 def test_hex_that_the_words_of_a_line_name(before: str, data: bytes) -> None:
-    after = {"'": "')", '"': '"}'}.get(before[-1], "")
+    after = '"}' if before.endswith('"') else ""
     for digits in (data.hex(), data.hex().upper(), *([data.hex(" ")] if before.endswith(" ") else [])):
         parsed = read_input(f"{before}{digits}{after}\n".encode())
         assert (parsed.data, parsed.form, parsed.note) == (data, "hex", "the text around the hex was skipped")

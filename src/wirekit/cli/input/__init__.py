@@ -20,11 +20,12 @@ from dataclasses import replace
 from wirekit.cli.input.debuggers import read_gdb, read_windbg
 from wirekit.cli.input.dumps import read_dump
 from wirekit.cli.input.encoded import from_base64, guess_base64
-from wirekit.cli.input.exchanges import read_follow
-from wirekit.cli.input.literals import read_box, read_literal, read_named, read_numbers, read_url
+from wirekit.cli.input.exchanges import read_arrays, read_follow
+from wirekit.cli.input.lines import without_prefix
+from wirekit.cli.input.literals import read_box, read_call, read_literal, read_named, read_numbers, read_url
 from wirekit.cli.input.measures import measure
 from wirekit.cli.input.plain import read_plain
-from wirekit.cli.input.text import Input, clean, encoding_of
+from wirekit.cli.input.text import Input, clean, encoding_of, without_fences
 from wirekit.errors import Limit, Misuse
 
 __all__ = ["DEFAULT_LIMIT", "FORMS", "Input", "read_input"]
@@ -32,12 +33,6 @@ __all__ = ["DEFAULT_LIMIT", "FORMS", "Input", "read_input"]
 FORMS = ("auto", "raw", "hex", "base64")
 DEFAULT_LIMIT = 256 * 1024 * 1024
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
-_PREFIX = re.compile(
-    r"^[^\n]{0,200}?[\s|:>+](?=(?:0[xX])?[0-9a-fA-F]{4,8}(?::?[ \t]{1,3}(?:[0-9a-fA-F]{2}){1,32}[ \n]|$)|\*$)",
-    re.MULTILINE,
-)
-"""What a log, a container or a tool for text prints before each line of a dump."""
-PREFIXED = "the text before the dump was skipped in each line"
 _PRINTABLE = bytes(range(0x20, 0x7F)) + b"\t\n\v\f\r"
 
 
@@ -52,10 +47,10 @@ def read_input(raw: bytes, form: str = "auto", *, limit: int = DEFAULT_LIMIT) ->
        dump, or around the output of a debugger or a language, may have other characters;
     2. the output of a debugger, a language or Netty, recognised by its brackets, quotes and addresses; a stream that
        Wireshark followed, recognised by its heading or its two margins;
-    3. a dump, if at least half of the first lines have an offset and hex words after it, and the offsets are marked
-       (xxd, tcpdump), or the text column is (``|…|``, ``>…<``), or the offsets advance by the bytes of their lines, or
-       they start at 0 and are two columns apart from the bytes. A damaged dump is an error. If there is none, text
-       before the offset of each line is skipped;
+    3. a dump, if at least half of the lines from the first one on have an offset and hex words after it, and the
+       offsets are marked (xxd, tcpdump), or the text column is (``|…|``, ``>…<``), or the offsets advance by the bytes
+       of their lines, or they start at 0 and are two columns apart from the bytes. A damaged dump is an error. If there
+       is none, what a log writes before each offset is skipped;
     4. hex, if all of the text is hex, or if each line has one hex number of at least 8 bytes;
     5. base64, if the text is at least 16 characters of valid base64, not only hex digits, in lines of one length (the
        last may be shorter) without other white space;
@@ -91,7 +86,7 @@ def read_input(raw: bytes, form: str = "auto", *, limit: int = DEFAULT_LIMIT) ->
     if form == "auto":
         return _read_auto(raw, limit)
     text = clean(raw.decode(encoding_of(raw), errors="replace"))
-    return _read_hex(text, limit) if form == "hex" else Input(from_base64(text), "base64")
+    return _read_hex(text, limit) if form == "hex" else Input(from_base64(without_fences(text)), "base64")
 
 
 def _read_auto(raw: bytes, limit: int) -> Input:
@@ -109,33 +104,42 @@ def _read_auto(raw: bytes, limit: int) -> Input:
         return Input(raw, "raw", "the input contains only white space" if raw else "the input is empty")
     if dump := _read_printed(text, limit) or _read_dump(text, limit):
         return dump
+    bare = without_fences(text)
     try:
-        return read_plain(text)
+        return read_plain(bare)
     except Misuse as error:
         not_hex = error
-    if named := read_named(text):
+    if named := read_named(bare):
         return named
     try:
-        return guess_base64(text)
+        return guess_base64(bare)
     except Misuse as error:
         return Input(raw, "raw", f"text read as raw bytes; not hex: {not_hex}; not base64: {error}")
 
 
 def _read_printed(text: str, limit: int) -> Input | None:
     """Inputs that name their kind: output of debuggers, languages and Netty, and followed streams; else None."""
-    printed = read_gdb(text) or read_windbg(text) or read_literal(text) or read_box(text) or read_numbers(text)
-    return printed or read_url(text) or read_follow(text, limit)
+    text = without_fences(text)
+    printed = read_gdb(text) or read_windbg(text) or read_call(text) or read_literal(text) or read_box(text)
+    return printed or read_arrays(text) or read_numbers(text) or read_url(text) or read_follow(text, limit)
 
 
 def _read_dump(text: str, limit: int) -> Input | None:
     if layout := measure(text):
         return read_dump(text, layout, limit)
-    text, count = _PREFIX.subn(lambda match: " " * len(match[0]), text)
-    if count < 2 or (layout := measure(text)) is None:
+    bare = without_prefix(text)
+    if bare is None or (layout := measure(bare)) is None:
         return None
-    dump = read_dump(text, layout, limit)
-    return dump if dump.note else replace(dump, note=PREFIXED)
+    try:
+        dump = read_dump(bare, layout, limit)
+    except Misuse as damaged:
+        try:
+            return read_plain(text)  # hex of which some words look like offsets
+        except Misuse:
+            raise damaged from None
+    note = "the text before the offsets was skipped"
+    return replace(dump, note=f"{note}; {dump.note}" if dump.note else note)
 
 
 def _read_hex(text: str, limit: int) -> Input:
-    return _read_printed(text, limit) or _read_dump(text, limit) or read_plain(text)
+    return _read_printed(text, limit) or _read_dump(text, limit) or read_plain(without_fences(text))

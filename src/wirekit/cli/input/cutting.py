@@ -20,7 +20,7 @@ def ends_of(line: Line, layout: Layout) -> list[tuple[int, int]]:
     while match := layout.word.match(line.text, at):
         gap, size = len(match[1]), len(match[2]) // 2
         padding = 2 * (layout.group - size) if layout.swapped and layout.colon else 0
-        if ends and gap != 1 + padding and (gap != 2 or count != 8 or layout.colon):
+        if ends and gap != 1 + padding and (gap != 2 or count != 8 or layout.group > 1):
             break
         count, at = count + size, match.end()
         ends.append((count, at))

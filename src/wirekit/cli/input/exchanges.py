@@ -1,4 +1,4 @@
-"""Both directions of a connection in one text: Wireshark's "Follow TCP stream" as hex dump or raw."""
+"""Both directions of a connection in one text: Wireshark's "Follow TCP stream" as hex dump, raw or C arrays."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from wirekit.cli.input.dumps import read_dump
 from wirekit.cli.input.measures import measure
-from wirekit.cli.input.text import Input, wrong_in_line
+from wirekit.cli.input.text import COMMENT, Input, blank, wrong_in_line
 
 _ROW = re.compile(r"(?P<indent>[ \t]*)(?P<offset>[0-9A-Fa-f]{8})  (?=[0-9A-Fa-f]{2}(?!\S))")
 _RAW = re.compile(r"(?P<indent>[ \t]*)(?P<digits>(?:[0-9A-Fa-f]{2})+)[ \t]*")
@@ -19,6 +19,12 @@ _HINT = re.compile(
     r"^[ \t]*Follow: \w+,|^(?:\t| {4})[ \t]*0{8}  ", re.MULTILINE
 )  # every followed stream has such a line
 _MISSING = re.compile(r"[ \t]*\[\d+ bytes missing")
+_ARRAY = re.compile(
+    r"[\w\s*.:&=;]*(?:\[\w*\][\w\s=]*)*\{(?P<items>(?:[\s,]*+0[xX][0-9A-Fa-f]{1,2}\b)++)[\s,]*\}[ \t;,]*(?:\n|\Z)"
+)
+_BYTE = re.compile(r"0[xX]([0-9A-Fa-f]{1,2})")
+_BEHIND_ARRAYS = re.compile(r"[\w\s=;]*")
+_PEER = re.compile(r"\bpeer(?P<side>[01])_\d")  # the name of an array of a followed stream
 _INDENT = 4  # columns by which the second side is indented, if not by a tab
 
 
@@ -65,6 +71,25 @@ def read_follow(text: str, limit: int) -> Input | None:
         ends[side] = begin
     dumps.reverse()
     return Input(b"".join(dumps), "wireshark", None, tuple(dumps), tuple(side for side, _ in turns))
+
+
+def read_arrays(text: str) -> Input | None:
+    """Several arrays of hex numbers in lines of their own, as Wireshark exports packets; None for other text.
+
+    In the arrays of a followed stream, the names tell the senders.
+    """
+    if text.count("{") < 2:
+        return None
+    code = blank(COMMENT, text)
+    arrays: list[re.Match[str]] = []
+    while array := _ARRAY.match(code, arrays[-1].end() if arrays else 0):
+        arrays.append(array)
+    if len(arrays) < 2 or not _BEHIND_ARRAYS.fullmatch(code, arrays[-1].end()):
+        return None
+    dumps = tuple(bytes(int(byte, 16) for byte in _BYTE.findall(array["items"])) for array in arrays)
+    peers = [peer["side"] for array in arrays if (peer := _PEER.search(array[0]))]
+    sides = tuple(int(peer != peers[0]) for peer in peers) if len(peers) == len(arrays) else ()
+    return Input(b"".join(dumps), "hex", None, dumps, sides)
 
 
 def _rows(lines: list[tuple[int, str]]) -> list[_Row]:

@@ -11,6 +11,11 @@ _LINE = re.compile(
     r"[ \t]*(?:(?P<star>\*)$"
     r"|(?P<prefix>0[xX])?(?P<offset>[0-9A-Fa-f]{4,16})(?P<colon>:?)(?:(?P<gap>[ \t]+)(?=[0-9A-Fa-f]{2,}(?!\S))|$))"
 )
+_ROW = r"(?=(?:0[xX])?[0-9A-Fa-f]{4,16}(?::?[ \t]+[0-9A-Fa-f]{2,}(?!\S)|[ \t]*$)|\*[ \t]*$)"
+_PREFIX = re.compile(
+    r"^[^\n]{0,200}?[ \t|:>+](?=(?:0[xX])?0{4,16}:?[ \t]+[0-9A-Fa-f]{2,}(?!\S))", re.MULTILINE
+)  # of a log, before the first line of a dump
+_NUMBERS_AND_BLANKS = re.compile(r"\d+|[ \t]+")
 _TCPDUMP_END = re.compile(r"\s*(?:\^C)?\d+ packets? (?:captured|received by filter|dropped by \w+)")
 
 
@@ -50,6 +55,21 @@ def lines_of(text: str) -> Iterator[Line]:
         if line := text[begin:end].rstrip():
             yield parse_line(number, line)
         begin = end + 1
+
+
+def without_prefix(text: str) -> str | None:
+    """The text without what a log writes before each line of a dump; None if no line but the first has such text.
+
+    Numbers in it, as of a time, and blanks may differ from line to line. Other lines stay as they are.
+    """
+    first = _PREFIX.search(text, 0, LONGEST_LINE)
+    if first is None:
+        return None
+    pieces = _NUMBERS_AND_BLANKS.split(first[0])
+    kinds = (r"\d++" if match[0].isdecimal() else r"[ \t]++" for match in _NUMBERS_AND_BLANKS.finditer(first[0]))
+    prefix = "".join(re.escape(piece) + kind for piece, kind in zip(pieces, (*kinds, ""), strict=True))
+    bare, count = re.subn(f"^{prefix}{_ROW}", lambda match: " " * len(match[0]), text, flags=re.MULTILINE)
+    return bare if count > 1 else None
 
 
 def begins_dump(line: Line) -> bool:

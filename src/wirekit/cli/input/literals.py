@@ -1,4 +1,4 @@
-"""Bytes in the notation of programs and source code: Python's bytes, lists of numbers, a Node buffer, Netty's box."""
+"""Bytes in the notation of programs and source code: strings, lists of numbers, a Node buffer, Netty's box."""
 
 from __future__ import annotations
 
@@ -7,19 +7,29 @@ import re
 from urllib.parse import unquote_to_bytes
 
 from wirekit.cli.input.cutting import shows
-from wirekit.cli.input.text import Input, blank, wrong, wrong_in_line
+from wirekit.cli.input.text import COMMENT, Input, blank, wrong, wrong_in_line
 
 _ESCAPE = r"\\(?:[\\'\"abfnrtv]|x[0-9a-fA-F]{2}|[0-7]{1,3})"
-_LITERAL = re.compile(rf"""b?'(?:[^'\\\n]|{_ESCAPE})*'|b?"(?:[^"\\\n]|{_ESCAPE})*\"""")
+_LITERAL = re.compile(rf"""(?:b|\$)?(?:'(?:[^'\\\n]|{_ESCAPE})*'|"(?:[^"\\\n]|{_ESCAPE})*")""")
+_ESCAPED = re.compile(r"\$?['\"]\\(?:x[0-9a-fA-F]{2}|[0-7]{3})")  # the beginning of a string
+_BARE_DIGITS = re.compile(
+    r"(?:['\"$]|\\x[0-9a-fA-F]{2})*+[0-9a-fA-F](?:['\"$]|\\x[0-9a-fA-F]{2}|[0-9a-fA-F])*+"
+)  # hex digits, of which some are escaped
 # Text before a literal: a constructor, and before that the name of a variable or the words of a log.
-_BEFORE_LITERAL = re.compile(r"\s*+(?:[^\n'\"]{0,200}[\s:=(,])?(?:(?:bytearray|bytes)\()?\(*\s*+")
+_BEFORE_LITERAL = re.compile(r"\s*+(?:[^\n'\"]{0,200}[\s:=(,])?(?:(?:bytearray|bytes)\()?[(\[]*\s*+")
+
+# bytes.fromhex("17ca"), binascii.unhexlify(b'17ca'), Buffer.from('17ca', 'hex')
+_CALL = re.compile(
+    r"""(?=.*hex)\s*+(?:[\w.: ]*=\s*)?[\w.]+\(\s*[bB]?(?P<quote>['"])(?P<hex>[^'"\n]*)(?P=quote)"""
+    r"""(?:\s*,\s*['"]hex['"])?\s*\)\s*;?\s*""",
+    re.IGNORECASE | re.DOTALL,
+)
 
 _MOST_BEFORE_LIST = 1000  # characters before the bracket of a list: a declaration, a constructor
-_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*", re.DOTALL)
 _CAST = re.compile(r"\(\s*(?:unsigned char|char|byte|u?int8_t)\s*\)", re.IGNORECASE)
 # Text before a list, with its bracket: a declaration, a constructor, the names of JSON.
 _BEFORE_LIST = re.compile(
-    r"(?:[A-Za-z_]\w*+|\[\]|\[\d++\](?=\s*[={]|\w)|\(\d*+\)(?=\s*\[)|[\s.:*&=<>,\"'!{(\[])*+"
+    r"(?:[A-Za-z_]\w*+|\[\]|\[\w++(?:; ?\d++)?\](?=\s*[={]|\w)|\(\d*+\)(?=\s*\[)|[\s.:*&=<>,\"'!{(\[])*+"
 )  # with the bracket
 # Text before a list that a log or a program names, with the bracket.
 _LABEL = re.compile(r"\s*+[^\n]{0,200}?[\w)\]] ?[:=] ?\[")
@@ -28,7 +38,6 @@ LEAST_LABELLED = 8
 """The least number of items in a list after other words; a shorter list may be something else."""
 _TAIL = re.compile(r"[\]})>\s;,]*+")
 _HEX_NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,2}|[0-9a-fA-F]{2}")
-_PREFIXED = re.compile(r"0[xX][0-9a-fA-F]{1,2}")
 _ITEM = re.compile(r"[\s,]*+(?P<item>'(?:\\.[0-9a-fA-F]{0,2}|[^'\\\n])'|[^\s,]+)")
 _DECIMAL = re.compile(r"(?P<sign>-?)(?P<digits>0|[1-9]\d{0,2})(?:[uU]8|[iI]8|[uU])?")
 _BARE = re.compile(r"\s*+(?:-?(?:0|[1-9]\d{0,2})(?:\s*+,\s*+|\s++|\Z)){2,}+")
@@ -50,27 +59,39 @@ _BOX_HEAD = re.compile(
 def read_literal(text: str) -> Input | None:
     r"""The bytes of ``b'...'`` as Python prints it, also in ``bytearray(...)`` or in pieces; None for other text.
 
-    The ``b`` may be missing if bytes are escaped as ``\x00`` (Python 2, Go, Ruby).
+    Those of a list are dumps of their own. The ``b`` may be missing (Python 2, Go, Ruby), or be ``$`` (bash), if the
+    first byte is escaped as ``\x00`` or ``\000``.
 
     >>> read_literal(r"bytearray(b'\x00\x05hello')")
     Input(data=b'\x00\x05hello', form='hex', note=None)
     """
-    if "b'" not in text and 'b"' not in text and "\\x" not in text:
+    if "'" not in text and '"' not in text:
         return None
     literals = _LITERAL.findall(text)
     around = _LITERAL.split(text)
     if not literals or not all(literal.isascii() for literal in literals):
         return None
-    if any(piece.strip() for piece in around[1:-1]):
+    between = {piece.strip() for piece in around[1:-1]}
+    if not between <= {"", ","}:
         return None
     if not _BEFORE_LITERAL.fullmatch(around[0]) or around[-1].strip(" \t\n)]},;"):
         return None
     prefixed = literals[0][0] == "b"
     if any((literal[0] == "b") != prefixed for literal in literals):
         return None
-    if not prefixed and not re.search(r"[^0-9a-fA-F'\"]", "".join(literals).replace("\\x", "")):
-        return None  # hex digits that are escaped or not
-    return Input(b"".join(ast.literal_eval(literal if prefixed else f"b{literal}") for literal in literals), "hex")
+    if not prefixed and (not _ESCAPED.match(literals[0]) or _BARE_DIGITS.fullmatch("".join(literals))):
+        return None
+    pieces = [ast.literal_eval(f"b{literal.lstrip('b$')}") for literal in literals]
+    return Input(b"".join(pieces), "hex", None, tuple(pieces) if between == {","} else ())
+
+
+def read_call(text: str) -> Input | None:
+    """The bytes of ``bytes.fromhex("...")`` and of similar calls; None for other text."""
+    call = _CALL.fullmatch(text) if "(" in text[:_MOST_BEFORE_LIST] else None
+    try:
+        return call and Input(bytes.fromhex(call["hex"].replace(":", " ")), "hex")
+    except ValueError:
+        return None
 
 
 def read_numbers(text: str) -> Input | None:
@@ -86,7 +107,7 @@ def read_numbers(text: str) -> Input | None:
     Raises:
         Misuse: for an incomplete list, or numbers that are not bytes.
     """
-    text = blank(_CAST, blank(_COMMENT, text)) if "/" in text or "(" in text else text
+    text = blank(_CAST, blank(COMMENT, text)) if "/" in text or "(" in text else text
     begin, end, bracket = _body(text)
     if not bracket and not _BARE.fullmatch(text):
         return None
@@ -101,15 +122,15 @@ def read_numbers(text: str) -> Input | None:
         return None
     if _is_hex(items):
         return _hex_list(text, items)
+    if bracket and all(item[:2] in ("0x", "0X") and _HEX_NUMBER.fullmatch(item) for _, item in items):
+        return Input(bytes(int(item, 16) for _, item in items), "hex")
     decimals = [match for _, item in items if (match := _DECIMAL.fullmatch(item))]
-    if not bracket and not any(item[0] == "-" or len(item) % 2 for _, item in (items if decimals else ())):
-        return None
-    if not decimals and not all(_PREFIXED.fullmatch(item) for _, item in items):
+    if not decimals or (not bracket and not any(item[0] == "-" or len(item) % 2 for _, item in items)):
         return None
     signed = any(match["sign"] for match in decimals)
     data = bytes(_number(text, at, item, signed=signed) for at, item in items)
     note = None if bracket else "read as decimal numbers; prefix hexadecimal numbers with 0x"
-    return Input(data, "decimal" if decimals else "hex", note)
+    return Input(data, "decimal", note)
 
 
 def _body(code: str) -> tuple[int, int, str]:
@@ -173,7 +194,7 @@ def read_url(text: str) -> Input | None:
     >>> read_url("%00%00%00%05hello").data
     b'\\x00\\x00\\x00\\x05hello'
     """
-    return Input(unquote_to_bytes(text.strip()), "url") if _URL.fullmatch(text) else None
+    return Input(unquote_to_bytes(text.strip()), "hex") if _URL.fullmatch(text) else None
 
 
 def read_named(text: str) -> Input | None:

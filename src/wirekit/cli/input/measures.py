@@ -64,7 +64,7 @@ def measure(text: str) -> Layout | None:
         if re.match(pattern, head[0].text):
             raise wrong_in_line(head[0].number, head[0].text, 0, f"{name}, and only {remedy} can be read,")
     data = [line for line in head if line.kind == "data"]
-    if not data or 2 * len(data) < sum(line.kind in ("data", "other") for line in head):
+    if not data or 2 * len(data) < sum(line.kind in ("data", "other") for line in head[head.index(data[0]) :]):
         return None
     layout = _settle_order(data, _style(data))
     steps = _steps(head, layout)

@@ -6,12 +6,11 @@ import re
 
 from wirekit.cli.input.lines import LONGEST_LINE, parse_line, word_size
 from wirekit.cli.input.literals import doubtful
-from wirekit.cli.input.text import DIGITS, Input, blank, line_count, wrong
+from wirekit.cli.input.text import COMMENT, DIGITS, Input, blank, line_count, wrong
 from wirekit.errors import Misuse, plural
 
 _LONGEST_SYNTAX = 1000  # characters before or after the braces of a C array
 _SEPARATORS = str.maketrans(dict.fromkeys(",:;-'\"", " "))
-_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*", re.DOTALL)
 _DECLARATION = re.compile(r"\s*|[\w\s*\[\]]*[=\]]\s*|\[\]byte\s*")  # C, C++, Java, Go
 _CLOSING = re.compile(r" ?;?(?: ?(?:\w+ )+= ?\d+ ?;)?")  # xxd -i gives the length in a second declaration
 _ONE_DIGIT = re.compile(r"0[xX]([0-9A-Fa-f])(?![0-9A-Fa-f])")
@@ -43,7 +42,7 @@ def read_plain(text: str) -> Input:
 
 def _strip_syntax(text: str) -> tuple[str, str | None]:
     """The text with blanks around the bytes of an array, string or literal; and the prefix that each byte must have."""
-    if "{" in text and "{" in (code := blank(_COMMENT, text)):
+    if "{" in text and "{" in (code := blank(COMMENT, text)):
         return _strip_array(code), "0x"
     if database := _DATABASE.match(text):
         return " " * database.end() + text[database.end() :], None

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from wirekit.errors import Misuse
 
 DIGITS = "0123456789abcdefABCDEF"
+COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*", re.DOTALL)
 _COLOURS = re.compile(r"\x1b\[[\d;]*[mK]")
+_FENCE = re.compile(r"^[ \t]*```[\w+-]*[ \t]*$", re.MULTILINE)  # of Markdown
 _QUOTING = re.compile(r"^[ \t]*(?:>[ \t]*)+", re.MULTILINE)
 
 
@@ -18,7 +20,7 @@ class Input:
 
     Attributes:
         data: the bytes; of several dumps, one after the other.
-        form: one of raw, hex, decimal, url, xxd, hexdump, wireshark, od, tcpdump, gdb, windbg, netty or base64.
+        form: one of raw, hex, decimal, xxd, hexdump, wireshark, od, tcpdump, gdb, windbg, netty or base64.
         note: a message for the user if the text was ambiguous or unusual, else None.
         dumps: the bytes of each dump if there are several, else empty.
         sides: for each dump, the side of the connection that sent it: 0 for the sender of the first dump, 1 for the
@@ -44,6 +46,11 @@ def clean(text: str) -> str:
     text = _COLOURS.sub("", text) if "\x1b[" in text else text
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\xa0", " ")
     return blank(_QUOTING, text) if ">" in text else text
+
+
+def without_fences(text: str) -> str:
+    """The fences of Markdown blanked; those around dumps are lines that the dump's note names."""
+    return blank(_FENCE, text) if "```" in text else text
 
 
 def blank(pattern: re.Pattern[str], text: str) -> str:

@@ -89,7 +89,7 @@ def test_a_connection_of_one_syn_takes_few_calls() -> None:
 
 @pytest.mark.parametrize("name", with_errors(SMALL))
 def test_the_reference_engine_decodes_a_frame_with_errors_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    run, frame = engine.by_reference, Conversation._frame
+    run, frame = engine.by_reference, Conversation._linked
     keys: list[str] = []
     frames: list[Frame] = []
 
@@ -103,7 +103,7 @@ def test_the_reference_engine_decodes_a_frame_with_errors_once(name: str, monkey
 
     for module in (engine, fitting, decoding):
         monkeypatch.setattr(module, "by_reference", counted_run)
-    monkeypatch.setattr(Conversation, "_frame", counted_frame)
+    monkeypatch.setattr(Conversation, "_linked", counted_frame)
     with_errors(SMALL)[name]()
     assert frames
     headers = ("kafka.request_header", "kafka.client_header")  # are decoded besides if they are cut

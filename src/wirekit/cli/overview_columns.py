@@ -76,6 +76,8 @@ class _Counts:
         for group_id, number, names in _groups(grouped, ["group_id"], NUMBER, ("client", "distinct")):
             overview.group(group_id, number, filter(None, names.as_py()))
         answered = rows.filter(pc.is_valid(rows["latency_us"]))
+        if not answered.num_rows:  # pyarrow before 26 cannot select from none
+            return
         order = [("latency_us", "descending"), ("request_time", "ascending"), ("call_id", "descending")]
         slowest = answered.take(pc.select_k_unstable(answered, MOST_SLOW, order)).select(SLOW)
         times = slowest["request_time"].cast(pa.int64()).to_pylist()

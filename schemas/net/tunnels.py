@@ -10,7 +10,7 @@ RFC 2516 §4 (PPPoE); IANA "Service Name and Transport Protocol Port Number Regi
 
 from __future__ import annotations
 
-from wirekit.schemas.net.link import ETHERTYPE, IPV4_TYPE, PPP_PROTOCOLS, TUNNELLED_ETHERNET_TYPE
+from wirekit.schemas.net.link import ETHERTYPE, IPV4_TYPE, PPP_IPV4, PPP_PROTOCOLS, TUNNELLED_ETHERNET_TYPE
 from wirekit.values import SymbolTable
 from wirekit.wire import (
     Bit,
@@ -190,7 +190,7 @@ PPPOE = Struct(
     "length"
     / Length(uint16, of=("protocol", "payload"), minimum=2, clip=True)
     * "bytes of the PPP packet, its protocol included",
-    "protocol" / Default(Symbols(uint16, PPP_PROTOCOLS), 0x0021),
+    "protocol" / Default(Symbols(uint16, PPP_PROTOCOLS), PPP_IPV4),
     "payload" / rest(),
     "trailer" / rest() * "padding and frame check sequence",
     name="PPPoE",

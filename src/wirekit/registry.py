@@ -460,17 +460,18 @@ class Registry:
         Raises:
             Misuse: there is no such key; the text lists similar keys.
         """
-        schema = self._schemas.get(key)
-        if schema is None:
-            name = key.partition(".")[0]
-            self._load(name)
-            if key not in self._schemas:
-                self._search()
-            schema = self._schemas.get(key)
+        schema = self._schemas.get(key) or self._find(key)
         if schema is None:
             self._refuse(key)
             raise Misuse(self._unknown(key))
         return schema
+
+    def _find(self, key: str) -> Schema | None:
+        """The schema of a key, whose protocol is loaded first; None if there is none."""
+        self._load(key.partition(".")[0])
+        if key not in self._schemas:
+            self._search()
+        return self._schemas.get(key)
 
     def _unknown(self, key: str) -> str:
         protocols = self.protocols()
@@ -497,11 +498,7 @@ class Registry:
         return sorted(key for key in keys if f".{close}." in f".{key}.")[:MOST_SIMILAR]
 
     def __contains__(self, key: object) -> bool:
-        try:
-            self[str(key)]
-        except Misuse:
-            return False
-        return True
+        return str(key) in self._schemas or self._find(str(key)) is not None
 
     def keys(self) -> list[str]:
         """All keys of all protocols, in the order of their declaration."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import chain, pairwise, zip_longest
 from pathlib import Path
 from random import Random
@@ -17,11 +18,11 @@ from tests.capture.second_parser import Packet as PacketOfFile
 from tests.capture.second_parser import packets, write
 from tests.conftest import FIXTURES
 from tests.fuzz.captures import pcapng
-from tests.net.building import NETWORKS, TUNNELS, ethernet, fragments, in_udp, ipv4, packet, pcap
+from tests.net.building import NETWORKS, TUNNELS, ethernet, fragments, in_udp, ipv4, ipv6, packet, pcap
 from tests.net.building import tcp as tcp_value
 from tests.road.law import CAPTURES, COPIES, DAMAGED, KAFKA, as_read, assert_same, by_columns, by_objects
 from wirekit.capture.columns import MANY_SECTIONS, Records
-from wirekit.capture.files import Capture, Packet, open_capture
+from wirekit.capture.files import Capture, Packet, Skipped, open_capture
 from wirekit.capture.files.blocks import DATA_LEADS
 from wirekit.capture.files.fragments import Fragments
 from wirekit.cli import captures, group
@@ -208,6 +209,35 @@ def test_packets_in_tunnels(wrap: Callable[[bytes], bytes], tmp_path: Path) -> N
     for window in (1 << 26, 2000):
         objects, columns = as_read(path, window)
         assert columns == objects
+
+
+_PLAIN = packet("net.ethernet", ethernet(ipv4(tcp_value(b"hello" * 9))))
+_SNAPPED = {
+    "plain": _PLAIN,
+    "trailer": _PLAIN + bytes(6),
+    "IPv6": packet("net.ethernet", ethernet(ipv6(tcp_value(b"hello" * 9)), type="IPV6")),
+    **{name: wrap(_PLAIN) for name, wrap in (TUNNELS | {"VLAN": partial(NETWORKS["VLAN"], 7)}).items()},
+}
+
+
+@pytest.mark.parametrize("frame", _SNAPPED.values(), ids=_SNAPPED)
+def test_packets_that_the_snap_length_cut(frame: bytes, tmp_path: Path) -> None:
+    """At every byte; some were longer on the wire than their datagram, or than the file."""
+    cuts = range(len(frame) + 1)
+    found = [PacketOfFile(0, len(frame) + more, frame[:cut]) for more in (0, 4, 10_000, 1 << 31) for cut in cuts]
+    path = write(tmp_path / "snapped.pcap", Random(frame).sample(found, len(found)))
+    for window in (1 << 26, 9000):
+        objects, columns = as_read(path, window)
+        assert columns == objects
+
+
+def test_packets_that_the_snap_length_cut_are_read_by_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [each._replace(data=each.data[:80]) for each in packets(FIXTURES / "pcap" / "jmq4-produce.pcap")]
+    path = write(tmp_path / "snapped.pcap", [*found, PacketOfFile(0, 2000, bytes(2000))])
+    monkeypatch.setattr(road_packets, "dissect", lambda packet, *_: Skipped(packet.number, 0, 0, 0, "none"))
+    objects, columns = ([each for each in road if "Segment" in str(each)] for road in as_read(path, 1 << 26))
+    assert len(columns) == len(found)
+    assert columns == objects
 
 
 @pytest.mark.parametrize("wrap", [TUNNELS["VXLAN"], TUNNELS["PPPoE"]], ids=["VXLAN", "PPPoE"])

@@ -1,8 +1,8 @@
 """Reads capture files into arrays of TCP segments, by the layouts of ``net`` in the columns engine.
 
 The payloads of usual tunnels (in UDP, GRE and IP) are scanned as packets again. A packet that is still not plainly a
-whole TCP segment is dissected as an object. Objects read all of a damaged file, because they search for packets after
-the damage.
+TCP segment is dissected as an object. Objects read all of a damaged file, because they search for packets after the
+damage.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _FIELDS = {
     "sequence": ("tcp.sequence_number",),
     "acknowledgment": ("tcp.acknowledgment_number",),
     "flags": tuple(f"tcp.flags.{name}" for name in _BITS),
-    "begin": ("data.trailer",),
+    "begin": (),
 }
 """The columns of ``net.packet`` for an array of ``Packets``; a name without a layer is in each of ``_NETWORKS``."""
 ALL = tuple(_FIELDS)
@@ -339,27 +339,29 @@ def _segments(
     stops = starts + np.asarray(batch["captured_length"]).astype(np.int64)
     first = int(starts.min()) if count else 0
     end = int(stops.max()) if count else 0
-    part = data[first:end]  # the engine allocates for all bytes that it receives
+    originals = np.asarray(batch["original_length"])
+    ends = np.maximum(starts + originals, stops)  # of whole packets: bytes of others stand for those that were cut off
+    ends = np.where(ends > data.nbytes, stops, ends)
+    part = data[first : int(ends.max(initial=end))]  # the engine allocates for all bytes that it receives
     kinds = np.asarray(batch["link_type"])
-    columns = {name: np.zeros(count, np.int64) for name in (*arrays, "size")}
+    columns = {name: np.zeros(count, np.int64) for name in (*arrays, "size", "length")}
     usual = np.zeros(count, bool)
     layers = [
-        _Ranges("packet", int(kind), rows, starts[rows] - first, stops[rows] - first)
+        _Ranges("packet", int(kind), rows, starts[rows] - first, ends[rows] - first)
         for kind in np.unique(kinds)
         if int(kind) in link.LINKS and (rows := np.flatnonzero(kinds == kind)).size
     ]
     for _ in range(MOST_LAYERS):
         for layer in layers:
             if layer.name == "packet":
-                _plain(part, layer, endpoints, columns, usual)
+                _plain(part, layer, stops - first, endpoints, columns, usual)
         layers = [inner for layer in layers for inner in _inside(part, layer, usual)]
     if "begin" in columns:
         columns["begin"][usual] += first
-    columns |= {"time": times // 1000, "length": columns["size"].copy()}
+    columns["time"] = times // 1000
     columns["position"] = columns["begin"] + offset if "begin" in columns else np.full(count, offset)
     apart: list[bytes] = []  # the payloads of datagrams that came in fragments
     behind = end  # where the next one begins
-    originals = np.asarray(batch["original_length"])
     there = usual.copy()
     for row in np.flatnonzero(~usual).tolist():
         content = bytes(data[int(starts[row]) : int(stops[row])])
@@ -471,18 +473,21 @@ def _filled(column: pa.Array) -> NDArray[Any]:
 def _plain(
     data: memoryview,
     layer: _Ranges,
+    stops: NDArray[Any],
     endpoints: Endpoints,
     columns: dict[str, NDArray[Any]],
     usual: NDArray[Any],
 ) -> None:
-    """Fills in the rows of packets of one link type that are plainly whole TCP segments."""
+    """Fills in the rows of packets of one link type that are plainly TCP segments; ``stops``: as captured, of all."""
     inner = [name for array in columns for name in _FIELDS.get(array, ())]
-    fields = ["tcp.payload", *(name for name in inner if "." in name)]
+    fields = [*_LENGTHS, *(name for name in inner if "." in name)]
     for network, size_of_all in _NETWORKS.items():
         fields += [f"{network}.{name}" for name in (size_of_all, *inner) if "." not in name]
     batch, layer = layer.scan(data, fields, _LENGTHS)
-    rows, ends = layer.rows, layer.ends
-    tcp = np.asarray(batch["tcp.payload"].is_valid())
+    rows, lengths = layer.rows, _filled(batch["tcp.payload"])
+    begins = layer.ends - _filled(batch["data.trailer"]) - lengths
+    captured = stops[rows] - begins  # negative if the headers are cut
+    tcp = np.asarray(batch["tcp.payload"].is_valid()) & (captured >= 0)
     over = {name: np.asarray(batch[f"{name}.{each}"].is_valid()) for name, each in _NETWORKS.items()}
     for name, size_of_all in _NETWORKS.items():
         plain = tcp & over[name]
@@ -495,7 +500,8 @@ def _plain(
         plain &= np.asarray(batch[f"{name}.{size_of_all}"].fill_null(0)) > 0
         part = batch if plain.all() else batch.filter(pa.array(plain))
         mine = slice(None) if part is batch and rows.size == usual.size else rows[plain]
-        size = columns["size"][mine] = np.asarray(part["tcp.payload"])
+        columns["length"][mine] = lengths[plain]
+        columns["size"][mine] = np.minimum(lengths, captured)[plain]
         for end in (name for name in ("source", "target") if name in columns):
             address, port = _FIELDS[end]
             columns[end][mine] = endpoints.numbers(part[f"{name}.{address}"], np.asarray(part[port]).astype(np.int64))
@@ -505,5 +511,5 @@ def _plain(
             for flag, bit in _BITS.items():
                 columns["flags"][mine] |= np.asarray(part[f"tcp.flags.{flag}"]).astype(np.int64) * bit
         if "begin" in columns:
-            columns["begin"][mine] = ends[plain] - np.asarray(part["data.trailer"].fill_null(0)) - size
+            columns["begin"][mine] = begins[plain]
         usual[mine] = True

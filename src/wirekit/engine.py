@@ -241,6 +241,8 @@ def by_rows(
     try:
         value, consumed = (rows.tracing_unit if spans else rows.unit)(key)(state, data, 0, size, "")
     except rows.REASONS:
+        if size > SMALL:
+            _refused_last.update(key=key, size=size, hash=hash(data))
         return None
     decoded = Decoded(key, data, offset, context, limits)
     decoded.value, decoded.consumed = value, consumed
@@ -280,6 +282,8 @@ def _traced(
 
 decoded_times: Counter[str] = Counter()
 _given_up: Counter[str] = Counter()
+_refused_last: dict[str, Any] = {}
+"""The last large value on which generated code gave up: another follower of its connection may decode it next."""
 _traced_times: Counter[str] = Counter()
 
 
@@ -324,8 +328,11 @@ def decode_bytes(
 
 
 def _is_worth_a_try(key: str, data: bytes) -> bool:
-    """Whether to try generated code on a value: not if it failed on values of this key, and this one is small."""
-    return may_succeed(_given_up[key]) or len(data) > SMALL
+    """Whether to try generated code on a value: not if it just failed on it, or on small ones of this key."""
+    if len(data) <= SMALL:
+        return may_succeed(_given_up[key])
+    last = _refused_last
+    return last.get("size") != len(data) or last["key"] != key or last["hash"] != hash(data)
 
 
 def may_succeed(given_up: int) -> bool:

@@ -17,6 +17,8 @@ from tests.pulsar.commands import c, connect, entry, producer, receipt, send
 from tests.road.law import CAPTURES, assert_same
 from tests.road.test_long_names import in_packets, produced
 from tests.road.test_pairing import capture
+from wirekit import engine
+from wirekit.compiler.rows import messages
 from wirekit.pipeline.inputs import Job, find_inputs
 from wirekit.pipeline.summary import Summary
 from wirekit.protocols.pulsar import columns as pulsar
@@ -111,6 +113,32 @@ def test_metadata_beyond_the_memory_limit(
             said = [*connect(), *producer(), send(1, content), receipt(1)]
         path = capture(tmp_path / f"{count}.pcap", *in_packets([(int(x.side == "server"), x.data) for x in said]))
         assert bool(assert_same(path).get("quarantine")) == (count == 4000)
+
+
+def test_a_frame_beyond_the_memory_limit_is_decoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Generated code refuses it, and objects explain why; no engine reads it twice."""
+    limits, attempts = Limits(memory=100_000, memory_ratio=0), []
+    monkeypatch.setattr(registry, "protocol", lambda name, real=registry.protocol: replace(real(name), limits=limits))
+    opened = c("PRODUCER", topic="t", producer_id=1, request_id=10, metadata=[{"key": "", "value": ""}] * 4000)
+
+    def counted(name: str, real: Any) -> Any:
+        def attempt(*args: Any, **options: Any) -> Any:
+            attempts.extend([name] if opened.data in args else [])
+            return real(*args, **options)
+
+        return attempt
+
+    for module, name in ((contents, "by_rows"), (engine, "by_rows"), (engine, "by_reference")):
+        monkeypatch.setattr(module, name, counted(name, getattr(module, name)))
+    # the generic reader inside generated code, for messages in another form
+    monkeypatch.setattr(messages, "parse_message", lambda *args: attempts.append("generic"))
+    monkeypatch.setattr(engine, "TIMES_BEFORE_COMPILING", 0)
+    said = [*connect(), opened, *producer()[1:], send(1), receipt(1)]
+    path = capture(tmp_path / "large.pcap", *in_packets([(int(x.side == "server"), x.data) for x in said]))
+    job = Job(find_inputs([path]), road="columns")
+    tables = {name for name, _ in captured(job.inputs, job, Summary(), FROM_INPUTS) or ()}
+    assert "quarantine" in tables
+    assert attempts == ["by_rows", "by_reference"]
 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)

@@ -20,6 +20,7 @@ from wirekit.compiler.columns.ranges import CLEAN, DOUBTFUL, REFUSED, scan_range
 from wirekit.conversation import Names
 from wirekit.conversation.pairing import Kind, pairing_of
 from wirekit.decoding import decode
+from wirekit.engine import by_rows
 from wirekit.errors import Misuse
 from wirekit.registry import registry
 from wirekit.road.begun import Begun, nothing_begun
@@ -107,6 +108,7 @@ class Contents:
     Attributes:
         facts: the facts of all frames.
         odd: for each connection, whether it is left to objects.
+        undecoded: for each connection, whether one of its frames does not decode.
         gaps: for each frame, the bytes at its end that no field explains.
         reported: for each frame, whether it is written to the tables now. False in begun connections for waiting
             requests, and for the frames after them where these depend on the answers.
@@ -119,6 +121,7 @@ class Contents:
 
     facts: Facts
     odd: NDArray[Any]
+    undecoded: NDArray[Any]
     gaps: NDArray[Any]
     reported: NDArray[Any]
     rows: list[tuple[NDArray[Any], Declared]] = field(default_factory=list)
@@ -248,7 +251,8 @@ class _Reader:
     def _undecoded(self) -> Contents:
         """The contents that follow from the index alone."""
         count = self.index.kind.size
-        return Contents(_facts(self.index), self.odd, np.zeros(count, np.int64), np.ones(count, bool))
+        undecoded, gaps = np.zeros(self.odd.size, bool), np.zeros(count, np.int64)
+        return Contents(_facts(self.index), self.odd, undecoded, gaps, np.ones(count, bool))
 
     def release(self) -> None:
         """Drops the references to the frames: they refer to the reader, and the cycle would keep their arrays alive."""
@@ -303,10 +307,13 @@ class _Reader:
             limits, sizes = registry.protocol(protocol).limits, index.stop[members] - index.start[members]
             large = sizes * MOST_OF_A_BYTE > limits.memory + limits.memory_ratio * sizes
             for row in np.flatnonzero(good & large).tolist():
-                good[row] = self._decoded(int(members[row]), key, context).error is None
+                data = self._bytes(int(members[row]))
+                if by_rows(registry[key], data, 0, context, limits) is None:
+                    states[row], good[row] = REFUSED, False
         if not good.all():
             self._doubt(members[~good])
-            batch = batch.filter(pa.array(good[states < REFUSED]))
+            contents.undecoded[index.connection[members[states == REFUSED]]] = True
+            batch = batch.filter(pa.array(good[rows]))
             members = members[good]
         frames = Frames(protocol, batch, members, self._asked, self._named, self._doubted, self.repeats)
         try:
@@ -330,9 +337,12 @@ class _Reader:
         return decoded.error is None and not decoded.gaps
 
     def _decoded(self, frame: int, key: str, context: dict[str, Any]) -> Decoded:
-        data = self.stream[int(self.index.start[frame]) : int(self.index.stop[frame])].tobytes()
         limits = registry.protocol(registry[key].protocol).limits
-        return decode(data, key, context=context, limits=limits)
+        return decode(self._bytes(frame), key, context=context, limits=limits)
+
+    def _bytes(self, frame: int) -> bytes:
+        data: bytes = self.stream[int(self.index.start[frame]) : int(self.index.stop[frame])].tobytes()
+        return data
 
     def _failed(self, frame: int, key: str, judged: frozenset[str], context: dict[str, Any]) -> list[Check]:
         """The failed checks of a frame; empty if anything else in it is unusual as well."""

@@ -281,7 +281,7 @@ class CaptureTables:
                     yield from self._items(connections.followed(window, streams, 0))
                 return
 
-        def by_columns(index: Index, begun: Begun) -> Generator[Batch, None, NDArray[np.bool_]]:
+        def by_columns(index: Index, begun: Begun) -> Generator[Batch, None, tuple[NDArray[Any], NDArray[Any]]]:
             with read_contents(streams.stream, index, begun) as contents:
                 if job.values:
                     contents.odd[:] = True
@@ -291,9 +291,9 @@ class CaptureTables:
                     assembly.count(writer.summary.file(name))
                     if begun.flows.size:
                         yield from self._items(connections.skip(streams, assembly.followed(), assembly.ended))
-            return contents.odd
+            return contents.odd, contents.undecoded
 
-        odd = yield from by_columns(index, begun)
+        odd, undecoded = yield from by_columns(index, begun)
         for flow in _unusual_beginnings(streams, index) if not job.values else ():
             yield from self._items(connections.begin_one(streams, flow, index.protocols[flow]))
         late = connections.begun(streams)
@@ -304,7 +304,8 @@ class CaptureTables:
         whole[begun.flows] = False
         connections.record_whole(np.flatnonzero(whole))
         for flow in np.flatnonzero(~(whole | connections.done)).tolist():
-            connection = None if index.odd[flow] or flow in followed else plain.connection(flow)
+            hopeless = index.odd[flow] or undecoded[flow] or flow in followed
+            connection = None if hopeless else plain.connection(flow)
             if connection is not None:
                 items = connections.whole(window, flow, *connection)
             elif streams.odd[flow]:

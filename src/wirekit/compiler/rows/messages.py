@@ -38,7 +38,7 @@ LONGEST_VARINT = 63
 
 
 class Refused(Unusual):
-    """Readers refuse the message, or it ends too early, so reading it in any form fails."""
+    """Readers refuse the message, it ends too early or exceeds the memory limit: reading it in any form fails."""
 
 
 class _Known(NamedTuple):
@@ -122,7 +122,7 @@ def read_message(message: Message, b: bytes, p: int, e: int, state: State, q: st
         last = number
         cost += BYTES
         if cost > state.room:
-            raise Unusual
+            raise Refused
         start = p
         if tracing:
             where = f"{inner}{name}[{len(held[name])}]" if field.repeated else inner + name
@@ -172,7 +172,9 @@ def read_message(message: Message, b: bytes, p: int, e: int, state: State, q: st
         if depth or state.gaps is None:
             raise Refused
         _report(message, record, state, q, begin)
-    state.charge(cost)
+    if cost > state.room:
+        raise Refused
+    state.room -= cost
     if tracing:
         _lies(state, q, begin, e, "record")
     return record

@@ -83,7 +83,7 @@ def handshake(number: int, error: int) -> list[Said]:
 
 
 def versions(number: int) -> list[Said]:
-    offered = [{"api_key": 1, "min_version": 0, "max_version": 1}, {"api_key": 18, "min_version": 0, "max_version": 0}]
+    offered = [{"api_key": 1, "min_version": 1, "max_version": 1}, {"api_key": 18, "min_version": 0, "max_version": 0}]
     return [q("api_versions", 0, number), a("api_versions", 0, number, error_code=0, api_versions=offered)]
 
 
@@ -117,7 +117,7 @@ CASES: dict[str, tuple[list[Said], list[list[Said]], list[Said]]] = {
     ),
     "version_not_offered": (
         versions(1),
-        [[fetch(2, version=2)]],
+        [[fetch(2, version=2)], [fetch(2, version=0)]],
         [fetch(2), fetched(2), q("heartbeat", 0, 3, group_id="g", group_generation_id=1, member_id="m")],
     ),
     "stale_generation": (
@@ -207,6 +207,11 @@ def test_metadata_over_another_connection_of_the_client_counts() -> None:
     hear(second, *metadata(1))
     hear(first, produce(2))
     assert first.close() == []
+
+
+def test_the_versions_that_a_broker_offers_are_named() -> None:
+    [violation] = violations("kafka", [*versions(1), fetch(2, version=0)])
+    assert violation.found == "offered fetch: 1 to 1"
 
 
 @pytest.mark.parametrize("size", [6, 8, 10, 12, 14, 15])

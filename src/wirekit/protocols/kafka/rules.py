@@ -10,7 +10,7 @@ all. The order in the capture decides if a client had received a response.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from wirekit.conversation import Frame
 from wirekit.protocols.kafka.dialogue import ANY_REQUEST, BY_NAME, MESSAGE_SETS
@@ -31,6 +31,16 @@ PRODUCE, FETCH, METADATA = "produce", "fetch", "metadata"
 SINCE_MAGIC_1 = 2
 PARTITION_LIMIT_UNTIL = 2
 """Fetch from version 3 on returns the first message whole, however large."""
+
+
+class Versions(NamedTuple):
+    """The versions of an API that a broker offers."""
+
+    least: int
+    most: int
+
+    def __str__(self) -> str:
+        return f"{self.least} to {self.most}"
 
 
 def events(frame: Frame) -> Iterator[Event]:
@@ -93,7 +103,8 @@ def _response(frame: Frame) -> Iterator[Event]:
         yield Event("api versions received")
         for each in body.get("api_versions") or ():
             if each.get("max_version") is not None:
-                yield Event("api version", {"api": each.api_key.symbol, "most": each.max_version})
+                versions = Versions(each.min_version, each.max_version)
+                yield Event("api version", {"api": each.api_key.symbol, "versions": versions})
 
 
 def _answered_partitions(frame: Frame, request: Frame) -> Iterator[Event]:
@@ -190,7 +201,7 @@ STEPS = (
     Step("sasl mechanism refused", "sasl", "", "refused"),
     Step("sasl mechanism accepted", "sasl", "", "accepted"),
     Step("api versions received", "offered", None, ABSENT),
-    Step("api version", "offered", this.api, this.most),
+    Step("api version", "offered", this.api, this.versions),
     Step("joined", "generation", MEMBER, this.generation),
     Step("joined", "member", MEMBER, "in the group"),
     Step("leave_group", "member", MEMBER, "has left"),
@@ -267,7 +278,7 @@ RULES = RuleSet(
             "a request has a version that the broker's ApiVersions response lists",
             f"{PAGE}, 版本与兼容性 (versions); {KAFKA}, ApiVersionsResponse.java",
             "request",
-            (this.version > this.state) & (this.api != "api_versions"),
+            ((this.version < this.state[0]) | (this.version > this.state[1])) & (this.api != "api_versions"),
             "offered",
             this.api,
         ),

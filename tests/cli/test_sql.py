@@ -15,10 +15,12 @@ import wirekit
 from tests.cli.running import Run
 from wirekit.pipeline import serial, views
 from wirekit.pipeline.inputs import Job, find_inputs
+from wirekit.pipeline.output import VERSION
 from wirekit.tables.columns import FROM_INPUTS
 
 duckdb = pytest.importorskip("duckdb")
 pa = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
 
 LATENCIES = "SELECT api, count(*) AS calls, max(latency_us) AS slowest FROM calls GROUP BY api ORDER BY api"
 
@@ -105,6 +107,25 @@ def test_a_lake_that_is_named_twice_is_read_once(lake: Path, tmp_path: Path) -> 
     query = "SELECT count(*) AS n FROM calls"
     once = Run("sql", query, str(lake)).lines
     assert Run("sql", query, str(lake), f"{lake}/", lake.as_uri(), str(tmp_path / "link")).lines == once
+
+
+def test_a_query_that_an_older_lake_cannot_answer_names_its_format(job: Job, tmp_path: Path) -> None:
+    """It lacks a column and a table; it still answers other queries."""
+    serial.run(job, tmp_path)
+    [commit] = (tmp_path / "commits").iterdir()
+    content = json.loads(commit.read_text()) | {"version": VERSION - 1}
+    del content["tables"]["gaps"]
+    commit.write_text(json.dumps(content))
+    for file in (tmp_path / "calls").iterdir():
+        parquet.write_table(parquet.read_table(file).drop_columns(["outcome"]), file)
+    about = f"another version of wirekit wrote {tmp_path} (format {VERSION - 1}, not {VERSION}); write its tables again"
+    for query, problem in (("SELECT outcome FROM calls", '"outcome" not found'), ("FROM gaps", "no table gaps;")):
+        run = Run("sql", query, str(tmp_path))
+        assert run.status == 2
+        assert problem in run.err
+        assert about in run.err
+    assert Run("sql", "SELECT api FROM calls", str(tmp_path)).status == 0
+    assert about not in Run("sql", "SELECT api FROM", str(tmp_path)).err
 
 
 def test_options_for_captures_are_refused_for_tables(lake: Path) -> None:

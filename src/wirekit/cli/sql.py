@@ -123,6 +123,7 @@ def _answer(query: str, job: Job, lakes: list[str], form: str, to: str | None) -
     import duckdb
     import pyarrow as pa
 
+    from wirekit.pipeline.output import other_format
     from wirekit.pipeline.reading import READABLE
     from wirekit.pipeline.views import create_views
     from wirekit.tables.columns import OUTPUTS
@@ -143,10 +144,12 @@ def _answer(query: str, job: Job, lakes: list[str], form: str, to: str | None) -
                     _write(reader, form, to)
         except duckdb.Error as error:
             unknown = re.match(r"Catalog Error: Table with name (.+?) does not exist!", str(error))
-            if unknown is None:
-                raise Misuse(in_one_line(str(error))) from None
-            names = ", ".join(dict.fromkeys([*(READABLE if job.inputs else ()), *(OUTPUTS if lakes else ())]))
-            raise Misuse(f"no table {unknown[1]}; the tables of these inputs are {names}") from None
+            problem = in_one_line(str(error))
+            if unknown is not None:
+                names = ", ".join(dict.fromkeys([*(READABLE if job.inputs else ()), *(OUTPUTS if lakes else ())]))
+                problem = f"no table {unknown[1]}; the tables of these inputs are {names}"
+            is_name = isinstance(error, (duckdb.BinderException, duckdb.CatalogException))
+            raise Misuse("; ".join(filter(None, [problem, *map(other_format, lakes if is_name else ())]))) from None
         except pa.ArrowNotImplementedError as error:
             raise Misuse(f"{form} cannot express a column of this query: {in_one_line(str(error))}") from None
     for name, reason in summary.unreadable.items():

@@ -323,13 +323,29 @@ def is_lake(path: str | os.PathLike[str]) -> bool:
         return False
 
 
+def other_format(path: str | os.PathLike[str]) -> str:
+    """Why a lake that another version of wirekit wrote may lack columns, and the remedy; "" for any other lake."""
+    lake = folder(path)
+    commits = [*read_commits(lake).values()] or [json.loads(lake.read(MANIFEST))]
+    others = sorted({commit["version"] for commit in commits} - {VERSION})
+    if not others:
+        return ""
+    written = f"another version of wirekit wrote {lake.name} (format {' and '.join(map(str, others))}, not {VERSION})"
+    return f"{written}; write its tables again with wirekit pipeline --replace"
+
+
 def lake_files(path: str | os.PathLike[str]) -> dict[str, list[str]]:
     """The names of the files of each table of a lake, according to its commits."""
     lake = folder(path)
     commits = read_commits(lake)
     if commits:
         tables = {
-            table: [file["file"] for _, commit in sorted(commits.items()) for file in commit["tables"][table]["files"]]
+            table: [
+                file["file"]
+                for _, commit in sorted(commits.items())
+                if table in commit["tables"]
+                for file in commit["tables"][table]["files"]
+            ]
             for table in OUTPUTS
         }
     else:  # of an earlier version

@@ -7,6 +7,7 @@ import io
 import json
 import shutil
 import time
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -382,6 +383,28 @@ def written(folder: Path, parts: dict[int, bytes]) -> Path:
 def resized(data: bytes, size: int) -> bytes:
     """An entry with another ``message_size``."""
     return data[:8] + size.to_bytes(4, "big") + data[12:]
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_checksum_covers_the_bytes_after_the_fields(whole: bool, wrapped: bool, tmp_path: Path) -> None:
+    """As brokers verify it: over all bytes of the size (``Record.computeChecksum``). ``messages`` says the same."""
+    fields = MANY[1][16:]
+    crc = zlib.crc32(fields + b"\1\2\3" if whole else fields)
+    larger = resized(MANY[1], len(MANY[1]) + 3 - 12)[:12] + crc.to_bytes(4, "big") + fields + b"\1\2\3"
+    data = MANY[0] + larger + MANY[2]
+    if wrapped:
+        wrapper = message([message(b"")], offset=3, codec="GZIP", magic=1)
+        wrapper["message"]["value"] = gzip.compress(data)
+        data = message_set(wrapper)
+    folder = tmp_path / "t-0"
+    folder.mkdir()
+    (folder / f"{BASE}.log").write_bytes(data)
+    [piece] = reading.pieces_of_file(str(folder / f"{BASE}.log"))
+    assert [each.check for each in piece.messages] == ["ok", "ok" if whole else "bad", "ok"]
+    wrong = [text for *_, text in problems(folder) if "checksum" in text]
+    offset, where = (2, ", in compressed data") if wrapped else (1, "")
+    assert wrong == ([] if whole else [f"the checksum of offset {offset} is wrong{where}"])
 
 
 @pytest.mark.parametrize("piece", [None, 500])

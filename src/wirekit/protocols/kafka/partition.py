@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -32,7 +33,16 @@ from wirekit.compiler.columns import scan
 from wirekit.decoding import decode
 from wirekit.errors import Damaged, plural
 from wirekit.protocols.kafka.columns import FIELDS, numbers, resolved, scanned, verified
-from wirekit.protocols.kafka.reading import NO_TIMESTAMP, SEGMENT, ZEROS, SegmentFile, named_partition
+from wirekit.protocols.kafka.damaged_sets import SET, Sets
+from wirekit.protocols.kafka.reading import (
+    ENTRY_HEAD,
+    NO_TIMESTAMP,
+    SEGMENT,
+    ZEROS,
+    SegmentFile,
+    named_partition,
+    verdicts,
+)
 from wirekit.protocols.kafka.searching import LARGEST_RELATIVE, base_offset
 from wirekit.stored import Problem, Report
 
@@ -149,6 +159,33 @@ def _good(rows: Any) -> tuple[NDArray[Any], NDArray[Any]]:
 def _outer(errors: Any) -> NDArray[Any]:
     """The offset of each erroneous message in the window; for messages in a wrapper, the offset of the wrapper."""
     return np.where(numbers(errors, "depth") == 0, numbers(errors, "offset"), numbers(errors, "wrapper", 0))
+
+
+def _checksums(window: memoryview, rows: Any, *, resized: bool) -> NDArray[Any]:
+    """For each row, whether its checksum is good over all bytes of its ``message_size``, as brokers verify it.
+
+    Columns verify it over the fields, which is less if ``@gap`` counts bytes after them.
+
+    Args:
+        resized: whether the size of the last message is reported as wrong; then its fields decide.
+    """
+    good = numbers(rows, "message.crc.ok").astype(bool)
+    places, parents = _places(rows), numbers(rows, "@parent", -1).tolist()
+    larger = np.unique(places[numbers(rows, "@gap") > 0])
+    for place in larger[larger < places[-1]] if resized else larger:
+        first, last = np.searchsorted(places, place), np.searchsorted(places, place, side="right")
+        size = ENTRY_HEAD + rows["message_size"][int(first)].as_py()
+        decoded = decode(bytes(window[place : place + size]), SET)
+        Sets(decoded, ordered=True).verify(decoded.value, "")
+        status, paths, inside = verdicts(decoded.checks), dict[int, str](), Counter[int]()
+        for row in range(int(first), int(last)):
+            parent = parents[row]
+            around = f"{paths[parent]}.value.content." if parent in paths else ""
+            paths[row] = f"{around}messages[{inside[parent]}].message"
+            inside[parent] += 1
+            check = status.get(f"{paths[row]}.crc")
+            good[row] = good[row] if check is None else check.status == "ok"
+    return good
 
 
 class _Partition:
@@ -270,7 +307,7 @@ class _Partition:
             if oversized is not None:
                 rows = rows.filter(pa.array(_places(rows) + start < oversized.offset))
                 errors = errors.filter(pa.array(_outer(errors) + start < oversized.offset))
-            self._part(segment, start, rows, indexes)
+            self._part(segment, start, rows, indexes, _checksums(window, rows, resized=oversized is not None))
             self._cut(segment, start, rows, errors)
             offsets = _good(rows)[1]
             if offsets.size:
@@ -360,15 +397,14 @@ class _Partition:
         if place is not None:
             self._say(segment.name, "data after the zeros at the end", place)
 
-    def _part(self, segment: Segment, start: int, rows: Any, indexes: dict[str, _Index]) -> None:
-        """The messages of a window."""
+    def _part(self, segment: Segment, start: int, rows: Any, indexes: dict[str, _Index], intact: NDArray[Any]) -> None:
+        """The messages of a window; ``intact`` tells which have a good checksum."""
         if not rows.num_rows:
             return
         offsets, known, times, _ = resolved(rows)
         whole = numbers(rows, "@depth") == 0
-        good = numbers(rows, "message.crc.ok").astype(bool)
         places = _places(rows) + start
-        for row in np.flatnonzero(~good):
+        for row in np.flatnonzero(~intact):
             inside = "" if whole[row] else ", in compressed data"
             self._say(segment.name, f"the checksum of offset {int(offsets[row])} is wrong{inside}", int(places[row]))
         for row in np.flatnonzero(numbers(rows, "@gap") > 0):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gzip
 import json
 import sys
 from pathlib import Path
@@ -15,7 +16,11 @@ import wirekit
 import wirekit.road.tables as road
 from tests.cli.roads import same_lines
 from tests.fuzz.captures import hostile
+from tests.kafka.golden import message, message_set
+from tests.kafka.sets import call
+from tests.road.test_pairing import capture
 from wirekit.cli import group
+from wirekit.conversation import SIDES
 from wirekit.errors import Misuse
 
 CAPTURES = sorted(path.name for path in (Path(__file__).parents[2] / "fixtures" / "pcap").glob("*.pcap*"))
@@ -92,3 +97,23 @@ def test_names_of_emoji_in_a_value_stay_text(tmp_path: Path) -> None:
     segment.write_bytes(wirekit.encode("kafka.message_set", {"messages": [entry], "partial": b""}))
     (_, line) = messages(segment, "auto", "--output", "table").stdout.splitlines()
     assert line.endswith("':car:' → ':smile:'")
+
+
+@pytest.mark.parametrize("side", ["server", "client", "segment"])
+@pytest.mark.parametrize("output", ["json", "table"])
+def test_messages_in_cut_compressed_data_have_no_offset(side: str, output: str, tmp_path: Path) -> None:
+    """The offset of the last message, which is missing, determines the others; produced messages never have one."""
+    first = message_set(message(b"x", offset=0, magic=1))
+    wrapper = message([message(b"")], offset=9, codec="GZIP", magic=1)
+    wrapper["message"]["value"] = gzip.compress((3 * first)[:-10])
+    if side == "segment":
+        path = tmp_path / f"{0:020}.log"
+        path.write_bytes(first + message_set(wrapper))
+    else:
+        said = [*call(side, first), *call(side, first + message_set(wrapper)), *call(side, first)]
+        path = capture(tmp_path / "cut.pcap", *((SIDES.index(each), data) for each, data in said))
+    engines = {"objects": "rows", "columns": "columns"}
+    runs = [messages(path, road, "--output", output, "--engine", engine) for road, engine in engines.items()]
+    said = f"{path}: 2 messages without an offset, because compressed data ends inside a message"
+    assert [said in run.stderr for run in runs] == [side != "client"] * 2
+    assert runs[0].output == runs[1].output

@@ -118,7 +118,7 @@ def command(
             raise Misuse(f"{path} is not a capture: selection options need frames; use `wirekit sql`")
     for parts in parted:
         path = parts[0]
-        before = show.bad
+        before, unplaced = show.bad, show.unplaced
         if len(parts) > 1 or _is_capture(path):
             status |= _captured(parts, choice, selection, show, road, allow_cut=allow_cut)
         else:
@@ -128,6 +128,9 @@ def command(
         if show.bad > before:
             say(f"{path}: {plural(show.bad - before, 'message')} with a failed check")
             status |= strict
+        if show.unplaced > unplaced:
+            number = plural(show.unplaced - unplaced, "message")
+            say(f"{path}: {number} without an offset, because compressed data ends inside a message")
     return status
 
 
@@ -137,7 +140,9 @@ def _captured(parts: Parts, choice: Choice, selection: Selection, show: Show, ro
 
     def take(link: Link, item: Item | None) -> list[Message]:
         complaints.take(link, item)
-        return item.messages if isinstance(item, Frame) else []
+        messages = item.messages if isinstance(item, Frame) else []
+        show.unplaced += _unplaced(item, messages)
+        return messages
 
     files = None if selection.active else inputs_by_columns(parts, road)
     if files is not None:
@@ -166,16 +171,30 @@ def _captured(parts: Parts, choice: Choice, selection: Selection, show: Show, ro
             messages = [message for message in messages if selection.wants_topic(message.topic)]
             for message in messages:
                 show(followed.path, message)
+            show.unplaced += _unplaced(each.item, messages)
             shown += len(messages)
     if selection.active and not shown:
         say(f"{followed.path}: no message matches; {seen.text()}")
     return complaints.status | followed.status
 
 
+def _unplaced(item: Item | None, messages: list[Message]) -> int:
+    """How many messages in a response have no offset, although they are in a batch; in requests none may have one."""
+    if not isinstance(item, Frame) or item.description.role != "response":
+        return 0
+    return sum(message.offset is None and "batch_index" in message.facts for message in messages)
+
+
 class Show(Protocol):
-    """Prints messages; ``bad`` counts those with a failed check."""
+    """Prints messages.
+
+    Attributes:
+        bad: the number of those with a failed check.
+        unplaced: the number of those whose offset is unknown, because the rest of their batch is missing.
+    """
 
     bad: int
+    unplaced: int
 
     def __call__(self, path: str, message: Message) -> None:
         """Prints a message."""
@@ -191,7 +210,7 @@ class _Json:
     """Prints one line of JSON per message."""
 
     def __init__(self) -> None:
-        self.bad = 0
+        self.bad = self.unplaced = 0
         self._lines: Lines | None = None
 
     def __call__(self, path: str, message: Message) -> None:
@@ -199,8 +218,10 @@ class _Json:
 
     def piece(self, path: str, piece: Piece) -> None:
         for message in piece.messages:
+            self.unplaced += message.offset is None
             self(path, message)
         if piece.batch is not None:
+            self.unplaced += piece.batch["offset"].null_count
             self._write(self._pieces(piece.batch, {"file": path, **piece.fixed}))
 
     def batch(self, path: str, batch: pa.RecordBatch, others: Iterable[tuple[int, Message]]) -> None:
@@ -239,7 +260,7 @@ class _Table:
     """In a narrow terminal, columns that are not for the texts of key and value, and the least that is."""
 
     def __init__(self) -> None:
-        self.bad = 0
+        self.bad = self.unplaced = 0
         self._console = console()
         beyond = self._console.width - self.NARROW if self._console.is_terminal else 0
         self._widths = (self.TOPIC + max(0, beyond) // 2, 4, 20, 23, 7, 3)
@@ -273,6 +294,7 @@ class _Table:
 
     def piece(self, path: str, piece: Piece) -> None:
         for message in piece.all_messages():
+            self.unplaced += message.offset is None
             self(path, message)
 
     def batch(self, path: str, batch: pa.RecordBatch, others: Iterable[tuple[int, Message]]) -> None:

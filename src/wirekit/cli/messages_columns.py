@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from wirekit.capture.follow import Choice, Item, Link
 from wirekit.cli.windows import AT_ONCE, Windows
@@ -40,7 +41,7 @@ class MessageWindows(Windows[Message]):
         show: Show,
     ) -> None:
         details = (registry.protocol(name).declared.detail_columns for name in registry.protocols())
-        table = MESSAGES.only({*COLUMN_OF.values(), "time", "message_id"}.union(*details))
+        table = MESSAGES.only({*COLUMN_OF.values(), "time", "message_id", "direction", "batch_index"}.union(*details))
         super().__init__(files, choice, table.schema, table)
         self._take_item, self._show = take, show
         self._path = files[0].name
@@ -64,6 +65,10 @@ class MessageWindows(Windows[Message]):
         protocols = batch["protocol"].dictionary_encode()
         names = protocols.dictionary.to_pylist()
         detailed = np.array([bool(registry.protocol(name).declared.details) for name in names])
+        known = pc.or_(batch["log_offset"].is_valid(), batch["message_id"].is_valid())
+        fetched = pc.is_in(batch["direction"], pa.array(["fetched", "replicated"]))
+        unplaced = pc.and_not(pc.and_(fetched, batch["batch_index"].is_valid()), known)
+        self._show.unplaced += pc.sum(unplaced).as_py() or 0
         alone = detailed[np.asarray(protocols.indices)] | np.asarray(batch["message_id"].is_valid())
         singles = zip(np.flatnonzero(alone).tolist(), _messages(batch.filter(pa.array(alone))), strict=True)
         before = np.append(0, np.cumsum(~alone)).tolist()

@@ -218,7 +218,47 @@ CROSSING = Struct(
         (Struct("a" / Sized(int8, Checked(uint32, "crc32")), "b" / int8), "a: a checksum must be a field of a struct"),
         (
             Struct("a" / Symbols(uint8, SymbolTable("wide", {300: "A", -1: "B"}), closed=True)),
-            r"a: no symbol of wide is in 0\.\.255, and other values are refused",
+            r"a: no symbol of wide is in 0\.\.255, and other values are refused; use other numbers",
+        ),
+        (
+            Struct("a" / Symbols(int8, SymbolTable("wide", {1: "A", 128: "B"}), closed=True)),
+            r"a: wide names B \(128\), which is not in -128\.\.127; leave it out, or use another integer",
+        ),
+        (
+            Struct("a" / Symbols(uint8, SymbolTable("wide", {300: "A"}))),
+            r"a: no symbol of wide is in 0\.\.255; use other numbers, or another integer",
+        ),
+        (
+            Struct("a" / Bits(uint8, "b" / Bit(2, SymbolTable("wide", {4: "A"})), "c" / Bit(6), order="lsb")),
+            r"a: b: no symbol of wide is in 0\.\.3; use other numbers",
+        ),
+        (
+            Struct("a" / uint8, "b" / Switch(this.a & 3, {"x": int8}, int16)),
+            r"b compares \(a & 3\), whose value is a number, with text",
+        ),
+        (
+            Struct("a" / String(3), "b" / Switch(this.a, {"\ud800": int8}, int16)),
+            r"b compares a with '\\ud800', which has a character that no text has",
+        ),
+        (
+            Struct("a" / String(uint8), "b" / If(this.a == "x" * 256, int8)),
+            "b compares a with 'x+', which has 256 bytes; its length is at most 255",
+        ),
+        (
+            Struct("a" / Delimited(": "), "b" / Switch(this.a, {"x: y": int8}, int16)),
+            r"b compares a with 'x: y', which contains ': ', where the text ends",
+        ),
+        (
+            Struct("a" / Delimited(";"), "b" / Switch(this.a, {"x\ny": int8}, int16)),
+            r"b compares a with 'x\\ny', which contains '\\n', where the text ends",
+        ),
+        (
+            Struct("a" / String(8, encoding="ascii", pad="\0"), "b" / Switch(this.a, {"x\0": int8}, int16)),
+            r"b compares a with 'x\\x00', which no value in ascii is; leave out the padding",
+        ),
+        (
+            Struct("a" / String(uint8, encoding="ascii"), "b" / Switch(this.a, {"ä": int8}, int16)),
+            "b compares a with 'ä', which no value in ascii is; .* and characters that it lacks",
         ),
         (Struct("a" / Bit(8)), "a: a Bit must be a field of Bits"),
         (Length(int8), "the layout: a length must be a field of a struct"),
@@ -240,6 +280,24 @@ def test_a_constant_that_a_field_may_equal_is_accepted() -> None:
         "c" / If((this.a * 2 == 510) | (this.a >= 0), Struct("d" / Switch(this._.a - 1, {-1: int8}, rest()))),
     )
     Registry().register(Protocol("odd", "a test", {"x": Layout(node)}))
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        Struct("a" / String(uint8, encoding="ascii"), "b" / If(this.a == "\ufffd", int8)),
+        Struct("a" / String(uint8), "b" / If(this.a == "\udc80" * 255, int8)),
+        Struct("a" / Delimited("\0", lines=False), "b" / If(this.a == "x\n", int8)),
+        Struct("a" / Symbols(uint8, SymbolTable("of two fields", {1: "A", 300: "B"}))),
+        Struct(
+            "a" / Bits(uint8, "b" / Bit(2, SymbolTable("of two fields", {3: "A", 4: "B"})), "c" / Bit(6), order="lsb")
+        ),
+        Struct("a" / Symbols(uint8, SymbolTable("without names", {}))),
+    ],
+)
+def test_a_text_or_symbol_that_a_field_may_be_is_accepted(node: Node) -> None:
+    """Bytes that do not decode are U+FFFD; a table may belong to several fields."""
+    Registry().register(Protocol("even", "a test", {"x": Layout(node)}))
 
 
 def test_a_record_has_each_name_once() -> None:

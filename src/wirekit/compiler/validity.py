@@ -8,6 +8,7 @@ from itertools import combinations, permutations
 from typing import Any, TypeGuard
 
 from wirekit.checksums import checksum
+from wirekit.codings import CodingError, TextCoding
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import (
     COMPARISONS,
@@ -23,6 +24,7 @@ from wirekit.compiler.expressions import (
 from wirekit.compiler.ir import bare, fixed
 from wirekit.compression import names as codecs
 from wirekit.errors import Misuse
+from wirekit.values import SymbolTable
 from wirekit.wire.compressed import NEED_SIZE
 
 KINDS = {int: "a number", bool: "a number", float: "a number", str: "text", bytes: "bytes"}
@@ -73,9 +75,23 @@ def _problems(node: ir.Node) -> Iterator[str]:
             yield from _value(node.node, value, "is by default")
         case ir.Packed():
             yield from _codecs(node)
-        case ir.Named(closed=True, table=table, number=ir.Number(low=low, high=high)):
-            if not any(low <= symbol <= high for symbol in table):
-                yield f"no symbol of {table.name} is in {low}..{high}, and other values are refused"
+        case ir.Named(closed=closed, table=table, number=ir.Number(low=low, high=high)):
+            yield from _symbols(table, low, high, closed=closed)
+        case ir.BitFields(fields=fields):
+            for bit in fields:
+                for problem in _symbols(bit.table, 0, bit.most, closed=False) if bit.table is not None else ():
+                    yield f"{bit.name}: {problem}"
+
+
+def _symbols(table: SymbolTable, low: int, high: int, *, closed: bool) -> Iterator[str]:
+    """The symbols that a number in low..high never is; a table that other fields share may have some, unless closed."""
+    outside = [symbol for symbol in table if not low <= symbol <= high]
+    if len(outside) == len(table) and (closed or outside):
+        refused = ", and other values are refused" if closed else ""
+        yield f"no symbol of {table.name} is in {low}..{high}{refused}; use other numbers, or another integer"
+    elif closed and outside:
+        which = f"{outside[0].symbol} ({int(outside[0])})"
+        yield f"{table.name} names {which}, which is not in {low}..{high}; leave it out, or use another integer"
 
 
 def _lengths(node: ir.Structure) -> Iterator[str]:
@@ -268,19 +284,44 @@ def _never(tree: Expression, value: Any, equal: bool, members: Mapping[str, ir.N
     """Why a comparison of an expression with a constant, ``equal`` if it is for equality, always has one result."""
     field = _declared(members, tree) if isinstance(tree, Field) else None
     name = ".".join(tree.names) if isinstance(tree, Field) else str(tree).replace("^", "")
-    kind, actual, ends = KINDS.get(type(value)), _kind(field), _range(tree, members)
+    kind, ends = KINDS.get(type(value)), _range(tree, members)
+    actual = "a number" if isinstance(tree, LengthOf | Operation) else _kind(field)
     if kind is not None and actual not in (None, kind):
         remedy = "; compare it with the number of a symbol" if isinstance(field, ir.Named) and kind == "text" else ""
         yield f"{name}, whose value is {actual}, with {kind}{remedy}"
     elif equal and isinstance(value, int) and ends is not None and not ends[0] <= value <= ends[1]:
         remedy = "use a number in this range, or another integer for the field"
         yield f"{name}, which is in {ends[0]}..{ends[1]}, with {value}; {remedy}"
+    elif equal and isinstance(value, str) and isinstance(field, ir.Node) and (reason := _unlike(field, value)):
+        yield f"{name} with {value!r}, which {reason}"
     elif equal and isinstance(field, ir.Blob) and isinstance(field.length, Literal) and isinstance(value, str | bytes):
         size = len(value.encode(errors="surrogateescape") if isinstance(value, str) else value)
         if size != field.length.value:
             yield f"{name}, which has {field.length.value} bytes, with {value!r}, which has {size}"
     elif equal and isinstance(field, ir.Named) and field.closed and value is not None and value not in field.table:
         yield f"{name} with {value}, which {field.table.name} does not name"
+
+
+def _unlike(node: ir.Node, text: str) -> str:
+    """Why a field is never a text; "" if it may be."""
+    try:
+        data = text.encode(errors="surrogateescape")
+    except UnicodeEncodeError as error:
+        return f"has a character that no text has, {text[error.start]!r}"
+    match node:
+        case ir.Blob(length=ir.Number(high=most)) if len(data) > most:
+            return f"has {len(data)} bytes; its length is at most {most}"
+        case ir.Delimited(end=end, lines=lines):
+            inside = end if end in data + end[:-1] else b"\n" if lines and b"\n" in data else b""
+            return f"contains {inside.decode()!r}, where the text ends" if inside else ""
+        case ir.Coded(coding=TextCoding(name=name) as coding) if "\ufffd" not in text:  # bytes that do not decode
+            try:
+                encoded = coding.encode(text)
+                fits = coding.size in (None, len(encoded)) and coding.decode(encoded) == text
+            except CodingError:
+                fits = False
+            return "" if fits else f"no value in {name} is; leave out the padding, and characters that it lacks"
+    return ""
 
 
 def _declared(members: Mapping[str, ir.Node | ir.BitField], field: Field) -> ir.Node | ir.BitField | None:

@@ -718,8 +718,15 @@ def _cost(node: Node) -> int:
     return cost(lower(node))
 
 
+def _fixed_size(node: Node) -> int | None:
+    from wirekit.compiler.ir import fixed_size
+    from wirekit.compiler.lower import lower
+
+    return fixed_size(lower(node))
+
+
 registry = Registry()
-answer_by(registry.__getitem__, _cost)
+answer_by(registry.__getitem__, _cost, _fixed_size)
 
 
 def variants(key: str) -> list[str]:

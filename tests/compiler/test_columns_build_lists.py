@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import wirekit
 from tests.agreement.law import LISTS, rebuild
 from tests.compiler.test_columns_lists import PROTOCOL, SAMPLES
+from tests.own import own
 from wirekit.compiler.building import source
 from wirekit.compiler.columns import program, scan
 from wirekit.compiler.columns.header_variants import selected_by_header
@@ -26,6 +27,7 @@ from wirekit.wire import (
     Default,
     If,
     Length,
+    Node,
     Padding,
     RecordsToEnd,
     Repeat,
@@ -414,3 +416,37 @@ def test_a_list_of_more_elements_than_32_bits_count_is_refused_before_it_is_read
 def test_a_list_of_elements_without_columns_is_not_built() -> None:
     with pytest.raises(Misuse, match=r"is not built from columns: nothing is a list \(its elements have no columns"):
         build(pa.RecordBatch.from_pydict({"n": [1]}), "buildlists.empty")
+
+
+@pytest.mark.parametrize(
+    ("items", "good", "bad"),
+    [
+        (RecordsToEnd(uint16, until=b"\xff"), [b"\xff\1", b""], [b"\1\2", b"\1"]),
+        (RecordsToEnd(uint16, until=b"\xff", short_tail="stop"), [b"\xff\1", b"\1"], [b"\1\2", b"\1\xff"]),
+    ],
+)
+def test_bytes_after_a_list_that_are_read_as_its_next_element_are_refused(
+    items: Node, good: list[bytes], bad: list[bytes]
+) -> None:
+    """As ``encode`` refuses them."""
+    body = Sized(uint8, Struct("items" / items, "tail" / rest()))
+    with own(Struct("n" / uint8, "body" / body, "end" / uint8)) as key:
+        for tail in good + bad:
+            value = {"n": 1, "body": {"items": [3, 4], "tail": good[0]}, "end": 2}
+            batch = wirekit.columns(key, 2 * wirekit.encode(key, value))
+            place = batch.schema.get_field_index("body.tail")
+            batch = batch.set_column(place, "body.tail", pa.array([good[0], tail]))
+            if tail in good:
+                other = {**value, "body": {"items": [3, 4], "tail": tail}}
+                assert wirekit.build_columns(key, batch) == wirekit.encode(key, value) + wirekit.encode(key, other)
+                continue
+            with pytest.raises(wirekit.Misuse, match=r"row 1: body\.items: bytes follow that are read as its next"):
+                wirekit.build_columns(key, batch)
+
+
+def test_elements_shorter_than_the_bytes_that_end_their_list_are_left_to_encode() -> None:
+    """Several of them together may be these bytes."""
+    with own(Struct("n" / uint8, "items" / Sized(uint8, RecordsToEnd(uint8, until=b"\1\2")))) as key:
+        batch = wirekit.columns(key, wirekit.encode(key, {"n": 1, "items": [5]}))
+        with pytest.raises(wirekit.Misuse, match=r"elements may be shorter than 0102, .*; build it with"):
+            wirekit.build_columns(key, batch)

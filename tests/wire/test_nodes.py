@@ -50,6 +50,7 @@ from wirekit.wire import (
     uint8,
     uint16,
     uint32,
+    varint32,
 )
 from wirekit.wire.describe import type_of
 
@@ -457,6 +458,53 @@ def test_no_element_begins_with_the_bytes_that_end_its_list(key: Layouter, engin
         reason = rf"items\[{len(items) - 1}\]: expected a record, found the bytes 0102, which end the list"
         with pytest.raises(wirekit.Wrong, match=reason):
             wirekit.encode(layout, {"items": items}, engine=engine)
+
+
+PAIRS, FIXED = Struct("n" / uint16, "text" / Bytes(uint8)), Struct("n" / uint16)
+
+
+@pytest.mark.parametrize("engine", ["reference", "rows"])
+@pytest.mark.parametrize(
+    ("items", "values", "tail", "problem"),
+    [
+        (RecordsToEnd(uint8, until=b"\1\2"), [5, 1, 2, 7], b"", r"items\[1\]: .* found the bytes 0102, which end"),
+        (RecordsToEnd(uint8, until=b"\1\2"), [5, 1], b"\2", r"items\[1\]: .* found the bytes 0102, which end"),
+        (RecordsToEnd(uint8, until=b"\1\2"), [5, 1], b"\1\2", ""),
+        (RecordsToEnd(uint8, until=b"\1\2", except_first=True), [1, 2], b"", ""),
+        (
+            RecordsToEnd(uint16, until=b"\1\2"),
+            [5],
+            b"\1\3",
+            r"items: .* that do not begin with 0102 as one, found 0103",
+        ),
+        (RecordsToEnd(PAIRS, until=b"\1\2"), [], b"\1", "items: expected another element, .* found 01"),
+        (
+            RecordsToEnd(PAIRS, until=b"\1\2", except_first=True),
+            [],
+            b"\1\2",
+            r"items: .* after the list as one, .* 0102",
+        ),
+        (RecordsToEnd(FIXED, until=b"\1\2", short_tail="stop"), [], b"\0\3", r"items: .* found 0003"),
+        (RecordsToEnd(FIXED, until=b"\1\2", short_tail="stop"), [], b"\5", ""),
+        (RecordsToEnd(FIXED, until=b"\1\2", short_tail="stop"), [], b"\1\2\3", ""),
+    ],
+)
+def test_a_list_that_would_be_read_otherwise_is_not_built(
+    key: Layouter, engine: str, items: Node, values: list[Any], tail: bytes, problem: str
+) -> None:
+    """A reader ends the list inside it, or continues it with the bytes after it."""
+    body = Struct("items" / items, "tail" / rest())
+    for size in (None, uint8, varint32):
+        layout = key(body if size is None else Struct("body" / Sized(size, body), "after" / rest()))
+        value: Any = {"items": values, "tail": tail}
+        value = value if size is None else {"body": value, "after": b"\7\7"}
+        if problem:
+            with pytest.raises(wirekit.Wrong, match=problem):
+                wirekit.encode(layout, value, engine=engine)
+            continue
+        decoded = wirekit.decode(wirekit.encode(layout, value, engine=engine), layout)
+        read = decoded.value if size is None else decoded.value.body
+        assert (wirekit.to_json(read["items"]), read.tail) == (values, tail)
 
 
 def test_the_bytes_that_end_a_list_are_described() -> None:

@@ -410,6 +410,8 @@ def write(
     writer.hidden = {name: Column(name, "number", "int64", slot=next(writer.slots)) for name in CHOSEN + HELD}
     writer.record_count = writer.hidden["rows"]
     try:
+        if ir.minimum(element) < len(until):
+            raise unfit(key, within, element, f"elements may be shorter than {until.hex()}, which ends their list")
         with writer.block() as body:
             start = writer.mark() if some or until else 0
             writer.node(element, within, Scope({}, None))

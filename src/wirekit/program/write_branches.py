@@ -69,12 +69,15 @@ class Selected(NamedTuple):
         magic: the bytes with which a present field begins; empty if any byte will do.
         at: the register with the position where they are compared at the end of the limit; -1 if there is none.
         present: the register for whether the field is present.
+        least: for a list that ``magic`` ends: the number of bytes after it that a reader takes as another element;
+            ``present`` is then whether ``magic`` may follow.
     """
 
     path: str
     magic: bytes
     at: int
     present: int
+    least: int = 0
 
 
 @dataclass(slots=True)
@@ -198,9 +201,13 @@ class Branches(Fields):
 
     def decide(self, selected: Selected, end: int, *, partly: bool = False) -> None:
         """Refuses rows in which the bytes up to the end of a limit contradict the presence of an optional field."""
-        path, magic, at, present = selected
+        path, magic, at, present, least = selected
         with self.block() as body:
-            if magic:
+            if least:
+                ends = self.let("and", present, self.begins(at, end, magic))
+                follow = self.let(">=", self.let("-", end, at), self.constant(least))
+                self.fail("!=", self.let(">", follow, ends), 0, path, "bytes follow that are read as its next element")
+            elif magic:
                 after, zero = self.let("+", at, self.constant(len(magic))), self.constant(0)
                 begins = self.begins(at, end, magic)
                 if_absent = self.refusal(path, f"it is absent, but bytes follow that begin with {magic.hex()}")
@@ -379,6 +386,15 @@ class Branches(Fields):
             self.sparse.append((path, furthest))
             self.put(Test(">", expected, furthest, [Let(furthest, "=", expected)]))
         self.put(Each(at, end, self.element_of(node, group, path, scope)))
+        least = ir.fixed_size(node.element) or 0 if node.stop else 1
+        if node.until and least:
+            may_end = self.let("or", count, self.constant(not node.except_first))
+            selected = Selected(path, node.until, self.register(), may_end, least)
+            self.selected.append(selected)
+            self.marks.append(selected.at)
+            if self.around is not None:
+                self.decide(selected, self.mark())
+            self.put(Mark(selected.at))
         return Value(unfit="a list", length=count, high=LONGEST, present=(present,) if nullable else ())
 
     def end_limit(self, first: int, end: int) -> None:
@@ -440,6 +456,8 @@ class Branches(Fields):
         """The steps that write one element."""
         with self.during(around=group, met_parts={}, later=[], loose=False, flags=[]):
             with self.block() as inside:
+                if ir.minimum(node.element) < len(node.until):
+                    raise unfit(self.key, path, node, f"elements may be shorter than {node.until.hex()}, which ends it")
                 ends = node.count is None and (node.until or not ir.minimum(node.element))
                 start = self.mark() if ends else 0
                 self.node(node.element, path, scope)

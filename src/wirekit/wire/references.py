@@ -35,23 +35,25 @@ def _nobody(asked: object) -> Entry:
     raise Misuse(f"{asked}: no registry was imported; import wirekit first")
 
 
-def _no_cost(node: Node) -> int:
+def _no_number(node: Node) -> int:
     raise Misuse(f"{node!r}: no registry was imported; import wirekit first")
 
 
 _entry: Callable[[str], Entry] = _nobody
-_cost: Callable[[Node], int] = _no_cost
+_cost: Callable[[Node], int] = _no_number
+_size: Callable[[Node], int | None] = _no_number
 
 
-def answer_by(entry: Callable[[str], Entry], cost: Callable[[Node], int]) -> None:
-    """Sets the functions that look up layouts and costs.
+def answer_by(entry: Callable[[str], Entry], cost: Callable[[Node], int], size: Callable[[Node], int | None]) -> None:
+    """Sets the functions that look up layouts, costs and sizes.
 
     Args:
         entry: returns the layout of a key, or raises ``Misuse``.
         cost: returns the memory of a node's value in bytes, without parts that depend on its bytes.
+        size: returns the size in bytes of all values of a node; None if sizes differ.
     """
-    global _entry, _cost  # there is one registry
-    _entry, _cost = entry, cost
+    global _entry, _cost, _size  # there is one registry
+    _entry, _cost, _size = entry, cost, size
 
 
 def referred(key: str) -> Entry:
@@ -70,3 +72,8 @@ def referred(key: str) -> Entry:
 def cost_of(node: Node) -> int:
     """Memory of a node's value in bytes, without parts that depend on its bytes."""
     return _cost(node)
+
+
+def fixed_size_of(node: Node) -> int | None:
+    """The size in bytes of all values of a node; None if sizes differ."""
+    return _size(node)

@@ -501,6 +501,42 @@ class Selected(NamedTuple):
         return f"a value, because a reader takes the following bytes {which}for this field", None
 
 
+class Shorter(NamedTuple):
+    """An element of a list that is shorter than ``until``, the bytes that end the list on reading."""
+
+    start: int
+    path: str
+    until: bytes
+
+    def problem(self, left: memoryview) -> tuple[str, Any] | None:
+        """The expected and the actual bytes, if the element and the bytes after it end the list."""
+        if left[: len(self.until)] != self.until:
+            return None
+        return "a record", f"the bytes {self.until.hex()}, which end the list"
+
+
+class Ended(NamedTuple):
+    """The end of a list that a reader continues, unless the bytes ``until`` or fewer than ``least`` bytes follow.
+
+    ``until`` is empty if the list is empty, and its first element may begin with those bytes.
+    """
+
+    start: int
+    path: str
+    until: bytes
+    least: int
+
+    def problem(self, left: memoryview) -> tuple[str, Any] | None:
+        """The expected and the actual bytes, if a reader takes those after the list as its next element."""
+        if len(left) < self.least or (self.until and left[: len(self.until)] == self.until):
+            return None
+        other = f" that do not begin with {self.until.hex()}" if self.until else ""
+        return f"another element, because a reader takes bytes after the list{other} as one", left[:8].hex()
+
+
+Undecided = Sparse | Selected | Shorter | Ended
+
+
 class Writer:
     """Appends to a bytearray; lengths and checksums are patched once the bytes that they cover are written.
 
@@ -528,7 +564,7 @@ class Writer:
         self.parsed = False
         self.wrapped: list[int] = []
         self.zeros = 0
-        self.undecided: list[Sparse | Selected] = []
+        self.undecided: list[Undecided] = []
         self.overrides = 0
         self.later: list[Callable[[], None]] = []
 
@@ -550,7 +586,7 @@ class Writer:
             self.decide(self.undecided[first:], end)
             del self.undecided[first:]
 
-    def decide(self, undecided: Iterable[Sparse | Selected], end: int) -> None:
+    def decide(self, undecided: Iterable[Undecided], end: int) -> None:
         """Refuses lists and optional fields that a reader takes otherwise, by the bytes up to their limit."""
         with memoryview(self.buffer) as data:
             for each in undecided:

@@ -178,7 +178,8 @@ class Builder(Structures):
         item = code.fresh("x")
         code.settle()
         sparse = node.count is not None and not node.least
-        begin = code.here() if node.except_first or sparse else None
+        brief = ir.minimum(element) < len(node.until)
+        begin = code.here() if node.except_first or sparse or brief else None
         with code.block(f"for {item} in {x}:"):
             code.end = None
             code.loops += 1
@@ -195,6 +196,11 @@ class Builder(Structures):
                 code.put(f"if {quick}o.startswith({node.until!r}, {start}): raise Unusual")
             code.loops -= 1
         code.end = None
+        if brief or (node.until and not (node.stop and ir.fixed_size(element) is None)):
+            ended = f"S.lists.append((o, {begin if brief else 'len(o)'}, len(o), {node.until!r}))"
+            code.put(f"if {x}: {ended}" if node.except_first else ended)
+            if node.except_first:
+                code.put("else: S.ends.append((o, len(o)))")
         if sparse:
             code.put(f"if len({x}) > len(o) - ({begin}): raise Unusual")
 

@@ -23,7 +23,7 @@ REASONS = (Unusual, WireError, TypeError, AttributeError, LookupError, Arithmeti
 class State:
     """The state of one encode, besides the value."""
 
-    __slots__ = ("ends", "limits", "params", "part", "plain", "protocol", "selected", "written_zeros")
+    __slots__ = ("ends", "limits", "lists", "params", "part", "plain", "protocol", "selected", "written_zeros")
 
     def __init__(self, protocol: str, params: Mapping[str, Any], limits: Limits) -> None:
         self.plain: int | None = None  # the size of the last content that was compressed
@@ -36,11 +36,15 @@ class State:
         # bytes follow; those that are present (the last element) if these bytes follow.
         self.ends: list[tuple[bytearray, int]] = []
         self.selected: list[tuple[bytearray, int, bytes, bool]] = []
+        # Lists that certain bytes end: buffer, the first place where these must not be, end of the list, these bytes.
+        self.lists: list[tuple[bytearray, int, int, bytes]] = []
 
     def end_limit(self, buffer: bytearray, end: int) -> None:
-        """Forgets the fields that are absent at the end of their limit."""
+        """Forgets the fields that are absent, and the lists that end, at the end of their limit."""
         while self.ends and self.ends[-1][0] is buffer and self.ends[-1][1] == end:
             self.ends.pop()
+        while self.lists and self.lists[-1][0] is buffer and self.lists[-1][2] == end:
+            _end_list(*self.lists.pop(), end)
 
     def decide(self) -> None:
         """Raises ``Unusual`` if a reader may take an optional field otherwise than it was written."""
@@ -48,6 +52,8 @@ class State:
             buffer.startswith(magic, place) != present for buffer, place, magic, present in self.selected
         ):
             raise Unusual
+        for buffer, start, end, until in self.lists:
+            _end_list(buffer, start, end, until, len(buffer))
 
     def zeros(self, size: int) -> bytes:
         """A number of zeros; ``Unusual`` if the reference engine refuses as many."""
@@ -115,4 +121,12 @@ def octets(value: Any) -> bytes:
 def sequence(value: Any) -> None:
     """Returns a list or tuple; raises ``Unusual`` for other values."""
     if not isinstance(value, (list, tuple)):
+        raise Unusual
+
+
+def _end_list(buffer: bytearray, start: int, end: int, until: bytes, limit: int) -> None:
+    """Raises ``Unusual`` if a reader may end a list earlier, or continue it after its end."""
+    if end < limit and not buffer.startswith(until, end):
+        raise Unusual
+    if start < end and buffer.find(until, start, min(end + len(until) - 1, limit)) >= 0:
         raise Unusual

@@ -87,8 +87,9 @@ class Structures(Generator):
 
     @staticmethod
     def _limit(code: Building, covered: Iterable[ir.Node]) -> None:
-        """The end of bytes that a length counts, in the same buffer: optional fields may be absent before it."""
-        if any(isinstance(inner, ir.WhenMore | ir.Reference) for node in covered for _, inner in ir.walk(node)):
+        """The end of bytes that a length counts, in the same buffer: fields may be absent before it, and lists end."""
+        inside = [inner for node in covered for _, inner in ir.walk(node)]
+        if any(isinstance(each, ir.WhenMore | ir.Reference) or getattr(each, "until", b"") for each in inside):
             code.put(f"S.end_limit(o, {code.here()})")
 
     # The value of a structure is a record without other entries here.

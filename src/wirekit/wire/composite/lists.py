@@ -10,8 +10,8 @@ from wirekit.values import shown
 from wirekit.wire.arguments import Expression, at_least, one_of
 from wirekit.wire.node import NOTHING, Node, evaluate, evaluate_size, expect_size, is_null, load_part
 from wirekit.wire.numbers import Integer
-from wirekit.wire.references import cost_of
-from wirekit.wire.stream import Reader, Scope, Sparse, Writer, join_path
+from wirekit.wire.references import cost_of, fixed_size_of
+from wirekit.wire.stream import Ended, Reader, Scope, Shorter, Sparse, Writer, join_path
 
 
 class _Elements(Node):
@@ -158,6 +158,9 @@ class Repeat(_Elements):
 class RecordsToEnd(_Elements):
     """Elements until the limit; the value is a list.
 
+    Building refuses a list that ``until`` ends earlier, and bytes after it that a reader takes as its next element;
+    with ``short_tail="stop"`` the latter only if elements have a fixed size.
+
     Args:
         element: the layout of each element.
         short_tail: how to treat a last element that the limit cuts: ``error``, or ``stop`` before it, which leaves
@@ -222,16 +225,33 @@ class RecordsToEnd(_Elements):
             stream.check("count", announced, len(items), announced == len(items), stream.position)
         return items
 
+    @cached_property
+    def _least_next(self) -> int:
+        """The number of bytes after the list from which on a reader takes another element; 0 if it is unknown."""
+        if not self.until or self.short_tail == "error":
+            return len(self.until[:1])
+        return fixed_size_of(self.element) or 0
+
     def _write(self, items: list[Any] | tuple[Any, ...], stream: Writer, context: Scope) -> None:
+        size, shorter = len(self.until), list[Shorter]()
         for index, item in enumerate(items):
             stream.path.append(index)
             start = len(stream.buffer)
             self.element._build(item, stream, context, "")
             if len(stream.buffer) == start:
                 raise stream.wrong("a record of at least one byte", "an empty one")
-            if self.until and index >= self.except_first and stream.buffer.startswith(self.until, start):
-                raise stream.wrong("a record", f"the bytes {self.until.hex()}, which end the list")
+            if size and index >= self.except_first:
+                if len(stream.buffer) - start < size:
+                    shorter.append(Shorter(start, join_path(stream.path), self.until))
+                elif stream.buffer.startswith(self.until, start):
+                    raise stream.wrong("a record", f"the bytes {self.until.hex()}, which end the list")
             stream.path.pop()
+            while shorter and shorter[0].start + size <= len(stream.buffer):
+                stream.decide([shorter.pop(0)], len(stream.buffer))
+        stream.undecided += shorter
+        if self._least_next:
+            until = self.until if len(items) >= self.except_first else b""
+            stream.undecided.append(Ended(len(stream.buffer), join_path(stream.path), until, self._least_next))
 
     def default(self, context: Scope) -> Any:
         return []

@@ -241,8 +241,6 @@ def by_rows(
     try:
         value, consumed = (rows.tracing_unit if spans else rows.unit)(key)(state, data, 0, size, "")
     except rows.REASONS:
-        if size > SMALL:
-            _refused_last.update(key=key, size=size, hash=hash(data))
         return None
     decoded = Decoded(key, data, offset, context, limits)
     decoded.value, decoded.consumed = value, consumed
@@ -251,6 +249,23 @@ def by_rows(
     if state.gaps:
         decoded._gaps = [Gap(offset + start, end - start, path, 0) for start, end, path in state.gaps]
     decoded._state = state if state.checks else rows.LEFT_OVER if state.gaps else rows.NOTHING_FOUND
+    return decoded
+
+
+def by_rows_once(
+    schema: Schema, data: bytes, offset: int, context: Mapping[str, Any], limits: Limits
+) -> Decoded | None:
+    """The result of ``by_rows``; None at once for a large value on which it has just given up.
+
+    Columns examine a frame before objects decode it.
+    """
+    global _refused_last
+    key, size = schema.key, len(data)
+    if _refused_last[:2] == (key, size) and _refused_last[2] == hash(data):
+        return None
+    decoded = by_rows(schema, data, offset, context, limits)
+    if decoded is None and size > SMALL:
+        _refused_last = key, size, hash(data)
     return decoded
 
 
@@ -282,8 +297,8 @@ def _traced(
 
 decoded_times: Counter[str] = Counter()
 _given_up: Counter[str] = Counter()
-_refused_last: dict[str, Any] = {}
-"""The last large value on which generated code gave up: another follower of its connection may decode it next."""
+_refused_last: tuple[str, int, int] = ("", 0, 0)
+"""Key, size and hash of the last large value that ``by_rows_once`` refused."""
 _traced_times: Counter[str] = Counter()
 
 
@@ -312,7 +327,7 @@ def decode_bytes(
     if engine == "trace":
         decoded = _traced(schema.key, data, offset, context, limits, decrypt=decrypt)
     elif generated and decrypt is None and (engine is not None or _is_worth_a_try(schema.key, data)):
-        decoded = by_rows(schema, data, offset, context, limits)
+        decoded = by_rows_once(schema, data, offset, context, limits)
         if decoded is not None and schema.key in _given_up:
             del _given_up[schema.key]
     if decoded is None:
@@ -328,11 +343,8 @@ def decode_bytes(
 
 
 def _is_worth_a_try(key: str, data: bytes) -> bool:
-    """Whether to try generated code on a value: not if it just failed on it, or on small ones of this key."""
-    if len(data) <= SMALL:
-        return may_succeed(_given_up[key])
-    last = _refused_last
-    return last.get("size") != len(data) or last["key"] != key or last["hash"] != hash(data)
+    """Whether to try generated code on a value: not if it failed on values of this key, and this one is small."""
+    return may_succeed(_given_up[key]) or len(data) > SMALL
 
 
 def may_succeed(given_up: int) -> bool:

@@ -20,7 +20,7 @@ from wirekit.compiler.columns.ranges import CLEAN, DOUBTFUL, REFUSED, scan_range
 from wirekit.conversation import Names
 from wirekit.conversation.pairing import Kind, pairing_of
 from wirekit.decoding import decode
-from wirekit.engine import by_rows
+from wirekit.engine import by_rows_once
 from wirekit.errors import Misuse
 from wirekit.registry import registry
 from wirekit.road.begun import Begun, nothing_begun
@@ -308,7 +308,7 @@ class _Reader:
             large = sizes * MOST_OF_A_BYTE > limits.memory + limits.memory_ratio * sizes
             for row in np.flatnonzero(good & large).tolist():
                 data = self._bytes(int(members[row]))
-                if by_rows(registry[key], data, 0, context, limits) is None:
+                if by_rows_once(registry[key], data, 0, context, limits) is None:
                     states[row], good[row] = REFUSED, False
         if not good.all():
             self._doubt(members[~good])

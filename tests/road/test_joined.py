@@ -234,3 +234,15 @@ def test_frames_of_joyqueue_with_a_failed_check_may_be_the_first(name: str, tmp_
     )
     tables = assert_same(path, windows=(1, 300, 1 << 26))
     assert "quarantine" not in tables
+
+
+def test_the_first_bytes_of_both_sides_wait_until_a_window_ends(tmp_path: Path) -> None:
+    """They come in the order in which their wait ends, here the side first that the capture saw second."""
+    said = (0, b""), *list_groups(1), (0, b""), *list_groups(2)
+    first, asked, *found = packets(capture(tmp_path / "flow.pcap", *said, port=50000))[2:]
+    other = packets(capture(tmp_path / "other.pcap", (0, b""), port=50001))[2:]
+    late = [first, *found[:2], asked, *other, *found[2:]]
+    times = (0, 100, 200, 500, 9_000, 20_000, 20_100)
+    path = write(tmp_path / "waits.pcap", [each._replace(time_us=at) for each, at in zip(late, times, strict=True)])
+    rows = assert_same(path, windows=range(200, 900, 50))
+    assert any("before the first whole frame" in row for row in rows["quarantine"])

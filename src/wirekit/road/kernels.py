@@ -254,8 +254,9 @@ def follow_streams(
                     acked[peer] = max(acked[peer], before[peer] + sizes[flow, peer] + ahead)
         both = ends[0] >= 0 and ends[1] >= 0
         final[flow] = ends_here or both or 0 <= reset < until - hold
+        leading = 1 - sender if not ends_here and 0 <= settle[1 - sender] < settle[sender] else sender
         for turn in range(2):
-            side = sender if turn == 0 else 1 - sender
+            side = leading if turn == 0 else 1 - leading
             if settle[side] >= 0:
                 released[flow, side] = 4 * stop + turn
                 if not ends_here and settle[side] >= until:

@@ -337,6 +337,24 @@ def test_rows_in_a_file_are_in_order_and_memory_is_bounded(tmp_path: Path) -> No
     assert pq.ParquetFile(tmp_path / files[0]["file"]).metadata.row_group(0).column(0).compression == "ZSTD"
 
 
+def test_sorting_takes_little_more_memory_than_the_rows(tmp_path: Path) -> None:
+    texts = [field.name for field in MESSAGES.schema if pa.types.is_string(field.type)]
+    before, pool = pa.default_memory_pool(), pa.proxy_memory_pool(pa.default_memory_pool())
+    pa.set_memory_pool(pool)
+    try:
+        with Sink(tmp_path, 0, "a") as sink:
+            for start in range(0, 8000, 400):
+                rows = Rows(MESSAGES.schema)
+                for number in range(start, start + 400):
+                    rows.add({"time": 10_000 - number, **{name: str(number % 7) * 200 for name in texts}})
+                sink.write("messages", rows.flush())
+            held = pool.bytes_allocated()
+            sink.finish(Summary())
+    finally:
+        pa.set_memory_pool(before)
+    assert pool.max_memory() < 1.5 * held
+
+
 def test_columns_with_few_repeats_are_written_without_a_dictionary(tmp_path: Path) -> None:
     rows = Rows(FRAMES.schema)
     for number in range(100):

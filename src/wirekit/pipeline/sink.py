@@ -200,7 +200,14 @@ def _repeated(path: str, kind: pa.DataType) -> Iterator[str]:
 
 
 def _in_order(rows: pa.Table, keys: tuple[str, ...]) -> pa.Table:
-    """Rows sorted by the keys, nulls last; equal rows keep their order."""
+    """Rows sorted by the keys, nulls last; equal rows keep their order.
+
+    If the caller has no other reference to the rows, the memory of each column is released once it is sorted.
+    """
     order = pc.sort_indices(rows, sort_keys=_ascending(keys))
     places = order.to_numpy()
-    return rows if (places[1:] > places[:-1]).all() else rows.take(order)
+    if (places[1:] > places[:-1]).all():
+        return rows
+    schema, columns = rows.schema, rows.columns[::-1]
+    del rows
+    return pa.Table.from_arrays([columns.pop().take(order) for _ in schema], schema=schema)

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 import wirekit
-from wirekit.capture.columns import nanoseconds, packets
+from tests.capture.second_parser import Packet, write
+from wirekit.capture.columns import nanoseconds, packets, records
 from wirekit.capture.files import Interface, Skipped, open_capture, segments
 from wirekit.errors import Misuse, WireError
 
@@ -117,6 +118,15 @@ def test_sections_and_interfaces_each_have_their_own_rules(tmp_path: Path) -> No
     assert times == [1_500_000_000, 102_000_000_000, 2_000_000_000, ((1 << 32) + 2) * 1000, None, None]
     assert batch["data"].to_pylist() == [None, None, b"", b"no idea", None, b"\x45"]
     assert batch["data.ok"].to_pylist() == [True, True, False, True, True, False]
+
+
+def test_scanned_columns_are_released_while_the_caller_works_on_the_packets(tmp_path: Path) -> None:
+    path = write(tmp_path / "many.pcap", [Packet(number, 0, b"") for number in range(20_000)])
+    with open_capture(path) as capture:
+        before = pa.total_allocated_bytes()
+        for part in records(capture, capture.limits, []):
+            kept = sum(part.rows[name].nbytes for name in ("captured_length", "original_length", "bytes"))
+            assert pa.total_allocated_bytes() - before < 1.5 * kept
 
 
 @pytest.mark.parametrize("data", [several(), CAPTURES[0].read_bytes()[:300]], ids=["pcapng", "pcap"])

@@ -32,6 +32,7 @@ from wirekit.pipeline.inputs import Job, find_inputs
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.summary import Summary
 from wirekit.road import packets as road_packets
+from wirekit.road import windows
 from wirekit.road.packets import Endpoints, PacketReader, Packets
 from wirekit.road.packets import segments as packets_by_columns
 from wirekit.road.rows import packet_batches as rows_by_columns
@@ -81,7 +82,8 @@ def test_packets_without_content_fill_windows(tmp_path: Path, monkeypatch: pytes
         found = [window.packets.skipped for window in read_windows([capture], Endpoints(), 100_000) or ()]
     assert sum(map(len, found)) == 2_000
     assert max(map(len, found)) <= 400
-    monkeypatch.setattr(road_packets, "MOST_SKIPPED", 300)
+    monkeypatch.setattr(road_packets, "SCANNED_AT_ONCE", 300)
+    monkeypatch.setattr(windows, "SCANNED_AT_ONCE", 300)
     at_once: list[int] = []
     read = PacketReader.segments
 
@@ -93,6 +95,10 @@ def test_packets_without_content_fill_windows(tmp_path: Path, monkeypatch: pytes
     with open_capture(path) as capture:
         assert len(list(packets_by_columns(capture))) == 2_000
     assert max(at_once) == 300
+    at_once.clear()
+    with open_capture(path) as capture:
+        assert sum(len(window.packets.skipped) for window in read_windows([capture], Endpoints()) or ()) == 2_000
+    assert (max(at_once), sum(at_once)) == (300, 2_000)
 
 
 @pytest.mark.parametrize("path", [*DAMAGED, KAFKA], ids=lambda path: path.stem)

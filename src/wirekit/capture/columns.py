@@ -266,9 +266,11 @@ def _pcap(
         position = begin + _consumed(rows)
         if ended and not wrong.num_rows:
             _cut(data[position - begin :], position, f"net.pcap.packet.{order}", limits, errors)
-        yield Records(_pcap_records(rows, begin, interface, unit), data, begin, Place(begin, number))
-        del data
-        begin, number, ended = position, number + rows.num_rows, ended or wrong.num_rows > 0
+        part = [Records(_pcap_records(rows, begin, interface, unit), data, begin, Place(begin, number))]
+        number += rows.num_rows
+        del data, rows
+        yield part.pop()  # so that only the caller keeps it
+        begin, ended = position, ended or wrong.num_rows > 0
 
 
 def _scanned(

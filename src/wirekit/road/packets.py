@@ -39,8 +39,9 @@ _IPV6 = 1 << 62  # is set in the number of an endpoint whose address is one of I
 PORT_BITS = 16
 AT_ONCE = 1 << 12
 """The number of packets that are converted to objects at once."""
-MOST_SKIPPED = 1 << 16
-"""The number of packets in a batch; those of a batch without a TCP segment are objects at once."""
+SCANNED_AT_ONCE = 1 << 16
+"""The number of packets that are scanned at once: their columns take some 600 bytes a packet, and those without a TCP
+segment are objects."""
 _BITS = {"fin": FIN, "syn": SYN, "rst": RST, "psh": PSH, "ack": ACK}
 _NETWORKS = {"ipv4": "total_length", "ipv6": "payload_length"}
 _FIELDS = {
@@ -198,8 +199,8 @@ def segments(
         damaged = any(each.num_rows for each in errors)
         if damaged or part.rows["time"].null_count or sections.are_small(capture, part):
             break
-        for start in range(0, part.rows.num_rows, MOST_SKIPPED):
-            packets = reader.segments(part._replace(rows=part.rows.slice(start, MOST_SKIPPED)))
+        for start in range(0, part.rows.num_rows, SCANNED_AT_ONCE):
+            packets = reader.segments(part._replace(rows=part.rows.slice(start, SCANNED_AT_ONCE)))
             capture.skipped.update(each.reason for _, each in packets.skipped)
             others: Iterator[Segment | Skipped] = (each for _, each in packets.skipped)
             yield from merge(_as_objects(packets), others, key=attrgetter("offset"))

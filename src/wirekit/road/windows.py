@@ -27,7 +27,7 @@ from wirekit.compiler.columns.errors import NO_ERRORS
 from wirekit.pipeline.clock_steps import EVER, Times, clocks, set_back
 from wirekit.pipeline.inputs import FlowShare
 from wirekit.registry import registry
-from wirekit.road.packets import ALL, SEGMENTS, Endpoints, PacketReader, Packets, joined
+from wirekit.road.packets import ALL, SCANNED_AT_ONCE, SEGMENTS, Endpoints, PacketReader, Packets, joined
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -280,13 +280,14 @@ class _Stream:
         packets: list[Packets] = []
         while rows or not packets:
             if not self._part.rows.num_rows:
-                self._part = NO_RECORDS
                 self._part = next(self._parts, NO_RECORDS)
                 if self._part is NO_RECORDS or self._part.rows["time"].null_count:
                     self._end()
                     rows = 0
-            part = self._part._replace(rows=self._part.rows.slice(0, rows))
-            self._part = self._part._replace(rows=self._part.rows.slice(rows))
+            count = min(rows, SCANNED_AT_ONCE)
+            part = self._part._replace(rows=self._part.rows.slice(0, count))
+            left = self._part.rows.slice(count)
+            self._part = self._part._replace(rows=left) if left.num_rows else NO_RECORDS
             rows -= part.rows.num_rows
             packets.append(self._reader.segments(part))
             if part.rows.num_rows:

@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 
 pytest.importorskip("numba")
@@ -27,6 +29,10 @@ from tests.road.test_rounds import by_objects
 from tests.rules.conversations import captured
 from wirekit.capture.tcp import Data, Event
 from wirekit.conversation import ENDED_INSIDE, SIDES
+from wirekit.pipeline.rows import Rows
+from wirekit.pipeline.summary import FileSummary
+from wirekit.road.tables import _Ends
+from wirekit.tables.columns import CONNECTIONS
 
 __all__ = ["by_objects"]
 NAMES = ["jmq4-odd.pcap", "kafka-0.8.2.2-4-clients.pcapng", "kafka-0.10.2.2-4-clients.pcapng", "pulsar-batch.pcap"]
@@ -128,3 +134,16 @@ def test_an_undeclared_request_is_before_the_last_frame(tmp_path: Path) -> None:
     first = (0, undeclared(99, 0, 77))
     rows = assert_same(capture(tmp_path / "cut.pcap", first, *said, (0, said[0][1][:-1])))
     assert sum(rows["calls"].values()) == len(said) // 2 + 2
+
+
+def test_rows_that_wait_for_late_packets_take_little_memory() -> None:
+    rows = Rows(CONNECTIONS.schema)
+    for number in range(2000):
+        times = dict.fromkeys(("time", "opened", "closed"), number)
+        rows.add({"connection_id": f"{number:040}", "file": "a.pcap", "client_frames": number, **times})
+    batch = rows.flush()
+    assert batch is not None
+    ends, before = _Ends(SimpleNamespace(late={}), FileSummary()), pa.total_allocated_bytes()  # type: ignore[arg-type]
+    ends.wait(0, batch)
+    assert pa.total_allocated_bytes() - before < batch.nbytes / 4
+    assert [*ends.ready(None)] == [(CONNECTIONS.name, batch)]

@@ -15,7 +15,7 @@ def endpoint(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 12)
 def host_and_port(text: str) -> tuple[str, int]:
     """The parts of an endpoint.
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _FIRST_ROOM = 1 << 10
+_GROWTH = 8  # arrays that are full grow by one part in so many
 _KINDS = {
     "low": np.int64, "high": np.int64, "client": np.int64, "known": np.bool_, "opened": np.int64, "plain": np.bool_,
     "reported": np.bool_, "begun": np.bool_, "count": np.int32, "slot": np.int64, "last": np.int64,
@@ -108,7 +109,7 @@ class States:
         lacking = fresh.size - self._free.size
         if lacking > 0:
             room = len(self._words)
-            grown = np.zeros((room + max(lacking, room // 2), _WORDS), np.int64)
+            grown = np.zeros((room + max(lacking, room // _GROWTH), _WORDS), np.int64)
             grown[:room] = self._words
             self._free = np.concatenate([np.arange(len(grown), room, -1), self._free])
             self._words = grown
@@ -196,7 +197,7 @@ class States:
         room = self.low.size
         if needed <= room:
             return
-        room = max(needed, room + room // 2)
+        room = max(needed, room + room // _GROWTH)
         for name in _KINDS:
             before = getattr(self, name)
             grown = np.zeros(room, before.dtype)

@@ -47,6 +47,7 @@ SHARE = 512
 RELEASING = 2
 """The number of windows after which unused memory is returned to the system, against fragmentation."""
 _TIME = pa.timestamp("us", "UTC")
+_COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
 
 
 def captured(
@@ -322,16 +323,19 @@ def _unusual_beginnings(streams: Streams, index: Index) -> list[int]:
 
 
 class _Ends:
-    """Rows of ``connections`` that wait until no late packet, such as a retransmission, can change them."""
+    """Rows of ``connections`` that wait, compressed, until no late packet, such as a retransmission, changes them."""
 
     def __init__(self, connections: Connections, count: FileSummary) -> None:
         self._connections = connections
         self._count = count
-        self._waiting: deque[tuple[int, pa.RecordBatch]] = deque()
+        self._waiting: deque[tuple[int, pa.Buffer]] = deque()
 
     def wait(self, clock: int, batch: pa.RecordBatch) -> None:
         """Adds the rows of connections that ended before a time."""
-        self._waiting.append((clock, batch))
+        stored = pa.BufferOutputStream()
+        with pa.ipc.new_stream(stored, batch.schema, options=_COMPRESSED) as writer:
+            writer.write_batch(batch)
+        self._waiting.append((clock, stored.getvalue()))
 
     def left(self) -> Iterator[pa.RecordBatch]:
         """Removes the waiting rows; returns them, corrected by the late packets so far."""
@@ -343,8 +347,8 @@ class _Ends:
         while self._waiting and (clock is None or clock > self._waiting[0][0] + Settings().patience_us):
             yield CONNECTIONS.name, self._corrected(self._waiting.popleft()[1])
 
-    def _corrected(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        late = self._connections.late
+    def _corrected(self, stored: pa.Buffer) -> pa.RecordBatch:
+        batch, late = pa.ipc.open_stream(stored).read_next_batch(), self._connections.late
         places = (
             [place for place, each in enumerate(batch["connection_id"].to_pylist()) if each in late] if late else []
         )

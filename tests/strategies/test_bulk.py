@@ -106,10 +106,17 @@ def test_fields_that_cannot_be_given(name: str) -> None:
     ],
 )
 def test_a_constant_that_does_not_fit_is_named(key: str, name: str, constant: object, reason: str) -> None:
-    with pytest.raises(Misuse, match=rf"no value of {key} was found with the given constants for {name}: .*{reason}"):
-        values(key, fields={name: constant})
-    with pytest.raises(Misuse, match=rf"{key} gave no value in 10,000 attempts \(.*{reason}"):
-        next(bulk_values(key, fields={name: constant}))
+    for strategy in (values, bulk_values):
+        with pytest.raises(
+            Misuse, match=rf"no value of {key} was found with the given constants for {name}: .*{reason}"
+        ):
+            strategy(key, fields={name: constant})
+
+
+def test_a_function_that_gives_no_value_that_fits_ends_the_iteration() -> None:
+    drawn = bulk_values("kafka.sasl_token", fields={"token": lambda random: 5})
+    with pytest.raises(Misuse, match=r"kafka\.sasl_token gave no value in 10,000 attempts \(.*expected bytes, found 5"):
+        next(drawn)
 
 
 def test_a_strategy_beside_a_constant_is_not_tried_in_advance() -> None:

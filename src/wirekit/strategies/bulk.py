@@ -21,7 +21,7 @@ from wirekit.strategies.layout import Layout, full_key, layout_of
 from wirekit.strategies.maker import Maker
 from wirekit.strategies.mutations import Mutation
 from wirekit.strategies.nodes import KINDS
-from wirekit.strategies.values import ends_of
+from wirekit.strategies.values import check_constants, ends_of
 
 MOST_REJECTED = 10_000
 """The number of consecutive failed attempts after which a layout has no value."""
@@ -54,7 +54,8 @@ def bulk_values(
         fields: as for ``values``, but with constants, or functions of a ``random.Random``.
 
     Raises:
-        Misuse: for a key or a field that does not exist, at once; while iterating, for a layout without values.
+        Misuse: at once for a key or a field that does not exist, and for constants that no value of the layout has;
+            while iterating, for a layout without values.
 
     >>> from itertools import islice
     >>> drawn = bulk_values("kafka.heartbeat.request.v0", seed=1, fields={"group_id": "g"})
@@ -179,6 +180,7 @@ def _drawn(
 ) -> Iterator[tuple[Any, bytes]]:
     layout, fixed = layout_of(full_key(key)), dict(context or {})
     wish = Wish(depth, clean, fields=ends_of(layout, fields))
+    check_constants(layout, fixed, wish, lambda source: not callable(source))
     return _attempts(layout, SeededChoices(Random(f"{layout.key} {seed}")), fixed, wish)
 
 

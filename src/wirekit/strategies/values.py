@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -71,7 +71,7 @@ def values(
     if unknown:
         raise Misuse(f"{layout.key} has no branch {', '.join(sorted(unknown))}; wirekit.strategies.branches lists them")
     wish = Wish(depth, clean, aimed, layout.leading(aimed), fields=ends_of(layout, fields))
-    _check_constants(layout, dict(context or {}), wish)
+    check_constants(layout, dict(context or {}), wish, lambda source: not isinstance(source, st.SearchStrategy))
     return drawn(layout, dict(context or {}), wish, reached)
 
 
@@ -94,13 +94,13 @@ def ends_of(layout: Layout, fields: Mapping[str, Any] | None) -> dict[Names, Any
     return {tuple(name.split(".")): source for name, source in fields.items()}
 
 
-def _check_constants(layout: Layout, context: dict[str, Any], wish: Wish) -> None:
+def check_constants(layout: Layout, context: dict[str, Any], wish: Wish, is_constant: Callable[[Any], bool]) -> None:
     """Refuses constants that fit no value; hypothesis would only say that it found none.
 
     Raises:
         Misuse: with the reason why the last value was refused.
     """
-    constants = {end: source for end, source in wish.fields.items() if not isinstance(source, st.SearchStrategy)}
+    constants = {end: source for end, source in wish.fields.items() if is_constant(source)}
     if not constants:
         return
     given, reason = replace(wish, fields=constants), "its values do not have these fields"

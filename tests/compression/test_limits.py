@@ -7,7 +7,7 @@ import zlib
 
 import pytest
 
-from wirekit.compression import Decompression, compress, decompress
+from wirekit.compression import Codec, Decompression, Output, codecs, compress, decompress
 from wirekit.errors import Limit, Misuse, Wrong
 
 STREAMS = ["gzip", "zlib", "zip", "snappy", "xerial", "snappy-framed", "lz4-frame", "kafka-lz4", "lz4-block", "zstd"]
@@ -40,6 +40,31 @@ def test_ratio_limit_counts_only_above_the_floor(codec: str) -> None:
     assert (caught.value.limit, caught.value.allowed) == ("decompression_ratio", 10)
     assert caught.value.actual > 10
     assert decompress(codec, data, size=size, limits=Decompression(ratio=10, ratio_floor=len(plain))) == plain
+
+
+def test_a_piece_that_exceeded_a_limit_is_not_decompressed_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine that decodes a refused frame again, or asks for its spans, gets the same error in its own place."""
+    opened: list[int] = []
+
+    def counted(data: memoryview, output: Output) -> None:
+        opened.append(len(data))
+        output.announce(100)
+
+    monkeypatch.setitem(codecs._CODECS, "counted", Codec("counted", counted, bytes, ""))
+    errors = []
+    for offset in (5, 7):
+        with pytest.raises(Limit) as caught:
+            decompress("counted", b"bomb", limits=bounded(99), path="value", offset=offset)
+        errors.append((caught.value, caught.value.path, caught.value.offset, str(caught.value)))
+    assert opened == [4]
+    assert errors[0][0] is not errors[1][0]
+    assert [error[1:3] for error in errors] == [("value", 5), ("value", 7)]
+    assert errors[1][3] == "value: 100 exceeds the limit of 99 (decompressed_size), at byte 7 (0x7)"
+    for data, limits in ((b"tomb", bounded(99)), (b"bomb", bounded(98))):
+        with pytest.raises(Limit):
+            decompress("counted", data, limits=limits)
+    assert opened == [4, 4, 4]
+    assert decompress("counted", b"bomb", limits=bounded(100)) == b""
 
 
 def test_an_announced_ratio_is_reported_rounded_up() -> None:

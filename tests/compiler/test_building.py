@@ -13,12 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wirekit
+from tests.fuzz.drawing import one_of
 from tests.fuzz.test_any_bytes import CONTEXT, FEWER, KEYS, damaged, samples
 from wirekit.compiler.lower import lower
 from wirekit.compiler.rows import build as rows_build
 from wirekit.encoding import encoded
 from wirekit.engine import Params
 from wirekit.errors import WirekitError
+from wirekit.strategies.choices import upto
 from wirekit.values import Record, Symbol
 from wirekit.wire import (
     Bit,
@@ -187,10 +189,10 @@ def edit(data: st.DataObject, value: Any) -> None:
     fields = list(places(value))
     if not fields:
         return
-    holder, at = data.draw(st.sampled_from(fields), label="place")
-    kind = data.draw(st.sampled_from(["replace", "more", "less", "unset"]))
+    holder, at = one_of(data, fields)
+    kind = one_of(data, ("replace", "more", "less", "unset"))
     if kind == "replace":
-        replacement = copy.deepcopy(data.draw(st.sampled_from(REPLACEMENTS), label="replacement"))
+        replacement = copy.deepcopy(one_of(data, REPLACEMENTS))
         if at != "compressed" or not isinstance(replacement, int):  # a number would ask for so many zeros
             holder[at] = replacement
     elif kind == "unset" and isinstance(holder, Record):
@@ -207,8 +209,8 @@ def edit(data: st.DataObject, value: Any) -> None:
 @FEWER
 @given(data=st.data())
 def test_edited_values(key: str, data: st.DataObject) -> None:
-    value = copy.deepcopy(data.draw(st.sampled_from(decoded(key)[:FEW]), label="sample").value)
-    for _ in range(data.draw(st.integers(1, 2), label="edits")):
+    value = copy.deepcopy(one_of(data, decoded(key)[:FEW]).value)
+    for _ in range(1 + data.draw(upto(1), label="edits")):
         edit(data, value)
     same(key, value, CONTEXT.get(key, {}))
 

@@ -13,12 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wirekit
+from tests.fuzz.drawing import one_of
 from tests.fuzz.test_any_bytes import CONTEXT, HALF, KEYS, samples
 from wirekit import encoding
 from wirekit.compiler.rows import build as rows_build
 from wirekit.compiler.rows import direct as rows_direct
 from wirekit.compiler.rows import load as rows_load
 from wirekit.engine import TIMES_BEFORE_REFERENCE, TIMES_BEFORE_RETRY, Params
+from wirekit.strategies.choices import upto
 from wirekit.values import Record, Symbol
 
 FEW = 12  # samples of a key whose JSON form is edited
@@ -147,20 +149,20 @@ def test_plain_values(key: str) -> None:
 @HALF
 @given(data=st.data())
 def test_edited_values(key: str, forms: Callable[[str], list[Any]], data: st.DataObject) -> None:
-    obj = copy.deepcopy(data.draw(st.sampled_from(forms(key)[:FEW])))
-    for _ in range(data.draw(st.integers(1, 3))):
+    obj = copy.deepcopy(one_of(data, forms(key)[:FEW]))
+    for _ in range(1 + data.draw(upto(2))):
         found = list(places(obj))
         if not found:
             break
-        inside, name = data.draw(st.sampled_from(found))
-        edit = data.draw(st.sampled_from(["odd", "absent", "more"]))
+        inside, name = one_of(data, found)
+        edit = one_of(data, ("odd", "absent", "more"))
         if edit == "odd":
-            inside[name] = copy.deepcopy(data.draw(st.sampled_from(ODD)))
+            inside[name] = copy.deepcopy(one_of(data, ODD))
         elif edit == "absent":
             del inside[name]
         elif isinstance(inside, dict):
-            more = data.draw(st.sampled_from(sorted(EXTRAS)))
-            inside[more] = copy.deepcopy(data.draw(st.sampled_from(EXTRAS[more])))
+            more = one_of(data, sorted(EXTRAS))
+            inside[more] = copy.deepcopy(one_of(data, EXTRAS[more]))
     same(key, obj)
 
 

@@ -15,7 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import wirekit
+from tests.fuzz.drawing import one_of
 from wirekit.errors import WireError
+from wirekit.strategies.choices import upto
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 KEYS = [key for key in wirekit.registry if key.partition(".")[0] in ("net", "kafka", "pulsar", "joyqueue", "jmq4")]
@@ -26,6 +28,7 @@ FEWER = settings(max_examples=max(4, settings().max_examples // 3))
 """For what every schema's engines are also shown to agree on by ``tests.agreement``."""
 HALF = settings(max_examples=max(4, settings().max_examples // 2))
 
+INSERTED = st.binary(max_size=8)
 NUMBERS = [b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\x80\0\0\0", b"\0\0\0\0", b"\0\0\xff\xff"]
 
 
@@ -88,20 +91,20 @@ def test_random_bytes(key: str, data: bytes) -> None:
 
 def damaged(data: st.DataObject, originals: list[bytes]) -> bytes:
     """One of the originals with up to four changes: a byte, a number, a cut, an insertion."""
-    sample = bytearray(data.draw(st.sampled_from(originals), label="sample"))
-    for _ in range(data.draw(st.integers(0, 4), label="changes")):
+    sample = bytearray(one_of(data, originals))
+    for _ in range(data.draw(upto(4), label="changes")):
         if not sample:
             break
-        at = data.draw(st.integers(0, len(sample) - 1))
-        kind = data.draw(st.sampled_from(["byte", "number", "cut", "insert"]))
+        at = data.draw(upto(len(sample) - 1))
+        kind = one_of(data, ("byte", "number", "cut", "insert"))
         if kind == "byte":
-            sample[at] = data.draw(st.integers(0, 255))
+            sample[at] = data.draw(upto(255))
         elif kind == "number":
-            sample[at : at + 4] = data.draw(st.sampled_from(NUMBERS))
+            sample[at : at + 4] = one_of(data, NUMBERS)
         elif kind == "cut":
             del sample[at:]
         else:
-            sample[at:at] = data.draw(st.binary(max_size=8))
+            sample[at:at] = data.draw(INSERTED)
     return bytes(sample)
 
 

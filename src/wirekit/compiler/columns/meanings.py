@@ -21,19 +21,26 @@ def dated_schema(schema: pa.Schema) -> pa.Schema:
     >>> dated_schema(pa.schema([pa.field("time", pa.int64(), metadata={UNIT: b"ms"})])).field("time").type
     TimestampType(timestamp[ms, tz=UTC])
     """
-    for index, field in enumerate(schema):
-        if field.metadata is not None and UNIT in field.metadata and pa.types.is_integer(field.type):
-            kind = pa.timestamp(field.metadata[UNIT].decode(), "UTC")
-            schema = schema.set(index, field.with_type(kind))
-    return schema
+    return pa.schema([_dated(field) for field in schema], schema.metadata)
+
+
+def _dated(field: pa.Field) -> pa.Field:
+    facts = field.metadata if pa.types.is_integer(field.type) else None
+    if facts is None or UNIT not in facts:
+        return field
+    return field.with_type(pa.timestamp(facts[UNIT].decode(), "UTC"))
 
 
 def dated(batch: pa.RecordBatch) -> pa.RecordBatch:
     """A batch whose times are timestamps. A time of 2^63 or more, without a sign on the wire, is negative there."""
-    for index, field in enumerate(dated_schema(batch.schema)):
-        if field.type != batch.schema.types[index]:
-            batch = batch.set_column(index, field, batch.column(index).view(field.type))
-    return batch
+    schema = dated_schema(batch.schema)
+    if schema.types == batch.schema.types:
+        return batch
+    columns = [
+        column if column.type == kind else column.view(kind)
+        for column, kind in zip(batch.columns, schema.types, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def counted(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -67,6 +67,27 @@ def test_a_piece_that_exceeded_a_limit_is_not_decompressed_again_at_once(monkeyp
     assert decompress("counted", b"bomb", limits=bounded(100)) == b""
 
 
+@pytest.mark.parametrize("codec", ["gzip", "zstd", "lz4-block"])
+def test_the_error_does_not_depend_on_the_call_before(codec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same piece with other limits: engines that decode a frame differ in the memory that is left."""
+    plain = bytes(250_000)
+    data, size = compress(codec, plain), len(plain) if codec == "lz4-block" else None
+    bounds = [Decompression(most, ratio) for most in (100, 65_536, 65_537, 249_999, 300_000) for ratio in (20, 21)]
+    bounds += [Decompression(300_000, 20, floor) for floor in (0, 249_999)]
+
+    def error(limits: Decompression) -> tuple[str, object, object]:
+        with pytest.raises(Limit) as caught:
+            decompress(codec, data, size=size, limits=limits)
+        return caught.value.limit, caught.value.allowed, caught.value.actual
+
+    for before in bounds:
+        for limits in bounds:
+            monkeypatch.setattr(codecs, "_refused", None)
+            alone = error(limits)
+            error(before)
+            assert error(limits) == alone, (before, limits)
+
+
 def test_an_announced_ratio_is_reported_rounded_up() -> None:
     data = compress("lz4-block", b"hello")
     with pytest.raises(Limit) as caught:

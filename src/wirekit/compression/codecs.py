@@ -3,12 +3,32 @@
 from __future__ import annotations
 
 from copy import copy
+from typing import NamedTuple
 
 from wirekit.compression import deflate, lz4, snappy, zstd
 from wirekit.compression.output import DEFAULT, MIB, Buffer, Codec, Decompression, Output
 from wirekit.errors import Limit, Misuse, WireError
 
-_refused: tuple[Codec, Decompression, int | None, bytes, Limit] | None = None
+
+class _Refused(NamedTuple):
+    """A piece that exceeded a limit, and the error."""
+
+    entry: Codec
+    data: bytes
+    size: int | None
+    limits: Decompression
+    error: Limit
+
+    def again(self, entry: Codec, data: memoryview, size: int | None, limits: Decompression) -> bool:
+        """Whether another call ends with the same error."""
+        if (self.entry, self.size, self.data) != (entry, size, data):
+            return False
+        if self.error.limit == "decompression_ratio" and self.error.actual * len(data) <= limits.size:
+            return (self.limits.ratio, self.limits.ratio_floor) == (limits.ratio, limits.ratio_floor)
+        return self.limits == limits
+
+
+_refused: _Refused | None = None
 """The last piece of up to 1 MiB that exceeded a limit: if an engine leaves a frame to another, that one opens it again,
 and a piece of 32 KiB may take as long as thousands of frames."""
 
@@ -57,15 +77,15 @@ def decompress(
     view = _view(data)
     refused = _refused
     try:
-        if refused is not None and refused[:4] == (entry, limits, size, view):
-            raise copy(refused[4])
+        if refused is not None and refused.again(entry, view, size, limits):
+            raise copy(refused.error)
         # Pulsar clients write the size of the whole message into every chunk of it, compressed or not.
         output = Output(len(view), limits, None if codec == "none" else size)
         entry.decompress(view, output)
         return output.result()
     except WireError as error:
         if isinstance(error, Limit) and len(view) <= MIB:
-            _refused = entry, limits, size, bytes(view), copy(error)  # without its traceback
+            _refused = _Refused(entry, bytes(view), size, limits, copy(error))  # without its traceback
         error.protocol, error.path, error.source = protocol, path, source
         error.offset = offset + (error.offset or 0)
         raise

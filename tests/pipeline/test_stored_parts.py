@@ -8,8 +8,9 @@ import json
 import random
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 from tests.conftest import FIXTURES
@@ -71,16 +72,16 @@ def segment(folder: Path, data: bytes) -> Input:
     return file
 
 
-def read(file: Input, parts: Iterable[Part | None]) -> tuple[dict[str, list[Any]], Summary]:
+def read(file: Input, parts: Iterable[Part | None]) -> tuple[dict[str, pa.Table], Summary]:
     """The rows of the parts of a file, by table in their order, and the counts."""
-    found: dict[str, list[Any]] = {}
+    found: dict[str, list[pa.RecordBatch]] = {}
     summary = Summary()
     for part in parts:
         of_part = Summary()
         for table, batch in stored_batches(file, Job((file,)), of_part, part=part):
-            found.setdefault(table, []).extend(batch.to_pylist())
+            found.setdefault(table, []).append(batch)
         summary.merge(of_part)
-    return found, summary
+    return {table: pa.Table.from_batches(batches) for table, batches in found.items()}, summary
 
 
 def guessed(file: Input) -> list[Part]:

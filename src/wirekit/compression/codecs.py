@@ -21,7 +21,7 @@ class _Refused(NamedTuple):
 
     def again(self, entry: Codec, data: memoryview, size: int | None, limits: Decompression) -> bool:
         """Whether another call ends with the same error."""
-        if (self.entry, self.size, self.data) != (entry, size, data):
+        if (self.entry, self.size, len(self.data)) != (entry, size, len(data)) or self.data != bytes(data):
             return False
         if self.error.limit == "decompression_ratio" and self.error.actual * len(data) <= limits.size:
             return (self.limits.ratio, self.limits.ratio_floor) == (limits.ratio, limits.ratio_floor)

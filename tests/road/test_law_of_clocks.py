@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 
@@ -17,13 +17,14 @@ from tests.capture.second_parser import packets, tcp, write
 from tests.conftest import FIXTURES
 from tests.net.building import block, enhanced, interface, section_header
 from tests.road.law import KAFKA, assert_same, by_objects, by_shares
+from wirekit.capture.columns import Records
 from wirekit.capture.files import open_capture, segments
 from wirekit.capture.follow import follow
 from wirekit.capture.tcp import Segment
 from wirekit.cli import captures
 from wirekit.conversation import Frame
 from wirekit.pipeline.summary import failure
-from wirekit.road.packets import Endpoints
+from wirekit.road.packets import Endpoints, PacketReader, Packets
 from wirekit.road.windows import read_windows
 
 
@@ -111,6 +112,25 @@ def test_windows_end_behind_a_step_of_the_clock(tmp_path: Path) -> None:
     assert clocks.index(min(clocks)) == sum(clock > whole[-1].time_us for clock in clocks)
     for clock in (clocks[: clocks.index(min(clocks))], clocks[clocks.index(min(clocks)) :]):
         assert clock == sorted(clock)
+
+
+def test_steps_are_searched_for_in_all_packets_of_a_read_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = packets(FIXTURES / "pcap" / "pulsar-consume.pcap")
+    copy = [each._replace(time_us=each.time_us + HOUR_US * (place < 50)) for place, each in enumerate(whole)]
+    taken: list[int] = []
+
+    def segments_of_part(
+        self: PacketReader, part: Records, real: Callable[..., Packets] = PacketReader.segments
+    ) -> Packets:
+        taken.append(part.rows.num_rows)
+        return real(self, part)
+
+    monkeypatch.setattr(PacketReader, "segments", segments_of_part)
+    with open_capture(write(tmp_path / "copy.pcap", copy)) as capture:
+        assert read_windows([capture], Endpoints(), 1 << 26) is not None
+        assert taken == [len(whole)]
 
 
 def test_late_copies_behind_a_leap_and_a_step_of_the_clock(tmp_path: Path) -> None:

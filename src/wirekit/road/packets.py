@@ -360,7 +360,7 @@ def _segments(
     if "begin" in columns:
         columns["begin"][usual] += first
     columns["time"] = times // 1000
-    columns["position"] = columns["begin"] + offset if "begin" in columns else np.full(count, offset)
+    columns["position"] = columns.get("begin", starts) + offset
     apart: list[bytes] = []  # the payloads of datagrams that came in fragments
     behind = end  # where the next one begins
     there = usual.copy()

@@ -45,7 +45,7 @@ class _Part(NamedTuple):
     """Packets that stay together: the place of their file, their number, bytes, and times.
 
     ``late``: by how many microseconds, at most, a packet is older than one before it; ``read``: whether the part ends
-    a read of the file.
+    a read of the file; ``last``: the place of the bytes of the last packet in the file.
     """
 
     file: int
@@ -54,6 +54,7 @@ class _Part(NamedTuple):
     times: Times
     late: int
     read: bool
+    last: int
 
 
 class _Planned(NamedTuple):
@@ -156,6 +157,7 @@ def _parts(capture: Capture, place: int, size: int) -> list[_Part] | None:
             return None
         times = np.asarray(batch["time"].view(pa.int64())) // 1000
         lengths = np.asarray(batch["captured_length"]).astype(np.int64)
+        places = np.asarray(batch["@data"])
         for rows in np.array_split(np.arange(batch.num_rows), _PARTS):
             if rows.size:
                 mine = times[rows]
@@ -163,7 +165,7 @@ def _parts(capture: Capture, place: int, size: int) -> list[_Part] | None:
                 size_of_all, late = int(weights.sum()), int((np.maximum.accumulate(mine) - mine).max())
                 read = int(rows[-1]) + 1 == batch.num_rows
                 span = Times(int(mine.min()), int(mine.max()), int(mine.min()))
-                parts.append(_Part(place, rows.size, size_of_all, span, late, read))
+                parts.append(_Part(place, rows.size, size_of_all, span, late, read, int(places[rows[-1]])))
     damaged = capture.incomplete or any(each.num_rows for each in errors)
     return None if damaged and not damaged_only_at_end(capture, last, errors) else parts
 
@@ -177,12 +179,9 @@ def _lateness(parts: list[_Part]) -> int:
 
 def _with_steps(captures: Sequence[Capture], parts: list[_Part], endpoints: Endpoints, size: int) -> list[_Part]:
     """The parts with the times of their segments, and where the clock was set back."""
-    fragments = Fragments()
-    streams = [_Stream(capture, place, endpoints, size, fragments, ()) for place, capture in enumerate(captures)]
     timed: list[_Part] = []
     before: NDArray[Any] = np.zeros(0, np.int64)
-    for part in parts:
-        times = streams[part.file].take(part.rows).time
+    for part, times in zip(parts, _times(captures, parts, endpoints, size), strict=True):
         steps = np.flatnonzero(set_back(np.append(before, times))) - before.size
         span = Times()
         if times.size:
@@ -193,6 +192,20 @@ def _with_steps(captures: Sequence[Capture], parts: list[_Part], endpoints: Endp
             before = times[-1:]
         timed.append(part._replace(times=span))
     return timed
+
+
+def _times(captures: Sequence[Capture], parts: list[_Part], endpoints: Endpoints, size: int) -> Iterator[NDArray[Any]]:
+    """The times of the segments in each part; the parts of a read are taken together."""
+    fragments = Fragments()
+    streams = [_Stream(capture, place, endpoints, size, fragments, ()) for place, capture in enumerate(captures)]
+    of_read: list[_Part] = []
+    for part in parts:
+        of_read.append(part)
+        if part.read:
+            segments = streams[part.file].take(sum(each.rows for each in of_read))
+            lasts = [each.last for each in of_read[:-1]]
+            yield from np.split(segments.time, np.searchsorted(segments.position, lasts, side="right"))
+            of_read = []
 
 
 def damaged_only_at_end(capture: Capture, last: Records, errors: list[pa.RecordBatch]) -> bool:

@@ -94,12 +94,12 @@ def as_bits(column: pa.Array) -> pa.Array:
 @pytest.mark.parametrize("key", ["kafka.message_set", "pulsar.frame", "columnstest.readings", "columnstest.marked"])
 def test_a_kernel_gives_the_rows_of_the_interpreter(key: str, kernels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is in the bytes. Kernels are kept apart, so that all other tests are of the interpreter."""
-    monkeypatch.setenv(columns_cache.VARIABLE, str(kernels / "own"))
-    monkeypatch.setattr(columns_cache, "_modules", {})
     data, chance = SAMPLES[key](), random.Random(29)
     inputs = [data, data * 50, b"", *(mutated(data, chance) for _ in range(CASES // 5))]
     ready = program(key).ready(None, verdicts=False, wide=False)
     interpreted = [scan(key, each) for each in inputs]
+    monkeypatch.setenv(columns_cache.VARIABLE, str(kernels / "own"))
+    monkeypatch.setattr(columns_cache, "_modules", {})
     try:
         assert warm(key)
         assert columns_cache.has_kernels()

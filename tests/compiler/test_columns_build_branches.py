@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 import wirekit
 from tests.agreement.law import rebuild
 from tests.compiler.test_columns_branches import FIXTURES, PROTOCOL, SHAPES, packets_of, sized
+from tests.own import own
 from wirekit.compiler.building import source
 from wirekit.compiler.columns import scan
 from wirekit.errors import Misuse
 from wirekit.registry import register
+from wirekit.wire import Bytes, Checked, Flag, If, IfMore, Node, Struct, this, uint8, uint16, uint32
 
 ETHERNET = 14  # bytes of its header
 WAYS = sized(b"\x00\x07ab!", b"\x01\x01\x08cd", b"\x01\x02xy", b"\x02\x09\x0aef??", b"\x05rest", b"\x00\x07a")
@@ -120,3 +122,15 @@ def test_packets_without_a_link_layer_come_back() -> None:
     batch = wirekit.columns("net.pcap", data)
     assert batch["tcp.destination_port"].to_pylist() == [2]
     assert wirekit.build_columns("net.pcap", batch) == data
+
+
+@pytest.mark.parametrize("algorithm", ["crc32", "xxh32"])
+@pytest.mark.parametrize("absent", [IfMore(Bytes(uint16)), If(this.there, Bytes(uint16))], ids=["IfMore", "If"])
+def test_the_checksum_of_the_content_of_absent_bytes(algorithm: str, absent: Node) -> None:
+    node = Struct("there" / Flag(uint8), "sum" / Checked(uint32, algorithm, "data", content=True), "data" / absent)
+    with own(node) as key:
+        for given in ({"there": False}, {"there": True, "data": ""}, {"there": True, "data": "0102"}):
+            data = wirekit.encode(key, given)
+            batch = wirekit.columns(key, data)
+            assert batch["sum.ok"].to_pylist() == [True]
+            assert wirekit.build_columns(key, batch) == data

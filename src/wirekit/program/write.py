@@ -291,6 +291,7 @@ class _Writer(Messages):
         start, end = state.begins[total.first], state.ends[total.last]
         if total.content and (size := ir.length_in_front(state.node.members[total.first].node)):
             start = self.let("+", start, self.constant(size))
+            self.put(Test(">", start, end, [Let(start, "=", end)]))  # the field is absent
         value, place = self.register(), state.places[total.at]
         if form is not None and isinstance(number, ir.Number):
             self.put(steps.Sum(value, total.algorithm, start, end, form))

@@ -178,8 +178,9 @@ def test_a_value_can_be_edited_and_its_damage_listed() -> None:
     assert not wirekit.decode(wrong.data, "own.nested").clean
 
 
-def test_a_number_that_a_condition_asks_for_fits_its_alternative() -> None:
-    number = IfThenElse(this.kind == 1, Varint(32), int40)
+@pytest.mark.parametrize("unsigned", [Varint(32), Symbols(Varint(32), SymbolTable("level", {1: "LOW"}))])
+def test_a_number_that_a_condition_asks_for_fits_its_alternative(unsigned: Node) -> None:
+    number = IfThenElse(this.kind == 1, unsigned, int40)
     layout = Struct("kind" / uint8, "number" / number, "then" / If(this.number % 3 == 1, uint8))
     with own(layout) as key:
 

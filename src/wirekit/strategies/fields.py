@@ -19,9 +19,7 @@ class Fields(Drawing):
 
     def _number(self, node: ir.Number, forced: dict[Names, Any]) -> Any:
         if () in forced and forced[()] is not None:
-            if not node.real and not node.low <= forced[()] <= node.high:
-                raise Rejected  # it is for another alternative
-            return self.number(node, forced[()])
+            return self.number(node, _held(node, forced[()]))
         if node.real:
             self.advance(node.size)
             return self.choices.real(node.code)
@@ -29,7 +27,7 @@ class Fields(Drawing):
 
     def _named(self, node: ir.Named, forced: dict[Names, Any]) -> Any:
         if () in forced and forced[()] is not None:
-            value = forced[()]
+            value = _held(ir.number_of(node), forced[()])
         elif not node.closed and (not self.layout.symbols(node) or self.aims(node, "unknown") or self.chance(6)):
             assert isinstance(node.number, ir.Number)
             value = self.choices.integer(node.number.low, node.number.high)
@@ -207,3 +205,14 @@ class Fields(Drawing):
             if len(whole) > 1:
                 return whole[: 1 + self.upto(len(whole) - 2)]
         return b""
+
+
+def _held(node: ir.Number | None, value: Any) -> Any:
+    """A value that is asked for.
+
+    Raises:
+        Rejected: the number cannot hold it; it is for another alternative.
+    """
+    if node is not None and not node.real and not node.low <= value <= node.high:
+        raise Rejected
+    return value

@@ -99,7 +99,7 @@ def prepare(key: str, sound: Iterable[tuple[Any, bytes]] = ()) -> None:
 
 LOST = (
     *("no column has", "bytes are lost", "was not complete", "was damaged", "takes no bytes"),
-    *("more elements than bytes", "decoding needs a byte for each record"),
+    *("more elements than bytes", "decoding needs a byte for each record", "begins with the bytes that end the list"),
 )
 """What building from columns says of a record of which they have lost something."""
 
@@ -240,7 +240,7 @@ def _written(key: str, decoded: wirekit.Decoded, data: bytes, context: Mapping[s
         why = str(error)
     assert "one for each byte up to the limit" in why
     alone = wirekit.decode(data[: decoded.consumed], key, context=context, engine="reference")
-    assert isinstance(alone.error, Short)
+    assert isinstance(alone.error, Short) or alone.consumed < decoded.consumed  # a list ends before what is cut
     with pytest.raises(Wrong, match="one for each byte up to the limit"):
         wirekit.encode(key, decoded.value, context=context, engine="rows")
     return None

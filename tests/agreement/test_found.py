@@ -34,6 +34,7 @@ from wirekit.wire import (
     Node,
     OrBytes,
     Padding,
+    Protobuf,
     RecordsToEnd,
     Repeat,
     Sized,
@@ -45,6 +46,7 @@ from wirekit.wire import (
     context,
     int8,
     int16,
+    int24le,
     int32,
     int40,
     int64,
@@ -270,6 +272,21 @@ LAYOUTS: dict[str, tuple[Node, str]] = {
     "lengths that begin at one member, the inner one before the outer one": (
         Struct("inner" / Length(uint8, "a"), "outer" / Length(uint8, ("a", "b")), "a" / rest(), "b" / rest()),
         "7f 01 aa  01 02 bb cc",
+    ),
+    "the bytes that end a list, in front of all records": (
+        RecordsToEnd(Struct(), until=b"\0\0"),
+        "00 00 12",
+    ),
+    "a null whose usual form begins with the bytes that end the list": (
+        RecordsToEnd(String(int24le, null=0), short_tail="stop", until=b"\0\0"),
+        "01 bc 8f 65 a4",
+    ),
+    "a count that only the bytes of a cut element allow": (
+        RecordsToEnd(
+            Struct("items" / Array(uint8, If(context.mode, Repeat(8, uint8))), "size" / Length(uint8, "items")),
+            short_tail="stop",
+        ),
+        "01 00 08",
     ),
 }
 
@@ -522,3 +539,11 @@ def test_the_gap_behind_an_error_in_decrypted_content_reaches_to_the_end_of_the_
         decoded = wirekit.decode(b"\1cipher", key, decrypt=lambda *_: plain)
         check_tiling(decoded)
         assert [(gap.offset, gap.length) for gap in decoded.gaps] == [(2, 4)]
+
+
+@pytest.mark.parametrize("tail", ["18", "18 da", "0a 05 61"])
+def test_a_list_may_end_before_a_message_that_its_end_cuts(tail: str) -> None:
+    element = Struct("kind" / uint8, "message" / Protobuf("wirekit.proto.PulsarApi_pb2:SingleMessageMetadata"))
+    with own(RecordsToEnd(element, short_tail="stop")) as key:
+        decoded = agree(key, bytes.fromhex("01") + bytes.fromhex(tail), {}, used=False)
+        assert (decoded.value, decoded.consumed) == ([], 0)

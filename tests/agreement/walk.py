@@ -92,9 +92,10 @@ class Walk:
         """Walks over records, and on behind a bad one whose length tells where it ends."""
         stop = isinstance(self.several, RecordsToEnd) and self.several.short_tail == "stop"
         until = self.several.until if isinstance(self.several, RecordsToEnd) else b""
+        first = int(self.several.except_first) if until else 0
         position, number, found = begin, 0, Expected()
         while number < self.count or (self.count < 0 and position < end):
-            if until and number and data.startswith(until, position):
+            if until and number >= first and data.startswith(until, position):
                 break
             number += 1
             session = Session(self.key, self.allowance.limits)

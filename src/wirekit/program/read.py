@@ -250,7 +250,7 @@ class _Reader(Branches):
         self.reasons += message.reasons()
         present, good = self.fresh(), self.fresh()
         self.walked.append((number, present))
-        self.put(steps.Walk(number, self.limit, present, good, first))
+        self.put(steps.Walk(number, self.limit, present, good, first, self.limit == self.cutting))
         self.gaps = True
         self.put(steps.Emit(self.verdict(path), good))
         return Value(inside=message_values(message, number, slot_at))

@@ -551,6 +551,7 @@ class Walk(Step):
         present: register that is set to 1.
         good: register for whether the message has all required fields and valid text.
         first: number of the reasons before those of the message.
+        cut: whether the limit is that of a list that ends before an incomplete record.
     """
 
     TEXT = "walk message {message} before {limit}: {good}"
@@ -560,6 +561,7 @@ class Walk(Step):
     present: Out
     good: Out
     first: int
+    cut: bool
 
 
 @dataclass(slots=True)

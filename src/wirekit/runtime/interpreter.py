@@ -39,7 +39,8 @@ NINE, TEN, ELEVEN = U(9), U(10), U(11)
 ROW, AFTER = U(steps.ROW), U(steps.AFTER)
 EXTRA, FAULT, HANDLING = U(steps.EXTRA), U(steps.FAULT), U(steps.HANDLING)
 
-MESSAGE_LIMIT: Final = 5  # the error code of ``walk_message`` for too deeply nested messages
+CUT_MESSAGE: Final = 1  # the error code of ``walk_message`` for missing bytes
+MESSAGE_LIMIT: Final = 5  # for too deeply nested messages
 
 
 @inner
@@ -517,11 +518,12 @@ def message_at(t: Any, number: Any) -> Any:
 
 
 @inner
-def walked(t: Any, message: Any, p: Any, limit: Any, row: Any, first: Any) -> Any:
+def walked(t: Any, message: Any, p: Any, limit: Any, row: Any, first: Any, cut: Any) -> Any:
     """Reads a message with an entry in the table of a scan.
 
     Args:
         first: the number of the reasons before those of the message.
+        cut: whether the limit is that of a list that ends before an incomplete record.
 
     Returns:
         (fault: 0 for none, -1 for full arrays; position; the verdict on the message; the number of its bytes without a
@@ -537,6 +539,8 @@ def walked(t: Any, message: Any, p: Any, limit: Any, row: Any, first: Any) -> An
         fault = np.int64(first) + 5 * where + wrong
         if wrong == MESSAGE_LIMIT:
             fault |= op.LIMIT_FAULT
+        if wrong == CUT_MESSAGE and cut:
+            fault |= op.CUT_FAULT
     return fault, p, good, lost
 
 
@@ -544,14 +548,15 @@ def walked(t: Any, message: Any, p: Any, limit: Any, row: Any, first: Any) -> An
 def _walk(code: Any, reg: Any, t: Any, p: Any, pc: Any) -> Any:
     """Reads a message; returns (next place, position)."""
     limit, row = get(reg, word(code, pc + TWO)), get(reg, ROW)
-    fault, p, good, lost = walked(t, message_at(t, word(code, pc + ONE)), p, limit, row, word(code, pc + FIVE))
+    message, first, cut = message_at(t, word(code, pc + ONE)), word(code, pc + FIVE), word(code, pc + SIX)
+    fault, p, good, lost = walked(t, message, p, limit, row, first, cut)
     if fault != 0:
         following = fail(reg, fault)
         return following if fault > 0 else U(0), p
     put(reg, word(code, pc + THREE), np.int64(1))
     put(reg, word(code, pc + FOUR), good)
     put(reg, EXTRA, get(reg, EXTRA) + lost)
-    return pc + SIX, p
+    return pc + SEVEN, p
 
 
 @inner

@@ -94,7 +94,7 @@ PATTERNS: Final[Mapping[type[Step], str]] = {
         f"[{{record?}}\nput(reg, np.uint64({steps.AFTER}), {{limit}})]"
     ),
     steps.Walk: (
-        f"fault, p, {{good}}, lost = walked(t, {{message}}, p, {{limit}}, {ROW}, np.int64({{first}}))\n"
+        f"fault, p, {{good}}, lost = walked(t, {{message}}, p, {{limit}}, {ROW}, np.int64({{first}}), {{cut}})\n"
         f"if fault != 0: return failed(reg, fault, p)\n{{present}} = np.int64(1)\n{EXTRA} += lost"
     ),
     steps.Pick: "{to}, {present} = pick_field(t, {message}, np.uint64({slot}))",

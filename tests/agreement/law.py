@@ -100,6 +100,7 @@ def prepare(key: str, sound: Iterable[tuple[Any, bytes]] = ()) -> None:
 LOST = (
     *("no column has", "bytes are lost", "was not complete", "was damaged", "takes no bytes"),
     *("more elements than bytes", "decoding needs a byte for each record", "begins with the bytes that end the list"),
+    "it is absent, but bytes follow",
 )
 """What building from columns says of a record of which they have lost something."""
 

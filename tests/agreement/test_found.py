@@ -281,6 +281,10 @@ LAYOUTS: dict[str, tuple[Node, str]] = {
         RecordsToEnd(String(int24le, null=0), short_tail="stop", until=b"\0\0"),
         "01 bc 8f 65 a4",
     ),
+    "a null inside of a field that is there if there are more bytes": (
+        Struct("number" / IfMore(IfNext(b"\x0e\1", uint16)), "more" / uint16),
+        "0e 02",
+    ),
     "a count that only the bytes of a cut element allow": (
         RecordsToEnd(
             Struct("items" / Array(uint8, If(context.mode, Repeat(8, uint8))), "size" / Length(uint8, "items")),

@@ -7,19 +7,44 @@ import shutil
 import subprocess
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
+import wirekit
+from tests.capture.second_parser import Packet, write
 from tests.own import own
 from wirekit.capture.files import open_capture, segments
 from wirekit.capture.follow import follow
 from wirekit.capture.tcp import Segment
 from wirekit.conversation import Frame
 from wirekit.exports import export
-from wirekit.wire import Array, Node, RecordsToEnd, Sized, Struct, int8, int16
+from wirekit.wire import (
+    Array,
+    Bit,
+    Bits,
+    Bytes,
+    Flag,
+    If,
+    Node,
+    OrBytes,
+    RecordsToEnd,
+    Sized,
+    String,
+    Struct,
+    Switch,
+    int8,
+    int16,
+    int32,
+    int56,
+    int56le,
+    this,
+    uint64,
+    zigzag64,
+)
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "pcap"
 TSHARK = shutil.which("tshark")
@@ -66,13 +91,18 @@ def test_tshark_shows_the_values_that_wirekit_decodes(
         for frame, fields in zip(frames[:MOST], shown[sides], strict=False):
             if frame.schema.startswith("kafka.sasl_") or (frame.request is not None and frame.request.reason):
                 continue  # what only the dialogue knows, as the export says
-            expected = list(values(frame))
-            for place, (path, value) in enumerate(expected):
-                assert fields[place][0] == path, (sides, frame)
-                assert value is None or value == as_shown(value, *fields[place][1]), (sides, frame, path)
-            assert len(fields) == len(expected), (sides, frame, fields[len(expected) :])
-            compared += len(expected)
+            compared += compare(frame.decoded, fields)
     assert compared > 100
+
+
+def compare(decoded: wirekit.Decoded, fields: Shown) -> int:
+    """How many values are the same."""
+    expected = list(values(decoded))
+    for (path, value), (shown_path, shown) in zip(expected, fields, strict=False):
+        assert shown_path == path, decoded
+        assert value is None or value == as_shown(value, *shown), (decoded, path)
+    assert len(fields) == len(expected), (decoded, fields[len(expected) :])
+    return len(expected)
 
 
 def decoded(path: Path) -> dict[tuple[str, str], list[Frame]]:
@@ -85,9 +115,9 @@ def decoded(path: Path) -> dict[tuple[str, str], list[Frame]]:
     return {sides: sorted(frames, key=lambda frame: frame.offset) for sides, frames in found.items()}
 
 
-def values(frame: Frame) -> Iterator[tuple[str, Any]]:
-    """The leaves of a frame; of numbers that stand in front of a field, those of protobuf left out."""
-    spans = frame.decoded.spans
+def values(decoded: wirekit.Decoded) -> Iterator[tuple[str, Any]]:
+    """The leaves of a value; of numbers that stand in front of a field, those of protobuf left out."""
+    spans = decoded.spans
     tags = {span.path.removesuffix(".$tag") for span in spans if span.path.endswith(".$tag")}
     numbers = {span.path for span in spans if span.kind in ("length", "count")}
     for span in spans:
@@ -99,7 +129,7 @@ def values(frame: Frame) -> Iterator[tuple[str, Any]]:
                 continue
             yield path.replace("$", "_"), None
             continue
-        value = frame.value
+        value = decoded.value
         for part in re.findall(r"[^.\[\]]+", span.path):
             if part == "content" and value.compressed.startswith(ZSTD):
                 break
@@ -132,7 +162,7 @@ def dissected(path: Path, dissector: Path, protocol: str, ports: tuple[int, ...]
     ]
     output = subprocess.run(command, capture_output=True, check=True, timeout=60)
     assert b"Error" not in output.stderr, output.stderr
-    groups = set(re.findall(r'ProtoField\.none\("([^"]*)"', dissector.read_text(encoding="utf-8")))
+    groups = groups_of(dissector)
     found: dict[tuple[str, str], list[Shown]] = defaultdict(list)
     for packet in ElementTree.fromstring(output.stdout).iter("packet"):
         attributes = {field.get("name"): field.get("show") for field in packet.iter("field")}
@@ -141,6 +171,11 @@ def dissected(path: Path, dissector: Path, protocol: str, ports: tuple[int, ...]
             if proto.get("name") == f"wirekit_{protocol}":
                 found[sides[0], sides[1]].append(list(fields_of(proto, f"wirekit_{protocol}.", groups)))
     return found
+
+
+def groups_of(dissector: Path) -> set[str]:
+    """The fields that only hold others."""
+    return set(re.findall(r'ProtoField\.none\("([^"]*)"', dissector.read_text(encoding="utf-8")))
 
 
 def fields_of(proto: ElementTree.Element, prefix: str, groups: set[str]) -> Iterator[tuple[str, Any]]:
@@ -175,6 +210,58 @@ def test_names_that_the_dissector_itself_has_are_left_to_it(layout: Callable[[No
     command = [str(TSHARK), "-r", str(CAPTURES / "jmq4-document.pcap"), "-X", script, "-Y", f"wirekit_{name}.api == 1"]
     done = subprocess.run(command, capture_output=True, check=True, timeout=60)
     assert b"Error" not in done.stderr, done.stderr
+
+
+OWN: dict[str, tuple[Node, str]] = {
+    "a list with nulls": (Struct("names" / Array(int8, String(int8, null=-1)), "end" / int8), "03 ff 01 61 ff 02"),
+    "a list of elements that take no bytes": (
+        Struct("kind" / int8, "n" / Array(int8, If(this.kind == 1, int8)), "end" / int8),
+        "00 01 02",
+    ),
+    "a signed number of 7 bytes": (Struct("low" / int56, "high" / int56le), "7fffffffffffff fffffffffffff7"),
+    "numbers in zigzag": (Struct("high" / zigzag64, "low" / zigzag64), "feffffffffffffffff01 ffffffffffffffffff01"),
+    "bits of 8 bytes": (
+        Struct("bits" / Bits(uint64, "high" / Bit(31), "middle" / Bit(30), "low" / Bit(3), order="msb")),
+        "fffffffe80000007",
+    ),
+    "a flag that selects": (
+        Struct(
+            "flag" / Flag(int8), "value" / Switch(this.flag, {False: int16, True: int32}), "more" / Bytes(this.flag + 1)
+        ),
+        "00 0007 61",
+    ),
+    "bytes that could stand in place of a number": (Struct("number" / OrBytes(int16), "end" / int8), "0001 02"),
+}
+
+
+def test_values_of_other_layouts(tmp_path: Path) -> None:
+    """Each in a segment to a port of its own."""
+    with ExitStack() as stack:
+        keys = [stack.enter_context(own(layout)) for layout, _ in OWN.values()]
+        names = [f"wirekit_{key.replace('.', '_')}" for key in keys]
+        packets, options, expected = [], [], {}
+        for port, (key, name, (_, text)) in enumerate(zip(keys, names, OWN.values(), strict=True), 7000):
+            data = bytes.fromhex(text)
+            script = tmp_path / f"{name}.lua"
+            script.write_text(export([key], "lua").text)
+            packets.append(segment(port, data))
+            options += ["-X", f"lua_script:{script}", "-d", f"tcp.port=={port},{name}"]
+            expected[name] = wirekit.decode(data, key)
+        command = [str(TSHARK), "-r", str(write(tmp_path / "own.pcap", packets)), "-T", "pdml", *options]
+        output = subprocess.run(command, capture_output=True, check=True, timeout=60)
+        assert b"Error" not in output.stderr, output.stderr
+        shown = {each.get("name"): each for each in ElementTree.fromstring(output.stdout).iter("proto")}
+        for name, decoded in expected.items():
+            fields = fields_of(shown[name], name, groups_of(tmp_path / f"{name}.lua"))
+            assert compare(decoded, list(fields)) > 0
+
+
+def segment(port: int, data: bytes) -> Packet:
+    """A packet whose payload is sent to a port."""
+    tcp = {"source_port": 1, "destination_port": port, "sequence_number": 1, "payload": data.hex()}
+    ip = {"total_length": 40 + len(data), "source": "00000001", "destination": "00000002", "payload": tcp}
+    packet = bytes(12) + b"\x08\0" + wirekit.encode("net.ipv4", ip)
+    return Packet(port, len(packet), packet)
 
 
 def test_constructs_that_a_dissector_lacks_are_listed_in_it() -> None:

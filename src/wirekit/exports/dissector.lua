@@ -65,19 +65,23 @@ local function joined(logical, bitwise)
   end
 end
 
+local function numeric(compute)
+  return function(a, b) return compute(as_number(a), as_number(b)) end
+end
+
 local operators = {
-  ["+"] = function(a, b) return b == nil and a or a + b end,
-  ["-"] = function(a, b) return b == nil and -a or a - b end,
-  ["*"] = function(a, b) return a * b end,
-  ["//"] = function(a, b) return math.floor(a / b) end,
-  ["%"] = function(a, b) return a % b end,
-  ["<<"] = function(a, b) return a * 2 ^ b end,
-  [">>"] = function(a, b) return math.floor(a / 2 ^ b) end,
+  ["+"] = numeric(function(a, b) return b == nil and a or a + b end),
+  ["-"] = numeric(function(a, b) return b == nil and -a or a - b end),
+  ["*"] = numeric(function(a, b) return a * b end),
+  ["//"] = numeric(function(a, b) return math.floor(a / b) end),
+  ["%"] = numeric(function(a, b) return a % b end),
+  ["<<"] = numeric(function(a, b) return a * 2 ^ b end),
+  [">>"] = numeric(function(a, b) return math.floor(a / 2 ^ b) end),
   ["&"] = joined(function(a, b) return a and b end, bits.band),
   ["|"] = joined(function(a, b) return a or b end, bits.bor),
   ["^"] = joined(function(a, b) return a ~= b end, bits.bxor),
-  ["=="] = function(a, b) return as_number(a) == as_number(b) end,
-  ["!="] = function(a, b) return as_number(a) ~= as_number(b) end,
+  ["=="] = numeric(function(a, b) return a == b end),
+  ["!="] = numeric(function(a, b) return a ~= b end),
   ["<"] = compared(function(a, b) return a < b end),
   ["<="] = compared(function(a, b) return a <= b end),
   [">"] = compared(function(a, b) return a > b end),
@@ -109,16 +113,26 @@ local function number(field, size, signed, real, little)
   end
 end
 
+local function flag(node)
+  return function(s, scope, tree) return node(s, scope, tree) ~= 0 end
+end
+
+-- The 32 low bits of an integer, and the others: a number of Lua is exact up to 53 bits.
+local function halves(range, size, little)
+  local low, high = 0, 0
+  for index = 0, size - 1 do
+    local byte = range(little and index or size - 1 - index, 1):uint()
+    if index < 4 then low = low + byte * 2 ^ (8 * index) else high = high + byte * 2 ^ (8 * index - 32) end
+  end
+  return low, high
+end
+
 -- An integer of 3, 5, 6 or 7 bytes; Wireshark has fields for some of them only.
 local function odd_number(field, size, signed, little)
   return function(s, scope, tree)
     local range = take(s, size)
-    local low, high = 0, 0
-    for index = 0, size - 1 do
-      local byte = range(little and index or size - 1 - index, 1):uint()
-      if index < 4 then low = low + byte * 2 ^ (8 * index) else high = high + byte * 2 ^ (8 * index - 32) end
-    end
-    local negative = signed and high * 2 ^ 32 + low >= 2 ^ (8 * size - 1)
+    local low, high = halves(range, size, little)
+    local negative = signed and range(little and size - 1 or 0, 1):uint() >= 128
     if negative then high = high + 2 ^ 32 - 2 ^ (8 * size - 32) end
     if size == 3 then
       local value = negative and low - 2 ^ 24 or low
@@ -140,16 +154,20 @@ local function closed(node, values)
   end
 end
 
-local function bit_fields(field, inner, fields)
+local function bit_fields(field, size, little, fields)
   return function(s, scope, tree)
-    local start = s.pos
-    local whole = inner(s, scope, nil)
-    local range = s.tvb(start, s.pos - start)
+    local range = take(s, size)
+    local low, high = halves(range, size, little)
     local sub = tree and tree:add(field, range)
     local value = {}
     for _, each in ipairs(fields) do
-      value[each[1]] = math.floor(whole / 2 ^ each[3]) % 2 ^ each[2]
-      if sub then sub:add(each[4], range, value[each[1]]) end
+      local name, width, shift, shown = table.unpack(each)
+      if shift < 32 then
+        value[name] = math.floor(low / 2 ^ shift) % 2 ^ width + high % 2 ^ math.max(shift + width - 32, 0) * 2 ^ (32 - shift)
+      else
+        value[name] = math.floor(high / 2 ^ (shift - 32)) % 2 ^ width
+      end
+      if sub then sub:add(shown, range, value[name]) end
     end
     return value
   end
@@ -290,7 +308,7 @@ local function attempt(s, scope, node)
   local place = { tvb = s.tvb, pos = s.pos, limit = s.limit, context = s.context, depth = s.depth }
   local ok, problem = pcall(node, place, scope, nil)
   if not ok and type(problem) ~= "table" then error(problem, 0) end
-  return ok, place.pos
+  return ok
 end
 
 -- `count` is a node, a function of the fields read before, or nil for elements up to the limit.
@@ -310,8 +328,10 @@ local function several(field, name, element, count, computed, null, stop, tail, 
       local before = s.pos
       s.index = #value
       local item = element(s, scope, sub)
-      value[#value + 1] = item == nil and false or item
-      if s.pos == before and not size then break end
+      if item == nil then item = false end
+      value[#value + 1] = item
+      if s.pos == before and not size then fail(s, "an empty element") end
+      if s.pos == before and #value > s.limit - start then fail(s, "a count of " .. size) end
     end
     if sub then
       sub:set_text(name .. ": " .. #value .. (#value == 1 and " element" or " elements"))
@@ -358,7 +378,7 @@ local function choice(on, cases, otherwise)
     for _, case in ipairs(cases) do
       local fits = true
       for index, value in ipairs(case[1]) do
-        fits = fits and as_number(values[index]) == value
+        fits = fits and as_number(values[index]) == as_number(value)
       end
       if fits then return case[2](s, scope, tree) end
     end
@@ -394,8 +414,7 @@ end
 
 local function fallback(node, bytes)
   return function(s, scope, tree)
-    local ok, reached = attempt(s, scope, node)
-    if ok and reached == s.limit then return node(s, scope, tree) end
+    if attempt(s, scope, node) then return node(s, scope, tree) end
     return bytes(s, scope, tree)
   end
 end
@@ -587,7 +606,7 @@ local function packed(field, plain, compressed, on, cases, content)
     for _, case in ipairs(cases) do
       local fits = true
       for index, value in ipairs(case[1]) do
-        fits = fits and as_number(values[index]) == value
+        fits = fits and as_number(values[index]) == as_number(value)
       end
       if fits then return opened(s, scope, tree, field, case[2], compressed, content) end
     end
@@ -638,9 +657,10 @@ local function varint_value(kind, low, high)
     return Int64.new(low, high), (high >= 2 ^ 31 and high - 2 ^ 32 or high) * 2 ^ 32 + low
   end
   local sign, half = low % 2, math.floor(low / 2) + high % 2 * 2 ^ 31
-  local value = math.floor(high / 2) * 2 ^ 32 + half
-  value = sign == 1 and -value - 1 or value
-  return kind == "sint64" and Int64(value) or value, value
+  high = math.floor(high / 2)
+  local value = high * 2 ^ 32 + half
+  if sign == 1 then value, high, half = -value - 1, 2 ^ 32 - 1 - high, 2 ^ 32 - 1 - half end
+  return kind == "sint64" and Int64.new(half, high) or value, value
 end
 
 local protobuf_fixed = {

@@ -171,7 +171,7 @@ class _Writer:
             case ir.Number():
                 return self._number(node, path, name)
             case ir.Boolean(number=inner):
-                return self.node(inner, path)
+                return f"flag({self.node(inner, path)})"
             case ir.Named(number=ir.Number() as number, table=table, closed=closed):
                 call = self._number(number, path, name, table)
                 return f"closed({call}, T[{self._table(table)}])" if closed else call
@@ -246,8 +246,8 @@ class _Writer:
             kind = f"uint{8 if each.width <= 8 else 16 if each.width <= 16 else 32 if each.width <= 32 else 64}"
             field = self.field(f"{path}.{each.name}", each.name, kind, table=each.table)
             parts.append(f"{{ {text(each.name)}, {each.width}, {each.shift}, {field} }}")
-        inner = self._number(replace(number, signed=False), f"{path}.$number", name)
-        return f"bit_fields({self.field(path, name, 'none')}, {inner}, {{ {', '.join(parts)} }})"
+        read = f"{self.field(path, name, 'none')}, {number.size}, {boolean(number.little)}"
+        return f"bit_fields({read}, {{ {', '.join(parts)} }})"
 
     def _blob(self, node: ir.Blob, path: str, name: str, field: str = "") -> str:
         field = field or self.field(path, name, "string" if node.text else "bytes")

@@ -7,7 +7,8 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,9 +16,26 @@ from typing import Any
 import pytest
 
 import wirekit
+from tests.own import own
 from wirekit.exports import export
 from wirekit.exports.ksy import identifier
 from wirekit.values import Record
+from wirekit.wire import (
+    Bit,
+    Bits,
+    Const,
+    Delimited,
+    Flag,
+    IfMore,
+    Node,
+    Repeat,
+    Sized,
+    String,
+    Struct,
+    Varint,
+    uint8,
+    uint32,
+)
 
 ROOT = Path(__file__).parents[2]
 JARS = ROOT / "build" / "kaitai"
@@ -38,18 +56,21 @@ def compiler() -> list[str]:
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ModuleType]:
     """{key: the module that the compiler made}."""
+    return compile_all(KEYS, tmp_path_factory.mktemp("ksy"))
+
+
+def compile_all(keys: Sequence[str], folder: Path) -> dict[str, ModuleType]:
     if not compiler():
         pytest.skip("kaitai-struct-compiler is not there; `make kaitai` brings it")
-    folder = tmp_path_factory.mktemp("ksy")
-    for key in KEYS:
+    for key in keys:
         (folder / f"{identifier(key)}.ksy").write_text(export([key], "ksy").text, encoding="utf-8")
-    files = [f"{identifier(key)}.ksy" for key in KEYS]
+    files = [f"{identifier(key)}.ksy" for key in keys]
     output = subprocess.run(
         [*compiler(), "-t", "python", *files], cwd=folder, capture_output=True, check=False, text=True, timeout=120
     )
     assert output.returncode == 0, output.stdout + output.stderr
     modules = {}
-    for key in KEYS:
+    for key in keys:
         spec = importlib.util.spec_from_file_location(f"ksy_{identifier(key)}", folder / f"{identifier(key)}.py")
         assert spec is not None
         assert spec.loader is not None
@@ -135,6 +156,54 @@ def test_frames_of_joyqueues_own_codecs_are_read_as_wirekit_decodes_them(compile
 def test_a_network_header_is_read_to_the_bit(compiled: dict[str, ModuleType]) -> None:
     data = wirekit.encode("net.ipv4", {**wirekit.example("net.ipv4"), "identification": 0x1234, "time_to_live": 3})
     assert same(wirekit.decode(data, "net.ipv4").value, reader(compiled, "net.ipv4")(data)) > 15
+
+
+FLAGS = Bits(uint8, "high" / Bit(4), "low" / Bit(4), order="msb")
+OWN: dict[str, tuple[Node, str, str]] = {
+    "a list of bits": (Struct("flags" / Repeat(2, FLAGS)), "12 34", 'type: "flags_bits"\n    repeat: "expr"'),
+    "a number with a length": (
+        Struct("n" / Sized(uint8, uint32), "end" / uint8),
+        "04 00000001 02",
+        'n:\n    seq:\n      - id: "value"\n        type: "u4be"',
+    ),
+    "an optional text at the end": (
+        Struct("n" / uint8, "text" / IfMore(String(uint8))),
+        "01 00",
+        'id: "text"\n    type: "text"\n    if: "not _io.eof"',
+    ),
+    "a constant flag": (
+        Struct("flag" / Const(Flag(uint8), True), "end" / uint8),
+        "01 02",
+        'doc: "0 or not 0"\n  - id: "end"',
+    ),
+    "a type that is not read, in another one": (
+        Struct("inner" / Struct("n" / Varint(32)), "end" / uint8),
+        "",
+        'seq:\n  - id: "inner"\n    type: "inner"\ntypes:',
+    ),
+}
+"""Layouts with bytes, and lines of their .ksy file."""
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_forms_of_other_layouts(name: str) -> None:
+    layout, _, lines = OWN[name]
+    with own(layout) as key:
+        assert lines in export([key], "ksy").text
+
+
+def test_other_layouts_are_read_as_wirekit_decodes_them(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        keys = [stack.enter_context(own(layout)) for layout, *_ in OWN.values()]
+        compiled = compile_all(keys, tmp_path)
+        for key, (_, text, _) in zip(keys, OWN.values(), strict=True):
+            data = bytes.fromhex(text)
+            assert not data or same(wirekit.decode(data, key).value, reader(compiled, key)(data), key) > 0
+
+
+def test_numbers_in_text_are_listed() -> None:
+    with own(Struct("n" / Delimited(" ", number=True))) as key:
+        assert [each.reason for each in export([key], "ksy").missing] == ["numbers in text are read as text"]
 
 
 def test_constructs_that_kaitai_struct_lacks_are_listed() -> None:

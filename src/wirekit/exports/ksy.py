@@ -130,6 +130,7 @@ class _Writer:
         self.params: dict[str, str] = {}
         self._shared: dict[int, tuple[ir.Node, str]] = {}
         self._closed: dict[int, bool] = {}
+        self._endless: set[str] = set()  # types that take all bytes to the end
         self._scopes: list[dict[str, _Place]] = []
         self._path: list[str] = []
 
@@ -157,10 +158,12 @@ class _Writer:
             self._closed[id(node)] = not _reaches(node, 0)
         return self._closed[id(node)]
 
-    def type_of(self, node: ir.Node, name: str, chain: Chain) -> str:
-        """The name of the type of a node, which is at a chain of types."""
-        if isinstance(node, ir.Number):
+    def type_of(self, node: ir.Node, name: str, chain: Chain, *, own: bool = False) -> str:
+        """The name of the type of a node, which is at a chain of types; ``own``: never a type of Kaitai Struct."""
+        if isinstance(node, ir.Number) and not own:
             return _number(node)
+        if isinstance(node, ir.BitFields):
+            return self._bits(node, name)
         closed = self._is_closed(node)
         if closed and id(node) in self._shared:
             return self._shared[id(node)][1]
@@ -177,6 +180,8 @@ class _Writer:
             self._member("value", node, kind)
         self._scopes = scopes
         self.types[type_name] = kind.entry()
+        if kind.ended:
+            self._endless.add(type_name)
         return type_name
 
     def _members(self, node: ir.Structure, kind: _Type) -> None:
@@ -252,11 +257,13 @@ class _Writer:
         place = _Place(kind.chain, plain, node)
         if self._scopes:
             self._scopes[-1][name] = place
-        before = len(kind.seq)
+        before = dict(kind.instances), dict(self.types), dict(self.tables), dict(self._shared)
         try:
-            kind.seq += self._attributes(plain, node, kind)
+            entries = self._attributes(plain, node, kind)
+            kind.seq += entries
+            kind.ended = any("size" not in each and not self._endless.isdisjoint(_types(each)) for each in entries)
         except NotExpressed as error:
-            del kind.seq[before:]
+            kind.instances, self.types, self.tables, self._shared = before
             kind.seq.append({"id": plain, "size-eos": True})
             place.read, kind.ended = False, True
             self.note(f"{error}: bytes to the end")
@@ -285,9 +292,11 @@ class _Writer:
             case ir.Coded(blob=blob):
                 self.note("values of an encoding or a function are read as bytes")
                 return self._blob(name, blob, kind)
-            case ir.Delimited(end=end):
+            case ir.Delimited(end=end, decimal=decimal):
                 if len(end) != 1:
                     raise NotExpressed("text with a delimiter of several bytes")
+                if decimal:
+                    self.note("numbers in text are read as text")
                 return [{"id": name, "type": "str", "terminator": end[0]}]
             case ir.Structure() | ir.Reference():
                 return [{"id": name, "type": self._type(node, name, kind)}]
@@ -298,9 +307,9 @@ class _Writer:
             case ir.WhenNext(magic=magic, node=inner):
                 kind.instances[f"next_{name}"] = {"pos": "_io.pos", "size": len(magic)}
                 present = f"_io.size - _io.pos >= {len(magic)} and next_{name} == [{', '.join(map(str, magic))}]"
-                return _if(present, self._attributes(name, inner, kind))
+                return self._optional(present, name, inner, kind)
             case ir.WhenMore(node=inner):
-                return _if("not _io.eof", self._attributes(name, inner, kind))
+                return self._optional("not _io.eof", name, inner, kind)
             case ir.Either(condition=condition, then=then, otherwise=otherwise):
                 on = f"({self._truth(condition, kind.chain)}) ? 1 : 0"
                 cases = {1: self._type(then, name, kind), 0: self._type(otherwise, name, kind)}
@@ -315,14 +324,14 @@ class _Writer:
                 return [{"id": name, "type": ahead_type}]
             case ir.Bounded(length=length, node=inner, null=null):
                 size = {"id": f"len_{name}", "type": _number(length)}
-                entry = {"id": name, "size": f"len_{name}", "type": self._type(inner, name, kind)}
+                entry = {"id": name, "size": f"len_{name}", "type": self._type(inner, name, kind, own=True)}
                 return [size, *_unless(f"len_{name}", null, [entry])]
             case ir.Fallback(node=inner):
                 self.note("bytes that do not decode are an error; wirekit keeps them as bytes")
                 return self._attributes(name, inner, kind)
             case ir.Constant(node=inner, value=value, fatal=fatal):
                 entries = self._attributes(name, inner, kind)
-                if fatal and isinstance(value, Literal) and isinstance(value.value, int) and len(entries) == 1:
+                if fatal and isinstance(value, Literal) and type(value.value) is int and len(entries) == 1:
                     entries[0]["valid"] = value.value
                 else:
                     self.note("constants are not verified")
@@ -336,14 +345,23 @@ class _Writer:
                 return self._attributes(name, blob, kind)
         raise NotExpressed("protobuf messages have no form")
 
-    def _type(self, node: ir.Node, name: str, kind: _Type) -> str:
+    def _optional(self, present: str, name: str, node: ir.Node, kind: _Type) -> list[Entry]:
+        """A node whose presence depends on the position, so that the condition holds for its first attribute only."""
+        before = dict(kind.instances)
+        entries = self._attributes(name, node, kind)
+        if len(entries) > 1:
+            kind.instances = before
+            entries = [{"id": name, "type": self._type(node, name, kind)}]
+        return _if(present, entries)
+
+    def _type(self, node: ir.Node, name: str, kind: _Type, *, own: bool = False) -> str:
         if isinstance(node, ir.Reference):
             layout = registry[node.key].layout
             if id(layout) not in self._shared and not isinstance(layout, ir.Structure):
                 return self.type_of(layout, node.key, ())
             self._closed[id(layout)] = True
             return self.type_of(layout, node.key, ())
-        return self.type_of(node, name, (*kind.chain, name))
+        return self.type_of(node, name, (*kind.chain, name), own=own)
 
     def _direct(self, node: ir.Node, name: str) -> str:
         """A type whose value is the value of the node, without an enclosing attribute."""
@@ -510,6 +528,12 @@ def _number(node: ir.Number) -> str:
         raise NotExpressed("varints have no form" if node.groups else f"integers of {node.size} bytes have no form")
     letter = "f" if node.real else "s" if node.signed else "u"
     return f"{letter}{node.size}" + ("" if node.size == 1 else "le" if node.little else "be")
+
+
+def _types(entry: Entry) -> set[str]:
+    """The types of an attribute."""
+    kind = entry.get("type", "")
+    return {kind} if isinstance(kind, str) else set(kind["cases"].values())
 
 
 def _is_type(entry: Entry) -> bool:

@@ -30,6 +30,7 @@ from wirekit.wire import (
     Node,
     RecordsToEnd,
     Ref,
+    Sized,
     String,
     Struct,
     Switch,
@@ -183,6 +184,14 @@ def test_a_layout_that_is_no_struct_is_shown(node: Node, data: str, lines: list[
     with own(node) as key:
         text = drawn(wirekit.decode(bytes.fromhex(data), key), 120)
         assert [" ".join(line.split()) for line in text.splitlines()[1:] if ROW.match(line)] == lines
+
+
+def test_a_layout_that_holds_itself_without_a_field_between_is_shown() -> None:
+    layout = Layout(Sized(int16, Ref("nested.main"), null=-1))
+    with declared(Protocol("nested", "A layout inside itself", {"main": layout})):
+        decoded = wirekit.decode(bytes.fromhex("0004 0002 ffff"), "nested.main")
+        assert decoded.error is None
+        assert "ff ff" in drawn(decoded)
 
 
 def test_a_number_is_no_time_where_its_choice_selects_another_case() -> None:

@@ -87,10 +87,14 @@ class DisplayHints:
         return max((_display(node, scope) for node in nodes), default=PLAIN)
 
 
-def _parts(node: Node, scope: Scope | None) -> list[Node]:
-    """The nodes inside a node; of a choice that a scope decides, the selected one."""
+def _parts(node: Node, scope: Scope | None, around: frozenset[str]) -> list[Node]:
+    """The nodes inside a node; of a choice that a scope decides, the selected one.
+
+    Args:
+        around: the keys of references around the node without a field between, which can refer to themselves.
+    """
     if isinstance(node, Ref):
-        return [node.target]
+        return [] if node.key in around else [node.target]
     with suppress(Wrong):  # the value was not decoded as far as the fields that decide
         chosen = node if scope is None else node.settled(scope)
         if chosen is not node:
@@ -98,7 +102,7 @@ def _parts(node: Node, scope: Scope | None) -> list[Node]:
     return [part for _, part in node.parts()]
 
 
-def _named(node: _Origin, name: str, scope: Scope | None) -> Iterator[_Origin]:
+def _named(node: _Origin, name: str, scope: Scope | None, around: frozenset[str] = frozenset()) -> Iterator[_Origin]:
     if isinstance(node, (Protobuf, _MessageField)):
         message, path = node if isinstance(node, _MessageField) else (node, "")
         yield _MessageField(message, path if name == "[]" else f"{path}.{name}".removeprefix("."))
@@ -111,11 +115,15 @@ def _named(node: _Origin, name: str, scope: Scope | None) -> Iterator[_Origin]:
         if name == "content":
             yield node.content
     else:
-        for part in _parts(node, scope):
-            yield from _named(part, name, scope)
+        for part in _parts(node, scope, around):
+            yield from _named(part, name, scope, _referred(node, around))
 
 
-def _display(node: _Origin, scope: Scope | None) -> Display:
+def _referred(node: Node, around: frozenset[str]) -> frozenset[str]:
+    return around | {node.key} if isinstance(node, Ref) else around
+
+
+def _display(node: _Origin, scope: Scope | None, around: frozenset[str] = frozenset()) -> Display:
     if isinstance(node, _MessageField):
         return Display(unit=node.message.times.get(node.path, ""))
     if isinstance(node, Address):
@@ -130,4 +138,5 @@ def _display(node: _Origin, scope: Scope | None) -> Display:
         return Display(2 * node.inner.length if node.hexadecimal else 0)
     if isinstance(node, (Struct, Protobuf, *_LISTS)):
         return PLAIN
-    return max((_display(part, scope) for part in _parts(node, scope)), default=PLAIN)
+    inner = _referred(node, around)
+    return max((_display(part, scope, inner) for part in _parts(node, scope, around)), default=PLAIN)

@@ -17,7 +17,7 @@ from tests.own import own
 from tests.types import script
 from wirekit.exports import export
 from wirekit.exports.stubs import decoding
-from wirekit.wire import Struct, int8
+from wirekit.wire import Array, Bytes, Compressed, Struct, int8
 
 TYPES = Path(wirekit.__file__).parent / "types"
 PROTOCOLS = sorted(path.stem for path in TYPES.glob("*.pyi") if path.stem not in ("__init__", "decoding"))
@@ -88,3 +88,10 @@ def test_fields_named_like_keywords_are_listed() -> None:
     assert [each.path for each in written.missing] == [f"{key}.inner.from", f"{key}.class"]
     assert "to: int" in written.text
     assert "# - fields named like Python keywords are no attributes" in written.text
+
+
+def test_types_within_brackets_stay_together() -> None:
+    inner = Compressed(Bytes(int8), 1, {1: "gzip"}, Array(int8, int8))
+    with own(Struct("data" / Compressed(Bytes(int8, null=-1), 1, {1: "gzip"}, inner))) as key:
+        text = export([key], "pyi").text
+    assert "data: bytes | _Opened[bytes | _Opened[list[int]]] | None\n" in text

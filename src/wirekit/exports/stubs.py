@@ -19,8 +19,6 @@ from wirekit.wire.protobuf import BYTES, Field, Message
 MOST_ALTERNATIVES = 8
 """The maximum number of layouts in the type of a field; more would not help a type checker."""
 
-_ALTERNATIVES = re.compile(r" \| (?![^\[]*\])")  # but those within brackets
-
 IGNORED = "  # type: ignore[assignment]"
 """Follows a field that hides a method of mappings, such as ``values``: the attribute of a record is the field."""
 
@@ -248,9 +246,20 @@ def _or_none(kind: str, null: bool) -> str:
 
 def _any(kinds: list[str]) -> str:
     """A union of several types, ``None`` last."""
-    flat = dict.fromkeys(part for kind in kinds for part in _ALTERNATIVES.split(kind))
+    flat = dict.fromkeys(part for kind in kinds for part in _alternatives(kind))
     known = [part for part in flat if part != "None"] + [part for part in flat if part == "None"]
     return "Any" if "Any" in known or len(known) > MOST_ALTERNATIVES else " | ".join(known)
+
+
+def _alternatives(union: str) -> list[str]:
+    """The types of a union; one within brackets is part of the type around it."""
+    parts: list[str] = []
+    for part in union.split(" | "):
+        if parts and parts[-1].count("[") > parts[-1].count("]"):
+            parts[-1] += f" | {part}"
+        else:
+            parts.append(part)
+    return parts
 
 
 if __name__ == "__main__":

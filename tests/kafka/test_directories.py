@@ -363,7 +363,8 @@ def test_a_size_that_is_too_large_is_blamed_on_its_message_alone(
             path.write_bytes(whole[: start + 8] + size + whole[start + 12 :])
             report = check(folder)
             assert report is not None
-            assert {(Path(each.file).name, each.offset) for each in report.problems} == {(path.name, start)}
+            blamed = {(Path(each.file).name, each.offset, "message_size: " in each.text) for each in report.problems}
+            assert blamed == {(path.name, start, False), (path.name, start + 8, True)}
             assert report.facts["segments"][0]["messages"] == 74
 
 
@@ -450,7 +451,7 @@ def test_a_wrong_size_behind_an_undecodable_message_hides_no_messages(
     assert sorted((place or 0, text) for _, _, place, text in problems(folder)) == [
         (2 * each + 16, "message.magic: expected magic: V0 (0), V1 (1), found 9"),
         (9 * each, "bytes that no field explains in offset 9"),
-        (9 * each, f"messages[].message_size: expected {each - 12} bytes, found 900"),
+        (9 * each + 8, f"messages[].message_size: expected {each - 12} bytes, found 900"),
     ]
     report = check(folder)
     assert report is not None

@@ -30,7 +30,7 @@ from wirekit.decoding import decode
 from wirekit.engine import Decoded
 from wirekit.errors import Damaged, Limit, WireError, Wrong, plural
 from wirekit.protocols.kafka.searching import Search
-from wirekit.schemas.kafka.messages import ATTRIBUTES
+from wirekit.schemas.kafka.messages import ATTRIBUTES, ENTRY
 from wirekit.storage import open_binary
 from wirekit.stored import Piece, Start
 from wirekit.values import Check, Record
@@ -330,7 +330,7 @@ class SegmentFile:
                 continue
             next_start = self.search.within(end - left, end)
             if next_start is not None:
-                place = decoded.offset + ends[number]
+                place = decoded.offset + ends[number] + ENTRY.lead("message_size")
                 where = {"protocol": SEGMENT, "path": "messages[].message_size", "offset": place}
                 error = Wrong(f"{entry.message_size - left} bytes", entry.message_size, **where)
                 return number, Damaged(end - left, next_start - end + left, error)

@@ -233,6 +233,24 @@ def test_lag(duck: duckdb.DuckDBPyConnection, frames: list[Frame], files: Path) 
     assert found["kpy-group", "t-none", 0]["lag"] == ends["t-none", 0] - committed["kpy-group", "t-none", 0]
 
 
+def test_failed_calls_of_groups(duck: duckdb.DuckDBPyConnection) -> None:
+    found = {(row["group_id"], row["api"], row["error"]): row for row in answers(duck, "Failed calls of groups")}
+    assert found["demo", "COMMIT_ACK", "FW_CONSUMER_ACK_FAIL"]["calls"] == 1
+
+
+def test_a_refused_commit_does_not_change_the_lag() -> None:
+    import duckdb
+
+    duck = duckdb.connect()
+    duck.execute("CREATE TABLE calls AS SELECT 'a' AS call_id, 1 AS response_time")
+    duck.execute("CREATE TABLE call_topics AS SELECT 'a' AS call_id, 't' AS topic, 0 AS partition, 9 AS high_watermark")
+    duck.execute(
+        "CREATE TABLE offsets AS SELECT 't' AS topic, 0 AS partition, 'g' AS group_id, 'request' AS source, * "
+        "FROM (VALUES (2, 4, NULL), (3, 8, 'ILLEGAL_GENERATION')) AS commits (time, log_offset, error)"
+    )
+    assert [(row["time"], row["lag"]) for row in answers(duck, "Lag over time")] == [(2, 5)]
+
+
 def test_positions_are_stored_when_they_are_committed(duck: duckdb.DuckDBPyConnection) -> None:
     found = answers(duck, "Positions that clients committed")
     assert len(found) == 4

@@ -83,7 +83,7 @@ def test_text_behind_a_dump_is_skipped(dump: Callable[[bytes], str], behind: str
     ],
 )
 def test_dumps_that_are_not_hexadecimal_name_one_that_is(text: str, message: str) -> None:
-    with pytest.raises(Misuse, match=f"{message}, and only .* can be read"):
+    with pytest.raises(Misuse, match=f"{message} cannot be read; use .*`; in "):
         read_input(text.encode())
 
 

@@ -62,6 +62,32 @@ def test_strings_with_escaped_bytes(data: bytes) -> None:
         assert read_input(text.encode()).data == data
 
 
+RUBY = {ord(char): f"\\{name}" for char, name in zip('\a\b\t\n\v\f\r\x1b"#\\', 'abtnvfre"#\\', strict=True)}
+RUST = {ord(char): f"\\{name}" for char, name in zip('\0\t\n\r"\\', '0tnr"\\', strict=True)}
+
+
+def escaped(data: bytes, names: dict[int, str], other: str) -> str:
+    return "".join(names.get(byte) or (chr(byte) if 32 <= byte < 127 else other.format(byte)) for byte in data)
+
+
+@given(st.binary(max_size=40))
+def test_strings_of_ruby(data: bytes) -> None:
+    data = b"\0\0\x1b#" + data
+    assert read_input(f'"{escaped(data, RUBY, chr(92) + "x{:02X}")}"'.encode()).data == data
+
+
+@given(st.binary(max_size=40))
+def test_bytes_of_rust(data: bytes) -> None:
+    data = b"\0\0\x009\0\0\x0012" + data
+    parsed = read_input(f'b"{escaped(data, RUST, chr(92) + "x{:02x}")}"'.encode())
+    assert parsed.data == data
+    assert parsed.note == r"\0 before digits was read as a zero byte, as Rust prints it"
+
+
+def test_octal_bytes_of_python() -> None:
+    assert read_input(rb"""b"\000\0059\1x\12" """).data == b"\x00\x059\x01x\n"
+
+
 @pytest.mark.parametrize(
     "before",
     [

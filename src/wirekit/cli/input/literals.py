@@ -9,7 +9,10 @@ from urllib.parse import unquote_to_bytes
 from wirekit.cli.input.cutting import shows
 from wirekit.cli.input.text import COMMENT, Input, blank, wrong, wrong_in_line
 
-_ESCAPE = r"\\(?:[\\'\"abfnrtv]|x[0-9a-fA-F]{2}|[0-7]{1,3})"
+_ESCAPE = r"\\(?:[\\'\"abefnrtv#]|x[0-9a-fA-F]{2}|[0-7]{1,3})"
+_ESCAPES = re.compile(_ESCAPE)
+_RUBY = {r"\e": r"\x1b", r"\#": "#"}
+_OCTAL = re.compile(r"\\[0-7]+")
 _LITERAL = re.compile(rf"""(?:b|\$)?(?:'(?:[^'\\\n]|{_ESCAPE})*'|"(?:[^"\\\n]|{_ESCAPE})*")""")
 _ESCAPED = re.compile(r"\$?['\"]\\(?:x[0-9a-fA-F]{2}|[0-7]{3})")  # the beginning of a string
 _BARE_DIGITS = re.compile(
@@ -60,7 +63,7 @@ def read_literal(text: str) -> Input | None:
     r"""The bytes of ``b'...'`` as Python prints it, also in ``bytearray(...)`` or in pieces; None for other text.
 
     Those of a list are dumps of their own. The ``b`` may be missing (Python 2, Go, Ruby), or be ``$`` (bash), if the
-    first byte is escaped as ``\x00`` or ``\000``.
+    first byte is escaped as ``\x00`` or ``\000``. In ``b"\0\09"``, as Rust prints bytes, ``\0`` is a byte of its own.
 
     >>> read_literal(r"bytearray(b'\x00\x05hello')")
     Input(data=b'\x00\x05hello', form='hex', note=None)
@@ -81,8 +84,23 @@ def read_literal(text: str) -> Input | None:
         return None
     if not prefixed and (not _ESCAPED.match(literals[0]) or _BARE_DIGITS.fullmatch("".join(literals))):
         return None
-    pieces = [ast.literal_eval(f"b{literal.lstrip('b$')}") for literal in literals]
-    return Input(b"".join(pieces), "hex", None, tuple(pieces) if between == {","} else ())
+    octal = [each for literal in literals for each in _ESCAPES.findall(literal) if _OCTAL.match(each)]
+    rust = literals[0].startswith('b"') and r"\0" in octal and all(each[1] == "0" for each in octal)
+    pieces = [_bytes(literal, rust=rust) for literal in literals]
+    doubt = rust and any(len(each) > len(r"\0") for each in octal)
+    note = r"\0 before digits was read as a zero byte, as Rust prints it" if doubt else None
+    return Input(b"".join(pieces), "hex", note, tuple(pieces) if between == {","} else ())
+
+
+def _bytes(literal: str, *, rust: bool) -> bytes:
+    """The bytes of a string with escapes of Python, Ruby or, on demand, Rust."""
+
+    def in_python(match: re.Match[str]) -> str:
+        escape = match[0]
+        return rf"\x00{escape[2:]}" if rust and _OCTAL.match(escape) else _RUBY.get(escape, escape)
+
+    data: bytes = ast.literal_eval(f"b{_ESCAPES.sub(in_python, literal.lstrip('b$'))}")
+    return data
 
 
 def read_call(text: str) -> Input | None:

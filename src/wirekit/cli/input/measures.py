@@ -62,7 +62,7 @@ def measure(text: str) -> Layout | None:
     head = list(islice(lines_of(text), _HEAD))
     for pattern, name, remedy in _UNREADABLE if head else ():
         if re.match(pattern, head[0].text):
-            raise wrong_in_line(head[0].number, head[0].text, 0, f"{name}, and only {remedy} can be read,")
+            raise wrong_in_line(head[0].number, head[0].text, 0, f"{name} cannot be read; use {remedy};")
     data = [line for line in head if line.kind == "data"]
     if not data or 2 * len(data) < sum(line.kind in ("data", "other") for line in head[head.index(data[0]) :]):
         return None

@@ -72,7 +72,7 @@ def test_fields_and_types_that_nobody_knows_are_shown(capfd: pytest.CaptureFixtu
     with pytest.raises(SystemExit):
         main(["decode", "pulsar", "--output", "tree", "--hex", data.hex()])
     out, err = capfd.readouterr()
-    refused = "readers refuse it: a value of pulsar.proto.BaseCommand.Type, because readers take any other as missing"
+    refused = "readers expect a value of pulsar.proto.BaseCommand.Type, because readers take any other as missing"
     assert "type = 99" in out
     assert f"✗ required {refused}" in " ".join(out.split())
     assert f"command.type: required check failed at byte 8: {refused}" in err

@@ -184,7 +184,7 @@ def _report(message: Message, record: Record, state: State, q: str, begin: int) 
     """The verdicts on the values that readers refuse in the message at a path."""
     keep = []
     for name, requirement, stored in refused(message, record._get):
-        site = Site(name, "required", "bad", True, f"readers refuse it: {requirement}")
+        site = Site(name, "required", "bad", True, f"readers expect {requirement}")
         state.checks.append((site, q, (stored, None), begin, state.source))
         state.charge(VERDICT + len(joined(q, name)) + len(site.note))
         keep.append(name)

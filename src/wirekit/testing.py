@@ -87,7 +87,7 @@ def never_crashes(
     Args:
         key, count, seed, context: as for ``roundtrip``.
         decode: the decoder.
-        allowed: the exceptions by which it refuses bytes.
+        allowed: the exceptions by which it refuses bytes; they replace ``ValueError`` and ``EOFError``.
         kinds: kinds of damage (``wirekit.strategies.KINDS``); by default all.
 
     Raises:

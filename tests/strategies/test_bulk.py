@@ -8,13 +8,14 @@ from itertools import islice
 from random import Random
 
 import pytest
+from hypothesis import find
 from hypothesis import strategies as st
 
 import wirekit
 from tests.own import own
 from tests.strategies.laws import examples
 from wirekit.errors import Misuse
-from wirekit.strategies import EDITED, bulk_frames, bulk_mutations, bulk_values, edited, kinds, values
+from wirekit.strategies import EDITED, bulk_frames, bulk_mutations, bulk_values, edited, frames, kinds, values
 from wirekit.strategies.choices import LONG
 from wirekit.wire import Bytes, Checked, Node, Padding, Struct, len_, this
 
@@ -137,3 +138,22 @@ def test_expressions_read_the_length_of_bytes_that_building_computes(node: Node)
         value = next(bulk_values(key))
         assert wirekit.decode(wirekit.encode(key, value), key).clean
         assert len(value["data"]) in (2, 16)
+
+
+@pytest.mark.parametrize("given", [6, "SEND"])
+@pytest.mark.parametrize("clean", [False, True])
+def test_a_symbol_may_be_given_by_its_name(given: int | str, clean: bool) -> None:
+    """The frames of a name are those of its number, with the field that it selects."""
+    fields = {"command.type": given}
+    drawn = [
+        *islice(bulk_frames("pulsar.frame", seed=1, clean=clean, fields=fields), 20),
+        find(frames("pulsar.frame", clean=clean, fields=fields), lambda frame: True),
+    ]
+    decoded = [wirekit.decode(frame, "pulsar.frame") for frame in drawn]
+    assert {each.value.command.type for each in decoded} == {6}
+    assert sum("send" in each.value.command for each in decoded) >= (len(drawn) if clean else 10)
+
+
+def test_an_unknown_name_of_a_symbol_lists_the_names() -> None:
+    with pytest.raises(Misuse, match=r"constants for error_code: .* has no symbol 'NOPE'; it has "):
+        values("kafka.heartbeat.response.v0", fields={"error_code": "NOPE"})

@@ -16,6 +16,7 @@ from wirekit.registry import registry
 from wirekit.strategies.choices import Choices, Rejected
 from wirekit.strategies.layout import Layout
 from wirekit.strategies.packing import pack, unpack
+from wirekit.values import SymbolTable
 from wirekit.wire.stream import Scope, Writer
 
 PIECES = 400
@@ -123,14 +124,15 @@ class Drawing:
         """Whether the value needs more recursion; only the first recursive path must provide it."""
         return self.depth < self.dive and self.sunk < self.dive
 
-    def _caller_values(self, names: Iterable[str]) -> dict[str, Any]:
-        """Values that the caller passed for members of a record, by the end of their path."""
+    def _caller_values(self, members: Iterable[tuple[str, SymbolTable | None]]) -> dict[str, Any]:
+        """Values that the caller passed for members of a record, by the end of their path; names become numbers."""
         values = {}
-        for name in names:
+        for name, table in members:
             path = (*self.path, name)
             for end, source in self.caller_fields.items():
                 if path[-len(end) :] == end:
-                    values[name] = self.choices.from_caller(source)
+                    value = self.choices.from_caller(source)
+                    values[name] = int(table[value]) if table is not None and isinstance(value, str) else value
         return values
 
     # Position

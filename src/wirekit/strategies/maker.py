@@ -124,8 +124,9 @@ class Maker(Fields, Settling, Messages):
         computed = node.computed
         caller_values: dict[str, Any] = {}
         if self.caller_fields:
+            members = ((each.name, ir.core(each.node)) for at, each in enumerate(node.members) if at not in computed)
             caller_values = self._caller_values(
-                member.name for at, member in enumerate(node.members) if at not in computed
+                (name, core.table if isinstance(core, ir.Named) else None) for name, core in members
             )
             forced = {**forced, **{(name,): item for name, item in caller_values.items()}}
         fixed = self._settled(node, inner, forced)

@@ -21,7 +21,7 @@ class Messages(Drawing):
         lengths = {names[0]: count for names, count in forced.items() if names[1:] == (LENGTH,)}
         fixed = {names[0]: item for names, item in forced.items() if len(names) == 1}
         if self.caller_fields:
-            fixed |= self._caller_values(message.by_name)
+            fixed |= self._caller_values((field.name, field.table) for field in message.fields.values())
         chosen = self._chosen(message, fixed)
         for field in message.fields.values():
             inside = {names[1:]: item for names, item in forced.items() if names[0] == field.name and len(names) > 1}

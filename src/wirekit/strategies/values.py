@@ -20,7 +20,7 @@ from wirekit.strategies.choices import Draw, DrawnChoices, Rejected, SeededChoic
 from wirekit.strategies.drawing import Wish
 from wirekit.strategies.layout import Layout, full_key, layout_of
 from wirekit.strategies.maker import Maker
-from wirekit.values import Record, field_of, pairs
+from wirekit.values import Record, Symbol, field_of, pairs
 
 MOST_REFUSED = 1000
 """The number of attempts after which the caller's constants fit no value."""
@@ -48,7 +48,8 @@ def values(
         clean: leave out values that decode with a gap or a bad check.
         aim: names of branches (see ``branches``) to reach, if the rest of the value allows it.
         fields: {end of a path: strategy or constant} for fields with given values: ``topic`` is every field of that
-            name, ``body.topic`` those inside ``body``. Paths have no list indexes; ``encode`` must accept the values.
+            name, ``body.topic`` those inside ``body``. Paths have no list indexes; ``encode`` must accept the values, and
+            a symbol may be given by its name.
         reached: a set that receives the names of the reached branches (see ``branches``).
 
     Raises:
@@ -155,7 +156,7 @@ def _refusal(key: str, value: Any, context: Mapping[str, Any]) -> str:
 def agrees(given: Any, decoded: Any) -> bool:
     """Whether a decoded value agrees with the value that was encoded.
 
-    Fields that were left out may have any value; ``b""`` also stands for padding.
+    Fields that were left out may have any value; ``b""`` also stands for padding, a name for its symbol.
 
     >>> import wirekit
     >>> given = {"correlation_id": 7, "body": {"error_code": 0}}
@@ -175,6 +176,8 @@ def agrees(given: Any, decoded: Any) -> bool:
         if not given and decoded is None:
             return True
         return isinstance(decoded, list) and len(given) == len(decoded) and all(map(agrees, given, decoded))
+    if isinstance(decoded, Symbol) and isinstance(given, str):
+        return decoded.symbol == given
     if given == b"":
         return decoded is None or (isinstance(decoded, bytes) and not any(decoded))
     return bool(given == decoded) or (given != given and decoded != decoded)

@@ -153,6 +153,26 @@ def test_the_opening_comes_first_and_must_be_answered() -> None:
             assert (outcome.kind, outcome.place) == ("dropped", "the opening")
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        {"type": "LOOKUP_RESPONSE", "lookupTopicResponse": {"request_id": 1}},
+        {"type": "FLOW", "flow": {"consumer_id": 1, "messagePermits": 1}},
+        {"type": "GET_LAST_MESSAGE_ID", "getLastMessageId": {"consumer_id": 7, "request_id": 1}},
+    ],
+)
+def test_a_frame_that_no_client_may_send_needs_no_answer(command: dict[str, object]) -> None:
+    def greet(connection: socket.socket) -> None:
+        connection.recv(1 << 16)
+        connected = {"type": "CONNECTED", "connected": {"server_version": "test"}}
+        connection.sendall(wirekit.encode("pulsar.frame", {"command": connected}))
+        connection.recv(1 << 16)
+
+    with server(greet) as port:
+        case = Case("pulsar.frame", wirekit.encode("pulsar.frame", {"command": command}), "sound")
+        assert TcpTarget("127.0.0.1", port, "pulsar", Bounds(seconds=1)).run(case).kind == "refused"
+
+
 def test_no_other_machine_is_reached_unless_asked() -> None:
     for host in ("192.0.2.1", "::ffff:192.0.2.1", "0.0.0.0"):
         with pytest.raises(Misuse, match=f"^{host} is not this machine"):

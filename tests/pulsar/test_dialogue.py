@@ -73,6 +73,11 @@ PAIRS = {
 }
 
 
+def test_a_response_that_a_client_sends_is_no_request() -> None:
+    *_, frame = hear([*connect(), c("LOOKUP_RESPONSE", request_id=1)])
+    assert (frame.description.api, frame.description.role) == ("LOOKUP_RESPONSE", "event")
+
+
 @pytest.mark.parametrize("name", PAIRS)
 def test_each_command_is_paired_with_its_response(name: str) -> None:
     said, expected = PAIRS[name]

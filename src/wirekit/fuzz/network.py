@@ -145,6 +145,7 @@ class TcpTarget(ServerTarget):
         exchange.send(case.data)
         requests = [frame for frame in exchange.frames[started:] if frame.side == "client"]
         sound = case.expectation.verdict == "sound" and len(requests) == 1 and exchange.sound
+        sound = sound and not any(broken_rules("client", self._protocol.name, exchange.items))
         owed = sound and requests[0].description.role == "request" and requests[0].description.answered
         endless = _endless(self._protocol.stream("client"), case.data)
         patience = self._bounds.seconds if owed or endless is not None else min(SETTLE_SECONDS, self._bounds.seconds)

@@ -43,8 +43,6 @@ NUMBERED_APART = {
     "PARTITIONED_METADATA": "lookup",
     "PARTITIONED_METADATA_RESPONSE": "lookup",
 }
-# Commands of the broker that have a request id but answer no request.
-UNASKED = {"CLOSE_PRODUCER", "CLOSE_CONSUMER"}
 # Commands that only one side sends.
 ASKED = {
     "CONNECT",
@@ -117,6 +115,11 @@ ANSWERS = {
         )
     },
 }
+UNPAIRED = {
+    "server": frozenset({"CLOSE_PRODUCER", "CLOSE_CONSUMER"}),
+    "client": frozenset(answer for answers in ANSWERS.values() for answer in answers),
+}
+"""Commands with a request id that are no response of a broker, or no request of a client."""
 COMMAND_FIELDS = {number: field.name for number, field in COMMAND.message.fields.items() if field.message is not None}
 """The field of the sub-message that a type of command has."""
 NO_REQUEST = 2**64 - 1
@@ -156,7 +159,7 @@ class PulsarDialogue(Dialogue):
         number = _signed(request_id)
         if api == "ERROR" and request_id == NO_REQUEST:
             return Description(api, None, number, "response", pair=("connect", "client"))
-        if request_id is not None and request_id != NO_REQUEST and not (side == "server" and api in UNASKED):
+        if request_id is not None and request_id != NO_REQUEST and api not in UNPAIRED[side]:
             role = "request" if side == "client" else "response"
             return Description(api, None, number, role, pair=self._numbered(api, request_id))
         if api not in LINKED:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wirekit.conversation.pairing import Heads, Kind, Pairing
-from wirekit.protocols.pulsar.dialogue import ANSWERS, LINKED, NO_REQUEST, NUMBERED_APART, UNASKED
+from wirekit.protocols.pulsar.dialogue import ANSWERS, LINKED, NO_REQUEST, NUMBERED_APART, UNPAIRED
 from wirekit.schemas.pulsar.frame import COMMAND
 
 SENDING = ("producer_id", "sequence_id")
@@ -31,7 +31,7 @@ def _kinds(side: str) -> Iterator[tuple[tuple[int], Kind]]:
         if "request_id" in names:
             path = f"{path}.request_id"
             role = "request" if side == "client" else "response"
-            if side == "server" and api in UNASKED:
+            if api in UNPAIRED[side]:
                 kind = Kind(api, "frame", "event", number=path, without=plain)
             else:
                 unusual = unusual or (path, NO_REQUEST)

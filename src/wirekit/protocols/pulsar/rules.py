@@ -16,7 +16,7 @@ from typing import Any
 
 from wirekit.conversation import SIDES, Frame
 from wirekit.errors import Limit
-from wirekit.protocols.pulsar.dialogue import ANSWERS, NO_REQUEST, UNASKED, command_of
+from wirekit.protocols.pulsar.dialogue import ANSWERS, NO_REQUEST, UNPAIRED, command_of
 from wirekit.rules import ABSENT, LOST, TIME, UNKNOWN, Event, Rule, RuleSet, Step
 from wirekit.schemas.pulsar import MAX_MESSAGE_SIZE
 from wirekit.wire import this
@@ -96,7 +96,7 @@ def _named(frame: Frame, api: str, fields: dict[str, Any]) -> Iterator[Event]:
         yield Event(f"{frame.side} {'lookup' if api in LOOKUPS else 'other than lookup'}", fields)
     if frame.side == "client" and api in OF_CONSUMERS:
         yield Event("use of a consumer", fields)
-    if frame.side == "server" and api in UNASKED:
+    if frame.side == "server" and api in UNPAIRED["server"]:
         if fields.get("assignedBrokerServiceUrl") is None:
             yield Event(f"{api} without a new broker", fields)
         return

@@ -97,6 +97,7 @@ def test_the_command_finds_and_replays(tmp_path: Path, capsys: pytest.CaptureFix
         findings = json.loads(capsys.readouterr().out)["findings"]
         assert {finding["finding"] for finding in findings} == {"dropped"}
         assert fuzz("--replay", findings[0]["file"], *target[:3]) == 1
+        assert f"sound, conversation {findings[0]['case']['seed']}; wirekit: sound" in capsys.readouterr().out
         assert fuzz("--replay", findings[0]["file"], *[each for each in target[:3] if each != "--conversation"]) == 2
     assert fuzz("kafka", "--target", "python:json:loads", "--conversation", "--count", "1") == 2
 

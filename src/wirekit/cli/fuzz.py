@@ -294,4 +294,6 @@ def _described(case: Case) -> str:
     where = f" in {case.path}" if case.path else ""
     expected = case.expectation
     explanation = f": {expected.says}" if expected.says else ""
-    return printable(f"{case.kind}{where}{at}, {len(case.data)} bytes; wirekit: {expected.verdict}{explanation}")
+    seed = "" if case.data else getattr(case, "seed", "")  # a scripted client sends what its seed says
+    size = f"conversation {seed}" if seed else f"{len(case.data)} bytes"
+    return printable(f"{case.kind}{where}{at}, {size}; wirekit: {expected.verdict}{explanation}")

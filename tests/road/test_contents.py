@@ -210,6 +210,23 @@ def test_a_protocol_of_somebody_else(orders: None, tmp_path: Path) -> None:
     }
 
 
+def test_the_direction_of_messages_in_requests_of_both_sides(orders: None, tmp_path: Path) -> None:
+    path = capture(
+        tmp_path / "orders.pcap",
+        (0, order(ASK, 7, 1, "client", ("tea", 3, []))),
+        (1, order(ASK, 8, 1, "server", ("milk", 1, []))),
+        (0, order(ANSWER, 8, 1, "answer of the client", ("salt", 1, []))),
+    )
+    assert left_to_objects(path) == (1, 0)
+    assert_same(path)
+    found = wirekit.read(path, "messages", ["topic", "direction"]).read_all().to_pylist()
+    assert {row["topic"]: row["direction"] for row in found} == {
+        "client": "produced",
+        "server": "pushed",
+        "answer of the client": "replicated",  # the declaration says so of all answers
+    }
+
+
 def test_text_inside_that_is_no_utf_8_is_for_objects(orders: None, tmp_path: Path) -> None:
     path = capture(tmp_path / "orders.pcap", (0, order(ASK, 7, 1, "v12", note=[{"topic": "a", "partitions": [1]}])))
     assert left_to_objects(path) == (1, 0)

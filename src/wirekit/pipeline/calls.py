@@ -289,7 +289,7 @@ def _declared_for_all(facts: MessageFacts | None, frames: Frames) -> Row:
 def _direction(about: Description, side: str, is_replica: bool | None) -> str:
     if about.role == "response":
         return "replicated" if is_replica else "fetched"
-    return "produced" if about.role == "request" or side == "client" else "pushed"
+    return "produced" if side == "client" else "pushed"
 
 
 def _size(row: Row) -> int:

@@ -537,9 +537,8 @@ class Assembly:
     def _directions(self, frames: NDArray[Any]) -> pa.Array:
         replica = np.asarray(self._calls[0].column("is_replica").fill_null(False))
         roles, side = self.facts.role[frames], self.index.side[frames]
-        answer, request = (self.facts.roles.index(name) for name in ("response", "request"))
-        asked = (roles == request) | (side == 0)
-        which = np.where(roles == answer, np.where(replica[self.call_of[frames]], 1, 0), np.where(asked, 2, 3))
+        fetched = np.where(replica[self.call_of[frames]], 1, 0)
+        which = np.where(roles == self.facts.roles.index("response"), fetched, np.where(side == 0, 2, 3))
         return pa.array(["fetched", "replicated", "produced", "pushed"]).take(pa.array(which))
 
     def _embedded(self) -> Iterator[Batch]:

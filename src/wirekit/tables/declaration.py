@@ -172,8 +172,8 @@ class Messages:
     If the dialogue returns messages itself (compressed sets, batches, chunks), ``columns`` declares only the columns
     that these messages lack. Otherwise ``each`` and ``columns`` declare the messages.
 
-    A message in a request is ``produced``; in a response it is ``fetched``, or ``replicated`` if the call's
-    ``is_replica`` is true; in another frame it is ``pushed`` by a server or ``produced`` by a client.
+    A message in a response is ``fetched``, or ``replicated`` if the call's ``is_replica`` is true; in another frame it
+    is ``produced`` by a client or ``pushed`` by a server.
 
     Attributes:
         layouts, kinds, when: the frames that have messages, as in ``Rows``.

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from wirekit.compiler import ir
     from wirekit.conversation import Dialogue
+    from wirekit.conversation.pairing import Pairing
     from wirekit.engine import Decoded
     from wirekit.stored import Piece, Start, Walked
     from wirekit.tables import Tables
@@ -300,6 +301,21 @@ class Protocol:
             return Tables()
         tables: Tables = named(self.tables)
         return tables
+
+    @cached_property
+    def paired(self) -> Pairing | None:
+        """The declaration of the pairing; None without one.
+
+        Raises:
+            Misuse: it names a layout, field or kind that does not exist.
+        """
+        if not self.pairing:
+            return None
+        from wirekit.tables.checking import check_pairing
+
+        pairing: Pairing = named(self.pairing)
+        check_pairing(self.name, pairing, _layouts(self, registry))
+        return pairing
 
     def examine(self, decoded: Decoded) -> None:
         """Adds the verdicts that need a search in the bytes of a value, if its layout is ``examined``."""
@@ -635,10 +651,16 @@ def check_declaration(protocol: Protocol, schemas: Mapping[str, Schema]) -> None
     """
     from wirekit.tables.checking import check_tables
 
+    check_tables(protocol.name, protocol.declared, _layouts(protocol, schemas))
+
+
+def _layouts(protocol: Protocol, schemas: Mapping[str, Schema] | Registry) -> dict[str, Callable[[], ir.Node]]:
+    """{key without the protocol: gives its IR}."""
+
     def layout(key: str) -> Callable[[], ir.Node]:
         return lambda: schemas[key].layout
 
-    check_tables(protocol.name, protocol.declared, {name: layout(protocol.key(name)) for name in protocol.layouts})
+    return {name: layout(protocol.key(name)) for name in protocol.layouts}
 
 
 def _check_names(protocol: Protocol) -> None:
@@ -692,6 +714,10 @@ def _check_types(protocol: Any) -> None:
 
     if not isinstance(protocol, Protocol):
         raise Misuse(f"register takes a wirekit.Protocol, not {protocol!r}")
+    for name in ("pairing", "rules"):
+        if not isinstance(place := getattr(protocol, name), str):
+            kind = type(place).__name__
+            raise Misuse(f"the protocol {protocol.name}: {name} must have the form module:name, not a {kind}")
     for name, hint in get_type_hints(Protocol, localns={"Dialogue": Any, "Tables": Tables}).items():
         refuse_unless_fit(f"the protocol {protocol.name}", name, getattr(protocol, name), hint)
 

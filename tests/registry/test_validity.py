@@ -14,6 +14,7 @@ from tests.own import declared, own
 from wirekit.conversation import recognise
 from wirekit.errors import Misuse
 from wirekit.registry import Layout, Protocol, Registry
+from wirekit.rules import RuleSet
 from wirekit.values import SymbolTable
 from wirekit.wire import (
     Array,
@@ -381,6 +382,7 @@ def test_a_stream_whose_frames_tell_no_size_is_not_recognised(node: Node, side: 
 
 
 ONE = {"x": Layout(int8)}
+RULES = RuleSet(lambda frame: [], (), ())
 
 
 @pytest.mark.parametrize(
@@ -411,6 +413,7 @@ ONE = {"x": Layout(int8)}
         ("p", ONE, {"built": {"x": "a.b"}}, "built['x'] must have the form module:name, not 'a.b'"),
         ("p", ONE, {"dialogue": "Dialogue"}, "dialogue must have the form module:name"),
         ("p", ONE, {"dialogue": 5}, "dialogue must be text or a function, not 5"),
+        ("p", ONE, {"rules": RULES}, "the protocol p: rules must have the form module:name, not a RuleSet"),
         ("p", ONE, {"tables": "nosuch:TABLES"}, "nosuch:TABLES: No module named 'nosuch'"),
         ("p", ONE, {"ports": 9092}, "ports must be a tuple of numbers, not 9092"),
         ("p", ONE, {"ports": (70000,)}, "p: a port must be in 1..65535, not 70000"),

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +18,7 @@ pytest.importorskip("numba")
 
 import wirekit
 from tests.capture.second_parser import Packet, write
+from tests.own import declared
 from tests.road.law import assert_same, by_columns, odd_packets
 from wirekit.compiler.columns import scan_ranges
 from wirekit.compiler.columns.ranges import CLEAN, REFUSED
@@ -23,6 +26,7 @@ from wirekit.conversation import Description, Dialogue
 from wirekit.conversation.following import HEADS
 from wirekit.conversation.pairing import Heads, Kind, Pairing, pairing_of
 from wirekit.engine import Decoded
+from wirekit.errors import Misuse
 from wirekit.registry import Layout, Protocol, register, registry
 from wirekit.strategies import bulk_mutations
 from wirekit.wire import Length, String, Struct, int16, uint8, uint32
@@ -181,3 +185,43 @@ def test_a_partition_that_is_asked_for_twice_has_a_row_for_each_answer(answers: 
     rows = assert_same(capture(tmp_path / "twice.pcap", (0, request), (1, response)))["call_topics"]
     found = [re.search(r"'log_offset': (\w+)", row)[1] for row in rows.elements()]
     assert sorted(found) == sorted(["None"] * (2 - len(answers)) + [str(offset) for offset in answers])
+
+
+CLIENT = Heads("head", ("kind",), {(ASK,): Kind("ask", "note", "request", number="number", answers=("answer",))})
+SERVER = Heads("head", ("kind",), {(ANSWER,): Kind("answer", "note", "response", number="number")})
+
+
+@pytest.mark.parametrize(
+    ("client", "problem"),
+    [
+        (replace(CLIENT, layout="had"), "client: no layout 'had'; choose from note, head"),
+        (replace(CLIENT, fields=("knd",)), "client: head has no 'knd'; it has kind, number, size"),
+        (replace(CLIENT, kinds={(ASK, 2): KINDS[ASK,]}), "client: (1, 2) must have as many numbers as fields, 1"),
+        (Kind("ask", "note", "request", number="nmber"), "client ask: head has no 'nmber'; it has kind, number, size"),
+        (Kind("ask", "note", "request", pair=("text",)), "client ask: head has no 'text'; it has kind, number, size"),
+        (Kind("ask", "not", "request"), "client ask: no layout 'not'; choose from note, head"),
+        (Kind("ask", "note", "request", answer="not"), "client ask: no layout 'not'; choose from note, head"),
+        (Kind("ask", "note", "reqest"), "client ask: no role 'reqest'; choose from request, response, event"),
+        (
+            Kind("ask", "note", "request", answers=("news",)),
+            "client ask: the other side has no kind 'news'; choose from an",
+        ),
+        (
+            Kind("ask", "note", "request", silent=("txt", 1)),
+            "client ask: note has no 'txt'; it has kind, number, size, ",
+        ),
+        (
+            Kind("ask", "note", "request", answer="note", refusal=("txt", 1)),
+            "client ask: note has no 'txt'; it has kind, number, size, text",
+        ),
+        (5, "the pairing of quiz must be a Pairing, not 5"),
+    ],
+)
+def test_a_pairing_that_names_nothing_is_refused(client: Any, problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise all frames would be left to the dialogue, without a word."""
+    heads = replace(CLIENT, kinds={(ASK,): client}) if isinstance(client, Kind) else client
+    monkeypatch.setitem(globals(), "QUIZ", client if isinstance(client, int) else Pairing(heads, SERVER))
+    layouts = {"note": Layout(NOTE), "head": Layout(HEAD)}
+    protocol = Protocol("quiz", "Quiz", layouts, "note", "note", pairing=f"{__name__}:QUIZ")
+    with declared(protocol), pytest.raises(Misuse, match=re.escape(problem)):
+        pairing_of("quiz")

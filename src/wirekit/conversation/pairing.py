@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from wirekit.errors import Misuse
-from wirekit.registry import named, registry
+from wirekit.registry import registry
 
 Path = str
 """The path of a field in the layout that the frames of the side begin with."""
@@ -157,10 +157,12 @@ class Pairing:
 
 
 def pairing_of(protocol: str) -> Pairing | None:
-    """The Pairing that a protocol declares; None if it declares none."""
-    place = registry.protocol(protocol).pairing
-    pairing: Pairing | None = named(place) if place else None
-    return pairing
+    """The Pairing that a protocol declares; None if it declares none.
+
+    Raises:
+        Misuse: it names a layout, field or kind that does not exist.
+    """
+    return registry.protocol(protocol).paired
 
 
 def required_pairing(protocol: str) -> Pairing:

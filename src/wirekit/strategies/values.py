@@ -48,8 +48,8 @@ def values(
         clean: leave out values that decode with a gap or a bad check.
         aim: names of branches (see ``branches``) to reach, if the rest of the value allows it.
         fields: {end of a path: strategy or constant} for fields with given values: ``topic`` is every field of that
-            name, ``body.topic`` those inside ``body``. Paths have no list indexes; ``encode`` must accept the values, and
-            a symbol may be given by its name.
+            name, ``body.topic`` those inside ``body``. Paths have no list indexes; ``encode`` must accept the values,
+            and a symbol may be given by its name.
         reached: a set that receives the names of the reached branches (see ``branches``).
 
     Raises:

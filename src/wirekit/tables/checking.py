@@ -1,4 +1,4 @@
-"""Checks a declaration: its tables and columns exist, and its paths lead to fields of their layouts."""
+"""Checks declarations of tables and of pairings: names exist, and paths lead to fields of their layouts."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import expression, fields_of
+from wirekit.conversation.pairing import Heads, Kind, Pairing
 from wirekit.errors import Misuse
 from wirekit.tables.columns import DECLARED, MESSAGES
 from wirekit.tables.declaration import (
@@ -49,6 +50,7 @@ Layouts = Mapping[str, Callable[[], ir.Node]]
 """{key without the protocol: gives its IR}."""
 
 ONE_ROW = ("calls", "connections")
+ROLES = ("request", "response", "event")
 
 
 def check_tables(protocol: str, tables: Tables, layouts: Layouts) -> None:
@@ -66,6 +68,27 @@ def check_tables(protocol: str, tables: Tables, layouts: Layouts) -> None:
         _Checker(tables, layouts).check()
     except Misuse as error:
         raise Misuse(f"the tables of {protocol}: {error}") from None
+
+
+def check_pairing(protocol: str, pairing: Any, layouts: Layouts) -> None:
+    """Refuses a pairing that refers to something that does not exist: frames would be left to the dialogue silently.
+
+    Args:
+        protocol: its name, for errors.
+        pairing: the object that the protocol names.
+        layouts: the layouts of the protocol.
+
+    Raises:
+        Misuse: the text names the side, kind and path, and lists the valid ones.
+    """
+    if not isinstance(pairing, Pairing):
+        raise Misuse(f"the pairing of {protocol} must be a Pairing, not {pairing!r}")
+    checker = _Checker(Tables(), layouts)
+    try:
+        for side, other in (("client", pairing.server), ("server", pairing.client)):
+            checker.heads(side, pairing.heads(side), {kind.api for kind in other.every})
+    except Misuse as error:
+        raise Misuse(f"the pairing of {protocol}: {error}") from None
 
 
 def matching(layouts: Mapping[str, Any], patterns: str | tuple[str, ...]) -> list[str]:
@@ -115,6 +138,38 @@ class _Checker:
             raise Misuse(f"details: no column {column!r} of messages; choose from {', '.join(MESSAGES.names)}")
         for embedded in tables.embedded:
             self._embedded(embedded)
+
+    def heads(self, side: str, heads: Heads, apis: set[str]) -> None:
+        """Checks the kinds of frames of a side; ``apis`` are those of the other side."""
+        self._layout(heads.layout, side)
+        for path in heads.fields:
+            self._exists([heads.layout], path, side)
+        for numbers in heads.kinds:
+            if len(numbers) != len(heads.fields):
+                raise Misuse(f"{side}: {numbers} must have as many numbers as fields, {len(heads.fields)}")
+        for kind in heads.every:
+            self._kind(kind, heads.layout, f"{side} {kind.api}".strip(), apis)
+
+    def _kind(self, kind: Kind, head: str, where: str, apis: set[str]) -> None:
+        if kind.role not in ROLES:
+            raise Misuse(f"{where}: no role {kind.role!r}; choose from {', '.join(ROLES)}")
+        for layout in filter(None, (kind.layout, kind.answer)):
+            self._layout(layout, where)
+        for path in (*kind.paths, *(kind.unusual or ())[:1]):
+            self._exists([head], path, where)
+        for path in (kind.most, *(kind.silent or ())[:1]):
+            if path:
+                self._exists([kind.layout], path, where)
+        for fact in (kind.refusal, kind.unusual_answer):
+            if fact is not None:
+                self._exists([kind.answer], fact[0], where)
+        for api in kind.answers:
+            if api not in apis:
+                raise Misuse(f"{where}: the other side has no kind {api!r}; choose from {', '.join(sorted(apis))}")
+
+    def _layout(self, name: str, where: str) -> None:
+        if name not in self._layouts:
+            raise Misuse(f"{where}: no layout {name!r}; choose from {', '.join(self._layouts)}")
 
     def _known(self, table: str, columns: Mapping[str, Value]) -> None:
         for column in columns:

@@ -168,8 +168,10 @@ class Varint(Integer):
     """
 
     def __init__(self, bits: int, *, signed: bool = False, zigzag: bool = True, groups: int | None = None) -> None:
-        if bits not in (32, 64) or (groups is not None and not 1 <= groups <= 10):
-            raise Misuse(f"a varint must have 32 or 64 bits in 1 to 10 bytes, not {bits} in {groups}")
+        if bits not in (32, 64):
+            raise Misuse(f"a varint must have 32 or 64 bits, not {bits}")
+        if groups is not None and not 1 <= groups <= 10:
+            raise Misuse(f"a varint must have 1 to 10 bytes, not {groups}")
         super().__init__("<", {32: "l", 64: "q"}[bits] if signed else {32: "L", 64: "Q"}[bits])
         groups = -(-bits // 7) if groups is None else groups
         self.form: VarintForm = VarintForm(

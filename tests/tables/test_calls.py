@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -398,6 +399,15 @@ def test_other_libraries_take_the_reader() -> None:
         (("x", "calls", ["latency"]), "the table calls has no column 'latency'"),
         (("x", "calls", "api"), "read: columns must be a list of names, not 'api'"),
         (("x", "calls", None, "api = 1"), "read: filter must be a pyarrow.compute expression such as field('api') =="),
+        (
+            ("x", "calls", None, pc.field("apii") == "f"),
+            "the filter does not fit the table calls: No match for FieldRef",
+        ),
+        (
+            ("x", "calls", None, pc.field("date") == "f"),
+            "the filter does not fit the table calls: Function 'equal' has",
+        ),
+        (("x", "calls", None, pc.field("request_time") > datetime(2026, 1, 1)), "calls: Cannot compare timestamp with"),
     ],
 )
 def test_an_unknown_table_or_column_is_misuse(arguments: tuple[Any, ...], text: str) -> None:

@@ -63,8 +63,8 @@ def read(
         file that could not be read to its end.
 
     Raises:
-        Misuse: for a table or column that does not exist, for paths that are bytes or an open file, or if none of
-            the files is a capture or a stored file.
+        Misuse: for a table or column that does not exist, for a filter that does not fit the columns, for paths that
+            are bytes or an open file, or if none of the files is a capture or a stored file.
         OSError: for a path that does not exist.
 
     >>> import wirekit
@@ -86,6 +86,12 @@ def read(
     for name in columns or ():
         if name not in schema.names:
             raise Misuse(f"the table {table} has no column {name!r}; it has {', '.join(schema.names)}")
+    if filter is not None:
+        try:  # on a row of nulls: without a row, naive times fit
+            pa.table([pa.nulls(1, field.type) for field in schema], schema.names).filter(filter)
+        except pa.ArrowException as error:
+            problem = str(error).partition("\n")[0].partition(f" in {schema.names[0]}: ")[0]
+            raise Misuse(f"read: the filter does not fit the table {table}: {problem}") from None
     any_ports: Any = {} if ports is None else ports
     if not isinstance(any_ports, Mapping):
         raise Misuse(f"read: ports must be a mapping of ports to protocols, not {ports!r}")

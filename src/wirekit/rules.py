@@ -21,6 +21,7 @@ from itertools import takewhile
 from typing import Any
 
 from wirekit.conversation import SIDES, Frame, Quarantined
+from wirekit.errors import Misuse
 from wirekit.registry import named, registry
 
 MOST_FACTS = 100_000
@@ -141,6 +142,33 @@ class RuleSet:
     rules: tuple[Rule, ...]
     initial: Mapping[str, Any] = field(default_factory=dict)
     shared: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        """Refuses tables and states of rules and steps that no step sets.
+
+        Raises:
+            Misuse: with the names that exist.
+        """
+        states: dict[str, list[Any]] = {table: [state] for table, state in self.initial.items()}
+        for step in self.steps:
+            states.setdefault(step.table, [ABSENT]).append(step.to)
+        for rule in self.rules:
+            for table in filter(None, (rule.table, rule.other[0] if rule.other is not None else "")):
+                if table not in states:
+                    raise Misuse(f"rule {rule.name}: no step sets the table {table!r}; choose from {', '.join(states)}")
+            if rule.table:
+                self._check(rule.never, states[rule.table], f"rule {rule.name}: table {rule.table}")
+        for step in self.steps:
+            self._check(step.when, states[step.table], f"step at {step.on!r}: table {step.table}")
+
+    @staticmethod
+    def _check(named: Any, states: list[Any], where: str) -> None:
+        """Refuses states that a table cannot have, unless an expression computes its states."""
+        if named is None or callable(named) or any(map(callable, states)):
+            return
+        for state in named:
+            if not callable(state) and state not in states:
+                raise Misuse(f"{where} has no state {state!r}; it has {', '.join(map(repr, states))}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 import wirekit
 from wirekit import rules
 from wirekit.conversation import Conversation, Frame, Quarantined
+from wirekit.errors import Misuse
 from wirekit.rules import ABSENT, UNKNOWN, Checker, Event, Facts, Rule, RuleSet, Step, Violation
 from wirekit.wire import this
 
@@ -70,6 +72,27 @@ DOORS = RuleSet(
 def test_states_and_counters() -> None:
     story = Story(DOORS).tell("open", number=1).tell("enter", number=1).tell("leave", number=1)
     assert story.tell("leave", number=1).tell("enter", number=2).end() == ["empty 4", "closed 5"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        (
+            rule("r", "enter", ("open",), "dor", this.number),
+            "rule r: no step sets the table 'dor'; choose from inside, door",
+        ),
+        (rule("r", "enter", this.other > 0, "door", "", other=("dor", "")), "rule r: no step sets the table 'dor'"),
+        (
+            rule("r", "enter", ("shut",), "door"),
+            "rule r: table door has no state 'shut'; it has absent, 'open', 'closed'",
+        ),
+        (Step("lock", "door", "", "locked", when=("shut",)), "step at 'lock': table door has no state 'shut'"),
+    ],
+)
+def test_names_of_tables_and_states_that_no_step_sets_are_refused(changed: Rule | Step, problem: str) -> None:
+    more = {"rules": (changed,)} if isinstance(changed, Rule) else {"steps": (*DOORS.steps, changed)}
+    with pytest.raises(Misuse, match=re.escape(problem)):
+        replace(DOORS, **more)  # type: ignore[arg-type]
 
 
 def test_in_a_conversation_joined_late_state_is_unknown_until_it_is_seen() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import shutil
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -206,3 +207,14 @@ def test_the_timeline_zooms_by_keys_and_wheel(page: Page, kafka: Path) -> None:
         page.call("Input.dispatchMouseEvent", type="mouseWheel", x=x, y=y, deltaX=0, deltaY=-100)
     page.wait(f"{SHOWN} < {every}")
     assert page.errors == []
+
+
+def test_a_report_of_a_data_directory_is_refused(tmp_path: Path, fixtures: Path) -> None:
+    """It would have no frames."""
+    folder = tmp_path / "t-none-0"
+    folder.mkdir()
+    shutil.copy(fixtures / "kafka" / "disk" / "0.10.2.2-t-none-0.log", folder / f"{0:020}.log")
+    result = CliRunner().invoke(group, ["inspect", str(folder), "--report", str(tmp_path / "report.html")])
+    assert result.exit_code == 2
+    assert "t-none-0 is the data directory of a broker" in result.stderr
+    assert not (tmp_path / "report.html").exists()

@@ -63,7 +63,11 @@ from wirekit.stored import Report as DirectoryReport
 @click.option("--rules", is_flag=True, help="List the violations of protocol rules.")
 @click.option("--list", "listed", is_flag=True, help="With --rules: list the rules of --protocol, or of all protocols.")
 @click.option(
-    "--report", "page", type=click.Path(), metavar="FILE.html", help="Write a self-contained HTML page as well."
+    "--report",
+    "page",
+    type=click.Path(),
+    metavar="FILE.html",
+    help="Write an HTML page of the captures, which needs no other file.",
 )
 @click.option(
     "--payloads", is_flag=True, help="With --report: include application data and other texts, not only their sizes."
@@ -116,6 +120,8 @@ def command(
     directories = [] if connections or rules else [path for path in paths if os.path.isdir(path)]
     reports = {path: report for path in directories if (report := _checked(path, protocol)) is not None}
     captures = captures_of([path for path in paths if path not in reports], separate=separate)
+    if page is not None and not captures:
+        raise click.UsageError(f"--report shows captures; {next(iter(reports))} is the data directory of a broker")
     if connections:
         return show_connections(captures, choice, _form(output))
     if rules:

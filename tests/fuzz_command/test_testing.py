@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import wirekit
 from wirekit.errors import Misuse
 from wirekit.testing import agrees_with, check_vectors, export_vectors, never_crashes, roundtrip
 
@@ -106,6 +107,15 @@ def test_a_codec_that_cannot_rebuild_is_shown_with_the_bytes(parsers: ModuleType
         roundtrip(KEY, parsers.sound, refusing)
     with pytest.raises(AssertionError, match=r"was rebuilt as None$"):
         roundtrip(KEY, parsers.sound, lambda value: None)
+
+
+def test_private_attributes_are_not_compared(parsers: ModuleType) -> None:
+    class Token:
+        def __init__(self, data: bytes) -> None:
+            self.token, self._data = parsers.sound(data)["token"], data
+
+    agrees_with(KEY, Token, count=20)
+    agrees_with("pulsar.frame", lambda data: wirekit.decode(data, "pulsar.frame", strict=True).value, count=20)
 
 
 def test_values_with_slots_are_compared_by_their_fields(parsers: ModuleType) -> None:

@@ -41,15 +41,16 @@ def memory() -> dict[str, int]:
 
 
 def plain(value: Any) -> Any:
-    """The JSON form of other objects: bytes as hex, named tuples and objects by their fields."""
+    """The JSON form of other objects: bytes as hex, named tuples and objects by their public fields."""
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value).hex()
     if hasattr(value, "_asdict"):
         return value._asdict()
     slots = [vars(kind).get("__slots__", ()) for kind in reversed(type(value).__mro__)]
-    names = [name for each in slots for name in ((each,) if isinstance(each, str) else each) if name[:2] != "__"]
+    names = [name for each in slots for name in ((each,) if isinstance(each, str) else each)]
     if names or hasattr(value, "__dict__"):
-        return {name: getattr(value, name) for name in names if hasattr(value, name)} | getattr(value, "__dict__", {})
+        fields = {name: getattr(value, name) for name in names if hasattr(value, name)} | getattr(value, "__dict__", {})
+        return {name: field for name, field in fields.items() if name[:1] != "_"}
     return repr(value)
 
 

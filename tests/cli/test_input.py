@@ -216,6 +216,19 @@ def test_text_beyond_ascii_is_raw_and_noted() -> None:
     assert (around.form, around.data) == ("wireshark", b"\x0a\x0b")
 
 
+@pytest.mark.parametrize(
+    "around", ["'{}'", '"{}"', ' "{}",\n', "data:application/octet-stream;base64,{}", "data:;base64,{}"]
+)
+def test_base64_in_quotes_and_in_a_data_uri(around: str) -> None:
+    parsed = read_input(around.format(base64.b64encode(FRAME).decode()).encode())
+    assert (parsed.data, parsed.form, parsed.note) == (FRAME, "base64", None)
+
+
+@pytest.mark.parametrize("text", ["''", '"', "data:;base64,", "'AAECAwQ=", "data:text/plain,AAECAwQFBgcICQoLDA0ODw=="])
+def test_quotes_without_base64_are_text(text: str) -> None:
+    assert read_input(text.encode()).form == "raw"
+
+
 def test_all_hex_is_hex_and_never_base64() -> None:
     assert read_input(b"deadbeefdeadbeef").form == "hex"
     odd = read_input(b"deadbeefdeadbee")

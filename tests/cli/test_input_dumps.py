@@ -87,6 +87,34 @@ def test_dumps_that_are_not_hexadecimal_name_one_that_is(text: str, message: str
         read_input(text.encode())
 
 
+def java(data: bytes) -> str:
+    """As javax.net.debug prints plain text: three spaces after 8 bytes."""
+    rows = [data[at : at + 16] for at in range(0, len(data), 16)]
+    return "".join(
+        f"  {16 * number:04X}: {row[:8].hex(' ').upper():23}   {row[8:].hex(' ').upper():23}"
+        f"  {''.join(chr(byte) if 32 <= byte < 127 else '.' for byte in row)}\n"
+        for number, row in enumerate(rows)
+    )
+
+
+@pytest.mark.parametrize("size", [5, 8, 12, 16, 17, 40, 64])
+@pytest.mark.parametrize(("before", "behind"), [("", ""), ("Plaintext before ENCRYPTION (\n", ")\n")])
+def test_dumps_of_java(before: str, behind: str, size: int) -> None:
+    data = (FRAME * 3)[:size]
+    assert read_input((before + java(data) + behind).encode()).data == data
+
+
+def test_dumps_of_java_in_a_log() -> None:
+    frames = [FRAME * 2, FRAME * 3]
+    log = "".join(f"WRITE: 5\nPlaintext before ENCRYPTION (\n{java(each)})\n" for each in frames) + "READ: 5\n"
+    assert read_input(log.encode()).dumps == tuple(frames)
+
+
+def test_a_dump_of_go_in_brackets() -> None:
+    lines = "".join(f" {line}\n" for line in hexdump(FRAME).splitlines()[:-1])
+    assert read_input(f"([]uint8) (len={len(FRAME)} cap=64) {{\n{lines}}}\n".encode()).data == FRAME
+
+
 # Dumps: what is odd is noted
 
 

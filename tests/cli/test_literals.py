@@ -46,6 +46,12 @@ def test_lists_of_hexadecimal_numbers(data: bytes) -> None:
         assert (parsed.data, parsed.form, parsed.note) == (data, "hex", None)
 
 
+def test_a_list_of_hexadecimal_digits_as_rust_prints_it() -> None:
+    for data in (bytes(range(256)), b"\xbe\xef\0", b"\0\x01\x12\xbe"):
+        parsed = read_input(f"[{', '.join(f'{byte:02x}' for byte in data)}]".encode())
+        assert (parsed.data, parsed.form, parsed.note) == (data, "hex", None)
+
+
 @given(st.binary(max_size=40))
 def test_bytes_as_a_url_has_them(data: bytes) -> None:
     data = b"\0" + data

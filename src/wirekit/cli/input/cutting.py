@@ -11,7 +11,7 @@ _SHOWN = bytes(byte if 0x20 <= byte < 0x7F else 0x2E for byte in range(256))
 
 
 def ends_of(line: Line, layout: Layout) -> list[tuple[int, int]]:
-    """(bytes so far, index after the word) for each word that could be data: one space apart, two after 8 bytes.
+    """(bytes so far, index after the word) for each word that could be data: one space apart, or up to three after 8.
 
     xxd -e pads a short last word on its left.
     """
@@ -20,7 +20,7 @@ def ends_of(line: Line, layout: Layout) -> list[tuple[int, int]]:
     while match := layout.word.match(line.text, at):
         gap, size = len(match[1]), len(match[2]) // 2
         padding = 2 * (layout.group - size) if layout.swapped and layout.colon else 0
-        if ends and gap != 1 + padding and (gap != 2 or count != 8 or layout.group > 1):
+        if ends and gap != 1 + padding and (gap not in (2, 3) or count != 8 or layout.group > 1):
             break
         count, at = count + size, match.end()
         ends.append((count, at))

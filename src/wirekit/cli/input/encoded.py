@@ -9,6 +9,7 @@ from wirekit.cli.input.text import DIGITS, Input, line_count, wrong
 from wirekit.errors import Misuse
 
 _SHORTEST_BASE64 = 16  # characters; shorter text may be a word, so only --input base64 reads it
+_AROUND = re.compile(r"\s*(?:data:[\w/.+-]*;base64,|(?P<quote>['\"]))(?P<text>[^'\"\s]*)(?(quote)(?P=quote))[,;]?\s*")
 _URLSAFE = str.maketrans("-_", "+/")
 
 
@@ -28,8 +29,10 @@ def from_base64(text: str) -> bytes:
 
 
 def guess_base64(text: str) -> Input:
-    """Printable ``text`` as base64, or Misuse if it is more likely something else."""
-    lines = text.split()
+    """Printable ``text`` as base64, also in quotes or a data URI, or Misuse if it is more likely something else."""
+    if around := _AROUND.fullmatch(text):
+        text = around["text"]
+    lines = text.split() or [""]
     size = sum(map(len, lines))
     if not set(text) - set(DIGITS + " \n\t\v\f"):
         raise Misuse("hex digits only")

@@ -17,6 +17,7 @@ _PREFIX = re.compile(
 )  # of a log, before the first line of a dump
 _NUMBERS_AND_BLANKS = re.compile(r"\d+|[ \t]+")
 _TCPDUMP_END = re.compile(r"\s*(?:\^C)?\d+ packets? (?:captured|received by filter|dropped by \w+)")
+_BEHIND = re.compile(r"\s*(?:```|[)\]}]+[,;]?$)")  # of Markdown; of the brackets around a dump of Java or Go
 
 
 class Line(NamedTuple):
@@ -81,8 +82,8 @@ def paired(text: str) -> Iterator[tuple[Line, Line | None]]:
     """Each line with the next one of its dump; None after the last, and after a title before a dump.
 
     A dump ends where the next one begins at offset 0. Lines of another kind are titles if a dump begins after them.
-    After the last dump they are other text if the dump ended with an offset alone, if a blank line or a Markdown fence
-    comes first, or if tcpdump prints such lines at its end.
+    After the last dump they are other text if the dump ended with an offset alone, if a blank line, a Markdown fence or
+    a closing bracket comes first, or if tcpdump prints such lines at its end.
     """
     line: Line | None = None
     titles: list[Line] = []
@@ -104,7 +105,7 @@ def _ends(line: Line, later: list[Line]) -> bool:
     """Whether the last dump ends with a line, though other lines stand after it."""
     if not later or line.kind == "offset" or later[0].number > line.number + 1:
         return True
-    return later[0].text.strip().startswith("```") or all(_TCPDUMP_END.match(each.text) for each in later)
+    return bool(_BEHIND.match(later[0].text)) or all(_TCPDUMP_END.match(each.text) for each in later)
 
 
 def word_size(line: Line) -> int:

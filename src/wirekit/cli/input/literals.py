@@ -134,7 +134,9 @@ def read_numbers(text: str) -> Input | None:
         return _hex_list(text, items[1:])
     if bracket == "<" and not text.endswith("<<", 0, begin):
         return None
-    if not items or not all(_NUMBER.match(item) or _CUT.match(item) for _, item in items):
+    if not items or not all(
+        _NUMBER.match(item) or _CUT.match(item) or _HEX_NUMBER.fullmatch(item) for _, item in items
+    ):
         return None
     if begin and not _BEFORE_LIST.fullmatch(text, 0, begin) and len(items) < LEAST_LABELLED:
         return None

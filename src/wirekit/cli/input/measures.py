@@ -139,7 +139,7 @@ def _is_dump(data: list[Line], agreed: int, steps: int, layout: Layout) -> bool:
         return False
     if agreed and 2 * agreed >= steps:
         return True
-    if int(first.offset, 16) or len(first.gap) < 2 or layout.group != 1:
+    if int(first.offset, 16) or len(first.gap + first.mark) < 2 or layout.group != 1:
         return False
     if len(data) > 1:
         return all(int(line.offset, 16) < int(after.offset, 16) for line, after in pairwise(data))

@@ -34,11 +34,12 @@ def test_a_server_that_answers_has_no_findings(protocol: str) -> None:
     answers = ScriptedServer(protocol, play("sound", seed="2"))
     target = ConversationTarget("127.0.0.1", answers.port, protocol, Bounds(seconds=5.0))
     try:
-        for kind in ("sound", "in pieces", "damaged frame"):
-            assert target.run(play(kind)).kind in ("accepted", "refused")
+        for seed in "345":  # a connection may end early, as after REMOVE_CONNECTION of JMQ4
+            for kind in ("sound", "in pieces", "damaged frame"):
+                assert target.run(play(kind, seed=seed)).kind in ("accepted", "refused")
     finally:
         answers.close()
-    assert answers.answers > REQUESTS
+    assert answers.answers > 2 * REQUESTS
 
 
 @pytest.mark.parametrize(

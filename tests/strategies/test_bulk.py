@@ -17,7 +17,8 @@ from tests.strategies.laws import examples
 from wirekit.errors import Misuse
 from wirekit.strategies import EDITED, bulk_frames, bulk_mutations, bulk_values, edited, frames, kinds, values
 from wirekit.strategies.choices import LONG
-from wirekit.wire import Bytes, Checked, Node, Padding, Struct, len_, this
+from wirekit.values import SymbolTable
+from wirekit.wire import Bit, Bits, Bytes, Checked, Node, Padding, Struct, Switch, len_, this, uint8, uint32
 
 KEYS = wirekit.registry.keys()
 REQUESTS = ["kafka.metadata.request.v0", "kafka.fetch.request.v2", "joyqueue.frame"]
@@ -157,3 +158,21 @@ def test_a_symbol_may_be_given_by_its_name(given: int | str, clean: bool) -> Non
 def test_an_unknown_name_of_a_symbol_lists_the_names() -> None:
     with pytest.raises(Misuse, match=r"constants for error_code: .* has no symbol 'NOPE'; it has "):
         values("kafka.heartbeat.response.v0", fields={"error_code": "NOPE"})
+
+
+PACKETS = Struct(
+    "head" / Bits(uint8, "type" / Bit(4, SymbolTable("type", {1: "NOTE", 2: "PING"})), "flags" / Bit(4), order="msb"),
+    "body" / Switch(this.head.type, {1: Struct("text" / Bytes(uint8)), 2: Struct("time" / uint32)}),
+)
+
+
+@pytest.mark.parametrize("fields", [{"head.type": 2, "flags": 5}, {"type": "PING", "head.flags": 5}])
+def test_bit_fields_may_be_given(fields: dict[str, int | str]) -> None:
+    """They lead to the branch that they select, as other fields do."""
+    with own(PACKETS) as key:
+        drawn = [
+            *islice(bulk_frames(key, seed=1, fields=fields), 20),
+            find(frames(key, fields=fields), lambda frame: True),
+        ]
+        assert {frame[0] for frame in drawn} == {0x25}
+        assert {len(frame) for frame in drawn} == {5}

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from random import Random
 from types import ModuleType
+from typing import Any
 
 import pytest
 from hypothesis import find, settings
@@ -28,7 +29,8 @@ from wirekit.strategies import (
     damaged_conversations,
     in_pieces,
 )
-from wirekit.wire import Length, Struct, uint8
+from wirekit.values import SymbolTable
+from wirekit.wire import Bit, Bits, Bytes, Length, Struct, Switch, this, uint8
 
 PROTOCOLS = ["kafka", "pulsar", "joyqueue", "jmq4"]
 EXPECTED = {
@@ -178,3 +180,39 @@ def test_without_rules_the_kinds_are_those_that_show(monkeypatch: pytest.MonkeyP
 def test_a_kind_with_both_forms_of_answers_is_refused() -> None:
     with pytest.raises(Misuse, match="the kind 'ask' has answer='reply' and answers=\\('told',\\)"):
         Kind("ask", "ask", "request", answer="reply", answers=("told",))
+
+
+class _Packets(Dialogue):
+    """Requests of type 1 and 2, and their responses of type 3 and 4, by a number."""
+
+    def describe(self, side: str, decoded: Decoded) -> Description:
+        head, number = decoded.value.head, decoded.value.body.number
+        role = "request" if head.type < 3 else "response"
+        return Description(head.type.symbol, None, number, role, pair=(head.type % 2, number))
+
+
+def test_kinds_that_bits_select(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = SymbolTable("type", {1: "STORE", 2: "PING", 3: "STORED", 4: "PONG"})
+    bodies = {kind: Struct("number" / uint8, "text" / Bytes(kind)) for kind in range(1, 5)}
+    head = Bits(uint8, "type" / Bit(4, table), "flags" / Bit(4), order="msb")
+    frame = Struct("head" / head, "size" / Length(uint8, frame=True), "body" / Switch(this.head.type, bodies))
+    number: dict[str, Any] = {"number": "body.number", "pair": ("body.number",)}
+    asks, answers = (
+        Heads("frame", ("head.type",), kinds)
+        for kinds in (
+            {
+                (1,): Kind("STORE", "frame", "request", answers=("STORED",), **number),
+                (2,): Kind("PING", "frame", "request", answers=("PONG",), **number),
+            },
+            {(3,): Kind("STORED", "frame", "response", **number), (4,): Kind("PONG", "frame", "response", **number)},
+        )
+    )
+    module = ModuleType("packets_pairing")
+    monkeypatch.setattr(module, "PAIRING", Pairing(asks, answers), raising=False)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    layouts, pairing = {"frame": Layout(frame)}, "packets_pairing:PAIRING"
+    protocol = Protocol("packets", "P", layouts, "frame", "frame", dialogue=lambda: _Packets, pairing=pairing)
+    with declared(protocol):
+        scripts = [conversation("packets", seed=seed, length=8) for seed in range(10)]
+    assert all(len(script.turns) == 8 for script in scripts)
+    assert all(turn.request is not None for script in scripts for turn in script.turns if turn.side == "server")

@@ -249,18 +249,12 @@ class Exchange:
     def _frame(
         self, key: str, fixed: dict[str, Any], context: dict[str, Any], requested: dict[str, list[Any]]
     ) -> bytes | None:
-        layout = layout_of(key)
-        names = layout.field_names
-        paths = {tuple(path.split(".")): value for path, value in fixed.items()}
-        fields = {path: value for path, value in paths.items() if names.issuperset(path)}
+        fields = {tuple(path.split(".")): value for path, value in fixed.items()}
         try:
-            value = Maker(layout, self._choices, context, Wish(1, clean=True, fields=fields)).whole()
+            value = Maker(layout_of(key), self._choices, context, Wish(1, clean=True, fields=fields)).whole()
             if requested:
                 requested = {**{name: [0] for name in _symbols_of_zero(key)}, **requested}
-            bound = self._bound(value, {path[-1] for path in paths}, requested)
-            for path, item in paths.items():
-                if path not in fields:  # bits of a number, which are no fields of their own
-                    _set(bound, path, item)
+            bound = self._bound(value, {path[-1] for path in fields}, requested)
             return encoding.encode(key, bound, context=context)
         except (Rejected, WirekitError):
             return None
@@ -349,15 +343,6 @@ def at_path(value: Any, path: str) -> Any:
     for name in path.split("."):
         value = value.get(name) if isinstance(value, Record | dict) else None
     return value
-
-
-def _set(value: Any, path: tuple[str, ...], item: Any) -> None:
-    """Sets a field inside existing records."""
-    *outer, name = path
-    for each in outer:
-        value = value.get(each) if isinstance(value, dict) else None
-    if isinstance(value, dict) and name in value:
-        value[name] = item
 
 
 def _scalars(value: Any) -> Iterator[tuple[str, Any]]:

@@ -69,13 +69,15 @@ class Layout:
 
     @cached_property
     def field_names(self) -> set[str]:
-        """Names of all fields that are not computed, including those of protobuf messages."""
+        """Names of all fields that are not computed, including bit fields and those of protobuf messages."""
         names: set[str] = set()
         messages: list[Message] = []
         for node in self.nodes:
             if isinstance(node, ir.Structure):
                 computed = node.computed
                 names |= {member.name for index, member in enumerate(node.members) if index not in computed}
+            elif isinstance(node, ir.BitFields):
+                names |= {field.name for field in node.fields}
             elif isinstance(node, ir.Protobuf):
                 messages.append(Message._known[node.message])
         seen: set[int] = set()

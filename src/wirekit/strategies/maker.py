@@ -124,11 +124,17 @@ class Maker(Fields, Settling, Messages):
         computed = node.computed
         caller_values: dict[str, Any] = {}
         if self.caller_fields:
-            members = ((each.name, ir.core(each.node)) for at, each in enumerate(node.members) if at not in computed)
+            cores = {each.name: ir.core(each.node) for at, each in enumerate(node.members) if at not in computed}
             caller_values = self._caller_values(
-                (name, core.table if isinstance(core, ir.Named) else None) for name, core in members
+                (name, core.table if isinstance(core, ir.Named) else None) for name, core in cores.items()
             )
             forced = {**forced, **{(name,): item for name, item in caller_values.items()}}
+            for name, core in cores.items():
+                if isinstance(core, ir.BitFields):
+                    self.path.append(name)
+                    bits = self._caller_values((bit.name, bit.table) for bit in core.fields)
+                    self.path.pop()
+                    forced |= {(name, bit): item for bit, item in bits.items()}
         fixed = self._settled(node, inner, forced)
         value: dict[str, Any] = {}
         bounds: list[tuple[int, bool]] = []

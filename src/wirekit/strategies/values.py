@@ -49,7 +49,7 @@ def values(
         aim: names of branches (see ``branches``) to reach, if the rest of the value allows it.
         fields: {end of a path: strategy or constant} for fields with given values: ``topic`` is every field of that
             name, ``body.topic`` those inside ``body``. Paths have no list indexes; ``encode`` must accept the values,
-            and a symbol may be given by its name.
+            and a symbol may be given by its name. Bit fields are fields, too.
         reached: a set that receives the names of the reached branches (see ``branches``).
 
     Raises:

@@ -259,6 +259,24 @@ def test_a_dialogue_that_describes_nothing_is_named(monkeypatch: pytest.MonkeyPa
         list(Conversation("store").receive("client", frame("OPEN", 1)))
 
 
+@pytest.mark.usefixtures("store")
+@pytest.mark.parametrize(
+    ("description", "problem"),
+    [
+        (Description("OPEN", role="req"), "whose role is one of request, response, event, not 'req'"),
+        (Description(Symbol(1, "OPEN")), "whose api is text or None, not <OPEN: 1>"),  # type: ignore[arg-type]
+        (Description("OPEN", "1"), "whose version is a number or None, not '1'"),  # type: ignore[arg-type]
+        (Description("OPEN", None, "7"), "whose correlation_id is a number or None, not '7'"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_description_that_no_table_holds_is_refused(
+    description: Description, problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(StoreDialogue, "describe", lambda self, side, decoded: description)
+    with pytest.raises(Misuse, match=rf"StoreDialogue\.describe must return a Description {problem}"):
+        list(Conversation("store").receive("client", frame("OPEN", 1)))
+
+
 ASK = Struct("size" / Length(int16, frame=True), "kind" / Symbols(int16, KINDS, closed=True), "number" / int16)
 REPLY = Struct("size" / Length(int16, frame=True), "number" / int16, "text" / String(int16))
 OF_REPLIES = Tables(

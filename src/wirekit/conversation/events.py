@@ -20,6 +20,8 @@ class _NeedData:
 
 
 NEED_DATA = _NeedData()
+ROLES = ("request", "response", "event")
+"""The roles of frames."""
 
 
 # Named tuples, not frozen dataclasses: one is made for each frame or message, at a quarter of the cost.

@@ -16,8 +16,9 @@ from wirekit.conversation.dialogue import (
     LARGEST_SEARCHED,
     LARGEST_WAITED,
     LEAST_BEGUN,
+    Dialogue,
 )
-from wirekit.conversation.events import NEED_DATA, SIDES, Description, Event, Frame, Quarantined
+from wirekit.conversation.events import NEED_DATA, ROLES, SIDES, Description, Event, Frame, Quarantined
 from wirekit.decoding import LARGEST_HEADER, MOST_SHORT, decode, frame_size, header, shortness
 from wirekit.engine import Decoded, decode_bytes, foreign
 from wirekit.errors import Misuse, WireError
@@ -438,8 +439,7 @@ class Conversation:
         if decoded.error is not None or decoded.gaps:
             decoded = self._as_variant(decoded)
         description = self.dialogue.describe(side, decoded)
-        if not isinstance(description, Description):
-            raise Misuse(f"{type(self.dialogue).__name__}.describe must return a Description, not {description!r}")
+        _check_description(description, self.dialogue)
         return Frame(self.protocol.name, side, offset, data, direction.time_us, decoded, description, reason=reason)
 
     def _linked(self, frame: Frame) -> Frame:
@@ -646,6 +646,20 @@ def _stored(frame: Frame) -> list[Any]:
         list(description),
         frame.announced,
     ]
+
+
+def _check_description(description: Any, dialogue: Dialogue) -> None:
+    """Refuses what ``describe`` must not return; tables would fail on it, or lack its calls."""
+    where = f"{type(dialogue).__name__}.describe must return a Description"
+    if not isinstance(description, Description):
+        raise Misuse(f"{where}, not {description!r}")
+    if description.role not in ROLES:
+        raise Misuse(f"{where} whose role is one of {', '.join(ROLES)}, not {description.role!r}")
+    if not isinstance(description.api, str | None):
+        raise Misuse(f"{where} whose api is text or None, not {description.api!r}")
+    for name, number in (("version", description.version), ("correlation_id", description.correlation_id)):
+        if not isinstance(number, int | None):
+            raise Misuse(f"{where} whose {name} is a number or None, not {number!r}")
 
 
 def _pair(description: Description) -> Hashable:

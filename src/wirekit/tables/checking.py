@@ -10,6 +10,7 @@ from typing import Any
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import expression, fields_of
+from wirekit.conversation.events import ROLES
 from wirekit.conversation.pairing import Heads, Kind, Pairing
 from wirekit.errors import Misuse
 from wirekit.tables.columns import DECLARED, MESSAGES
@@ -50,7 +51,6 @@ Layouts = Mapping[str, Callable[[], ir.Node]]
 """{key without the protocol: gives its IR}."""
 
 ONE_ROW = ("calls", "connections")
-ROLES = ("request", "response", "event")
 
 
 def check_tables(protocol: str, tables: Tables, layouts: Layouts) -> None:

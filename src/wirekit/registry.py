@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 ENTRY_POINTS = "wirekit.protocols"
 DIALOGUE = "wirekit.conversation:Dialogue"
+PAIRING = "wirekit.conversation.pairing:Pairing"
 BEGINNINGS = "wirekit.schemas.beginnings:BEGINNINGS"
 BUILT_IN = {
     "net": "wirekit.schemas.net:PROTOCOL",
@@ -314,6 +315,8 @@ class Protocol:
         from wirekit.tables.checking import check_pairing
 
         pairing: Pairing = named(self.pairing)
+        if not isinstance(pairing, named(PAIRING)):
+            raise Misuse(f"{self.name}: {self.pairing} must be a wirekit.conversation.pairing.Pairing, not {pairing!r}")
         check_pairing(self.name, pairing, _layouts(self, registry))
         return pairing
 

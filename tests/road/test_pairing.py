@@ -201,7 +201,6 @@ SERVER = Heads("head", ("kind",), {(ANSWER,): Kind("answer", "note", "response",
         (Kind("ask", "note", "request", pair=("text",)), "client ask: head has no 'text'; it has kind, number, size"),
         (Kind("ask", "not", "request"), "client ask: no layout 'not'; choose from note, head"),
         (Kind("ask", "note", "request", answer="not"), "client ask: no layout 'not'; choose from note, head"),
-        (Kind("ask", "note", "reqest"), "client ask: no role 'reqest'; choose from request, response, event"),
         (
             Kind("ask", "note", "request", answers=("news",)),
             "client ask: the other side has no kind 'news'; choose from an",
@@ -214,7 +213,7 @@ SERVER = Heads("head", ("kind",), {(ANSWER,): Kind("answer", "note", "response",
             Kind("ask", "note", "request", answer="note", refusal=("txt", 1)),
             "client ask: note has no 'txt'; it has kind, number, size, text",
         ),
-        (5, "the pairing of quiz must be a Pairing, not 5"),
+        (5, "quiz: tests.road.test_pairing:QUIZ must be a wirekit.conversation.pairing.Pairing, not 5"),
     ],
 )
 def test_a_pairing_that_names_nothing_is_refused(client: Any, problem: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,3 +224,8 @@ def test_a_pairing_that_names_nothing_is_refused(client: Any, problem: str, monk
     protocol = Protocol("quiz", "Quiz", layouts, "note", "note", pairing=f"{__name__}:QUIZ")
     with declared(protocol), pytest.raises(Misuse, match=re.escape(problem)):
         pairing_of("quiz")
+
+
+def test_a_kind_without_a_known_role_is_refused() -> None:
+    with pytest.raises(Misuse, match="the kind 'ask' has no role 'reqest'; choose from request, response, event"):
+        Kind("ask", "note", "reqest")

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from wirekit.conversation.events import ROLES
 from wirekit.errors import Misuse
 from wirekit.registry import registry
 
@@ -69,6 +70,8 @@ class Kind:
     context: str = ""
 
     def __post_init__(self) -> None:
+        if self.role not in ROLES:
+            raise Misuse(f"the kind {self.api!r} has no role {self.role!r}; choose from {', '.join(ROLES)}")
         if self.answer and self.answers:
             raise Misuse(
                 f"the kind {self.api!r} has answer={self.answer!r} and answers={self.answers!r}; give answer= if the "

@@ -6,12 +6,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import expression, fields_of
-from wirekit.conversation.events import ROLES
-from wirekit.conversation.pairing import Heads, Kind, Pairing
 from wirekit.errors import Misuse
 from wirekit.tables.columns import DECLARED, MESSAGES
 from wirekit.tables.declaration import (
@@ -35,6 +33,9 @@ from wirekit.tables.declaration import (
 from wirekit.tables.paths import ALL, Step, bound, parse
 from wirekit.values import SymbolTable
 from wirekit.wire.protobuf import Message
+
+if TYPE_CHECKING:
+    from wirekit.conversation.pairing import Heads, Kind, Pairing
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +71,17 @@ def check_tables(protocol: str, tables: Tables, layouts: Layouts) -> None:
         raise Misuse(f"the tables of {protocol}: {error}") from None
 
 
-def check_pairing(protocol: str, pairing: Any, layouts: Layouts) -> None:
+def check_pairing(protocol: str, pairing: Pairing, layouts: Layouts) -> None:
     """Refuses a pairing that refers to something that does not exist: frames would be left to the dialogue silently.
 
     Args:
         protocol: its name, for errors.
-        pairing: the object that the protocol names.
+        pairing: the declaration.
         layouts: the layouts of the protocol.
 
     Raises:
         Misuse: the text names the side, kind and path, and lists the valid ones.
     """
-    if not isinstance(pairing, Pairing):
-        raise Misuse(f"the pairing of {protocol} must be a Pairing, not {pairing!r}")
     checker = _Checker(Tables(), layouts)
     try:
         for side, other in (("client", pairing.server), ("server", pairing.client)):
@@ -151,8 +150,6 @@ class _Checker:
             self._kind(kind, heads.layout, f"{side} {kind.api}".strip(), apis)
 
     def _kind(self, kind: Kind, head: str, where: str, apis: set[str]) -> None:
-        if kind.role not in ROLES:
-            raise Misuse(f"{where}: no role {kind.role!r}; choose from {', '.join(ROLES)}")
         for layout in filter(None, (kind.layout, kind.answer)):
             self._layout(layout, where)
         for path in (*kind.paths, *(kind.unusual or ())[:1]):

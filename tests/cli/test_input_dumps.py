@@ -105,8 +105,8 @@ def test_dumps_of_java(before: str, behind: str, size: int) -> None:
 
 
 def test_dumps_of_java_in_a_log() -> None:
-    frames = [FRAME * 2, FRAME * 3]
-    log = "".join(f"WRITE: 5\nPlaintext before ENCRYPTION (\n{java(each)})\n" for each in frames) + "READ: 5\n"
+    frames = [FRAME[:10], FRAME[:12], FRAME * 2, FRAME[:10]]
+    log = "".join(f"WRITE: 5\nPlaintext before ENCRYPTION (\n{java(each)})\n" for each in frames) + "READ: 5\nREAD: 6\n"
     assert read_input(log.encode()).dumps == tuple(frames)
 
 

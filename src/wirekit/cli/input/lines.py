@@ -101,11 +101,16 @@ def paired(text: str) -> Iterator[tuple[Line, Line | None]]:
     yield from ((title, None) for title in titles)
 
 
+def is_behind(line: Line) -> bool:
+    """Whether the line closes the brackets around a dump, or is a fence."""
+    return bool(_BEHIND.match(line.text))
+
+
 def _ends(line: Line, later: list[Line]) -> bool:
     """Whether the last dump ends with a line, though other lines stand after it."""
     if not later or line.kind == "offset" or later[0].number > line.number + 1:
         return True
-    return bool(_BEHIND.match(later[0].text)) or all(_TCPDUMP_END.match(each.text) for each in later)
+    return is_behind(later[0]) or all(_TCPDUMP_END.match(each.text) for each in later)
 
 
 def word_size(line: Line) -> int:

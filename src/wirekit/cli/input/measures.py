@@ -8,7 +8,7 @@ from itertools import islice, pairwise
 from typing import NamedTuple
 
 from wirekit.cli.input.cutting import bytes_of, ends_of, fitted, framing, is_column, shows, shows_itself
-from wirekit.cli.input.lines import Layout, Line, begins_dump, lines_of, word_size
+from wirekit.cli.input.lines import Layout, Line, begins_dump, is_behind, lines_of, word_size
 from wirekit.cli.input.text import DIGITS, wrong_in_line
 
 _HEAD = 32  # lines that are measured to recognise a dump
@@ -64,7 +64,7 @@ def measure(text: str) -> Layout | None:
         if re.match(pattern, head[0].text):
             raise wrong_in_line(head[0].number, head[0].text, 0, f"{name} cannot be read; use {remedy};")
     data = [line for line in head if line.kind == "data"]
-    if not data or 2 * len(data) < sum(line.kind in ("data", "other") for line in head[head.index(data[0]) :]):
+    if not data or len(data) < _others(head[head.index(data[0]) :]):
         return None
     layout = _settle_order(data, _style(data))
     steps = _steps(head, layout)
@@ -77,6 +77,18 @@ def measure(text: str) -> Layout | None:
     width = Counter(count for count, _, _ in full).most_common(1)[0][0]
     size = next(end - line.start for count, end, line in full if count == width)
     return layout._replace(width=width, end=size, text=any(line.text[end:].strip() for _, end, line in full))
+
+
+def _others(lines: list[Line]) -> int:
+    """Lines that are no dump, except those from a closing bracket up to the next dump, as in a log."""
+    count, inside = 0, True
+    for line in lines:
+        if line.kind == "data":
+            inside = True
+        elif line.kind == "other":
+            inside = inside and not is_behind(line)
+            count += inside
+    return count
 
 
 def _style(data: list[Line]) -> Layout:

@@ -100,3 +100,8 @@ def test_a_dump_that_contradicts_itself_is_refused(text: bytes) -> None:
 def test_the_prompt_of_gdb_is_skipped() -> None:
     text = b"(gdb) x/8xb buf\n" + gdb(bytes(range(30)), 1, 0x1000, "") + b"(gdb) \n"
     assert read_input(text).data == bytes(range(30))
+
+
+def test_a_number_of_more_digits_than_python_converts_is_refused() -> None:
+    with pytest.raises(Misuse, match="line 2, column 1: not a line of gdb's x command"):
+        read_input(b"0x10:\t1\n0x11:\t" + b"9" * 5_000)

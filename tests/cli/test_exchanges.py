@@ -68,6 +68,10 @@ def test_a_followed_stream_has_its_turns(indent: str, head: bool) -> None:
     assert (parsed.dumps, parsed.sides) == (tuple(data for _, data in TURNS), (0, 1, 0, 1))
 
 
+def test_a_followed_stream_needs_no_line_feed_at_its_end() -> None:
+    assert read_input(followed(TURNS, head=False).rstrip().encode()).sides == (0, 1, 0, 1)
+
+
 def test_a_followed_stream_of_one_side() -> None:
     for side in (0, 1):
         assert read_input(followed([(side, REQUEST)]).encode()).data == REQUEST

@@ -249,3 +249,35 @@ def test_the_time_of_a_list_of_numbers_is_linear() -> None:
     begin = time.process_time()
     assert read_input(b"[" + b"1," * 20_000 + b"1]").data == b"\1" * 20_001
     assert time.process_time() - begin < 4  # 20 s if each number goes through all of them
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"\\' * 20_000,
+        'bytes.fromhex("00")' + " " * 40_000 + "x",
+        f"|00000000| 00 {' ' * 45} |.{' ' * 15}|\n" + "READ(" * 40_000,
+        f"|00000000| 00 {' ' * 45} |.{' ' * 15}|\n" + "[id: a " * 40_000,
+        "00" + " " * 60_000 + "00,00",
+        "[1" + " " * 40_000 + "]",
+    ],
+    ids=["quotes", "call", "event", "channel", "words", "list"],
+)
+def test_the_time_of_incomplete_notations_is_linear(text: str) -> None:
+    begin = time.process_time()
+    read_input(text.encode())
+    assert time.process_time() - begin < 1.2
+
+
+@pytest.mark.parametrize("text", ["b'\\777'", "'\\400\\000'", "{'\\q', 'a'}"])
+@pytest.mark.filterwarnings("error")
+def test_escapes_that_are_no_byte_cause_no_warning(text: str) -> None:
+    try:
+        assert read_input(text.encode()).form == "raw"
+    except Misuse as error:
+        assert "not a character of one byte" in str(error)
+
+
+def test_a_zero_in_text_that_is_declared_as_hex_is_refused() -> None:
+    with pytest.raises(Misuse, match="not a hex digit"):
+        read_input(b"b'\0'", "hex")

@@ -9,7 +9,7 @@ from wirekit.cli.input.text import Input, wrong_in_line
 
 _GDB = re.compile(
     r"[ \t]*(?P<address>0x[0-9a-fA-F]+)(?:[ \t]+<[^>\n]*>)?:"
-    r"(?P<words>(?:[ \t]+(?:0x[0-9a-fA-F]+|-?(?:0|[1-9]\d*)(?:[ ]'(?:\\\d{3}|\\.|[^\\\n])')?)(?!\S))+)[ \t]*"
+    r"(?P<words>(?:[ \t]+(?:0x[0-9a-fA-F]+|-?(?:0|[1-9]\d{0,19})(?:[ ]'(?:\\\d{3}|\\.|[^\\\n])')?)(?!\S))+)[ \t]*"
 )
 _CHARACTER = re.compile(r" '(?:\\\d{3}|\\.|[^\\\n])'")
 _WORD = r"(?:[0-9a-fA-F]{8}`[0-9a-fA-F]{8}|[0-9a-fA-F]{16}|[0-9a-fA-F]{8}|[0-9a-fA-F]{4}|[0-9a-fA-F]{2}|\?{2,})"

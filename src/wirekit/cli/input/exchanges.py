@@ -112,7 +112,7 @@ def _of_side(text: str, rows: list[_Row], side: int, limit: int) -> bytes:
     own = [row for row in rows if row.side == side]
     if not own:
         return b""
-    blanked = [""] * text.count("\n")
+    blanked = [""] * (text.count("\n") + 1)
     for row in own:
         blanked[row.number - 1] = row.text
     layout = measure("\n".join(row.text for row in own))

@@ -9,11 +9,13 @@ from urllib.parse import unquote_to_bytes
 from wirekit.cli.input.cutting import shows
 from wirekit.cli.input.text import COMMENT, Input, blank, wrong, wrong_in_line
 
-_ESCAPE = r"\\(?:[\\'\"abefnrtv#]|x[0-9a-fA-F]{2}|[0-7]{1,3})"
+_ESCAPE = r"\\(?:[\\'\"abefnrtv#]|x[0-9a-fA-F]{2}|[0-3][0-7]{2}|[0-7]{1,2}(?![0-7]))"
 _ESCAPES = re.compile(_ESCAPE)
 _RUBY = {r"\e": r"\x1b", r"\#": "#"}
 _OCTAL = re.compile(r"\\[0-7]+")
-_LITERAL = re.compile(rf"""(?:b|\$)?(?:'(?:[^'\\\n]|{_ESCAPE})*'|"(?:[^"\\\n]|{_ESCAPE})*")""")
+_LITERAL = re.compile(rf"""(?:b|\$)?(?:'(?:[^'\\\n\0]|{_ESCAPE})*+'|"(?:[^"\\\n\0]|{_ESCAPE})*+")""")
+_LITERALS = re.compile(rf"(?:{_LITERAL.pattern}\s*+,?\s*+)++")
+_QUOTE = re.compile(r"(?:b|\$)?['\"]")
 _ESCAPED = re.compile(r"\$?['\"]\\(?:x[0-9a-fA-F]{2}|[0-7]{3})")  # the beginning of a string
 _BARE_DIGITS = re.compile(
     r"(?:['\"$]|\\x[0-9a-fA-F]{2})*+[0-9a-fA-F](?:['\"$]|\\x[0-9a-fA-F]{2}|[0-9a-fA-F])*+"
@@ -24,7 +26,7 @@ _BEFORE_LITERAL = re.compile(r"\s*+(?:[^\n'\"]{0,200}[\s:=(,])?(?:(?:bytearray|b
 # bytes.fromhex("17ca"), binascii.unhexlify(b'17ca'), Buffer.from('17ca', 'hex')
 _CALL = re.compile(
     r"""(?=.*hex)\s*+(?:[\w.: ]*=\s*)?[\w.]+\(\s*[bB]?(?P<quote>['"])(?P<hex>[^'"\n]*)(?P=quote)"""
-    r"""(?:\s*,\s*['"]hex['"])?\s*\)\s*;?\s*""",
+    r"""(?:\s*,\s*['"]hex['"])?\s*\)\s*+;?\s*""",
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -41,7 +43,7 @@ LEAST_LABELLED = 8
 """The least number of items in a list after other words; a shorter list may be something else."""
 _TAIL = re.compile(r"[\]})>\s;,]*+")
 _HEX_NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,2}|[0-9a-fA-F]{2}")
-_ITEM = re.compile(r"[\s,]*+(?P<item>'(?:\\.[0-9a-fA-F]{0,2}|[^'\\\n])'|[^\s,]+)")
+_ITEM = re.compile(r"(?P<item>'(?:\\.[0-9a-fA-F]{0,2}|[^'\\\n])'|[^\s,]+)")
 _DECIMAL = re.compile(r"(?P<sign>-?)(?P<digits>0|[1-9]\d{0,2})(?:[uU]8|[iI]8|[uU])?")
 _BARE = re.compile(r"\s*+(?:-?(?:0|[1-9]\d{0,2})(?:\s*+,\s*+|\s++|\Z)){2,}+")
 _NUMBER = re.compile(r"-?\d\w*+\Z|'")
@@ -55,7 +57,8 @@ _NAMED = re.compile(
 _BOX = re.compile(r"[ \t]*\|(?P<offset>[0-9a-fA-F]{8})\|(?P<bytes>(?: [0-9a-fA-F]{2}){1,16}) *\|(?P<text>.{1,16})\|")
 _BOX_FRAME = re.compile(r"[ \t]*(?:\+[-+]+\+|\|(?:  ?[0-9a-f]){16} \|)[ \t]*")
 _BOX_HEAD = re.compile(
-    r"(?:\[id: (?P<channel>[^,\]\s]+)[^\]]*\] *)?\b(?P<direction>READ|RECEIVED|WRITE|SENT)(?:\([^)]*\))?: \d+B\s*$"
+    r"(?:\[id: (?P<channel>[^,\]\s]{1,200})[^\]]{0,200}\] {0,200})?"
+    r"\b(?P<direction>READ|RECEIVED|WRITE|SENT)(?:\([^)]{0,200}\))?: \d+B\s*$"
 )
 
 
@@ -70,15 +73,14 @@ def read_literal(text: str) -> Input | None:
     """
     if "'" not in text and '"' not in text:
         return None
-    literals = _LITERAL.findall(text)
-    around = _LITERAL.split(text)
-    if not literals or not all(literal.isascii() for literal in literals):
+    first = _QUOTE.search(text)
+    found = _LITERALS.match(text, first.start()) if first else None
+    if not found or not found[0].isascii():
         return None
-    between = {piece.strip() for piece in around[1:-1]}
-    if not between <= {"", ","}:
+    if not _BEFORE_LITERAL.fullmatch(text, 0, found.start()) or text[found.end() :].strip(" \t\n)]},;"):
         return None
-    if not _BEFORE_LITERAL.fullmatch(around[0]) or around[-1].strip(" \t\n)]},;"):
-        return None
+    literals = _LITERAL.findall(found[0])
+    between = {piece.strip() for piece in _LITERAL.split(found[0])[1:-1]}
     prefixed = literals[0][0] == "b"
     if any((literal[0] == "b") != prefixed for literal in literals):
         return None
@@ -199,10 +201,7 @@ def _number(text: str, at: int, item: str, *, signed: bool) -> int:
 
 
 def _character(text: str, at: int, item: str) -> int:
-    try:
-        byte: bytes = ast.literal_eval(f"b{item}")
-    except (SyntaxError, ValueError):
-        byte = b""
+    byte: bytes = ast.literal_eval(f"b{item}") if _LITERAL.fullmatch(item) and item.isascii() else b""
     if len(byte) != 1:
         raise wrong(text, at, f"{item} is not a character of one byte")
     return byte[0]
@@ -278,7 +277,7 @@ def read_box(text: str) -> Input | None:
 
 def doubtful(text: str) -> str | None:
     """A note if hex without prefixes could also be a list of decimal numbers; else None."""
-    items = re.split(r"\s*,\s*", text.strip())
+    items = [item.strip() for item in text.split(",")]
     if len(items) < 2 or any(len(item) != 2 or not item.isdecimal() or item[0] == "0" for item in items):
         return None
     return "the numbers were read as hexadecimal; put decimal ones in brackets"

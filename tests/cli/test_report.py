@@ -63,6 +63,12 @@ def test_application_data_is_there_only_if_it_is_asked_for(tmp_path: Path) -> No
         assert HOSTILE.encode() in held[0]  # the topic is in the table anyway
 
 
+def test_the_name_of_a_capture_may_be_no_utf_8(tmp_path: Path) -> None:
+    capture = hostile_capture(tmp_path)
+    capture = capture.rename(tmp_path / "\udcff.pcap")
+    assert report(capture, tmp_path / "page.html")["captures"]
+
+
 def test_everything_from_a_capture_is_encoded(tmp_path: Path) -> None:
     report(hostile_capture(tmp_path), tmp_path / "page.html", "--payloads")
     page = (tmp_path / "page.html").read_text()

@@ -64,6 +64,13 @@ def test_nothing_that_a_terminal_obeys(tmp_path: Path, output: str) -> None:
         assert json.loads(text)["value"]["client_id"] == HOSTILE
 
 
+@pytest.mark.parametrize("output", ["table", "csv", "json"])
+def test_no_row_or_name_of_a_query_gives_orders(output: str) -> None:
+    capture = str(FIXTURES / "pcap" / "jmq4-consume.pcap")
+    query = f"""SELECT '{HOSTILE}' AS "{HOSTILE}", ['{HOSTILE}'] AS list FROM calls LIMIT 1"""
+    assert controls(on_terminal("sql", query, capture, "--output", output)) == set()
+
+
 def test_json_means_the_same() -> None:
     every = "".join(chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000)
     assert json.loads(json_text(every)) == every

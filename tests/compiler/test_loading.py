@@ -196,9 +196,9 @@ def test_plain_mappings_need_no_records() -> None:
         ("kafka.metadata.request.v0", {"$keep": "size"}, r"\$keep must be a list of field names, not 'size'"),
         ("kafka.metadata.request.v0", {"$keep": ["sise"]}, "there is no field 'sise'"),
         ("kafka.metadata.request.v0", {"$keep": ["size"]}, "but no value is given for it"),
-        ("kafka.metadata.request.v0", {"$raw": {"size": "zz"}}, r"\$raw of size must be an integer"),
+        ("kafka.metadata.request.v0", {"$raw": {"size": "zz"}}, r"\$raw of 'size' must be an integer"),
         ("kafka.metadata.request.v0", {"$trailing": 5}, r"\$trailing must be an object"),
-        ("kafka.metadata.request.v0", {"$trailing": {"size": "zz"}}, r"\$trailing of size must be bytes in hex"),
+        ("kafka.metadata.request.v0", {"$trailing": {"size": "zz"}}, r"\$trailing of 'size' must be bytes in hex"),
         ("pulsar.frame", {"command": {"type": "PING", "$unknown": 7}}, r"command: \$unknown must be a list"),
         ("pulsar.frame", {"command": {"$bytes": "zz"}}, r"command: \$bytes must be bytes in hex"),
         ("pulsar.frame", {"command": {"type": "PING", "ping": {"x": 1}}}, r"command\.ping: .* it has none"),
@@ -213,6 +213,30 @@ def test_an_error_in_json_names_the_field(key: str, more: Any, problem: str, eng
     plain = {"correlation_id": 1, "client_id": "me", "body": {"topics": []}} if key.startswith("kafka.metadata") else {}
     with pytest.raises(wirekit.Misuse, match=problem):
         wirekit.encode(key, {**plain, **more}, engine=engine)
+
+
+@pytest.mark.parametrize("engine", ["rows", "reference"])
+@pytest.mark.parametrize(
+    ("key", "record"),
+    [("kafka.list_groups.request.v0", {"client_id": "c", "body": {}}), ("pulsar.command", {"type": "PING"})],
+)
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"\x1b" * 500: 1},
+        {"$\x1b" * 500: 1},
+        {"$trailing": {"\x1b" * 500: "00"}},
+        {"$trailing": {"size\x1b" * 500: "z"}},
+        {"$raw": {"size\x1b" * 500: "z"}},
+        {"$width": {"size\x1b" * 500: "z"}},
+        {"$keep": ["size\x1b" * 500]},
+    ],
+)
+def test_a_name_in_an_error_is_short_and_printable(key: str, record: Any, more: Any, engine: str) -> None:
+    with pytest.raises(wirekit.Misuse) as error:
+        wirekit.encode(key, {**record, **more}, engine=engine)
+    assert len(str(error.value)) < 2_000
+    assert str(error.value).isprintable()
 
 
 def test_a_choice_without_its_selecting_field_is_an_error() -> None:

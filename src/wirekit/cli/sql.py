@@ -190,8 +190,11 @@ def _write(reader: pa.RecordBatchReader, form: str, to: str | None) -> None:
         return
     rows = (row for batch in reader for row in zip(*map(_values, batch.columns), strict=True))
     lines_of = LINES[form]
-    if form == "table" and not to and on_terminal():
-        lines_of = partial(_table_lines, most=shutil.get_terminal_size().columns)
+    if not to and on_terminal():
+        lines_of = {
+            "table": partial(_table_lines, most=shutil.get_terminal_size().columns),
+            "csv": partial(_csv_lines, text_of=printable),
+        }.get(form, lines_of)
     with whole_file(to) if to else nullcontext(sys.stdout.buffer) as lines:
         for line in lines_of(names, rows):
             lines.write(line.encode() + b"\n")
@@ -221,13 +224,12 @@ def _json_lines(names: list[str], rows: Iterable[tuple[Any, ...]]) -> Iterator[s
         yield json_text(dict(zip(names, map(_plain, row), strict=True)))
 
 
-def _csv_lines(names: list[str], rows: Iterable[tuple[Any, ...]]) -> Iterator[str]:
+def _csv_lines(names: list[str], rows: Iterable[tuple[Any, ...]], text_of: Callable[[str], str] = str) -> Iterator[str]:
     line = io.StringIO()
     writer = csv.writer(line, lineterminator="")
     for row in chain([names], rows):
-        writer.writerow(
-            [json_text(value) if isinstance(value, (list, dict, bool)) else value for value in map(_plain, row)]
-        )
+        values = (json_text(value) if isinstance(value, (list, dict, bool)) else value for value in map(_plain, row))
+        writer.writerow([text_of(value) if isinstance(value, str) else value for value in values])
         yield line.getvalue()
         line.seek(0)
         line.truncate()
@@ -238,6 +240,7 @@ def _table_lines(names: list[str], rows: Iterable[tuple[Any, ...]], most: int = 
 
     If the table would be wider than ``most``, each row is a block with a line per value.
     """
+    names = list(map(printable, names))
     remaining = iter(rows)
     first = list(islice(remaining, FIRST_ROWS))
     lines = [names, *(list(map(_cell, row)) for row in first)]

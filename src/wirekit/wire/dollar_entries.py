@@ -34,9 +34,9 @@ def load_extras(mapping: Mapping[str, Any], fields: Iterable[str], *, absent: bo
             first = _first(path)
             if first not in fields:
                 has = ", ".join(fields) or "none"
-                raise Misfit(f"${name} names {path!r}, but there is no field {first!r}; the fields are {has}")
+                raise Misfit(f"${name} names {shown(path)}, but there is no field {shown(first)}; the fields are {has}")
             if name == "keep" and not absent and first not in mapping:
-                raise Misfit(f"$keep names {path!r}, but no value is given for it")
+                raise Misfit(f"$keep names {shown(path)}, but no value is given for it")
     return extra or None
 
 
@@ -66,21 +66,21 @@ def _entry(name: str, value: Any) -> Any:
         case "trailing":
             if not is_mapping:
                 raise Misfit(f"$trailing must be an object of hex by field name, not {shown(value)}")
-            return {path: _hex(f"$trailing of {path}", data) for path, data in value.items()}
+            return {path: _hex(f"$trailing of {shown(path)}", data) for path, data in value.items()}
         case "raw":
             if not is_mapping:
                 raise Misfit(f"$raw must be an object of integers, or bytes in hex, by field name, not {shown(value)}")
             raw = {}
             for path, each in value.items():
                 whole = isinstance(each, int) and not isinstance(each, bool)
-                raw[path] = each if whole else _hex(f"$raw of {path}", each, "an integer or bytes in hex")
+                raw[path] = each if whole else _hex(f"$raw of {shown(path)}", each, "an integer or bytes in hex")
             return raw
         case "width":
             if not is_mapping:
                 raise Misfit(f"$width must be an object of integers by field name, not {shown(value)}")
             for path, number in value.items():
                 if isinstance(number, bool) or not isinstance(number, int):
-                    raise Misfit(f"$width of {path} must be an integer, not {shown(number)}")
+                    raise Misfit(f"$width of {shown(path)} must be an integer, not {shown(number)}")
             return dict(value)
         case "bytes":
             return _hex("$bytes", value)
@@ -92,7 +92,7 @@ def _entry(name: str, value: Any) -> Any:
                     expected = "number, wire_type (0, 1, 2 or 5) and a value of that wire type"
                     raise Misfit(f"$unknown[{index}] must be an object of {expected}, not {shown(field)}")
             return list(value)
-    raise Misfit(f"${name} is not one of {', '.join('$' + extra for extra in EXTRAS)}")
+    raise Misfit(f"{shown('$' + name)} is not one of {', '.join('$' + extra for extra in EXTRAS)}")
 
 
 def _hex(entry: str, value: Any, form: str = "bytes in hex") -> bytes:

@@ -486,7 +486,7 @@ def build_message(message: Message, obj: Any, stream: Writer) -> bytes:
         return bytes(original)
     for name in values:
         if name not in message.by_name:
-            raise stream.wrong(f"a field of {message.name}", f"a field {name!r}")
+            raise stream.wrong(f"a field of {message.name}", f"a field {shown(name)}")
     for name, expected, stored in refused(message, values.get):
         if name not in extra.get("keep", ()):
             stream.path.append(name)
@@ -614,7 +614,7 @@ def load_message(message: Message, obj: Any, depth: int = 0) -> Any:
             setattr(record, field.name, value)
     for name in obj:
         if not str(name).startswith("$") and name not in message.by_name:
-            raise Misfit(f"{message.name} has no field {name!r}; it has {', '.join(message.by_name) or 'none'}")
+            raise Misfit(f"{message.name} has no field {shown(name)}; it has {', '.join(message.by_name) or 'none'}")
     record._extra = load_extras(obj, message.by_name, absent=True)
     return record
 

@@ -16,6 +16,7 @@ from importlib.resources import files
 from typing import Any
 
 from wirekit.cli.report.collecting import Report
+from wirekit.values import printable
 
 __all__ = ["Report", "write"]
 
@@ -41,7 +42,7 @@ def page(data: dict[str, Any], title: str) -> str:
     style, script, frame = (assets.joinpath(f"page.{kind}").read_text("utf-8") for kind in ("css", "js", "html"))
     compressed = base64.b64encode(zlib.compress(json.dumps(data, separators=(",", ":")).encode(), LEVEL)).decode()
     parts = {
-        "TITLE": html.escape(title),
+        "TITLE": html.escape(printable(title)),
         "STYLE": style,
         "SCRIPT": script,
         "DATA": compressed,

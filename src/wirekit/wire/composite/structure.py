@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import construct
 
 from wirekit.errors import Misfit, Misuse, Short, Wrong
-from wirekit.values import Record, SymbolTable, plain_mapping, record_type
+from wirekit.values import Record, SymbolTable, plain_mapping, record_type, shown
 from wirekit.wire.blobs import BEGIN, Bytes, Padding
 from wirekit.wire.composite.choices import bare
 from wirekit.wire.composite.reading import read, read_plain
@@ -233,7 +233,7 @@ class Struct(Node):
                 _assume(scope, name, node)
         for name in obj:
             if not str(name).startswith("$") and name not in self.record._fields:
-                raise Misfit(f"no field {name!r}; the fields are {', '.join(self.record._fields) or 'none'}")
+                raise Misfit(f"no field {shown(name)}; the fields are {', '.join(self.record._fields) or 'none'}")
         record._extra = load_extras(obj, self.record._fields)
         return record
 

@@ -219,5 +219,5 @@ def _members_of(struct: Struct, obj: Any, stream: Writer) -> tuple[dict[str, Any
         raise stream.wrong(f"a record of {', '.join(struct.record._fields)}", shown(obj))
     for name in values:
         if name not in struct.record._fields:
-            raise stream.wrong(f"one of the fields {', '.join(struct.record._fields)}", f"a field {name!r}")
+            raise stream.wrong(f"one of the fields {', '.join(struct.record._fields)}", f"a field {shown(name)}")
     return values, extra

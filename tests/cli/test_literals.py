@@ -274,7 +274,7 @@ def test_escapes_that_are_no_byte_cause_no_warning() -> None:
     for text in ("b'\\777'", "'\\400\\000'"):
         assert read_input(text.encode()).form == "raw"
     with pytest.raises(Misuse, match="not a character of one byte"):
-        read_input(b"{'\\q', 'a'}")
+        read_input(b"[1, '\\q', 'a']")
 
 
 def test_a_zero_in_text_that_is_declared_as_hex_is_refused() -> None:

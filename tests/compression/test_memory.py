@@ -349,6 +349,17 @@ def test_a_process_stays_in_bound_with_the_default_limits(engine: str, measuring
     assert peak < RATIO * size + FIXED
 
 
+@pytest.mark.parametrize("engine", [engine for engine in ENGINES if engine == "columns"])
+@pytest.mark.parametrize("size", [2_000_000, 8_000_000, 24_000_000])
+def test_columns_take_memory_for_the_fields_of_a_message_that_occur(size: int, engine: str, measuring: Process) -> None:
+    ping = bytes.fromhex("00000009" + "00000005" + "0812920100")
+    bomb = ("pulsar.frame", lambda: ping * (size // len(ping)))
+    measured(measuring, bomb, engine)  # compiles
+    peak, *_, limits, rows = measured(measuring, bomb, engine)
+    assert rows > (100_000 if limits else size // len(ping) - 1)
+    assert peak < RATIO * size + FIXED
+
+
 @pytest.mark.parametrize("engine", DECODERS)
 def test_values_before_the_limit_are_kept_and_the_error_has_the_path(engine: str) -> None:
     data = small_message(b"first") + sets(20_000, 1)

@@ -28,7 +28,7 @@ from wirekit.program.columns import field_metadata
 from wirekit.program.messages import SLOT_WIDTH, VALUES, Place, Tables, chosen, is_leaf, memory, slot_at
 from wirekit.wire.protobuf import BYTES, Field
 
-COLUMNS = 24  # fields for which memory is allocated at first
+COLUMNS = 8  # fields for which memory is allocated at first
 TEMPLATES = 128  # choices of fields that are kept
 LARGE = (1 << 31) - 1  # the most bytes for 32-bit offsets
 _WORD = np.dtype(np.uint64)
@@ -101,13 +101,20 @@ class Tray:
         """The number of the column of each slot; negative for none."""
         return self.memory.view(np.int64)[VALUES + 3 : slot_at(len(self.tables.places)) : SLOT_WIDTH]
 
+    @property
+    def width(self) -> int:
+        """Bytes of the arrays that a record fills, without the elements of its lists."""
+        return (2 * self.dense.itemsize + 1) * int(self.memory[5])
+
     def used(self, rows: int) -> int:
         """Bytes of the arrays that a number of records fills."""
-        kept_items, columns = int(self.memory[1]), int(self.memory[5])
-        return self.items.itemsize * 5 * kept_items + (2 * self.dense.itemsize + 1) * columns * rows
+        return self.items.itemsize * 5 * int(self.memory[1]) + self.width * rows
 
-    def grow(self, rows: int) -> None:
-        """Allocates memory for rows, and enlarges the arrays that a scan has filled up."""
+    def grow(self, rows: int, filled: int) -> None:
+        """Allocates memory for rows, and enlarges the arrays that a scan has filled up.
+
+        Only what the scan has written, for ``filled`` rows, is copied: memory that is never written costs nothing.
+        """
         kept_items, used, columns = (int(self.memory[at]) for at in (1, 2, 5))
         if 2 * used > self.items.shape[0]:
             items, self.items = self.items, np.empty((4 * self.items.shape[0], 5), np.int64)
@@ -117,9 +124,9 @@ class Tray:
             count = min(2 * count, len(self.tables.places))
         if count > self.present.shape[0] or rows > self.present.shape[1]:
             dense, self.dense = self.dense, pool.table(2 * count, rows, _WORD)
-            self.dense[: dense.shape[0], : dense.shape[1]] = dense
+            self.dense[:columns, :filled] = dense[:columns, :filled]
             present, self.present = self.present, np.zeros((count, self.dense.shape[1]), np.uint8)
-            self.present[: present.shape[0], : present.shape[1]] = present
+            self.present[: columns // 2, :filled] = present[: columns // 2, :filled]
 
 
 def arrays(tray: Tray, buffer: NDArray[Any], rows: int, good: bool) -> Iterator[tuple[pa.Field, pa.Array]]:
@@ -130,6 +137,7 @@ def arrays(tray: Tray, buffer: NDArray[Any], rows: int, good: bool) -> Iterator[
     """
     where: list[int] = tray.where.tolist()
     dense, present, items = tray.dense, tray.present, _Items(tray, rows, good)
+    zeros = pa.py_buffer(np.zeros(rows + 1, np.int64))  # of all columns that are null in every row
     for slot in tray.slots:
         place = tray.tables.places[slot]
         around = place.owner if place.owner >= 0 else place.message
@@ -142,7 +150,8 @@ def arrays(tray: Tray, buffer: NDArray[Any], rows: int, good: bool) -> Iterator[
             continue
         if row < 0:
             field = _field_of(place)
-            yield field, pa.nulls(rows, field.type)
+            buffers = [zeros] * (3 if each.wire_type == BYTES else 2)
+            yield field, pa.Array.from_buffers(field.type, rows, buffers, rows)
             continue
         there = present[row >> 1, :rows]
         yield _field_of(place), _array(each, dense[row, :rows], dense[row + 1, :rows], there, buffer, good)

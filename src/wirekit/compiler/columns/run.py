@@ -131,12 +131,14 @@ class NoRoom(Exception):
     Attributes:
         range: the number of the range that was being read, or of the middle one if all were read.
         position: the position of its next record in the buffer.
+        rows: the number of rows before it.
     """
 
     def __init__(self, state: NDArray[Any], level: Level) -> None:
         super().__init__()
         ranges = level.ranges.starts.size
         self.range = int(state[0]) if state[0] < ranges else ranges // 2  # halves: few attempts
+        self.rows = level.rows
         self.position = int(state[1] if state[1] >= 0 else level.ranges.starts[self.range])
 
 
@@ -150,6 +152,7 @@ def run(
     *,
     verdicts: bool = False,
     measured: frozenset[int] = frozenset(),
+    known: int | None = None,
 ) -> None:
     """Scans the ranges of a level.
 
@@ -158,6 +161,7 @@ def run(
         allowance: the available memory; the memory of the arrays is subtracted from it.
         verdicts: whether to fill all verdicts as well.
         measured: slots of columns of byte strings of which only the lengths are stored.
+        known: the number of rows, if an earlier scan has counted them.
 
     Raises:
         NoRoom: the arrays need more memory.
@@ -167,7 +171,9 @@ def run(
     wide = total > LARGE
     ready = columnar.ready(fields, verdicts, wide)
     rows = min(total // columnar.least + 1, total // ROW_GUESS + 1024)
-    if ranges.counts.size and ranges.counts.min() >= 0:
+    if known is not None:
+        rows = known
+    elif ranges.counts.size and ranges.counts.min() >= 0:
         rows = min(rows, int(ranges.counts.sum()))
     many = len(ready.places) > EAGER
     room = 0 if many else total if total <= WHOLE else total // max(ready.byte_columns, 1)
@@ -203,7 +209,7 @@ def run(
         table[op.ROW_ROOM] = table[ready.rooms].min()
         code[where] = table[which]
         for number, tray in enumerate(level.trays):
-            tray.grow(rows)
+            tray.grow(rows, level.rows)
             at = ready.messages + op.WIDTH_OF_MESSAGE * number
             table[at : at + op.WIDTH_OF_MESSAGE] = tray.described()
         full = scan(code, registers, table, state)
@@ -222,7 +228,8 @@ def run(
         if level.errors >= errors.shape[1]:
             known, errors = errors, np.empty((len(_ERROR_ARRAYS), 4 * level.errors), np.int64)
             errors[:, : level.errors] = known[:, : level.errors]
-        more = left // (COPIES * max(sum(entry.width for entry in filled.values()), 1)) + 1024
+        width = sum(entry.width for entry in filled.values()) + sum(tray.width for tray in level.trays)
+        more = left // (COPIES * max(width, 1)) + 1024
         rows = min(2 * rows + 1024, rows + more) if level.rows >= rows else rows
         for place in ready.places:
             if place.at not in filled and table[place.at + op.ROWS_NEEDED]:

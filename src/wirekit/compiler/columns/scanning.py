@@ -165,12 +165,14 @@ def scan(
         place = start(columnar.plan, data.data, 0, data.size, bounds.frame)
     paths = checked(key, columnar, fields)
     whole = _level(data, place)
-    beyond = None
+    beyond = known = None
     try:
         run(columnar, columnar.plan, whole, bounds, paths, allowance)
     except NoRoom as error:
-        beyond, whole = error.position, _level(data, replace(place, end=error.position, count=-1))
-        run(columnar, columnar.plan, whole, bounds, paths)
+        beyond, known = error.position, error.rows
+    if beyond is not None:  # the error, which keeps the arrays of the first scan, no longer exists here
+        whole = _level(data, replace(place, end=beyond, count=-1))
+        run(columnar, columnar.plan, whole, bounds, paths, known=known)
     wrong = [LevelErrors(columnar.program, reference, whole).refused()]
     if beyond is not None:
         wrong[0].add((0, beyond, data.size - beyond), details_of(allowance.exceeded(), beyond))

@@ -105,14 +105,24 @@ class Decoded:
         Raises:
             Limit: spans and value together exceed ``Limits.memory``; the value remains available.
         """
+        traced = self.traced()
+        if traced is not self and traced.error is not None:
+            raise traced.error
+        return self._spans or []
+
+    def traced(self) -> Decoded:
+        """The same value with its spans; only the fields before the error, if both exceed ``Limits.memory``."""
         if self._spans is None:
-            again = self.schema, self.data, self.offset, self.context, self.limits
-            generated = self.clean and is_generated(self._asked, self.schema, _traced_times, DECODERS)
-            traced = _traced(*again, generated=generated, decrypt=self.decrypt)
+            traced = self._again()
             if isinstance(traced.error, Limit) and self.error is None:
-                raise traced.error
+                return traced
             self._spans = traced._spans or []
-        return self._spans
+        return self
+
+    def _again(self) -> Decoded:
+        again = self.schema, self.data, self.offset, self.context, self.limits
+        generated = self.clean and is_generated(self._asked, self.schema, _traced_times, DECODERS)
+        return _traced(*again, generated=generated, decrypt=self.decrypt)
 
     @property
     def gaps(self) -> list[Gap]:
@@ -173,6 +183,8 @@ class Decoded:
     def show(self, form: str = "tree", *, complete: bool = False, indent_json: bool = False) -> None:
         """Prints the value and the error, if there is one, as ``wirekit decode`` does.
 
+        If value and spans exceed ``Limits.memory``, these are the fields before the limit, and its error.
+
         Args:
             form: ``tree`` (each field beside its bytes) or ``hexdump``.
             complete: whether long lists, values and their bytes are shown in full.
@@ -183,15 +195,16 @@ class Decoded:
         from wirekit.display.render import show
 
         console = Console(highlight=False, emoji=False)
-        show(self, console, form, complete=complete, indent_json=indent_json)
-        if self.error is not None:
-            console.print(printable(str(self.error)), style="red", markup=False, soft_wrap=True)
+        traced = self.traced()
+        show(traced, console, form, complete=complete, indent_json=indent_json)
+        if traced.error is not None:
+            console.print(printable(str(traced.error)), style="red", markup=False, soft_wrap=True)
 
     def _repr_html_(self) -> str:
         """The tree as HTML for a notebook; text from the wire is escaped."""
         from wirekit.display.render import html
 
-        return html(self)
+        return html(self.traced())
 
     def __repr__(self) -> str:
         state = repr(self.error) if self.error else f"{len(self.checks)} checks, {len(self.gaps)} gaps"

@@ -24,6 +24,7 @@ import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 import wirekit
+from wirekit.cli.verdicts import WithBytes
 from wirekit.compiler.engines import DECODERS
 from wirekit.registry import Layout, Protocol, registry
 from wirekit.values import SymbolTable
@@ -381,3 +382,24 @@ def test_spans_alone_may_be_too_many() -> None:
         with pytest.raises(wirekit.Limit, match="memory"):
             _ = decoded.spans
     assert isinstance(wirekit.decode(data, "kafka.message_set", engine="trace", limits=limits).error, wirekit.Limit)
+
+
+def test_fields_before_the_limit_are_shown_if_value_and_spans_exceed_it(capsys: pytest.CaptureFixture[str]) -> None:
+    data = sets(2000, 0)
+    limits = wirekit.Limits(memory=3 << 20, memory_ratio=0)
+    decoded = wirekit.decode(data, "kafka.message_set", engine="rows", limits=limits)
+    traced = decoded.traced()
+    assert isinstance(traced.error, wirekit.Limit)
+    assert 100 < len(traced.value.messages) < len(decoded.value.messages)
+    assert traced.spans[0].path == "messages[0].offset"
+    decoded.show()
+    shown = capsys.readouterr().out
+    assert "message_size = 14" in shown
+    assert "(memory)" in shown
+    drawn: list[wirekit.Decoded] = []
+    draw = WithBytes(drawn.append)
+    for each in (decoded, wirekit.decode(data[:26], "kafka.message_set")):
+        draw(each)
+    assert [len(each.value.messages) for each in drawn] == [len(traced.value.messages), 1]
+    assert draw.status == 1
+    assert capsys.readouterr().err.count("(memory)") == 1

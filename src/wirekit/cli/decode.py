@@ -22,7 +22,7 @@ from wirekit.cli.context import check_context, context_option, parse_context
 from wirekit.cli.guesses import A_CAPTURE, guess, is_capture, other_protocol, pasted_answers, with_contexts
 from wirekit.cli.input import DEFAULT_LIMIT, Input, read_input
 from wirekit.cli.turns import alternate, decode_turns
-from wirekit.cli.verdicts import Show, complain, show_all
+from wirekit.cli.verdicts import Show, WithBytes, complain, show_all
 from wirekit.decoding import frames
 from wirekit.errors import Misuse, plural
 
@@ -105,13 +105,15 @@ def command(
     if schema is not None:
         check_context(schema, context)
     form = output or ("tree" if on_terminal() and not spans else "json")
-    if form == "json":
-        return _decode(source, schema, context, lambda each: print_json(each.to_json(spans=spans)), strict)
-    from wirekit.display.render import show
+    if form == "json" and not spans:
+        return _decode(source, schema, context, lambda each: print_json(each.to_json()), strict)
+    if spans:
+        draw = WithBytes(lambda each: print_json(each.to_json(spans=True)))
+    else:
+        from wirekit.display.render import show
 
-    screen = console()
-    draw = partial(show, console=screen, form=form, complete=complete, indent_json=indent_json)
-    return _decode(source, schema, context, draw, strict)
+        draw = WithBytes(partial(show, console=console(), form=form, complete=complete, indent_json=indent_json))
+    return _decode(source, schema, context, draw, strict) | draw.status
 
 
 def _decode(source: Input, schema: str | None, context: dict[str, Any], show: Show, strict: bool) -> int:

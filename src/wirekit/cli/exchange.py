@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import NamedTuple
 
 from wirekit.capture.follow import Link, frame_line
 from wirekit.cli.captures import FollowedCapture
 from wirekit.cli.common import console, print_line, say, time_of_day
 from wirekit.cli.numbered import numbered
+from wirekit.cli.verdicts import WithBytes
 from wirekit.conversation import Frame
 from wirekit.errors import Misuse, plural
 
@@ -77,4 +79,4 @@ def _show(link: Link, frame: Frame, title: str, form: str) -> None:
     moment = "" if frame.time_us is None else f" at {time_of_day(frame.time_us)}"
     text = f"{title}: {sender} > {receiver}{moment}{latency}"
     screen.print(text, style="bold", markup=False, soft_wrap=True)
-    show(frame.decoded, screen, form)
+    WithBytes(partial(show, console=screen, form=form))(frame.decoded)

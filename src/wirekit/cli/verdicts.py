@@ -19,6 +19,24 @@ Show = Callable[[Decoded], None]
 """Prints a frame."""
 
 
+class WithBytes:
+    """Prints frames with the bytes of their fields.
+
+    A frame whose value and bytes together exceed the memory limit is printed up to there; ``status`` is 1 then.
+    """
+
+    def __init__(self, show: Show) -> None:
+        self._show = show
+        self.status = 0
+
+    def __call__(self, decoded: Decoded) -> None:
+        traced = decoded.traced()
+        self._show(traced)
+        if traced is not decoded:
+            say(f"{traced.error}")
+            self.status = 1
+
+
 def show_all(values: Iterator[Decoded], show: Show, strict: bool) -> int:
     status = 0
     for decoded in values:

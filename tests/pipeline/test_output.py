@@ -14,7 +14,7 @@ import pytest
 
 from wirekit.errors import Misuse
 from wirekit.pipeline.folders import LocalFolder
-from wirekit.pipeline.output import Output
+from wirekit.pipeline.output import Output, lake_files
 from wirekit.pipeline.rows import Rows
 from wirekit.pipeline.sink import Manifest, Sink
 from wirekit.pipeline.summary import Summary
@@ -369,3 +369,57 @@ def test_columns_with_few_repeats_are_written_without_a_dictionary(tmp_path: Pat
     having = {each.path_in_schema for each in columns if "RLE_DICTIONARY" in each.encodings}
     assert {"api", "checks.list.element.kind"} <= having
     assert not having & {"frame_id", "call_id", "time"}
+
+
+def _without(commit: dict[str, Any], name: str) -> dict[str, Any]:
+    return {each: value for each, value in commit.items() if each != name}
+
+
+def _with_file(commit: dict[str, Any], name: str) -> dict[str, Any]:
+    commit["tables"]["gaps"]["files"][0]["file"] = name
+    return commit
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda commit: "",
+        lambda commit: "[" * 100_000,
+        lambda commit: '{"version": ' + "9" * 5_000 + "}",
+        lambda commit: "[1]",
+        lambda commit: json.dumps(dict.fromkeys(commit)),
+        lambda commit: json.dumps(commit | {"inputs": [1]}),
+        lambda commit: json.dumps(_without(commit, "summary")),
+        lambda commit: json.dumps(commit | {"tables": {"gaps": {"rows": 1, "files": [{"file": 5}]}}}),
+        lambda commit: json.dumps(_with_file(commit, "gaps/../../other.parquet")),
+        lambda commit: json.dumps(_with_file(commit, "/other.parquet")),
+    ],
+)
+def test_a_damaged_commit_is_refused_with_its_name(damage: Any, tmp_path: Path) -> None:
+    publish(tmp_path / "lake", 1)
+    path = tmp_path / "lake" / "commits" / "00000.json"
+    path.write_text(damage(json.loads(path.read_text())))
+    with pytest.raises(Misuse, match=r"commits/00000\.json is damaged"):
+        lake_files(tmp_path / "lake")
+    with pytest.raises(Misuse, match=r"commits/00000\.json is damaged"), Output(tmp_path / "lake"):
+        pass
+
+
+@pytest.mark.parametrize("content", ["", "\0", "[" * 100_000, "[]"])
+def test_a_damaged_manifest_is_written_again(content: str, tmp_path: Path) -> None:
+    publish(tmp_path, 1)
+    manifest = tmp_path / "manifest.json"
+    whole = manifest.read_bytes()
+    manifest.write_text(content)
+    with Output(tmp_path) as output:
+        output.finish()
+    assert json.loads(manifest.read_bytes())["tables"] == json.loads(whole)["tables"]
+
+
+@pytest.mark.parametrize("content", ["", '{"a": 1}', '["a"]', "[" * 100_000])
+def test_a_damaged_plan_is_refused_with_its_name(content: str, tmp_path: Path) -> None:
+    publish(tmp_path, 1)
+    with Output(tmp_path):
+        (tmp_path / ".wirekit" / "moves.json").write_text(content)
+    with pytest.raises(Misuse, match=r"moves\.json is damaged"), Output(tmp_path):
+        pass

@@ -102,8 +102,10 @@ class Output:
     def _begin(self) -> None:
         leftovers = self._leftovers()
         if leftovers.get(_MOVES) == "file":
-            moves = [(str(source), str(target)) for source, target in json.loads(self.folder.read(_MOVES))]
-            self._move(moves, again=True)
+            planned = _json_of(self.folder.read(_MOVES))
+            if not isinstance(planned, list) or not all(isinstance(each, list) and len(each) == 2 for each in planned):
+                raise Misuse(f"{self.folder.name}/{_MOVES} is damaged; remove {WORK}")
+            self._move([(str(source), str(target)) for source, target in planned], again=True)
         self._remove(leftovers)
         self.commits = read_commits(self.folder)
         # An earlier run may have converted all tables to Delta tables.
@@ -177,7 +179,7 @@ class Output:
         is_current = (
             not self._has_committed
             and self.folder.kind(MANIFEST) == "file"
-            and json.loads(self.folder.read(MANIFEST)) == manifest
+            and _json_of(self.folder.read(MANIFEST)) == manifest
         )
         if not is_current:
             self.folder.write(MANIFEST, _text(manifest), f"{WORK}/{MANIFEST}")
@@ -298,7 +300,9 @@ class Output:
 
     def _transact(self) -> None:
         """Executes planned transactions; the next run executes those that fail."""
-        planned = json.loads(self.folder.read(_CHANGES))
+        planned = _json_of(self.folder.read(_CHANGES))
+        if not isinstance(planned, dict) or planned.keys() != {"bundle", "changes"}:
+            raise Misuse(f"{self.folder.name}/{_CHANGES} is damaged; remove {WORK}")
         try:
             delta.transact(self.folder, planned["bundle"], map(delta.Change.from_json, planned["changes"]))
         except OSError as error:
@@ -326,7 +330,7 @@ def is_lake(path: str | os.PathLike[str]) -> bool:
 def other_format(path: str | os.PathLike[str]) -> str:
     """Why a lake that another version of wirekit wrote may lack columns, and the remedy; "" for any other lake."""
     lake = folder(path)
-    commits = [*read_commits(lake).values()] or [json.loads(lake.read(MANIFEST))]
+    commits = [*read_commits(lake).values()] or [_json_of(lake.read(MANIFEST))]
     others = sorted({commit["version"] for commit in commits} - {VERSION})
     if not others:
         return ""
@@ -356,10 +360,42 @@ def lake_files(path: str | os.PathLike[str]) -> dict[str, list[str]]:
 
 
 def read_commits(lake: Folder) -> dict[int, dict[str, Any]]:
-    """The commits of a lake, by the number of the bundle."""
+    """The commits of a lake, by the number of the bundle.
+
+    Raises:
+        Misuse: for a commit that wirekit did not write so; the text names its file.
+    """
     names = [name for name in lake.names(COMMITS) if _COMMIT.fullmatch(name)]
-    commits = lake.each(lambda name: json.loads(lake.read(f"{COMMITS}/{name}")), names)
+    commits = lake.each(lambda name: _json_of(lake.read(f"{COMMITS}/{name}")), names)
+    for name, commit in zip(names, commits, strict=True):
+        if not _is_commit(commit):
+            raise Misuse(f"{lake.name}/{COMMITS}/{name} is damaged; restore it, or write the tables elsewhere again")
     return {int(name.partition(".")[0]): commit for name, commit in zip(names, commits, strict=True)}
+
+
+def _is_commit(commit: Any) -> bool:
+    """Whether JSON has the members of a commit; only this version's are known beyond the tables."""
+    if not isinstance(commit, dict) or not isinstance(commit.get("tables"), dict):
+        return False
+    for table, each in commit["tables"].items():
+        files = each.get("files") if isinstance(each, dict) else None
+        if not isinstance(files, list) or not all(_is_file(table, file) for file in files):
+            return False
+    if commit.get("version") != VERSION:
+        return True
+    kinds = {"bundle": int, "configuration": dict, "inputs": list, "changed_while_read": list, "summary": dict}
+    return (
+        all(isinstance(commit.get(name), kind) for name, kind in kinds.items())
+        and commit["tables"].keys() >= OUTPUTS.keys()
+        and all(isinstance(each.get("rows"), int) for each in commit["tables"].values())
+        and all(isinstance(each, dict) and isinstance(each.get("file"), str) for each in commit["inputs"])
+    )
+
+
+def _is_file(table: str, file: Any) -> bool:
+    """Whether an entry of a commit names a file in the folder of its table."""
+    name = file.get("file") if isinstance(file, dict) else None
+    return isinstance(name, str) and name.startswith(f"{table}/") and "/" not in name[len(table) + 1 :]
 
 
 def open_captures(commits: Mapping[int, Mapping[str, Any]]) -> dict[str, list[StateFile]]:
@@ -502,8 +538,13 @@ def _are_commits(lake: Folder, names: Iterable[str]) -> bool:
 
 
 def _is_ours(content: bytes) -> bool:
-    try:
-        commit = json.loads(content)
-    except ValueError:
-        return False
+    commit = _json_of(content)
     return isinstance(commit, dict) and commit.get("format") == FORMAT
+
+
+def _json_of(content: bytes) -> Any:
+    """The value of JSON; None for other content, because a folder may have files of others."""
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import shutil
 import time
 import zlib
@@ -659,3 +660,27 @@ class TestDataDirectory:
             main(["inspect", str(tmp_path)])
         assert stopped.value.code == 2
         assert f"nothing to read in {tmp_path}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", [f"{BASE}.log", f"{BASE}.index", f"{BASE}.timeindex"])
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_a_file_that_never_ends_cannot_be_read(kind: str, name: str, tmp_path: Path) -> None:
+    path = copied(tmp_path, "0.10.2.2", "t-none-0") / name
+    path.unlink()
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/zero")
+    assert (name, None, None, "cannot be read: not a regular file") in problems(tmp_path)
+
+
+def test_an_index_and_a_checkpoint_beyond_the_limit_cannot_be_read(tmp_path: Path) -> None:
+    index = copied(tmp_path, "0.10.2.2", "t-none-0") / f"{BASE}.index"
+    checkpoint = tmp_path / "recovery-point-offset-checkpoint"
+    for path in (index, checkpoint):
+        path.touch()
+        os.truncate(path, 1 << 40)
+    assert [(name, text) for name, _, _, text in problems(tmp_path)] == [
+        (checkpoint.name, "cannot be read: more than 256 MiB"),
+        (index.name, "cannot be read: more than 256 MiB"),
+    ]

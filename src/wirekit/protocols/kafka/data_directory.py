@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from wirekit.decoding import decode
-from wirekit.protocols.kafka.partition import check_partition, unreadable
+from wirekit.protocols.kafka.partition import check_partition, unreadable, whole
 from wirekit.protocols.kafka.reading import named_partition
 from wirekit.protocols.kafka.searching import base_offset
 from wirekit.stored import Problem, Report
@@ -63,7 +63,7 @@ def _read(path: Path, report: Report, ends: dict[tuple[str, int], int | None]) -
     name = path.name
     key = "kafka.meta_properties" if name == PROPERTIES else "kafka.offset_checkpoint"
     try:
-        data = path.read_bytes()
+        data = whole(path)
     except OSError as error:
         report.problems.append(unreadable(path, error))
         return

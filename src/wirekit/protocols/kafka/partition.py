@@ -18,13 +18,17 @@ Source: Kafka 0.10.2 ``LogSegment.scala``, ``OffsetIndex.scala``, ``TimeIndex.sc
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import stat
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -52,6 +56,8 @@ if TYPE_CHECKING:
 INDEX = re.compile(r"(\d{20})\.(index|timeindex)")
 KEYS = {"index": "kafka.offset_index", "timeindex": "kafka.time_index"}
 EARLIEST = -(1 << 63)
+LARGEST_WHOLE = 256 << 20
+"""Bytes of an index or a checkpoint, which are read as a whole; a broker preallocates 10 MiB for an index."""
 
 
 @dataclass(slots=True)
@@ -145,6 +151,31 @@ def unreadable(path: Path, error: OSError) -> Problem:
     return Problem(str(path), f"cannot be read: {error.strerror}")
 
 
+@contextmanager
+def open_regular(path: Path) -> Iterator[BinaryIO]:
+    """A regular file, open for reading.
+
+    Raises:
+        OSError: for any other file as well: a pipe or a device may never end.
+    """
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
+        yield file
+
+
+def whole(path: Path) -> bytes:
+    """The bytes of an index or a checkpoint.
+
+    Raises:
+        OSError: for a file that is not regular, or has more than ``LARGEST_WHOLE`` bytes, as a sparse one may.
+    """
+    with open_regular(path) as file:
+        if os.fstat(file.fileno()).st_size > LARGEST_WHOLE:
+            raise OSError(errno.EFBIG, f"more than {LARGEST_WHOLE >> 20} MiB", str(path))
+        return file.read(LARGEST_WHOLE)
+
+
 def _places(rows: Any) -> NDArray[Any]:
     """The offset of each message in the window; for messages in a wrapper, the offset of the wrapper."""
     return np.where(numbers(rows, "@depth") == 0, numbers(rows, "@offset"), numbers(rows, "@wrapper", 0))
@@ -225,7 +256,7 @@ class _Partition:
             if index is not None:
                 indexes[kind] = index
         try:
-            with open(path, "rb") as file:
+            with open_regular(path) as file:
                 segment.size = os.fstat(file.fileno()).st_size
                 self._walk(segment, SegmentFile(str(path), file), indexes)
         except OSError as error:
@@ -245,7 +276,7 @@ class _Partition:
             self._say(path.name, "the index does not exist")
             return None
         try:
-            data = path.read_bytes()
+            data = whole(path)
         except OSError as error:
             self.report.problems.append(unreadable(path, error))
             return None

@@ -120,7 +120,7 @@ def member(structure: Any, name: str) -> Any:
 
 
 def whole(key: str) -> bytes:
-    """A small frame of a layout, in which no message is cut: that has no form in Kaitai Struct."""
+    """A small frame of a layout, in which no message is cut: that cannot be expressed in Kaitai Struct."""
     value = json.dumps(wirekit.to_json(wirekit.example(key)))
     return wirekit.encode(key, json.loads(re.sub(r'"partial": "\w+"', '"partial": ""', value)))
 
@@ -209,5 +209,5 @@ def test_numbers_in_text_are_listed() -> None:
 def test_constructs_that_kaitai_struct_lacks_are_listed() -> None:
     written = export(["pulsar.frame"], "ksy")
     reasons = {each.path: each.reason for each in written.missing}
-    assert reasons["pulsar.frame.command"] == "protobuf messages have no form: bytes to the end"
+    assert reasons["pulsar.frame.command"] == "a protobuf message: the bytes to the end are one field"
     assert all(f"# - {line}" in written.text for line in written.summary())

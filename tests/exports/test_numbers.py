@@ -173,7 +173,7 @@ def test_a_dissector_chooses_by_padded_text(tmp_path: Path) -> None:
 def test_kaitai_struct_says_that_it_has_no_padding_to_a_multiple() -> None:
     with own(Struct("name" / String(int8), "padding" / Padding(to=4))) as key:
         (missing,) = (each for each in export([key], "ksy").missing if each.path.endswith("padding"))
-    assert missing.reason == "padding to a multiple of bytes: bytes to the end"
+    assert missing.reason == "padding to a multiple of bytes: the bytes to the end are one field"
 
 
 def test_kaitai_struct_reads_text_in_its_encoding() -> None:
@@ -192,6 +192,6 @@ def test_a_dissector_of_sides_with_different_frame_lengths_lists_them() -> None:
 
 def test_forms_that_cannot_say_them_list_them(key: str) -> None:
     first = export([key], "ksy").missing[0]
-    assert first.reason == "integers of 3 bytes have no form: bytes to the end"
+    assert first.reason == "an integer of 3 bytes: the bytes to the end are one field"
     assert "uint8_t a[3]; /* offset 0 */" in export([key], "c").text
     assert [each.path for each in export([key], "c").missing] == ["odd.numbers.f"]

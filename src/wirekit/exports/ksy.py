@@ -92,7 +92,7 @@ def _yaml(value: Any, depth: int) -> Iterator[str]:
 
 
 class NotExpressed(Exception):
-    """A node has no form in Kaitai Struct."""
+    """A node that cannot be expressed in Kaitai Struct; the text names it."""
 
 
 @dataclass(slots=True)
@@ -266,7 +266,7 @@ class _Writer:
             kind.instances, self.types, self.tables, self._shared = before
             kind.seq.append({"id": plain, "size-eos": True})
             place.read, kind.ended = False, True
-            self.note(f"{error}: bytes to the end")
+            self.note(f"{error}: the bytes to the end are one field")
         self._path.pop()
 
     def _attributes(self, name: str, node: ir.Node, kind: _Type) -> list[Entry]:
@@ -343,7 +343,7 @@ class _Writer:
                     f"compressed data is not decompressed ({', '.join(dict.fromkeys(codec for _, codec in codecs))})"
                 )
                 return self._attributes(name, blob, kind)
-        raise NotExpressed("protobuf messages have no form")
+        raise NotExpressed("a protobuf message")
 
     def _optional(self, present: str, name: str, node: ir.Node, kind: _Type) -> list[Entry]:
         """A node whose presence depends on the position, so that the condition holds for its first attribute only."""
@@ -525,7 +525,7 @@ BEHIND = "comes after a part that is not read"
 
 def _number(node: ir.Number) -> str:
     if not node.is_packed:
-        raise NotExpressed("varints have no form" if node.groups else f"integers of {node.size} bytes have no form")
+        raise NotExpressed("a varint" if node.groups else f"an integer of {node.size} bytes")
     letter = "f" if node.real else "s" if node.signed else "u"
     return f"{letter}{node.size}" + ("" if node.size == 1 else "le" if node.little else "be")
 

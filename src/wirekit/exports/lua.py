@@ -152,7 +152,7 @@ class _Writer:
                 return f"length_of({self.expression(of)})"
             case Operation(symbol=symbol, operands=operands):
                 return f"operators[{text(symbol)}]({', '.join(map(self.expression, operands))})"
-        raise Misuse(f"{tree} has no form in Lua")
+        raise Misuse(f"{tree} cannot be expressed in Lua")
 
     # Nodes.
 
@@ -222,7 +222,7 @@ class _Writer:
                 return self._packed(node, path, name)
             case ir.Protobuf(message=message):
                 return self._protobuf(Message._known[message], path, name, element)
-        raise Misuse(f"{self.key}: {path}: a {type(node).__name__} has no form in Lua")
+        raise Misuse(f"{self.key}: {path}: a {type(node).__name__} cannot be expressed in Lua")
 
     def _number(self, node: ir.Number, path: str, name: str, table: SymbolTable | None = None, base: str = "") -> str:
         bits = 8 * node.size if node.size in (1, 2, 3, 4) else 64
@@ -240,7 +240,7 @@ class _Writer:
 
     def _bits(self, number: ir.Node, fields: tuple[ir.BitField, ...], path: str, name: str) -> str:
         if not isinstance(number, ir.Number):
-            raise Misuse(f"{self.key}: {path}: bits of a {type(number).__name__} have no form in Lua")
+            raise Misuse(f"{self.key}: {path}: bits of a {type(number).__name__} cannot be expressed in Lua")
         parts = []
         for each in fields:
             kind = f"uint{8 if each.width <= 8 else 16 if each.width <= 16 else 32 if each.width <= 32 else 64}"

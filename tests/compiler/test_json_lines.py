@@ -15,8 +15,8 @@ from wirekit.values import json_text, to_json
 pytest.importorskip("numba")
 pa = pytest.importorskip("pyarrow")
 
-from wirekit.compiler import json_lines  # noqa: E402
-from wirekit.compiler.json_lines import Lines  # noqa: E402
+from wirekit.compiler.columns import json_lines  # noqa: E402
+from wirekit.compiler.columns.json_lines import lines  # noqa: E402
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 COLUMNS: dict[str, tuple[Any, Any]] = {
@@ -37,12 +37,12 @@ FIELDS = ["file", *COLUMNS, "partition", "number"]
 
 
 def expected(rows: list[dict[str, Any]]) -> bytes:
-    lines = ({name: {**FIXED, **row}[name] for name in FIELDS} for row in rows)
-    return "".join(f"{json_text(to_json(line))}\n" for line in lines).encode()
+    objects = ({name: {**FIXED, **row}[name] for name in FIELDS} for row in rows)
+    return "".join(f"{json_text(to_json(each))}\n" for each in objects).encode()
 
 
 def written(batch: Any) -> bytes:
-    return b"".join(bytes(part) for part in Lines(FIELDS, FIXED).of(batch))
+    return b"".join(bytes(part) for part in lines(batch, FIELDS, FIXED))
 
 
 @settings(deadline=None, max_examples=60)
@@ -65,9 +65,9 @@ def test_every_character() -> None:
     every = [chr(code) for code in range(0x11000) if not 0xD800 <= code < 0xE000]
     texts = ["".join(every), *(every[code] for code in range(0x2100)), "aé\x9b", "\u202e", "\u2066字\x85"]
     rows = [{**dict.fromkeys(COLUMNS), "text": text} for text in texts]
-    lines = written(pa.RecordBatch.from_pylist(rows, schema=SCHEMA))
-    assert lines == expected(rows)
-    assert [json.loads(line)["text"] for line in lines.decode().split("\n")[:-1]] == texts
+    text = written(pa.RecordBatch.from_pylist(rows, schema=SCHEMA))
+    assert text == expected(rows)
+    assert [json.loads(line)["text"] for line in text.decode().split("\n")[:-1]] == texts
 
 
 def test_lines_larger_than_a_piece(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,6 +79,6 @@ def test_lines_larger_than_a_piece(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_column_that_cannot_be_written_is_misuse() -> None:
     batch = pa.RecordBatch.from_pydict({"real": [1.5]})
     with pytest.raises(Misuse, match="double"):
-        list(Lines(["real"], {}).of(batch))
+        list(lines(batch, ["real"], {}))
     with pytest.raises(Misuse, match="no column 'offset'"):
-        list(Lines(["offset"], {}).of(batch))
+        list(lines(batch, ["offset"], {}))

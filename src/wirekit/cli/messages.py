@@ -61,7 +61,6 @@ from wirekit.values import EPOCH, json_text, printable, readable
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from wirekit.compiler.json_lines import Lines
 
 _HEAD = 64  # bytes; enough to tell a capture
 MUCH = 2 << 20  # bytes from which on columns are faster, with what it takes to load them
@@ -211,7 +210,6 @@ class _Json:
 
     def __init__(self) -> None:
         self.bad = self.unplaced = 0
-        self._lines: Lines | None = None
 
     def __call__(self, path: str, message: Message) -> None:
         sys.stdout.buffer.write(self._line(path, message))
@@ -225,7 +223,7 @@ class _Json:
             self._write(self._pieces(piece.batch, {"file": path, **piece.fixed}))
 
     def batch(self, path: str, batch: pa.RecordBatch, others: Iterable[tuple[int, Message]]) -> None:
-        from wirekit.compiler.json_lines import with_others
+        from wirekit.compiler.columns.json_lines import with_others
 
         lines = ((row, self._line(path, message)) for row, message in others)
         self._write(with_others(self._pieces(batch, {"file": path}), lines))
@@ -235,15 +233,13 @@ class _Json:
         return json_text({"file": path, **message.to_json()}).encode() + b"\n"
 
     def _pieces(self, batch: pa.RecordBatch, fixed: dict[str, Any]) -> Iterator[memoryview]:
-        """The lines of a batch, some MiB at a time."""
+        """The lines of a batch, about a MiB at a time."""
         import pyarrow.compute as pc
 
-        from wirekit.compiler.json_lines import Lines
+        from wirekit.compiler.columns.json_lines import lines
 
         self.bad += pc.sum(pc.equal(batch["check"], "bad")).as_py() or 0
-        if self._lines is None or self._lines.fixed != fixed:
-            self._lines = Lines(["file", *SHOWN], fixed)
-        return self._lines.of(batch)
+        return lines(batch, ["file", *SHOWN], fixed)
 
     def _write(self, pieces: Iterable[bytes | memoryview]) -> None:
         for text in pieces:

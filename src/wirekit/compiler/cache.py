@@ -81,7 +81,7 @@ def module_text(source: str) -> str:
 
 
 CALLED = {
-    "compiler/kernels": "arrays parts protobuf reads text",
+    "compiler/kernels": "arrays parts protobuf reads",
     "runtime": "interpreter kernel memory opcodes write_opcodes writing",
 }
 """Modules with functions that kernels call."""
@@ -98,15 +98,13 @@ def _processor() -> str:
 @functools.cache
 def _called() -> str:
     """A hash of the functions that kernels call; numba itself checks only the text of the kernel's own module."""
-    from wirekit.values import CONTROLS
-
     wirekit = Path(__file__).parents[1]
     sources = (
         wirekit.joinpath(folder, f"{name}.py").read_text(encoding="utf-8")
         for folder, names in CALLED.items()
         for name in names.split()
     )
-    return hashlib.sha256("".join([*sources, str(CONTROLS)]).encode()).hexdigest()[:12]
+    return hashlib.sha256("".join(sources).encode()).hexdigest()[:12]
 
 
 def function(source: str, name: str = "scan", kind: str = "columns") -> Callable[..., Any]:

@@ -15,7 +15,6 @@ from numba import types
 from wirekit import varints
 from wirekit.compiler.kernels.arrays import dividing, inlined, inner, int64_on, intrinsic, loader, uint8_on
 from wirekit.compiler.kernels.reads import copy
-from wirekit.compiler.kernels.text import LONGEST_NUMBER, put_signed
 from wirekit.program import steps
 from wirekit.program.write_steps import CHOOSING as CHOOSING_REGISTER
 from wirekit.runtime import opcodes
@@ -42,6 +41,7 @@ NONE: Final = U(0xFFFFFFFFFFFFFFFF)
 ONE, TWO, THREE, FOUR, FIVE, SIX, SEVEN, EIGHT, NINE, TEN, ELEVEN, TWELVE, THIRTEEN, FOURTEEN, FIFTEEN = (
     U(at) for at in range(1, 16)
 )
+LONGEST_NUMBER: Final = 20  # characters of an integer of 64 bits
 ROW, EXTRA, FAULT, CHOOSING = U(steps.ROW), U(steps.EXTRA), U(steps.FAULT), U(CHOOSING_REGISTER)
 
 ZIGZAG, SLEB = (op.VARINT * (1 + opcodes.FORMS.index(kind)) for kind in (varints.ZIGZAG, varints.SLEB))
@@ -337,7 +337,17 @@ def _digits(t: Any, p: Any, value: Any) -> Any:
     """Writes an integer in decimal; returns the position, or -1 if there is no space for the longest one."""
     if get(t, op.OUT_SIZE) - p < LONGEST_NUMBER:
         return np.int64(-1)
-    return put_signed(uint8_on(get(t, op.OUT), get(t, op.OUT_SIZE)), p, value)
+    out, rest = uint8_on(get(t, op.OUT), get(t, op.OUT_SIZE)), U(value)
+    if value < 0:
+        out[U(p)] = np.uint8(0x2D)
+        p, rest = p + 1, U(0) - rest
+    end, above = p + 1, rest // TEN
+    while above > U(0):
+        end, above = end + 1, above // TEN
+    for at in range(end - 1, p - 1, -1):
+        out[U(at)] = np.uint8(U(0x30) + rest % TEN)
+        rest //= TEN
+    return end
 
 
 @inner

@@ -24,12 +24,10 @@ OUT, OUT_SIZE, ENDS, CALLS = range(4)
 COLUMNS = 8
 """The place of the first column; each has ``WIDTH_OF_COLUMN`` numbers."""
 
-# The entry of a column: the address of its values or offsets; the address of its validity; its presence; its number of
-# values; the type of a value; address and size of the bytes.
-VALUES, VALID, PRESENCE, COUNT, HOW, DATA, DATA_SIZE = range(7)
-WIDTH_OF_COLUMN = 7
-UNSIGNED = 16
-"""The type of a value: its size, plus this if it is unsigned."""
+# The entry of a column: the address of its values or offsets, which have 64 bits; the address of its validity; its
+# presence; its number of values; address and size of the bytes.
+VALUES, VALID, PRESENCE, COUNT, DATA, DATA_SIZE = range(6)
+WIDTH_OF_COLUMN = 6
 
 # ``state`` of a run: the position, the row, the rows, and whether only the content of a field is requested.
 STATE = 4

@@ -13,7 +13,7 @@ import numpy as np
 from numba import types
 
 from wirekit import varints
-from wirekit.compiler.kernels.arrays import dividing, inlined, inner, int64_on, intrinsic, loader, uint8_on
+from wirekit.compiler.kernels.arrays import dividing, inlined, inner, int64_on, intrinsic, uint8_on
 from wirekit.compiler.kernels.reads import copy
 from wirekit.program import steps
 from wirekit.program.write_steps import CHOOSING as CHOOSING_REGISTER
@@ -22,7 +22,6 @@ from wirekit.runtime import write_opcodes as op
 from wirekit.runtime.interpreter import checksum_of, compared_bytes, fail, one_of, shared_step
 from wirekit.runtime.memory import (
     DIRECT,
-    LITTLE,
     call,
     get,
     handle,
@@ -45,7 +44,6 @@ LONGEST_NUMBER: Final = 20  # characters of an integer of 64 bits
 ROW, EXTRA, FAULT, CHOOSING = U(steps.ROW), U(steps.EXTRA), U(steps.FAULT), U(CHOOSING_REGISTER)
 
 ZIGZAG, SLEB = (op.VARINT * (1 + opcodes.FORMS.index(kind)) for kind in (varints.ZIGZAG, varints.SLEB))
-_get8, _get16, _get32 = (loader(types.int64, bits, bits // 8, False) for bits in (8, 16, 32))
 
 
 @intrinsic
@@ -59,37 +57,6 @@ def _swapped(typing: Any, value: Any) -> Any:
 
 
 @inlined
-def _value_fast(base: Any, count: Any, how: Any, at: Any) -> Any:
-    width = how & (op.UNSIGNED - 1)
-    if width == 8:
-        return get(base, at)
-    if width == 4:
-        value = _get32(base, at)
-        return value & np.int64(0xFFFFFFFF) if how & op.UNSIGNED else value
-    if width == 1:
-        value = _get8(base, at)
-        return value & np.int64(0xFF) if how & op.UNSIGNED else value
-    value = _get16(base, at)
-    return value & np.int64(0xFFFF) if how & op.UNSIGNED else value
-
-
-@inner
-def _value_checked(base: Any, count: Any, how: Any, at: Any) -> Any:
-    width, value = how & (op.UNSIGNED - 1), U(0)
-    array = uint8_on(base, count * width)
-    for index in range(width):
-        place = index if LITTLE else width - 1 - index
-        value |= U(array[np.int64(at) * width + place]) << U(8 * index)
-    shift = 64 - 8 * width
-    if how & op.UNSIGNED:
-        return np.int64(value)
-    return np.int64(value << U(shift)) >> np.int64(shift)
-
-
-_value_of: Any = _value_fast if DIRECT else _value_checked
-
-
-@inlined
 def _has_value(t: Any, c: Any, at: Any) -> Any:
     """Whether a column has a value."""
     presence = get(t, c + op.PRESENCE)
@@ -100,7 +67,7 @@ def _has_value(t: Any, c: Any, at: Any) -> Any:
 
 @inlined
 def _value(t: Any, c: Any, at: Any) -> Any:
-    return _value_of(get(t, c + op.VALUES), get(t, c + op.COUNT), get(t, c + op.HOW), at)
+    return read_64(get(t, c + op.VALUES), get(t, c + op.COUNT), at)
 
 
 @inlined

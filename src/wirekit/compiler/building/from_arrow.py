@@ -1,6 +1,6 @@
 """Converts Arrow columns to the plain arrays that write programs read: types, offsets, validity, symbols to numbers.
 
-Slices, and columns of another width, are read in place; only arrays that have to change are copied.
+Slices, and columns of 64 bits, are read in place; only arrays that have to change are copied.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Input:
 
     Attributes:
         presence: MISSING, WHOLE or NULLS.
-        values: numbers; for byte strings and lists, the offsets.
+        values: numbers as in registers, floats as their bits; for byte strings and lists, the offsets.
         valid: one byte per value, 0 for null; empty if there are no nulls.
         data: the bytes of byte strings.
         total: the number of bytes of ``data`` that are used.
@@ -65,7 +65,8 @@ def input_of(key: str, column: Column, array: pa.Array, first: Rows = 0) -> Inpu
         offsets, data, total = _strings(key, column, array, first)
         return Input(presence, offsets, valid, data, total)
     values = _flags(key, column, array) if column.kind == "flag" else _numbers(key, column, array, first)
-    return Input(presence, values, valid)
+    words = values.view(f"u{values.itemsize}") if values.dtype.kind == "f" else values
+    return Input(presence, words.astype(np.int64, copy=False), valid)
 
 
 def sound(key: str, path: str, array: pa.Array) -> None:

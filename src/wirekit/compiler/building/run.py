@@ -130,8 +130,7 @@ def _table(program: WriteProgram, inputs: dict[int, Input], ends: NDArray[Any] |
     memory[op.ENDS] = 0 if ends is None else address(ends)
     for slot, each in inputs.items():
         strings = slot not in columns or columns[slot].is_bytes
-        how = each.values.itemsize + op.UNSIGNED * (each.values.dtype.kind in "uf")
-        entry = address(each.values), address(each.valid), each.presence, each.values.size - strings, how
+        entry = address(each.values), address(each.valid), each.presence, each.values.size - strings
         memory[place_of(slot) :][: op.WIDTH_OF_COLUMN] = *entry, address(each.data), each.data.size
     return memory
 

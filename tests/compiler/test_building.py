@@ -373,7 +373,7 @@ def unit0(S, o, x):
     try: v2 = x.token
     except (AttributeError, KeyError): v2 = b''
     d3 = v2 if v2.__class__ is bytes else octets(v2)
-    o += b'\\x00\\x00\\x00\\x00'
+    o += pack_be_4x()
     o += d3
     m4 = len(o)
     patch_be_l(o, m1, m4 - m1 - 4)

@@ -103,11 +103,7 @@ class Building(Code):
         self.pending = []
 
     def _written(self, pieces: list[Piece]) -> str:
-        layout = layout_of(pieces)
-        data = packed_numbers(layout, pieces)
-        if data is not None:
-            return f"o += {data!r}"
-        return f"o += {self._packer(layout, 'pack')}({', '.join(values_of(pieces))})"
+        return f"o += {self._packer(layout_of(pieces), 'pack')}({', '.join(values_of(pieces))})"
 
     def add_if(self, condition: str, write: Callable[[], None], otherwise: str) -> None:
         """Adds fixed fields to the next struct call that are written only if a condition holds."""
@@ -217,17 +213,6 @@ def values_of(pieces: list[Piece]) -> list[str]:
         elif piece.value is not None:
             values.append(piece.value)
     return values
-
-
-def packed_numbers(layout: struct.Struct, pieces: list[Piece]) -> bytes | None:
-    """The bytes of numbers that the generator knows; None if it does not know one, or one does not fit."""
-    values = [piece.value for piece in pieces if piece.value is not None]
-    if not all(value.removeprefix("-").isdigit() for value in values):
-        return None
-    try:
-        return layout.pack(*map(int, values))
-    except struct.error:
-        return None
 
 
 def usual(code: Building, x: str, kind: str, otherwise: str) -> None:

@@ -60,7 +60,7 @@ def input_of(key: str, column: Column, array: pa.Array, first: Rows = 0) -> Inpu
     sound(key, column.path, array)
     if isinstance(array.type, pa.DictionaryType):
         array = array.dictionary_decode()
-    valid, presence = (bits(array, 0), NULLS) if array.null_count else (NOTHING, WHOLE)
+    valid, presence = (validity(array), NULLS) if array.null_count else (NOTHING, WHOLE)
     if column.kind in ("bytes", "text"):
         offsets, data, total = _strings(key, column, array, first)
         return Input(presence, offsets, valid, data, total)
@@ -81,14 +81,9 @@ def sound(key: str, path: str, array: pa.Array) -> None:
         raise Misuse(f"{key}: the offsets of the column {path} point outside of its data: {error}") from None
 
 
-def bits(array: pa.Array, which: int) -> NDArray[Any]:
-    """A buffer of bits as bytes: number 0 is the validity, number 1 the values of booleans."""
-    buffer = array.buffers()[which]
-    if buffer is None:  # an array of type null has no values
-        return np.zeros(len(array), np.uint8)
-    first, last = array.offset // 8, (array.offset + len(array) + 7) // 8
-    bits = np.unpackbits(np.frombuffer(buffer, np.uint8)[first:last], bitorder="little")
-    return bits[array.offset % 8 :][: len(array)]
+def validity(array: pa.Array) -> NDArray[Any]:
+    """Whether each value is not null, one byte per value."""
+    return np.asarray(array.is_valid()).view(np.uint8)
 
 
 def elements(buffer: pa.Buffer | None, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
@@ -139,7 +134,7 @@ def _flags(key: str, column: Column, array: pa.Array) -> NDArray[Any]:
         array = array.cast(pa.bool_())
     if not pa.types.is_boolean(array.type):
         raise Misuse(f"{key}: the column {column.path} is {array.type}; give it as bool")
-    return bits(array, 1)
+    return np.asarray(array.fill_null(False)).view(np.uint8)
 
 
 def _numbers(key: str, column: Column, array: pa.Array, first: Rows) -> NDArray[Any]:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from wirekit.compiler.building.from_arrow import ABSENT, NOTHING, Input, bits, elements, input_of, sound
+from wirekit.compiler.building.from_arrow import ABSENT, NOTHING, Input, elements, input_of, sound, validity
 from wirekit.compiler.building.places import Elements, Rows, place
 from wirekit.errors import Misuse
 from wirekit.program.columns import Column, Repeated
@@ -59,7 +59,7 @@ def unfolded(key: str, path: str, array: pa.Array) -> tuple[Lists, pa.Array]:
     elif not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
         raise Misuse(f"{key}: the column {path} is {kind}; give it as a list")
     count, values = len(array), array.values
-    valid = bits(array, 0) if array.null_count else NOTHING
+    valid = validity(array) if array.null_count else NOTHING
     if not count:
         return Lists(path, np.zeros(1, np.int64), valid), values.slice(0, 0)
     dtype = np.dtype(np.int64 if pa.types.is_large_list(array.type) else np.int32)

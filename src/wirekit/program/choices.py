@@ -68,7 +68,7 @@ class Choices(Maker):
         rows: dict[int, list[tuple[int | None, ...]]] = {}
         nodes: dict[int, ir.Node | None] = {}
         for values, inner in node.cases:
-            rows.setdefault(id(inner), []).append(self.values(node, values, path))
+            rows.setdefault(id(inner), []).append(self.values(values, path))
             nodes[id(inner)] = inner
         on = [self.selector(tree, scope, path) for tree in node.on]
         listed = list(rows.values())
@@ -83,13 +83,11 @@ class Choices(Maker):
         cases = node.cases if isinstance(node, ir.Choice) else ()
         return f"expected one of {', '.join(str(value) for values, _ in cases for value in values)}"
 
-    def values(self, node: ir.Node, values: tuple[object, ...], path: str) -> tuple[int | None, ...]:
+    def values(self, values: tuple[object, ...], path: str) -> tuple[int | None, ...]:
         """The values of a case."""
         for value in values:
             if value is not None and not isinstance(value, int):
                 raise unfit(self.key, path, "a choice", f"{value!r} is not a number")
-        if isinstance(node, (ir.Choice, ir.Packed)) and len(values) != len(node.on):
-            raise unfit(self.key, path, node)
         return tuple(int(value) if isinstance(value, int) else None for value in values)
 
     def selector(self, tree: Expression, scope: Scope, path: str) -> tuple[int, int | None]:
@@ -147,7 +145,7 @@ class Choices(Maker):
         on = [self.selector(tree, scope, path) for tree in node.on]
         rows: dict[str, list[tuple[int | None, ...]]] = {}
         for values, name in node.codecs:
-            rows.setdefault(name, []).append(self.values(node, values, path))
+            rows.setdefault(name, []).append(self.values(values, path))
         bodies: list[Body] = [[Let(to, "=", self.constant(names.index(name) + 1))] for name in rows]
         return Switch(on, list(zip(rows.values(), bodies, strict=True)), [])
 

@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from wirekit.encoding import built_key
 from wirekit.errors import Misuse
 from wirekit.fuzz.cases import Case, Expectation
 from wirekit.fuzz.findings import Finding, judge
@@ -22,7 +23,6 @@ from wirekit.fuzz.numbered_cases import NumberedCases
 from wirekit.fuzz.targets import ACCEPTED, REFUSED, Outcome
 from wirekit.fuzz.worker import plain
 from wirekit.strategies.bulk import bulk_frames
-from wirekit.strategies.layout import full_key
 from wirekit.values import json_text
 
 PROFILES = {"quick": 300, "exhaustive": 100_000}
@@ -61,7 +61,7 @@ def roundtrip(
     >>> key = "kafka.heartbeat.request.v0"
     >>> roundtrip(key, lambda data: wirekit.decode(data, key).value, lambda value: wirekit.encode(key, value), count=20)
     """
-    full = full_key(key)
+    full = built_key(key)
     for data in islice(bulk_frames(full, seed=seed, context=context, clean=True), _count(count)):
         try:
             written: Any = encode(decode(data))

@@ -125,15 +125,15 @@ def command(schema: str | None, context_pairs: tuple[str, ...], **options: Any) 
 
 
 def _run(schema: str, context: dict[str, Any], options: dict[str, Any]) -> int:
+    from wirekit.encoding import built_key
     from wirekit.fuzz.corpus import Corpus
     from wirekit.fuzz.numbered_cases import NumberedCases
     from wirekit.fuzz.plays import PLAYS, QUESTIONS, Plays
     from wirekit.fuzz.report import report, write
     from wirekit.fuzz.running import Fuzzer, Options, default_folder
-    from wirekit.strategies.layout import full_key
 
     plays = options["conversation"] or options["target"].startswith("client:")
-    key = registry.protocol(schema).name if plays else full_key(schema)
+    key = registry.protocol(schema).name if plays else built_key(schema)
     corpus = Corpus(options["corpus"] or default_folder(key))
     if options["explore"] is not None:
         _explore(key, context, corpus, options)
@@ -177,12 +177,12 @@ def _explore(key: str, context: dict[str, Any], corpus: Corpus, options: dict[st
 
 
 def _replay(schema: str | None, context: dict[str, Any], options: dict[str, Any]) -> int:
+    from wirekit.encoding import built_key
     from wirekit.fuzz.corpus import load
     from wirekit.fuzz.plays import Play
     from wirekit.fuzz.running import replayed
-    from wirekit.strategies.layout import full_key
 
-    case = load(options["replay"], None if schema is None else full_key(schema), context)
+    case = load(options["replay"], None if schema is None else built_key(schema), context)
     if isinstance(case, Play) and not options["conversation"] and not options["target"].startswith("client:"):
         raise click.UsageError(f"{options['replay']} is a conversation; add --conversation, or name a client: target")
     outcome, finding = replayed(case, _target(options, case.key)(), compare=options["compare"])

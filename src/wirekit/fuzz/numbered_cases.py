@@ -8,9 +8,9 @@ from itertools import islice
 from random import Random
 from typing import Any
 
+from wirekit.encoding import built_key
 from wirekit.fuzz.cases import ORIGINAL, SOUND, Case, first_difference
 from wirekit.strategies.bulk import bulk_frames, bulk_mutations
-from wirekit.strategies.layout import full_key
 
 BLOCK = 128
 """The number of cases that are generated together."""
@@ -43,7 +43,7 @@ class NumberedCases:
         kinds: Iterable[str] | None = None,
         originals: Sequence[bytes] = (),
     ) -> None:
-        self.key = full_key(key)
+        self.key = built_key(key)
         self.seed = seed
         self.context = dict(context or {})
         self.kinds = None if kinds is None else list(kinds)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from wirekit.compiler import ir
 from wirekit.compiler.generated import by_key
-from wirekit.strategies.layout import full_key, layout_of
+from wirekit.encoding import built_key
+from wirekit.strategies.layout import layout_of
 from wirekit.strategies.nodes import branch_names
 
 
@@ -18,7 +19,7 @@ def branches(key: str) -> list[str]:
     >>> branches("kafka.consumer_offsets.value")[:4]
     ['=0', '=1', '=2', '=otherwise']
     """
-    return [name for name, reason in _all(full_key(key)) if not reason]
+    return [name for name, reason in _all(built_key(key)) if not reason]
 
 
 def unreachable(key: str) -> dict[str, str]:
@@ -27,7 +28,7 @@ def unreachable(key: str) -> dict[str, str]:
     >>> unreachable("kafka.api_versions.response.v0")
     {}
     """
-    return {name: reason for name, reason in _all(full_key(key)) if reason}
+    return {name: reason for name, reason in _all(built_key(key)) if reason}
 
 
 @by_key

@@ -12,12 +12,13 @@ from random import Random
 from typing import Any
 
 from wirekit import decoding, encoding
+from wirekit.encoding import built_key
 from wirekit.errors import Misuse, WirekitError
 from wirekit.registry import registry
 from wirekit.strategies.choices import Rejected, SeededChoices
 from wirekit.strategies.damage import Recipe, recipes_of
 from wirekit.strategies.drawing import Wish
-from wirekit.strategies.layout import Layout, full_key, layout_of
+from wirekit.strategies.layout import Layout, layout_of
 from wirekit.strategies.maker import Maker
 from wirekit.strategies.mutations import Mutation
 from wirekit.strategies.nodes import KINDS
@@ -110,7 +111,7 @@ def bulk_mutations(
     >>> [wrong.name for wrong in islice(bulk_mutations("kafka.sasl_token", kinds=["truncated"]), 2)]
     ['truncated', 'truncated']
     """
-    full, fixed = full_key(key), dict(context or {})
+    full, fixed = built_key(key), dict(context or {})
     requested = None if kinds is None else frozenset(kinds)
     if requested is not None and not requested <= {*KINDS, EDITED}:
         raise Misuse(
@@ -178,7 +179,7 @@ def _drawn(
     clean: bool,
     fields: Mapping[str, Any] | None,
 ) -> Iterator[tuple[Any, bytes]]:
-    layout, fixed = layout_of(full_key(key)), dict(context or {})
+    layout, fixed = layout_of(built_key(key)), dict(context or {})
     wish = Wish(depth, clean, fields=ends_of(layout, fields))
     check_constants(layout, fixed, wish, lambda source: not callable(source))
     return _attempts(layout, SeededChoices(Random(f"{layout.key} {seed}")), fixed, wish)

@@ -190,10 +190,6 @@ def _reached(edges: dict[str, set[str]], start: str) -> set[str]:
     return seen
 
 
-def full_key(key: str) -> str:
-    return key if "." in key else registry.protocol(key).stream("client")
-
-
 @by_key
 def layout_of(key: str) -> Layout:
     return Layout(key)

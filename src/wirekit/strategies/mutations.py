@@ -14,12 +14,13 @@ from wirekit import encoding
 from wirekit.compiler import ir
 from wirekit.compiler.contexts import contexts_of
 from wirekit.compiler.settling import settled
+from wirekit.encoding import built_key
 from wirekit.errors import Misuse, WirekitError
 from wirekit.registry import registry
 from wirekit.strategies.choices import Draw, upto
 from wirekit.strategies.damage import Recipe, recipes_of
 from wirekit.strategies.drawing import Wish
-from wirekit.strategies.layout import Layout, closed_in, full_key, layout_of
+from wirekit.strategies.layout import Layout, closed_in, layout_of
 from wirekit.strategies.nodes import KINDS, kinds_of
 from wirekit.strategies.values import drawn
 
@@ -68,7 +69,7 @@ def mutations(
     >>> wrong.name, wrong.path, [check.status for check in wirekit.decode(wrong.data, "kafka.message").checks]
     ('checksum', 'crc', ['bad'])
     """
-    layout = layout_of(full_key(key))
+    layout = layout_of(built_key(key))
     offered = _offered(layout, context or {})
     for kind in kinds or ():
         if kind not in KINDS:
@@ -126,7 +127,7 @@ def kinds(key: str, *, context: Mapping[str, Any] | None = None) -> list[str]:
     >>> "unknown symbol" in kinds("kafka.response"), "unknown symbol" in kinds("kafka.response", context={})
     (True, False)
     """
-    return list(_offered(layout_of(full_key(key)), context))
+    return list(_offered(layout_of(built_key(key)), context))
 
 
 def _offered(layout: Layout, context: Mapping[str, Any] | None) -> tuple[str, ...]:
@@ -169,7 +170,7 @@ def damage(key: str, data: bytes, *, context: Mapping[str, Any] | None = None) -
     >>> [(wrong.name, wrong.data.hex()) for wrong in damage("kafka.sasl_token", data)][:3]
     [('length too small', '000000016162'), ('length too large', '000000036162'), ('length negative', 'ffffffff6162')]
     """
-    for name, path, change in recipes_of(full_key(key), data, dict(context or {})):
+    for name, path, change in recipes_of(built_key(key), data, dict(context or {})):
         changed = change()
         if changed is not None and changed != data:
             yield Mutation(name, path, changed, data)

@@ -14,11 +14,12 @@ from wirekit import decoding, encoding
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Context, Literal, Operation, operands_of
 from wirekit.compiler.values import Names, expressions_of
+from wirekit.encoding import built_key
 from wirekit.errors import Misuse, WirekitError
 from wirekit.strategies.branches import branches
 from wirekit.strategies.choices import Draw, DrawnChoices, Rejected, SeededChoices
 from wirekit.strategies.drawing import Wish
-from wirekit.strategies.layout import Layout, full_key, layout_of
+from wirekit.strategies.layout import Layout, layout_of
 from wirekit.strategies.maker import Maker
 from wirekit.values import Record, Symbol, field_of, pairs
 
@@ -64,7 +65,7 @@ def values(
     >>> find(values("kafka.sasl_token", fields={"token": st.just(b"t")}), lambda value: True)
     {'token': b't'}
     """
-    layout = layout_of(full_key(key))
+    layout = layout_of(built_key(key))
     if isinstance(aim, str):
         raise Misuse(f"aim must be a list of branches, not {aim!r}")
     aimed = frozenset(aim)
@@ -192,7 +193,7 @@ def frames(
     fields: Mapping[str, Any] | None = None,
 ) -> st.SearchStrategy[bytes]:
     """The bytes of ``values``; the arguments are the same."""
-    full, fixed = full_key(key), dict(context or {})
+    full, fixed = built_key(key), dict(context or {})
     return values(full, context=fixed, depth=depth, clean=clean, fields=fields).map(
         lambda value: encoding.encode(full, value, context=fixed)
     )
@@ -206,7 +207,7 @@ def contexts(key: str) -> st.SearchStrategy[dict[str, Any]]:
     {'api': 'fetch', 'version': 2}
     """
     groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    for node in layout_of(full_key(key)).nodes:
+    for node in layout_of(built_key(key)).nodes:
         for tree in expressions_of(node):
             for part in operands_of(tree):
                 if isinstance(part, Operation):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from wirekit.compiler.expressions import COMPARISONS
 from wirekit.program import steps
 from wirekit.program.columns import Column
 from wirekit.program.maker import Program
@@ -19,14 +17,13 @@ def shortened(program: Program, requested: Callable[[Column], bool] = lambda col
     Args:
         requested: returns whether a column is requested; by default all are.
     """
-    fewer = without_needless(_selected(program.steps, requested), program.constants.get(0))
+    fewer = without_needless(_selected(program.steps, requested))
     unset = _unset(fewer)
     return _mapped(fewer, partial(_cleared, unset=unset))
 
 
-def without_needless(body: steps.Body, zero: int | None) -> steps.Body:
-    """The steps without those whose result is never read; ``zero`` is the register of 0."""
-    body = _compared(body, zero)
+def without_needless(body: steps.Body) -> steps.Body:
+    """The steps without those whose result is never read."""
     before = None
     while before is not body:
         needed = {register for step in every(body) for register in step.reads()}
@@ -96,24 +93,6 @@ def _useful(step: steps.Step, needed: set[int]) -> steps.Step | None:
             parts = [part for part in step.parts if part[3] is not None or part[2] in needed]
             return step if len(parts) == len(step.parts) else replace(step, parts=parts) if parts else None
     return step
-
-
-def _compared(body: steps.Body, zero: int | None) -> steps.Body:
-    """Steps in which a branch compares by itself, instead of reading the result of a previous comparison."""
-    times = Counter(register for step in every(body) for register in step.reads())
-    comparisons = {
-        step.to: step
-        for step in every(body)
-        if isinstance(step, steps.Let) and step.symbol in COMPARISONS and times[step.to] == 1
-    }
-
-    def compared(step: steps.Step) -> steps.Step:
-        if isinstance(step, steps.Test) and step.symbol == "!=" and step.right == zero and step.left in comparisons:
-            let = comparisons[step.left]
-            return replace(step, symbol=let.symbol, left=let.left, right=let.right)
-        return step
-
-    return _mapped(body, compared)
 
 
 def _cleared(step: steps.Step, unset: set[int]) -> steps.Step | None:

@@ -438,7 +438,7 @@ def write(
             begins = writer.let("and", begins, writer.let("!=", ROW, writer.constant(0)))
         writer.fail("!=", begins, 0, within, ENDS)
     return WriteProgram(
-        without_needless(writer.body, writer.constants.get(0)),
+        without_needless(writer.body),
         [column for column in writer.read.values() if column.kind != LIST]
         + [column for message in writer.messages_of for column in message.columns.values()],
         [(writer.own[group.number], group) for group in writer.entered_groups],

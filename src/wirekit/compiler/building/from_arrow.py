@@ -18,7 +18,6 @@ from wirekit.codings import Coding, CodingError
 from wirekit.compiler.building.places import Rows, place
 from wirekit.errors import Misuse
 from wirekit.program.columns import Column
-from wirekit.runtime.write_opcodes import MISSING, NULLS, WHOLE
 from wirekit.values import SymbolTable
 
 NOTHING = np.zeros(0, np.uint8)
@@ -30,21 +29,19 @@ class Input:
     """A column for the interpreter.
 
     Attributes:
-        presence: MISSING, WHOLE or NULLS.
         values: numbers as in registers, floats as their bits; for byte strings and lists, the offsets.
         valid: one byte per value, 0 for null; empty if there are no nulls.
         data: the bytes of byte strings.
         total: the number of bytes of ``data`` that are used.
     """
 
-    presence: int
     values: NDArray[Any]
     valid: NDArray[Any]
     data: NDArray[Any] = field(default_factory=lambda: NOTHING)
     total: int = 0
 
 
-ABSENT = Input(MISSING, NOTHING, NOTHING)
+ABSENT = Input(NOTHING, NOTHING)
 """A column that the batch does not have."""
 
 
@@ -60,13 +57,13 @@ def input_of(key: str, column: Column, array: pa.Array, first: Rows = 0) -> Inpu
     sound(key, column.path, array)
     if isinstance(array.type, pa.DictionaryType):
         array = array.dictionary_decode()
-    valid, presence = (validity(array), NULLS) if array.null_count else (NOTHING, WHOLE)
+    valid = validity(array) if array.null_count else NOTHING
     if column.kind in ("bytes", "text"):
         offsets, data, total = _strings(key, column, array, first)
-        return Input(presence, offsets, valid, data, total)
+        return Input(offsets, valid, data, total)
     values = _flags(key, column, array) if column.kind == "flag" else _numbers(key, column, array, first)
     words = values.view(f"u{values.itemsize}") if values.dtype.kind == "f" else values
-    return Input(presence, words.astype(np.int64, copy=False), valid)
+    return Input(words.astype(np.int64, copy=False), valid)
 
 
 def sound(key: str, path: str, array: pa.Array) -> None:

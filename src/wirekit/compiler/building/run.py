@@ -91,7 +91,7 @@ def run(
     inputs |= {column.slot: unfolded.lists(group.number) for column, group in program.lists}
     for name, column in program.hidden.items():
         values = (known or {}).get(name)
-        inputs[column.slot] = Input(op.WHOLE, np.full(batch.num_rows, -1) if values is None else values, NOTHING)
+        inputs[column.slot] = Input(np.full(batch.num_rows, -1) if values is None else values, NOTHING)
     room = front + LEAST + min(program.fixed, A_ROW) * batch.num_rows
     room += sum(each.total for each in inputs.values())
     room += sum(inputs[column.slot].values.nbytes for column in program.columns if column.within is not None)
@@ -130,7 +130,8 @@ def _table(program: WriteProgram, inputs: dict[int, Input], ends: NDArray[Any] |
     memory[op.ENDS] = 0 if ends is None else address(ends)
     for slot, each in inputs.items():
         strings = slot not in columns or columns[slot].is_bytes
-        entry = address(each.values), address(each.valid), each.presence, each.values.size - strings
+        presence = op.MISSING if each is ABSENT else op.NULLS if each.valid.size else op.WHOLE
+        entry = address(each.values), address(each.valid), presence, each.values.size - strings
         memory[place_of(slot) :][: op.WIDTH_OF_COLUMN] = *entry, address(each.data), each.data.size
     return memory
 

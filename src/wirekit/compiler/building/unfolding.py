@@ -18,7 +18,6 @@ from wirekit.compiler.building.places import Elements, Rows, place
 from wirekit.errors import Misuse
 from wirekit.program.columns import Column, Repeated
 from wirekit.program.write import levels
-from wirekit.runtime.write_opcodes import NULLS, WHOLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +140,4 @@ class Unfolded:
     def lists(self, number: int) -> Input:
         """The arrays of a list whose columns are converted."""
         lists = self._lists.get(number)
-        if lists is None:
-            return ABSENT
-        return Input(NULLS if lists.valid.size else WHOLE, lists.offsets, lists.valid)
+        return ABSENT if lists is None else Input(lists.offsets, lists.valid)

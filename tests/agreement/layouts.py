@@ -126,7 +126,7 @@ def _inputs(task: Task, key: str, found: Found) -> None:
     given: list[Input] = []
     used = not _stops(key)
     with noting(found, key, {}, b""), at_most(PREPARING):
-        given += _drawn_inputs(task, key, found)
+        given += drawn_inputs(task, key, found)
         if task.columns:
             prepare(key, given)
     for context, data in given:
@@ -147,8 +147,8 @@ def _stops(key: str) -> bool:
     return False
 
 
-def _drawn_inputs(task: Task, key: str, found: Found) -> list[Input]:
-    """Those of the layout; where hardly a value fits it, bytes that are no frames of it."""
+def drawn_inputs(task: Task, key: str, found: Found) -> list[Input]:
+    """The inputs of a layout; if hardly a value fits it, bytes that are no frames of it."""
     try:
         return list(inputs(key, task.seed, task.count, sound=task.sound, named=task.named))
     except Unsatisfiable:

@@ -152,7 +152,7 @@ def run(
     *,
     verdicts: bool = False,
     measured: frozenset[int] = frozenset(),
-    known: int | None = None,
+    counted: int | None = None,
 ) -> None:
     """Scans the ranges of a level.
 
@@ -161,7 +161,7 @@ def run(
         allowance: the available memory; the memory of the arrays is subtracted from it.
         verdicts: whether to fill all verdicts as well.
         measured: slots of columns of byte strings of which only the lengths are stored.
-        known: the number of rows, if an earlier scan has counted them.
+        counted: the number of rows, if an earlier scan has counted them.
 
     Raises:
         NoRoom: the arrays need more memory.
@@ -171,8 +171,8 @@ def run(
     wide = total > LARGE
     ready = columnar.ready(fields, verdicts, wide)
     rows = min(total // columnar.least + 1, total // ROW_GUESS + 1024)
-    if known is not None:
-        rows = known
+    if counted is not None:
+        rows = counted
     elif ranges.counts.size and ranges.counts.min() >= 0:
         rows = min(rows, int(ranges.counts.sum()))
     many = len(ready.places) > EAGER

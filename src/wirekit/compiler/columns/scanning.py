@@ -165,14 +165,14 @@ def scan(
         place = start(columnar.plan, data.data, 0, data.size, bounds.frame)
     paths = checked(key, columnar, fields)
     whole = _level(data, place)
-    beyond = known = None
+    beyond = counted = None
     try:
         run(columnar, columnar.plan, whole, bounds, paths, allowance)
     except NoRoom as error:
-        beyond, known = error.position, error.rows
+        beyond, counted = error.position, error.rows
     if beyond is not None:  # the error, which keeps the arrays of the first scan, no longer exists here
         whole = _level(data, replace(place, end=beyond, count=-1))
-        run(columnar, columnar.plan, whole, bounds, paths, known=known)
+        run(columnar, columnar.plan, whole, bounds, paths, counted=counted)
     wrong = [LevelErrors(columnar.program, reference, whole).refused()]
     if beyond is not None:
         wrong[0].add((0, beyond, data.size - beyond), details_of(allowance.exceeded(), beyond))

@@ -26,9 +26,10 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from io import BufferedReader
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -152,7 +153,7 @@ def unreadable(path: Path, error: OSError) -> Problem:
 
 
 @contextmanager
-def open_regular(path: Path) -> Iterator[BinaryIO]:
+def open_regular(path: Path) -> Iterator[BufferedReader]:
     """A regular file, open for reading.
 
     Raises:

@@ -178,8 +178,14 @@ class Schema:
 
         Raises:
             Misuse: if the compiler does not know a node, a field or layout that it names does not exist, or no bytes
-                fit the layout.
+                fit the layout, or its nodes are nested deeper than Python's stack.
         """
+        try:
+            self._check(beside)
+        except RecursionError:
+            raise Misuse(f"{self.key}: the nodes are nested deeper than Python's stack") from None
+
+    def _check(self, beside: Mapping[str, Schema] | None) -> None:
         from wirekit.compiler.references import check_references
         from wirekit.compiler.validity import check_validity
 

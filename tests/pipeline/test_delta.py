@@ -15,6 +15,7 @@ from tests.pipeline.test_bundles import JOYQUEUE, PULSAR, content, pipeline, rot
 from tests.pipeline.test_output import ABOUT, attempt, killed
 from wirekit.errors import Misuse
 from wirekit.pipeline import delta
+from wirekit.pipeline.folders import folder
 from wirekit.pipeline.output import Output
 from wirekit.tables.columns import FROM_INPUTS, OUTPUTS
 
@@ -166,3 +167,11 @@ def test_logs_bound_the_values_of_files(tmp_path: Path) -> None:
             assert (said["minValues"][name], said["maxValues"][name]) == (least, greatest)
     latest = max(row["request_time"] for row in rows)
     assert table.to_pyarrow_table(filters=[("request_time", ">=", latest)]).num_rows == 1
+
+
+def test_the_error_of_a_damaged_log_is_its_message_alone(tmp_path: Path) -> None:
+    pipeline(tmp_path / "lake", JOYQUEUE, form="delta")
+    (tmp_path / "lake" / "calls" / "_delta_log" / f"{0:020}.json").write_text("[1]")
+    with pytest.raises(OSError, match="Json error") as error:
+        delta.table_of(folder(tmp_path / "lake"), "calls")
+    assert "<unknown>" not in str(error.value)

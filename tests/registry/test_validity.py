@@ -476,3 +476,13 @@ def test_a_list_that_leaves_bytes_may_have_fields_after_it() -> None:
     for options in ({"short_tail": "stop"}, {"until": b"\xff"}):
         with own(Struct("a" / RecordsToEnd(int16, **options), "b" / int8)) as key:
             assert wirekit.decode(b"\0\1\xff", key).value == {"a": [1], "b": -1}
+
+
+def test_nodes_nested_deeper_than_the_stack_are_refused() -> None:
+    node: Any = uint8
+    for depth in range(1, 1_000):
+        node = Struct("a" / node)
+        if depth in (300, 999):
+            protocol = Protocol("deep", "A test's own", {"main": Layout(node)})
+            with pytest.raises(Misuse, match=r"deep\.main: the nodes are nested deeper than Python's stack"):
+                Registry().register(protocol)

@@ -218,7 +218,14 @@ def test_packets_in_tunnels(wrap: Callable[[bytes], bytes], tmp_path: Path) -> N
 
 
 _PLAIN = packet("net.ethernet", ethernet(ipv4(tcp_value(b"hello" * 9))))
+_WITHOUT = {
+    "UDP": in_udp(53, "", b"query" * 9),
+    "ICMP": packet("net.ethernet", ethernet(ipv4("0800", protocol="ICMP"))),
+    "ICMP in IPv6": packet("net.ethernet", ethernet(ipv6("8000", next_header="ICMPV6"), type="IPV6")),
+    "UDP in VXLAN": TUNNELS["VXLAN"](in_udp(53, "", b"query")),
+}
 _SNAPPED = {
+    **_WITHOUT,
     "plain": _PLAIN,
     "trailer": _PLAIN + bytes(6),
     "IPv6": packet("net.ethernet", ethernet(ipv6(tcp_value(b"hello" * 9)), type="IPV6")),
@@ -235,6 +242,16 @@ def test_packets_that_the_snap_length_cut(frame: bytes, tmp_path: Path) -> None:
     for window in (1 << 26, 9000):
         objects, columns = as_read(path, window)
         assert columns == objects
+
+
+def test_packets_without_a_segment_are_counted_by_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "without.pcap"
+    path.write_bytes(pcap(*(each for frame in _WITHOUT.values() for each in (_PLAIN, frame))))
+    objects, _ = as_read(path, 1 << 26)
+    monkeypatch.setattr(road_packets, "dissect", None)
+    with open_capture(path) as capture:
+        assert list(map(repr, packets_by_columns(capture, 3))) == objects[:-2]
+        assert capture.skipped == {"udp": 2, "icmp": 1, "icmpv6": 1}
 
 
 def test_packets_that_the_snap_length_cut_are_read_by_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,6 +80,9 @@ _INSIDE: dict[str, tuple[tuple[str | None, str, SymbolTable | None], ...]] = {
 
 Tunnels of other layouts are left to objects.
 """
+REASONS = ("udp", *sorted({each.symbol.lower() for each in ip.PROTOCOLS if each.symbol} - {"tcp", "udp"}))
+"""The reasons for which most packets have no segment; objects find the others."""
+_PLAINLY = {reason: number for number, reason in enumerate(REASONS, 1)}
 _FRAGMENT = ("ipv4.fragment.more_fragments", "ipv4.fragment.fragment_offset")
 _LINK_TYPES = {"ethernet": 1, "ip": 101}
 _REMEMBERED = 1 << 15  # texts of endpoints
@@ -347,6 +350,7 @@ def _segments(
     kinds = np.asarray(batch["link_type"])
     columns = {name: np.zeros(count, np.int64) for name in (*arrays, "size", "length")}
     usual = np.zeros(count, bool)
+    reasons = np.zeros(count, np.int64)  # why a packet has plainly no segment: one more than the index in REASONS
     layers = [
         _Ranges("packet", int(kind), rows, starts[rows] - first, ends[rows] - first)
         for kind in np.unique(kinds)
@@ -356,7 +360,7 @@ def _segments(
         for layer in layers:
             if layer.name == "packet":
                 _plain(part, layer, stops - first, endpoints, columns, usual)
-        layers = [inner for layer in layers for inner in _inside(part, layer, usual)]
+        layers = [inner for layer in layers for inner in _inside(part, layer, stops - first, usual, reasons)]
     if "begin" in columns:
         columns["begin"][usual] += first
     columns["time"] = times // 1000
@@ -365,9 +369,13 @@ def _segments(
     behind = end  # where the next one begins
     there = usual.copy()
     for row in np.flatnonzero(~usual).tolist():
-        content = bytes(data[int(starts[row]) : int(stops[row])])
-        time_ns = int(times[row])
-        place = (int(starts[row]) + offset, int(originals[row]), before + row + 1)
+        time_ns, begin, number = int(times[row]), int(starts[row]), before + row + 1
+        if reasons[row]:
+            why = REASONS[reasons[row] - 1]
+            skipped.append(Skipped(number, time_ns // 1000, begin + offset, int(stops[row]) - begin, why))
+            continue
+        content = bytes(data[begin : int(stops[row])])
+        place = (begin + offset, int(originals[row]), number)
         item = dissect(Packet(time_ns // 1000, time_ns, int(kinds[row]), content, *place), 0, fragments)
         skipped += fragments.take_lost()
         if isinstance(item, Skipped):
@@ -439,8 +447,18 @@ class _Ranges(NamedTuple):
         return self._replace(rows=self.rows[chosen], starts=self.starts[chosen], ends=self.ends[chosen])
 
 
-def _inside(data: memoryview, layer: _Ranges, usual: NDArray[Any]) -> Iterator[_Ranges]:
-    """The payloads that a layout leaves undecoded, by their layouts."""
+def _inside(
+    data: memoryview, layer: _Ranges, stops: NDArray[Any], usual: NDArray[Any], reasons: NDArray[Any]
+) -> Iterator[_Ranges]:
+    """The payloads that a layout leaves undecoded, by their layouts.
+
+    Args:
+        data: the bytes.
+        layer: the places of the layout.
+        stops: where the captured bytes of each packet end.
+        usual: whether each packet is plainly a segment.
+        reasons: receives why a packet whose payload has no known layout has no segment.
+    """
     layer = layer.where(~usual[layer.rows])
     if layer.name not in _INSIDE or not layer.rows.size:
         return
@@ -459,12 +477,19 @@ def _inside(data: memoryview, layer: _Ranges, usual: NDArray[Any]) -> Iterator[_
         there = whole & np.asarray(batch[payload].is_valid())
         starts = ends - _filled(batch[payload])
         numbers = _filled(batch[selector]) if selector else np.zeros(layer.rows.size, np.int64)
-        for number in np.unique(numbers[there]).tolist():
-            name = tunnels.FOLLOWING.get(symbols(number).symbol or "") if symbols else "ethernet"
+        known, which = np.unique(numbers[there], return_inverse=True)
+        whys = np.zeros(known.size, np.int64)
+        for index, number in enumerate(known.tolist()):
+            symbol = (symbols(number).symbol or "") if symbols else "ETHERNET"
+            name = tunnels.FOLLOWING.get(symbol)
             if name is not None:
                 link_type = _LINK_TYPES.get(name)
                 inner = _Ranges("packet" if link_type else name, link_type, layer.rows, starts, ends)
                 yield inner.where(there & (numbers == number))
+            else:
+                whys[index] = _PLAINLY.get(symbol.lower() or layer.name, 0)
+        captured = stops[layer.rows[there]] >= starts[there]
+        reasons[layer.rows[there]] = np.where(captured, whys[which], 0)
 
 
 def _filled(column: pa.Array) -> NDArray[Any]:

@@ -200,12 +200,15 @@ def test_generated_code_reports_wrong_checksums_what_is_left_over_and_what_is_mi
     assert [(gap.offset, gap.length, gap.path) for gap in longer.gaps] == [(1000 + len(request), 2, "size")]
     unknown = same("kafka.response", bytes.fromhex("0000000700000007616263"), {})
     assert [(gap.offset, gap.length, gap.path) for gap in unknown.gaps] == [(1008, 3, "body")]
+    packet = {"protocol": "UDP", "source": "0a000001", "destination": "0a000002", "payload": "0001"}
+    datagram = same("net.ethernet", wirekit.encode("net.ethernet", {"payload": packet}), {}, used=False)
+    assert [(gap.offset, gap.length, gap.path) for gap in datagram.gaps] == [(1034, 2, "payload.payload")]
     pong = bytes.fromhex("000000090000000508129a0100")
     lacking = same("pulsar.frame", pong, {}, used=False)
     assert [(check.path, check.kind) for check in lacking.checks if check.status == "bad"] == [
         ("command.ping", "required")
     ]
-    for decoded in (wrong, longer, unknown, lacking):
+    for decoded in (wrong, longer, unknown, datagram, lacking):
         assert decoded.engine == "rows"
         assert not decoded.clean
         assert wirekit.encode(decoded.schema, decoded.value) == decoded.data

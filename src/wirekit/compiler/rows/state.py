@@ -153,7 +153,7 @@ class State(Allowance):
 
     def unexplained(self, path: str, p: int, e: int) -> None:
         """Records a field of a frame as a gap."""
-        if self.gaps is None or self.source or self.nested or "." in path or "[" in path:
+        if self.gaps is None or self.source or self.nested or "[" in path:
             raise Unusual
         self.gaps.append((p, e, path))
         self.charge(VERDICT + len(path))

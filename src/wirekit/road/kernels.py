@@ -14,6 +14,8 @@ from numba import njit
 
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 HALF, MASK, WINDOW = 1 << 31, 0xFFFFFFFF, 1 << 30
+MOST_REORDERED = 4096  # packets from the first segment beyond a hole to the one that fills it
+PIECE_COST = 256  # bytes of memory that a held segment counts besides its payload, as in ``wirekit.capture.tcp``
 
 
 @njit(nogil=True, cache=True)
@@ -63,21 +65,104 @@ def group_rows(rows: Any, numbers: Any, begins: Any, order: Any) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def follow_streams(
-    order: Any, begins: Any, time: Any, source: Any, sequence: Any, acknowledgment: Any, flags: Any, length: Any,
-    size: Any, idle: Any, hold: Any, clock: Any, last_window: Any, resumed: Any, reached: Any, state: Any, odd: Any,
-    client: Any, known: Any, opened: Any, closed: Any, reason: Any, final: Any, sizes: Any, duplicates: Any,
-    counts: Any, released: Any, ended: Any, fresh: Any, skipped: Any,
+def put_in_order(
+    order: Any, moved: Any, at: Any, stop: Any, side: Any, time: Any, source: Any, sequence: Any, acknowledgment: Any,
+    flags: Any, length: Any, size: Any, hold: Any, patience: Any, most_held: Any, client: Any, following: Any,
+    acked: Any, rows: Any, late: Any, held: Any, held_begins: Any, held_ends: Any,
 ) -> Any:  # fmt: skip
-    """Follows each flow that is one plain connection: bytes in order or retransmitted, without another handshake.
+    """Moves segments beyond a hole behind the segment that fills it, where ``wirekit.capture.tcp`` releases them.
+
+    Nothing is moved unless all holes are filled in time, by segments without other irregularities.
+
+    Args:
+        order, moved: the packets of the flow, and for each whether it was moved; both are changed.
+        at, stop: the places of the first segment beyond the hole, and of the flow's end.
+        side: its side.
+        time to size: of each packet.
+        hold, patience, most_held: the limits in ``wirekit.capture.tcp.Settings``.
+        client: the endpoint that is the client.
+        following: for each side, the sequence number of the next byte.
+        acked: whether the bytes of the hole are already acknowledged.
+        rows to held_ends: arrays of ``MOST_REORDERED`` elements, overwritten.
+
+    Returns:
+        The place after the segments in their new order, or ``at``.
+    """
+    next_byte, next_of_peer = np.int64(0), np.int64(0)  # counted from ``following``
+    holding = count = cost = np.int64(0)
+    before = time[order[at]]
+    until = before + (hold if acked else patience)
+    for place in range(at, min(stop, at + MOST_REORDERED)):
+        row = order[place]
+        here = np.int64(size[row])
+        if not before <= time[row] <= until or flags[row] & (FIN | SYN | RST) or length[row] != here:
+            return at
+        before = time[row]
+        own = (0 if source[row] == client else 1) == side
+        begin = (sequence[row] - following[side if own else 1 - side] + HALF & MASK) - HALF
+        end = begin + here
+        if not own:
+            if here and begin > next_of_peer:
+                return at
+            next_of_peer = max(next_of_peer, end) if here else next_of_peer
+            if flags[row] & ACK and (acknowledgment[row] - following[side] + HALF & MASK) - HALF > next_byte:
+                until = min(until, time[row] + hold)
+        if not own or not here or end <= next_byte:
+            rows[count], late[count] = row, False
+            count += 1
+        elif begin <= next_byte:
+            if holding and end > held_begins[0]:
+                return at
+            rows[count], late[count] = row, False
+            count, next_byte, freed = count + 1, end, 0
+            while freed < holding and held_begins[freed] <= next_byte:
+                rows[count], late[count] = held[freed], True
+                next_byte, count, freed = max(next_byte, held_ends[freed]), count + 1, freed + 1
+            for index in range(freed, holding):
+                to = index - freed
+                held[to], held_begins[to], held_ends[to] = held[index], held_begins[index], held_ends[index]
+            holding -= freed
+        else:
+            cost += here + PIECE_COST
+            if begin > WINDOW or cost > most_held:
+                return at
+            of_client = (acknowledgment[row] - following[0] + HALF & MASK) - HALF
+            if side == 1 and flags[row] & ACK and of_client > next_of_peer:  # may it wait for bytes of the client?
+                return at
+            index = holding
+            while index and held_begins[index - 1] > begin:
+                held[index], held_begins[index], held_ends[index] = (
+                    held[index - 1], held_begins[index - 1], held_ends[index - 1]
+                )  # fmt: skip
+                index -= 1
+            top = held_ends[index - 1] if index else np.int64(0)
+            if end > top and (begin < top or (index < holding and held_begins[index + 1] < end)):
+                return at  # another segment has some of its bytes
+            held[index], held_begins[index], held_ends[index] = row, begin, max(end, top)
+            holding += 1
+        if not holding:
+            order[at : at + count], moved[at : at + count] = rows[:count], late[:count]
+            return at + count
+    return at
+
+
+@njit(nogil=True, cache=True)
+def follow_streams(
+    order: Any, moved: Any, begins: Any, time: Any, source: Any, sequence: Any, acknowledgment: Any, flags: Any,
+    length: Any, size: Any, idle: Any, hold: Any, patience: Any, most_held: Any, clock: Any, last_window: Any,
+    resumed: Any, reached: Any, state: Any, odd: Any, client: Any, known: Any, opened: Any, closed: Any, reason: Any,
+    final: Any, sizes: Any, duplicates: Any, counts: Any, released: Any, ended: Any, fresh: Any, skipped: Any,
+) -> Any:  # fmt: skip
+    """Follows each flow that is one plain connection: its bytes arrive, in any order, without another handshake.
 
     Ranks order the events of a flow: four times the place in ``order`` of the packet that brings an event, plus 2 for
     bytes in order, 3 for an end, and 0 or 1 for bytes that were held until then.
 
     Args:
-        order, begins: the rows of each flow, by time.
+        order, begins: the rows of each flow, by time; ``put_in_order`` changes ``order``.
+        moved: for each place in ``order``, whether its packet came earlier; all false.
         time to size: of each packet, in the order of the capture; ``size`` is the captured part of ``length``.
-        idle, hold: microseconds, as in ``wirekit.capture.tcp.Settings``.
+        idle to most_held: microseconds and bytes, as in ``wirekit.capture.tcp.Settings``.
         clock: the time of the window's end.
         last_window: whether nothing comes after it.
         resumed: of each flow, whether it continues from ``state``.
@@ -105,6 +190,8 @@ def follow_streams(
     settle = np.zeros(2, np.int64)  # until then a lower sequence number may still come, -1 when none may
     ends = np.zeros(2, np.int64)  # time of the FIN, or -1
     floor = np.zeros(2, np.int64)  # bytes before this one are not all known
+    rows, held, held_begins, held_ends = np.zeros((4, MOST_REORDERED), np.int64)
+    late = np.zeros(MOST_REORDERED, np.bool_)
     for flow in range(begins.size - 1):
         if odd[flow]:
             continue
@@ -145,14 +232,25 @@ def follow_streams(
         stop = reached[flow]
         ends_here = last_window and stop == begins[flow + 1]
         until = clock if stop == begins[flow + 1] else time[order[stop]]
-        place = begins[flow]
+        place = unordered = ordered = begins[flow]  # the latest packets that are put in order, and their end
         for at in range(first, stop):
             if not plain:
                 break
             place = at
             row = order[at]
-            now, bits, here = time[row], flags[row], np.int64(size[row])
             side = 0 if source[row] == client[flow] else 1
+            hole = size[row] and (sequence[row] - following[side] - 1 & MASK) < WINDOW and at >= ordered
+            if hole and reset < 0 and settle.max() < 0 and ends.max() < 0 and begun.all():
+                unordered = at
+                ordered = put_in_order(
+                    order, moved, at, stop, side, time, source, sequence, acknowledgment, flags, length, size, hold,
+                    patience, most_held, client[flow], following, acked[side] > before[side] + sizes[flow, side], rows,
+                    late, held, held_begins, held_ends,
+                )  # fmt: skip
+                row = order[at]
+                side = 0 if source[row] == client[flow] else 1
+            now, bits, here = time[row], flags[row], np.int64(size[row])
+            now = max(now, last) if moved[at] else now
             if now < last or now - last > idle or length[row] != here:  # before: the clock was set back
                 plain = False
                 break
@@ -265,7 +363,7 @@ def follow_streams(
             if final[flow] and ends[side] < 0 and missed:
                 plain = False
         if not plain:
-            odd[flow], reached[flow] = True, place
+            odd[flow], reached[flow] = True, unordered if unordered <= place < ordered else place
             continue
         if both:
             closed[flow], reason[flow] = over, 1

@@ -155,14 +155,15 @@ def put_together(
     streams.offsets = offsets_in(state)
     odd |= packets.source[first] == packets.target[first]  # the addresses do not tell its sides apart
     fresh, skipped = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    arranged, moved = order.copy(), np.zeros(count, bool)
     headers = (packets.time, packets.source, packets.sequence, packets.acknowledgment, packets.flags)
     ignored = odd.copy()
 
     def follow(odd: NDArray[np.bool_]) -> None:
         loop("follow_streams")(
-            order, begins, *headers, packets.length, packets.size, settings.idle_us, settings.hold_us, clock, last,
-            resumed, reached, state, odd, client, known, opened, closed, reason, final, sizes, duplicates, counts,
-            released, ended, fresh, skipped,
+            arranged, moved, begins, *headers, packets.length, packets.size, settings.idle_us, settings.hold_us,
+            settings.patience_us, settings.held_limit, clock, last, resumed, reached, state, odd, client, known, opened,
+            closed, reason, final, sizes, duplicates, counts, released, ended, fresh, skipped,
         )  # fmt: skip
 
     follow(odd)
@@ -186,8 +187,8 @@ def put_together(
     streams.stream = with_room(int(sizes.sum()), 0 if earlier is None else earlier.carried_bytes())
     streams.ends, streams.times, streams.ranks, streams.sources = np.zeros((4, int(counts.sum())), np.int64)
     loop("copy_streams")(
-        np.frombuffer(packets.data, np.uint8), order, begins, reached, packets.time, packets.source, packets.begin, odd,
-        client, released, streams.starts + before, streams.pieces, fresh, skipped, streams.stream, streams.ends,
+        np.frombuffer(packets.data, np.uint8), arranged, begins, reached, packets.time, packets.source, packets.begin,
+        odd, client, released, streams.starts + before, streams.pieces, fresh, skipped, streams.stream, streams.ends,
         streams.times, streams.ranks, streams.sources,
     )  # fmt: skip
     for tail in tails:

@@ -1,0 +1,114 @@
+"""Segments that arrive out of order: columns put them in order where objects release them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+import pytest
+
+pytest.importorskip("numba")
+
+import wirekit
+from tests.capture.second_parser import Packet, packets, tcp, write
+from tests.conftest import FIXTURES
+from tests.net.building import ethernet, ipv4, packet
+from tests.net.building import tcp as tcp_value
+from tests.road.law import assert_same, odd_packets
+from wirekit.capture.tcp import Settings
+
+ENDS = ("0a000001", 40000), ("0a000002", 9092)
+FIRST = 1001, 5001  # sequence numbers of the first bytes of client and server
+SYN, ACK, FIN = 2, 16, 1
+HOLD, PATIENCE = Settings().hold_us, Settings().patience_us
+METADATA = wirekit.encode(
+    "kafka.metadata.request.v0", {"correlation_id": 7, "client_id": "reader", "body": {"topics": ["events"] * 40}}
+)
+BROKERS = wirekit.encode(
+    "kafka.metadata.response.v0", {"correlation_id": 7, "body": {"brokers": [], "topic_metadata": []}}
+)
+
+
+class Part(NamedTuple):
+    """A segment of the client, or of the server, ``after`` microseconds after the segment before it."""
+
+    begin: int = 0
+    end: int | None = None
+    after: int = 100
+    side: int = 0
+    acked: int = 0
+    flags: int = ACK
+
+
+ANSWER = Part(side=1, acked=len(METADATA))
+
+
+def capture(path: Path, *parts: Part) -> Path:
+    """A connection of a request and its response in segments; ``acked`` counts the bytes of the other side."""
+    time_us, found = 1_700_000_000_000_000, []
+    opening = [(0, FIRST[0] - 1, 0, SYN, b""), (1, FIRST[1] - 1, FIRST[0], SYN | ACK, b""), (0, *FIRST, ACK, b"")]
+    segments = [(100, *each) for each in opening]
+    for begin, end, after, side, acked, flags in parts:
+        payload = (METADATA, BROKERS)[side][begin:end]
+        segments.append((after, side, FIRST[side] + begin, FIRST[1 - side] + acked, flags, payload))
+    for after, side, sequence, acknowledgment, flags, payload in segments:
+        time_us += after
+        (source, source_port), (target, target_port) = ENDS[side], ENDS[1 - side]
+        numbers = {"sequence_number": sequence, "acknowledgment_number": acknowledgment, "flags": flags}
+        segment = tcp_value(payload, source_port=source_port, destination_port=target_port, **numbers)
+        data = packet("net.ethernet", ethernet(ipv4(segment, source=source, destination=target)))
+        found.append(Packet(time_us, len(data), data))
+    return write(path, found)
+
+
+PLAIN = {
+    "two segments exchanged": [Part(100, 200), Part(0, 100), Part(200), ANSWER],
+    "two holes": [Part(300), Part(100, 200), Part(0, 100), Part(200, 300), ANSWER],
+    "within the patience": [Part(100), Part(0, 100, after=PATIENCE), ANSWER],
+    "a held segment arrives again": [Part(100), Part(100, 300), Part(0, 100), ANSWER],
+    "released bytes arrive again": [Part(0, 50), Part(100), Part(0, 50), Part(50, 100), ANSWER],
+    "new bytes behind released ones": [Part(0, 50), Part(100), Part(0, 100), ANSWER],
+    "acknowledged, then filled": [Part(100), ANSWER._replace(end=0), Part(0, 100, after=HOLD), ANSWER],
+    "the response": [Part(), ANSWER._replace(begin=5), ANSWER._replace(end=5)],
+}
+LEFT_TO_OBJECTS = {
+    "after the patience": [Part(100), Part(0, 100, after=PATIENCE + 1), ANSWER],
+    "acknowledged for too long": [Part(100), ANSWER._replace(end=0), Part(0, 100, after=HOLD + 1), ANSWER],
+    "never filled": [Part(0, 50), Part(100), ANSWER],
+    "overlaps a held segment": [Part(100), Part(0, 101), ANSWER],
+    "held segments overlap": [Part(100, 200), Part(150), Part(0, 100), ANSWER],
+    "a response before its request": [Part(100), ANSWER, Part(0, 100)],
+    "both sides have a hole": [Part(100), ANSWER._replace(begin=5), Part(0, 100), ANSWER._replace(end=5)],
+    "an end before the hole is filled": [Part(100), Part(flags=ACK | FIN, begin=len(METADATA)), Part(0, 100), ANSWER],
+}
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_columns_put_segments_in_order(name: str, tmp_path: Path) -> None:
+    path = capture(tmp_path / "copy.pcap", *PLAIN[name])
+    assert odd_packets(path) == (0, 0)
+    rows = assert_same(path, windows=(1 << 26, 400))
+    assert len(rows["calls"]) == 1
+    assert not rows.get("gaps")
+
+
+@pytest.mark.parametrize("name", LEFT_TO_OBJECTS)
+def test_objects_read_other_segments_out_of_order(name: str, tmp_path: Path) -> None:
+    path = capture(tmp_path / "copy.pcap", *LEFT_TO_OBJECTS[name])
+    assert odd_packets(path)[0]
+    assert_same(path, windows=(1 << 26, 400))
+
+
+@pytest.mark.parametrize("name", ["kafka-0.9.0.1-4-clients.pcapng", "pulsar-batch.pcap", "jmq4-produce.pcap"])
+def test_segments_sent_again_after_a_loss_before_the_capture(name: str, tmp_path: Path) -> None:
+    whole = packets(FIXTURES / "pcap" / name)
+    for seed in range(4):
+        random = Random(seed)
+        delays = [random.choice([40, 4_000, 300_000]) if random.random() < 1 / 8 else 0 for _ in whole]
+        late = [
+            each._replace(time_us=each.time_us + delay) if tcp(each).payload else each
+            for each, delay in zip(whole, delays, strict=True)
+        ]
+        late.sort(key=lambda each: each.time_us)
+        assert_same(write(tmp_path / "copy.pcap", late), windows=(1 << 26, random.choice([500, 3000])))

@@ -20,7 +20,7 @@ from tests.capture.second_parser import Packet, packets, tcp, write
 from tests.cli.roads import same_lines
 from tests.conftest import FIXTURES
 from tests.fuzz.captures import hostile
-from wirekit.cli import captures, group
+from wirekit.cli import group
 from wirekit.errors import Misuse
 from wirekit.pipeline import roads
 
@@ -149,7 +149,6 @@ def test_a_large_capture_goes_by_columns(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(road, "captured", captured)
     assert frames(KAFKA, "auto").stdout
     assert not read
-    monkeypatch.setattr(captures, "LEAST_FOR_COLUMNS", 0)
     monkeypatch.setattr(roads, "LEAST_FOR_COLUMNS", 0)
     monkeypatch.setattr(roads, "LEAST_COMPILED", 0)
     assert frames(KAFKA, "auto").stdout

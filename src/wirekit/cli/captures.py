@@ -36,7 +36,7 @@ from wirekit.pipeline.inputs import (
     objects_of,
     stored_kind,
 )
-from wirekit.pipeline.roads import LEAST_FOR_COLUMNS, by_columns, unpacked_size
+from wirekit.pipeline.roads import by_columns, captures_by_columns
 from wirekit.pipeline.summary import UNASKED, kind_of_reason, of_other_links, unasked
 from wirekit.registry import BUILT_IN, OF_YOUR_OWN, WITHOUT_STREAM, registry
 from wirekit.storage import is_remote, local, open_binary
@@ -162,8 +162,7 @@ def inputs_by_columns(parts: Parts, road: str) -> tuple[Input, ...] | None:
     if road == "objects" or any(name == STANDARD_INPUT or piped(name) for name in parts):
         return None
     files = joined_inputs([parts])
-    size = unpacked_size(files) if road == "auto" else 0
-    if (road == "auto" and size < LEAST_FOR_COLUMNS) or not by_columns(size, road):
+    if not captures_by_columns(files, road):
         return None
     need("--road columns", *COLUMNS)
     return files

@@ -319,11 +319,13 @@ def _interrupted_by(number: int) -> Iterator[None]:
 def _here(job: Job, output: str, jobs: int, how: Mapping[str, Any]) -> Result:
     need("the pipeline", "pyarrow")
     from wirekit.compiler.cache import listening
-    from wirekit.pipeline import processes, serial
+    from wirekit.pipeline import serial
     from wirekit.pipeline.bundles import BUNDLE_BYTES
 
     with _progress("reading") as progress, listening(_Compiling()):
         if jobs > 1:
+            from wirekit.pipeline import processes
+
             return processes.run(job, output, jobs, progress, **how)
         size = BUNDLE_BYTES if how["bundle"] is None else how["bundle"]
         return serial.run(job, output, progress, **{**how, "bundle": size})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wirekit.compiler import ir
 from wirekit.program import steps
@@ -16,8 +16,10 @@ from wirekit.program.columns import Column, Repeated
 from wirekit.program.maker import Program
 from wirekit.program.passes import shortened
 from wirekit.program.steps import Body, Fault, Step, fields_of
-from wirekit.program.write import WriteProgram
 from wirekit.program.write_steps import Join
+
+if TYPE_CHECKING:
+    from wirekit.program.write import WriteProgram
 
 _PART = re.compile(r"\[([^]]*)\]")
 _FIELD = re.compile(r"\{(\w+)([?!]?)\}")

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from wirekit.pipeline.flows import Writer
     from wirekit.road.begun import Followed as FollowedFrames
 
-MOST_BEGINNING = 64
-"""Pieces of a connection that objects read in a window; if there is still something pending, they read all of it."""
 MOST_CARRIED = 64
 CARRIED_BYTES = 1 << 16
 """Limits on the frames of a connection that are carried to the next window: their number, and their bytes."""
@@ -313,12 +311,12 @@ class Connections:
         at_once = tracked.follower is not None and tracked.follower.quiet and not tracked.follower.unheard
         if at_once and not final and not (streams.starts[flow] < streams.stops[flow]).any():
             return
-        for count, (_, event) in enumerate(() if at_once else events(streams, flow, before)):
+        for _, event in () if at_once else events(streams, flow, before):
             if tracked.follower is not None and _may_leave(
                 streams, flow, tracked.follower, event, particular=particular
             ):
                 break
-            if not isinstance(event, Data) or count >= MOST_BEGINNING:
+            if not isinstance(event, Data):
                 self._places[flow] = places[0], places[1]
                 return
             yield from self._objects.follow(tracked, [event])

@@ -246,3 +246,16 @@ def test_the_first_bytes_of_both_sides_wait_until_a_window_ends(tmp_path: Path) 
     path = write(tmp_path / "waits.pcap", [each._replace(time_us=at) for each, at in zip(late, times, strict=True)])
     rows = assert_same(path, windows=range(200, 900, 50))
     assert any("before the first whole frame" in row for row in rows["quarantine"])
+
+
+def test_a_connection_with_many_requests_under_way_goes_by_columns_behind_them(
+    tmp_path: Path, received: list[bytes]
+) -> None:
+    under_way = [list_groups(number) for number in range(100)]
+    first = [piece for side in range(2) for pair in under_way for piece in pair if piece[0] == side]
+    first.insert(100, (1, FETCHED[7:]))
+    then = [piece for number in range(50) for piece in list_groups(number)]
+    path = joined(tmp_path / "joined.pcap", *first, *then)
+    by_columns(path, window=1 << 26)
+    assert len(received) == len(first)
+    assert_same(path, windows=(1 << 26, 3000))

@@ -56,7 +56,7 @@ def decode(
     """
     if not isinstance(key, str) or not isinstance(data, bytes):
         key, data = _ordered(key, data)
-    check_options("decode", context, limits)
+    check_options("decode", context, limits, decrypt)
     if type(offset) is not int and not hasattr(offset, "__index__"):
         refuse_unless_fit("decode", "offset", offset, int)
     if "." not in key:
@@ -68,8 +68,8 @@ def decode(
     return decoded
 
 
-def check_options(function: str, context: Any, limits: Any) -> None:
-    """Refuses a context that is no mapping, and limits that are no ``Limits``.
+def check_options(function: str, context: Any, limits: Any = None, decrypt: Any = None) -> None:
+    """Refuses a context that is no mapping, limits that are no ``Limits``, and a ``decrypt`` that cannot be called.
 
     Raises:
         Misuse: naming the function.
@@ -78,6 +78,8 @@ def check_options(function: str, context: Any, limits: Any) -> None:
         refuse_unless_fit(function, "context", context, Mapping | None)
     if limits is not None and type(limits) is not Limits:
         refuse_unless_fit(function, "limits", limits, Limits | None)
+    if decrypt is not None:
+        refuse_unless_fit(function, "decrypt", decrypt, Decrypt | None)
 
 
 def header(data: bytes) -> tuple[str, int | None] | None:
@@ -232,6 +234,7 @@ def frames(
     [0, 13]
     """
     name, data = _ordered(name, data)
+    check_options("frames", context, limits, decrypt)
     if "." in name:
         registry[name]
     else:

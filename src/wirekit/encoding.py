@@ -207,6 +207,7 @@ def from_json(key: str, obj: Any, *, context: Mapping[str, Any] | None = None, e
     (7, '000000080000000700000000')
     """
     key = built_key(key)
+    check_options("from_json", context)
     generated = is_generated(engine, key, _loaded_times, ENCODERS)
     try:
         return _loaded(registry[key], obj, Params(context or {}), generated)

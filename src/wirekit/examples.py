@@ -13,7 +13,7 @@ from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Literal, fields_of, operands_of
 from wirekit.compiler.expressions import Field as FieldRead
 from wirekit.compiler.values import LENGTH, Names, Unknown, evaluate
-from wirekit.decoding import decode
+from wirekit.decoding import check_options, decode
 from wirekit.encoding import built_key, encode
 from wirekit.engine import Decoded
 from wirekit.errors import Misfit, Misuse, WireError, plural
@@ -59,6 +59,7 @@ def example(key: str, *, context: Mapping[str, Any] | None = None) -> Any:
     True
     """
     key = built_key(key)
+    check_options("example", context)
     schema = registry[key]
     why = ""
     for optional, empty in ((False, False), (True, False), (False, True)):

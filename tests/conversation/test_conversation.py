@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 from functools import partialmethod
 from pathlib import Path
 
@@ -98,6 +100,11 @@ def test_rubbish_is_quarantined_and_framing_resumes(run: list[tuple[str, bytes]]
     assert events[0].data == b"\xff\xff\xff\xffrubbish"
     assert events[0].offset == len(client[0])
     assert [event.data for event in events[1:]] == client[1:3]
+
+
+def test_need_data_is_the_same_object_after_copying() -> None:
+    events = Conversation("pulsar").receive("client", b"\0")
+    assert pickle.loads(pickle.dumps(events))[-1] is copy.deepcopy(events)[-1] is NEED_DATA
 
 
 def test_a_missing_range_costs_the_frame_it_cuts(run: list[tuple[str, bytes]]) -> None:

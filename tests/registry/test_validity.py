@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import construct
+import pyarrow as pa
 import pytest
 
 import wirekit
@@ -445,6 +447,19 @@ def test_a_dialogue_is_a_subclass_of_dialogue() -> None:
         (lambda: wirekit.decode(b"", "kafka.request", limits=5), "decode: limits must be a Limits or None, not 5"),
         (lambda: wirekit.decode(b"", "kafka.request", context=5), "decode: context must be a mapping or None, not 5"),
         (lambda: wirekit.decode(b"", "kafka.request", offset="1"), "decode: offset must be a number, not '1'"),
+        (lambda: wirekit.decode(b"", "kafka.request", decrypt=5), "decode: decrypt must be a function or None, not 5"),
+        (lambda: wirekit.frames("kafka", b"", limits=5), "frames: limits must be a Limits or None, not 5"),
+        (lambda: wirekit.frames("kafka", b"", context=5), "frames: context must be a mapping or None, not 5"),
+        (lambda: wirekit.from_json("kafka.request", {}, context=5), "from_json: context must be a mapping or None"),
+        (lambda: wirekit.example("kafka.request", context=5), "example: context must be a mapping or None, not 5"),
+        (lambda: wirekit.columns("kafka.request", b"", limits=5), "columns: limits must be a Limits or None, not 5"),
+        (lambda: wirekit.columns("kafka.request", b"", context=5), "columns: context must be a mapping or None, not 5"),
+        (
+            lambda: wirekit.build_columns("kafka.offset_index", pa.RecordBatch.from_pydict({}), context=5),
+            "kafka.offset_index: context must be a mapping or None, not 5",
+        ),
+        (lambda: wirekit.rows(pa.RecordBatch.from_pydict({}), "a"), "fields must be a list of columns, not 'a'"),
+        (lambda: wirekit.read("x", 5), "no table 5 can be read"),
         (lambda: wirekit.columns("kafka.request", b"", fields=[None]), "fields must be a list of paths, not [None]"),
         (lambda: wirekit.Conversation("kafka").receive("client", "00"), "receive: data must be bytes, not str"),
         (
@@ -459,6 +474,15 @@ def test_a_dialogue_is_a_subclass_of_dialogue() -> None:
 def test_arguments_of_a_wrong_type_are_refused(call: Callable[[], object], problem: str) -> None:
     with pytest.raises(wirekit.Misuse, match=re.escape(problem)):
         call()
+
+
+def test_names_may_come_from_a_generator(fixtures: Path) -> None:
+    data = bytes.fromhex("0000000500000010")
+    batch = wirekit.columns("kafka.offset_index", data, fields=(name for name in ["position"]))
+    assert batch.schema.names == ["position"]
+    assert list(wirekit.rows(batch, (name for name in ["position"]))) == [(16,)]
+    calls = wirekit.read(fixtures / "pcap" / "pulsar-batch.pcap", columns=(name for name in ["api"]))
+    assert calls.schema.names == ["api"]
 
 
 def test_the_arguments_of_encode_in_the_wrong_order() -> None:

@@ -12,6 +12,7 @@ from wirekit.compiler.generated import by_key
 from wirekit.errors import Misuse
 from wirekit.registry import registry
 from wirekit.values import shown
+from wirekit.wire.arguments import refuse_unless_fit
 
 MOST_VALUES = 12
 """The most values of a context in a hint."""
@@ -68,6 +69,8 @@ def checked(name: str, context: Mapping[str, Any] | None) -> Mapping[str, Any]:
     Raises:
         Misuse: the layout does not use one of the names; the text lists those that it uses.
     """
+    if context is not None:
+        refuse_unless_fit(name, "context", context, Mapping | None)
     if context:
         used = set().union(*map(names_of, _keys(name)))
         unknown = sorted(map(str, context.keys() - used))

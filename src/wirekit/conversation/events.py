@@ -18,6 +18,9 @@ class _NeedData:
     def __repr__(self) -> str:
         return "NEED_DATA"
 
+    def __reduce__(self) -> str:  # the one object also after pickling and copying: callers compare with ``is``
+        return "NEED_DATA"
+
 
 NEED_DATA = _NeedData()
 ROLES = ("request", "response", "event")

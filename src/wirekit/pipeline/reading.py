@@ -73,12 +73,13 @@ def read(
     {'api': 'CONNECT', 'outcome': 'answered', 'topics': None}
     """
     if table not in READABLE:
-        near = difflib.get_close_matches(table, READABLE, n=1)
+        near = difflib.get_close_matches(str(table), READABLE, n=1)
         hint = f"did you mean {near[0]}?" if near else f"choose from {', '.join(READABLE)}"
         raise Misuse(f"no table {table!r} can be read; {hint}")
     schema = READABLE[table].schema
     if isinstance(columns, str):
         raise Misuse(f"read: columns must be a list of names, not {columns!r}")
+    columns = None if columns is None else list(columns)
     if filter is not None and not isinstance(filter, pc.Expression):
         raise Misuse(
             f"read: filter must be a pyarrow.compute expression such as field('api') == 'fetch', not {filter!r}"

@@ -23,9 +23,10 @@ def checked(key: str, columnar: Columnar, fields: Sequence[str] | None) -> tuple
     """
     if fields is None:
         return None
-    if isinstance(fields, str) or not all(isinstance(name, str) for name in fields):
+    paths = () if isinstance(fields, str) else tuple(fields)
+    if isinstance(fields, str) or not all(isinstance(name, str) for name in paths):
         raise Misuse(f"fields must be a list of paths, not {fields!r}")
-    return _checked(key, columnar, tuple(fields))
+    return _checked(key, columnar, paths)
 
 
 @lru_cache(1 << 10)

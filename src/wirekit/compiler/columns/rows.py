@@ -47,13 +47,14 @@ def rows(batch: Any, fields: Sequence[str] | None = None) -> Iterator[Any]:
     if not isinstance(batch, (pa.RecordBatch, pa.Table)):
         raise Misuse(f"pass a RecordBatch or Table, not a {type(batch).__name__}")
     names = batch.schema.names
-    if fields is None:
-        fields = [name for name in names if not name.startswith("@")]
+    if isinstance(fields, str):
+        raise Misuse(f"fields must be a list of columns, not {fields!r}")
+    fields = [name for name in names if not name.startswith("@")] if fields is None else list(fields)
     for name in fields:
         if names.count(name) != 1:
             count = f"{names.count(name)} columns" if name in names else "no column"
             raise Misuse(f"the batch has {count} {name!r}; it has {', '.join(names) or 'none'}")
-    return chain.from_iterable(_chunks(batch.select(list(fields)), row_type(tuple(fields))))
+    return chain.from_iterable(_chunks(batch.select(fields), row_type(tuple(fields))))
 
 
 @lru_cache(64)

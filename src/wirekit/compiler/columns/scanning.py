@@ -50,6 +50,7 @@ from wirekit.compiler.columns.plan import Ranges, Start, start
 from wirekit.compiler.columns.programs import Columnar, described, led_program, program, source
 from wirekit.compiler.columns.reference import of_header, of_records
 from wirekit.compiler.columns.run import Level, NoRoom, as_array, byte_strings, run
+from wirekit.decoding import check_options
 from wirekit.encoding import built_key
 from wirekit.errors import Misuse, WireError
 from wirekit.registry import registry
@@ -147,6 +148,7 @@ def scan(
     if times not in TIMES:
         raise Misuse(f"times must be 'timestamp' or 'int', not {times!r}")
     key = built_key(key)
+    check_options("columns", context, limits)
     bounds = limits or registry[key].limits
     led = selected_by_header(registry[key].layout)
     data = as_array(buffer)

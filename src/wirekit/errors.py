@@ -62,6 +62,18 @@ def lacking(feature: str, error: ModuleNotFoundError) -> Exception:
     return error if extra is None else Misuse(f"{feature} needs {error.name}: pip install 'wirekit[{extra}]'")
 
 
+def refuse_unless_utf8(name: str, text: str) -> None:
+    """Refuses text with lone surrogates: an argument or a path that is not UTF-8, for libraries that fail on it.
+
+    Raises:
+        Misuse: with the name.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise Misuse(f"{name} is not UTF-8 at character {error.start + 1}") from None
+
+
 class Misfit(Misuse):
     """A value to build does not have the shape of the layout; the text names the field.
 

@@ -88,6 +88,12 @@ def test_decode_finds_the_protocol_and_says_so() -> None:
     assert "decoded as joyqueue" in run.err
 
 
+def test_hex_that_is_not_utf8_is_refused() -> None:
+    run = Run("decode", "--hex", "00\udcff")
+    assert (run.status, run.out, run.err.count("\n")) == (1, b"", 1)
+    assert "hex" in run.err
+
+
 def test_options_may_stand_anywhere(send: bytes, tmp_path: Path) -> None:
     (tmp_path / "frame.bin").write_bytes(send)
     run = Run("decode", "--output", "json", "pulsar", "--input", "raw", str(tmp_path / "frame.bin"), "--strict")

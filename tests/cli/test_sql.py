@@ -145,6 +145,7 @@ def test_standard_input_is_read(fixtures: Path) -> None:
         ("FROM call", "no table call; the tables of these inputs are packets, calls, call_topics, messages, "),
         ("SELECT apy FROM calls", 'column "apy" not found in FROM clause! Candidate bindings: "api"'),
         ("SELECT api::int FROM calls", "Conversion Error: Could not convert string"),
+        ("SELECT '\udcff'", "QUERY is not UTF-8 at character 9"),
     ],
 )
 def test_a_wrong_query_is_reported_in_one_line(query: str, said: str, fixtures: Path) -> None:

@@ -219,6 +219,13 @@ def test_a_foreign_directory_is_refused(tmp_path: Path, name: str) -> None:
     assert not (tmp_path / ".wirekit").exists()
 
 
+def test_a_path_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "odd\udcff"
+    with pytest.raises(Misuse, match="is not UTF-8 at character"), Output(path):
+        pass
+    assert not path.exists()
+
+
 def test_a_foreign_file_among_the_parts_is_refused(tmp_path: Path) -> None:
     publish(tmp_path, 1)
     (tmp_path / "gaps" / "mine.parquet").write_text("mine")

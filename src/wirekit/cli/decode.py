@@ -88,7 +88,9 @@ def command(
         raise click.UsageError(f"--spans applies to --output json; --output {output} always shows the bytes of fields")
     named = _named(file) if schema is None and file is not None else None
     try:
-        data = hex_text.encode() if hex_text is not None else read_bytes(file, DEFAULT_LIMIT + 1)
+        data = (
+            hex_text.encode("utf-8", "surrogateescape") if hex_text is not None else read_bytes(file, DEFAULT_LIMIT + 1)
+        )
         source = read_input(data, "raw" if named and form == "auto" else _form(form, hex_text))
     except Misuse as error:
         say(str(error))

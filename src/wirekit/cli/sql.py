@@ -24,7 +24,7 @@ import click
 
 from wirekit.cli.captures import CUT, choice_options, inputs_of, parse_choice, separate_option
 from wirekit.cli.common import cells, need, on_terminal, once, padded, refuse_input, say, whole_file
-from wirekit.errors import Misuse, plural
+from wirekit.errors import Misuse, plural, refuse_unless_utf8
 from wirekit.pipeline.inputs import Job
 from wirekit.storage import is_remote, local
 from wirekit.values import json_text, printable, readable
@@ -128,6 +128,7 @@ def _answer(query: str, job: Job, lakes: list[str], form: str, to: str | None) -
     from wirekit.pipeline.views import create_views
     from wirekit.tables.columns import OUTPUTS
 
+    refuse_unless_utf8("QUERY", query)
     with (
         tempfile.TemporaryDirectory(prefix="wirekit_") as spilled,
         duckdb.connect(config={**SETTINGS, "temp_directory": spilled}) as connection,

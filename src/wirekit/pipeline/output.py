@@ -24,7 +24,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from wirekit.errors import Misuse
+from wirekit.errors import Misuse, refuse_unless_utf8
 from wirekit.pipeline import delta
 from wirekit.pipeline.carried import STATE, StateFile
 from wirekit.pipeline.folders import Folder, folder
@@ -64,7 +64,8 @@ class Output:
         is_delta: whether the tables are Delta tables; may be set before a commit that replaces everything.
 
     Raises:
-        Misuse: on entering, if the folder contains files that wirekit did not write, or another run writes to it.
+        Misuse: on entering, if the folder contains files that wirekit did not write, another run writes to it, or its
+            name is not UTF-8: the libraries that write and read Parquet refuse such paths.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -86,6 +87,7 @@ class Output:
         return f"{self.folder.name}/{_ATTEMPTS}"
 
     def __enter__(self) -> Output:
+        refuse_unless_utf8(f"the path {self.folder.name}", self.folder.name)
         kinds = self.folder.kinds()
         kind = "folder" if kinds else self.folder.kind("")
         self._has_logs = _refuse_foreign(self.folder, kind, kinds)

@@ -30,11 +30,13 @@ from tests.compiler.samples import (
     summed,
 )
 from tests.jmq4.vectors import PARTS
+from tests.own import own
 from wirekit.compiler import building as columns_build
 from wirekit.compiler.columns import program, scan
 from wirekit.errors import Misuse
 from wirekit.registry import Layout, Protocol, register
-from wirekit.wire import Default, Flag, If, Length, Padding, String, Struct, Symbols, int8, int16, this
+from wirekit.values import SymbolTable
+from wirekit.wire import Default, Flag, If, Length, Padding, String, Struct, Symbols, int8, int16, this, uint64
 
 CHECKED = os.environ.get("NUMBA_BOUNDSCHECK") == "1"
 SHARED = Path(__file__).parents[3] / "shared"
@@ -318,6 +320,23 @@ NAMED_BYTES = bytes.fromhex("0a0001010161012c0000001d000701026263012c") + bytes(
 def test_types_are_coerced_and_defaults_filled_in(columns: dict[str, Any]) -> None:
     assert build(named(**columns)) == NAMED_BYTES
     assert build(pa.Table.from_batches([named(**columns)])) == NAMED_BYTES
+
+
+def test_the_first_number_of_a_shared_name_is_built() -> None:
+    shared = SymbolTable("shared", {1: "A", 2: "A", 2**64 - 1: "MOST"})
+    with own(Struct("n" / Symbols(uint64, shared))) as key:
+        data = b"".join(number.to_bytes(8) for number in (1, 2, 3, 2**64 - 1, 2**64 - 2))
+        batch = wirekit.columns(key, data, enums="dictionary")
+        assert batch["n"].to_pylist() == ["A", "2", "3", "MOST", "18446744073709551614"]
+        assert wirekit.build_columns(key, batch) == data
+
+
+@pytest.mark.parametrize("number", ["18446744073709551616", "-1", "9" * 5000])
+def test_digits_that_the_field_cannot_hold_are_refused(number: str) -> None:
+    with own(Struct("n" / Symbols(uint64, SymbolTable("one", {1: "A"})))) as key:
+        batch = pa.RecordBatch.from_pydict({"n": ["A", number]})
+        with pytest.raises(Misuse, match=rf"row 1: n: {number[:20]} is not a uint64"):
+            wirekit.build_columns(key, batch)
 
 
 @pytest.mark.parametrize("key", [SETS, "columnstest.readings"])

@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 import wirekit
+from tests.own import own
 from wirekit.exports import export
+from wirekit.values import SymbolTable
+from wirekit.wire import Struct, Symbols, int8
 
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
 HEADS = {"kafka.request": 12, "kafka.message": 6, "joyqueue.header": 23, "net.tcp": 20, "net.ipv4": 20}
@@ -56,3 +59,10 @@ def test_fields_without_a_fixed_offset_are_listed() -> None:
     written = export(["kafka.message"], "c")
     assert [each.path for each in written.missing] == ["kafka.message.timestamp"]
     assert "kafka.message.timestamp" in written.text
+
+
+def test_numbers_that_share_a_name_have_names_of_their_own() -> None:
+    table = SymbolTable("kind", {1: "A", 2: "A", 3: "B-C", 4: "B C"})
+    with own(Struct("kind" / Symbols(int8, table))) as key:
+        entries = re.findall(r"(\w+) = (\d+),", export([key], "c").text)
+    assert entries == [("KIND_A", "1"), ("KIND_A_2", "2"), ("KIND_B_C", "3"), ("KIND_B_C_4", "4")]

@@ -67,7 +67,10 @@ class _Writer:
         """The enums of named values; the field of a number has a comment with its enum."""
         lines = []
         for table, name in self._tables.values():
-            entries = {f"{name.upper()}_{_name(str(each.symbol)).upper()}": int(each) for each in table if each.symbol}
+            entries: dict[str, int] = {}
+            for each in (symbol for symbol in table if symbol.symbol):
+                entry = f"{name.upper()}_{_name(str(each.symbol)).upper()}"
+                entries[f"{entry}_{abs(int(each))}" if entry in entries else entry] = int(each)
             lines += [f"enum {name} {{", *(f"  {entry} = {value}," for entry, value in entries.items()), "};"]
         return lines
 

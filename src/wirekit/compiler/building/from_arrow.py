@@ -22,6 +22,7 @@ from wirekit.values import SymbolTable
 
 NOTHING = np.zeros(0, np.uint8)
 NAMED = 10  # names that an error lists
+DIGITS = 20  # of the largest number of 64 bits, and of the smallest with its sign
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +188,12 @@ def _fitted(array: pa.Array, kind: pa.DataType) -> pa.Array | None:
 
 
 def _numbered(key: str, column: Column, table: SymbolTable, array: pa.Array, first: Rows) -> pa.Array:
-    """The numbers of names; other text may be a number in digits."""
-    known = {symbol.symbol or "": int(symbol) for symbol in table}
+    """The numbers of names, the first number of a name that several share; other text may be a number in digits."""
+    known: dict[str, int] = {}
+    for symbol in table:
+        known.setdefault(symbol.symbol or "", int(symbol))
+    kind = pa.from_numpy_dtype(np.dtype(column.dtype))
+    bounds = np.iinfo(column.dtype)
     numbers: dict[str | None, int | None] = {None: None}
     for name in pc.unique(array).to_pylist():
         if name is None:
@@ -198,6 +203,12 @@ def _numbered(key: str, column: Column, table: SymbolTable, array: pa.Array, fir
             near = difflib.get_close_matches(name.upper(), known) if len(known) > NAMED else known
             text = f"{name!r} is not a name of {table.name}: {', '.join(near or [*list(known)[:NAMED], '…'])}"
             raise Misuse(f"{key}: {place(first, row, column.path)}: {text}")
-        numbers[name] = known[name] if name in known else int(name)
+        number = known.get(name)
+        if number is None and len(name) <= DIGITS:
+            number = int(name)
+        if number is None or not bounds.min <= number <= bounds.max:
+            row = pc.index(array, name).as_py()
+            raise Misuse(f"{key}: {place(first, row, column.path)}: {name[:DIGITS]} is not a {kind}")
+        numbers[name] = number
     encoded = array.dictionary_encode()
-    return pa.array([numbers[name] for name in encoded.dictionary.to_pylist()], pa.int64()).take(encoded.indices)
+    return pa.array([numbers[name] for name in encoded.dictionary.to_pylist()], kind).take(encoded.indices)

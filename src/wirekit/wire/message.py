@@ -21,7 +21,9 @@ class Protobuf(Node):
     """A protobuf message: all bytes before the limit.
 
     A missing required field is a bad ``required`` check, and Wrong when built, unless ``$keep`` names the field. A
-    required field of an enum counts as missing if its number has no symbol, because the enum is closed.
+    required field of an enum counts as missing if its number has no symbol, because the enum is closed. If a field that
+    is not repeated occurs several times, the last one is its value. Readers by Google merge the occurrences of a
+    message; LightProto, which Pulsar's broker and Java client use, takes the last one as well.
 
     Args:
         descriptor: the message's class, such as ``PulsarApi_pb2.BaseCommand``, its descriptor, or ``module:Message``,

@@ -220,6 +220,18 @@ def test_fields_that_each_message_repeats_are_bounded(long: dict[str, Any]) -> N
     assert [errors[name].to_pylist() for name in ("kind", "path", "offset")] == [["limit"], ["entry.payload"], [0]]
 
 
+def test_records_beyond_the_memory_limit_are_warned_of(fixtures: Path) -> None:
+    lines = (fixtures / "pulsar" / "frames" / "nobatch.frames.jsonl").read_text().splitlines()
+    frames = [bytes.fromhex(each["hex"]) for each in map(json.loads, lines) if each["dir"] == "s2c"]
+    data = b"".join(frames) * (2_000_000 // len(b"".join(frames)))
+    whole = len(data) // len(b"".join(frames)) * len(frames)
+    with pytest.warns(RuntimeWarning, match=r"columns: [\d,]+ bytes of pulsar\.frame exceed a limit .* \(memory\)"):
+        batch = wirekit.columns(KEY, data)
+    assert 0 < batch.num_rows < whole
+    assert wirekit.columns(KEY, data, fields=["command.type"]).num_rows == whole
+    assert wirekit.columns(KEY, data, limits=wirekit.Limits(memory=1 << 30)).num_rows == whole
+
+
 @pytest.mark.parametrize("codec", [None, 2, 3], ids=["plain", "zlib", "zstd"])
 def test_damage_in_a_batch(codec: int | None) -> None:
     """In a batch as it stands it is damage of the frame; in a compressed one it costs what is behind it in there."""

@@ -30,12 +30,14 @@ The interpreter is compiled at first use and stored on disk (see ``cache``). It 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from wirekit.compiler import cache
@@ -52,7 +54,7 @@ from wirekit.compiler.columns.reference import of_header, of_records
 from wirekit.compiler.columns.run import Level, NoRoom, as_array, byte_strings, run
 from wirekit.decoding import check_options
 from wirekit.encoding import built_key
-from wirekit.errors import Misuse, WireError
+from wirekit.errors import Misuse, WireError, plural
 from wirekit.registry import registry
 from wirekit.wire.stream import Allowance, Limits
 
@@ -88,7 +90,8 @@ def columns(
 
     Returns:
         A ``pyarrow.RecordBatch`` with the columns that docs/columns.md describes. It lacks records that do not decode:
-        ``scan`` returns their errors, and the metadata ``wirekit.errors`` has their number.
+        ``scan`` returns their errors, and the metadata ``wirekit.errors`` has their number. If records exceed a limit,
+        there is a RuntimeWarning as well: many valid records with many columns exceed the memory limit.
 
     Raises:
         Misuse: for a schema without columns (the text names the cause), other ``enums`` or ``times``, or
@@ -103,7 +106,16 @@ def columns(
     """
     if enums not in ("int", "dictionary"):
         raise Misuse(f"enums must be 'int' or 'dictionary', not {enums!r}")
-    batch = scan(key, buffer, limits=limits, fields=fields, times=times, context=context)[0]
+    batch, errors = scan(key, buffer, limits=limits, fields=fields, times=times, context=context)
+    refused = errors.filter(pc.equal(errors["kind"], "limit"))
+    if refused.num_rows:
+        size = sum(refused.filter(pc.equal(refused["depth"], 0))["length"].to_pylist())
+        warnings.warn(
+            f"columns: {plural(size, 'byte')} of {key} exceed a limit and are not decoded, first at byte "
+            f"{refused['at'][0]}: {refused['reason'][0]}; name fewer fields, pass fewer bytes, or raise the limit",
+            RuntimeWarning,
+            stacklevel=2,
+        )
     return named(batch) if enums == "dictionary" else batch
 
 

@@ -404,7 +404,9 @@ def test_other_libraries_take_the_reader() -> None:
     (count,) = duckdb.sql("SELECT count(*) FROM calls WHERE protocol = 'pulsar'").fetchall()[0]
     assert count == len(wirekit.read(path).read_pandas()) == wirekit.read(path).read_all().num_rows > 0
     assert calls is not None
+    assert [batch.num_rows for batch in wirekit.read(path, "gaps")] == [0]  # Polars refuses a reader without a batch
     polars = pytest.importorskip("polars")
+    assert polars.from_arrow(wirekit.read(path, "gaps")).shape == (0, len(FROM_INPUTS["gaps"].names))
     assert polars.from_arrow(wirekit.read(path, "messages")).shape == (10, len(FROM_INPUTS["messages"].names))
 
 

@@ -59,8 +59,8 @@ def read(
 
     Returns:
         A ``pyarrow.RecordBatchReader``, which DuckDB, Polars, pandas and Spark accept. Memory holds the packets of one
-        capture while it is read, or of one window if columns read it. After the last batch there is a warning for each
-        file that could not be read to its end.
+        capture while it is read, or of one window if columns read it. Without rows there is one empty batch. After the
+        last batch there is a warning for each file that could not be read to its end.
 
     Raises:
         Misuse: for a table or column that does not exist, for a filter that does not fit the columns, for paths that
@@ -112,8 +112,13 @@ def read(
 
     def batches() -> Iterator[pa.RecordBatch]:
         summary = Summary()
+        is_empty = True
         for batch in table_batches(job, table, chosen.names, filter, summary=summary):
-            yield from pa.Table.from_batches([batch]).to_batches() if chosen.names else [batch]
+            for piece in pa.Table.from_batches([batch]).to_batches() if chosen.names else [batch]:
+                is_empty = False
+                yield piece
+        if is_empty:  # Polars refuses a reader without a batch
+            yield pa.RecordBatch.from_pylist([], schema=chosen)
         for name, reason in summary.unreadable.items():
             warnings.warn(f"{name}: {reason}", RuntimeWarning, stacklevel=2)
 

@@ -338,8 +338,9 @@ class Check(NamedTuple):
 
     Attributes:
         path: the checked field.
-        kind: ``crc32``, ``crc32c``, ``length``, ``constant``, ``decompression``, ``utf-8``, ``required``,
-            ``count``, ``acceptance`` (peers refuse the value).
+        kind: the name of a checksum such as ``crc32c``, of an encoding such as ``utf-8``, or of a ``Custom`` node;
+            ``length``, ``count``, ``constant``, ``decompression``, ``decryption``, ``layout``, ``required`` or
+            ``acceptance`` (see docs/reference/errors.md).
         stored: the value in the bytes (None if it is not a number).
         computed: the correct value.
         status: ``ok``, ``bad`` or ``absent``.

@@ -54,7 +54,7 @@ class Message(NamedTuple):
     Attributes:
         offset: absolute log offset or index; ``ledger:entry:batch_index`` for Pulsar; None if not assigned yet.
         timestamp: milliseconds since the epoch, or None.
-        timestamp_type: ``CreateTime`` or ``LogAppendTime``, or None.
+        timestamp_type: ``CreateTime``, ``LogAppendTime``, ``PublishTime``, or None.
         key, value: bytes, or None for null.
         attributes: the protocol's attribute bits as one integer, or None.
         codec: ``none``, ``gzip``, ``snappy``, ``lz4``, ``zlib``, ``zip``, ``zstd``.

@@ -15,6 +15,7 @@ import wirekit
 from tests.own import declared, own
 from wirekit.conversation import recognise
 from wirekit.errors import Misuse
+from wirekit.exports import export
 from wirekit.registry import Layout, Protocol, Registry
 from wirekit.rules import RuleSet
 from wirekit.values import SymbolTable
@@ -460,6 +461,7 @@ def test_a_dialogue_is_a_subclass_of_dialogue() -> None:
         ),
         (lambda: wirekit.rows(pa.RecordBatch.from_pydict({}), "a"), "fields must be a list of columns, not 'a'"),
         (lambda: wirekit.read("x", 5), "no table 5 can be read"),
+        (lambda: export("kafka", "c"), "export: keys must be a list of keys, not 'kafka'"),
         (lambda: wirekit.columns("kafka.request", b"", fields=[None]), "fields must be a list of paths, not [None]"),
         (lambda: wirekit.Conversation("kafka").receive("client", "00"), "receive: data must be bytes, not str"),
         (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import find
 
 import wirekit
 from tests.own import own
@@ -128,6 +129,11 @@ def test_all_damage_of_given_bytes() -> None:
     assert {mutation.name for mutation in found if mutation.path == "value"} == {
         *(f"length {size}" for size in ("too small", "too large", "negative", "huge"))
     }
+
+
+def test_kinds_may_come_from_a_generator() -> None:
+    found = find(mutations("kafka.message", kinds=(kind for kind in ["checksum"])), lambda mutation: True)
+    assert found.name == "checksum"
 
 
 def test_an_unknown_kind_is_misuse() -> None:

@@ -38,6 +38,8 @@ def export(keys: Sequence[str], form: str) -> Export:
     """
     if form not in FORMS:
         raise Misuse(f"no output {form!r}; choose from {', '.join(FORMS)}")
+    if isinstance(keys, str):
+        raise Misuse(f"export: keys must be a list of keys, not {keys!r}")
     written: Export = importlib.import_module(FORMS[form]).export(list(keys))
     return written
 

@@ -18,6 +18,7 @@ import types
 import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ import wirekit
 from wirekit.cli.verdicts import WithBytes
 from wirekit.compiler.engines import DECODERS
 from wirekit.registry import Layout, Protocol, registry
+from wirekit.strategies import bulk_frames
 from wirekit.values import SymbolTable
 from wirekit.wire import (
     Array,
@@ -358,6 +360,19 @@ def test_columns_take_memory_for_the_fields_of_a_message_that_occur(size: int, e
     measured(measuring, bomb, engine)  # compiles
     peak, *_, limits, rows = measured(measuring, bomb, engine)
     assert rows > (100_000 if limits else size // len(ping) - 1)
+    assert peak < RATIO * size + FIXED
+
+
+@pytest.mark.parametrize("engine", [engine for engine in ENGINES if engine == "columns"])
+@pytest.mark.parametrize("key", ["pulsar.frame", "joyqueue.frame", "kafka.request"])
+def test_columns_that_few_rows_fill_count_for_all_rows(key: str, engine: str, measuring: Process) -> None:
+    """A hundred and more fields occur in the first frames; each of many small frames takes memory for all of them."""
+    frames = [each for each in islice(bulk_frames(key, seed=1, clean=True), 1500) if len(each) < 400]
+    small = min(frames, key=len)
+    bomb = (key, lambda: b"".join(frames) + small * (4_000_000 // len(small)))
+    measured(measuring, bomb, engine)  # compiles
+    peak, _, size, limits, _ = measured(measuring, bomb, engine)
+    assert set(limits) == {"memory"}
     assert peak < RATIO * size + FIXED
 
 

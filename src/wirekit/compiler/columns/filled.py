@@ -169,9 +169,10 @@ class Filled:
             table[at + op.BYTES : at + op.BYTES_ROOM + 1] = self.data_at, HIGHEST if self.measured else self.data.size
 
     def used(self, count: int, end: int) -> int:
-        """Bytes of the arrays that a number of rows fills; the last rows may not be set yet."""
+        """Bytes of the finished arrays of a number of rows, of which the last may not be set yet."""
         rows = min(count if end < 0 else min(count, end), self.room)
-        return rows * self.width + (int(self.values[rows]) if self.data.size and self.room else 0)
+        kept = count if end or self.place.is_list else 0
+        return kept * self.width + (int(self.values[rows]) if self.data.size and self.room else 0)
 
     def enlarge(self, table: NDArray[Any], guess: int, more: int) -> None:
         """Allocates the requested memory; memory for rows grows to an estimate, to twice its size, or by a step."""

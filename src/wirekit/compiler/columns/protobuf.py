@@ -104,7 +104,17 @@ class Tray:
     @property
     def width(self) -> int:
         """Bytes of the arrays that a record fills, without the elements of its lists."""
-        return (2 * self.dense.itemsize + 1) * int(self.memory[5])
+        return self.dense.itemsize * int(self.memory[5]) + int(self.memory[5]) // 2
+
+    @property
+    def room(self) -> int:
+        """Bytes of the arrays for a record after ``grow``."""
+        return (2 * self.dense.itemsize + 1) * self._columns()
+
+    def _columns(self) -> int:
+        """The number of fields that need arrays."""
+        count = self.present.shape[0]
+        return count if int(self.memory[5]) + 2 <= self.dense.shape[0] else min(2 * count, len(self.tables.places))
 
     def used(self, rows: int) -> int:
         """Bytes of the arrays that a number of records fills."""
@@ -119,10 +129,8 @@ class Tray:
         if 2 * used > self.items.shape[0]:
             items, self.items = self.items, np.empty((4 * self.items.shape[0], 5), np.int64)
             self.items[:kept_items] = items[:kept_items]
-        count = self.present.shape[0]
-        if columns + 2 > self.dense.shape[0]:
-            count = min(2 * count, len(self.tables.places))
-        if count > self.present.shape[0] or rows > self.present.shape[1]:
+        count = self._columns()
+        if count > self.present.shape[0] or (rows > self.present.shape[1] and filled >= self.present.shape[1]):
             dense, self.dense = self.dense, pool.table(2 * count, rows, _WORD)
             self.dense[:columns, :filled] = dense[:columns, :filled]
             present, self.present = self.present, np.zeros((count, self.dense.shape[1]), np.uint8)

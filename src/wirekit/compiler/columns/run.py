@@ -23,8 +23,9 @@ from wirekit.wire.stream import Allowance, Limits
 
 WHOLE = 256 << 20  # for a buffer of up to this many bytes, each column of byte strings gets memory for all of it
 ELEMENT_GUESS = 32  # the same for an element of a list
-COPIES = 4  # copies of an array that may exist: while it grows, while levels become one batch, while rows are removed
+COPIES = 6  # arrays that may exist for one: while it grows, while levels become one batch, while rows are removed
 ROW_GUESS = 64  # bytes of a record, for the first estimate of their number
+STEP = 64  # rows that are scanned before memory is measured again, even if little is left
 
 
 @dataclass(slots=True)
@@ -201,17 +202,20 @@ def run(
     where, which = ready.addresses
     calls = Calls(ready.words.functions)
     table[op.CALLS] = calls.address
+    left = HIGHEST if allowance is None else allowance.room
     while True:
         table[op.ERROR_AT : op.ERROR_ROOM] = _addresses(errors)
         table[op.ERROR_ROOM] = errors.shape[1]
         for entry in filled.values():
             entry.describe(table)
-        table[op.ROW_ROOM] = table[ready.rooms].min()
         code[where] = table[which]
+        width = sum(entry.width for entry in filled.values()) + sum(tray.room for tray in level.trays)
+        affordable = level.rows + left // (COPIES * max(width, 1)) + STEP
         for number, tray in enumerate(level.trays):
-            tray.grow(rows, level.rows)
+            tray.grow(min(rows, affordable), level.rows)
             at = ready.messages + op.WIDTH_OF_MESSAGE * number
             table[at : at + op.WIDTH_OF_MESSAGE] = tray.described()
+        table[op.ROW_ROOM] = min(int(table[ready.rooms].min()), affordable)
         full = scan(code, registers, table, state)
         calls.done()
         level.rows, level.errors = int(state[3]), int(state[4])
@@ -235,7 +239,7 @@ def run(
             if place.at not in filled and table[place.at + op.ROWS_NEEDED]:
                 filled[place.at] = Filled(place, pool, place.slot in measured)
         for entry in filled.values():
-            guess = rows if entry.place.outer is None else min(elements, 2 * elements + more)
+            guess = min(rows, level.rows + more) if entry.place.outer is None else min(elements, more)
             entry.enlarge(table, guess, more)
     level.columns, level.measured = ready.columns, measured
     level.arrays = dict(zip((*_RANGE_ARRAYS, *_ERROR_ARRAYS), (*places, *errors), strict=True))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -14,7 +16,7 @@ from tests.pipeline.helpers import keep_packets
 from wirekit.capture.files import open_capture, segments
 from wirekit.capture.tcp import Segment
 from wirekit.pipeline import roads, serial
-from wirekit.pipeline.inputs import find_inputs
+from wirekit.pipeline.inputs import Input, Job, find_inputs
 from wirekit.pipeline.packet_rows import OTHER_PORT, Note, flow_of
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.roads import by_columns, unpacked_size
@@ -173,3 +175,29 @@ def test_a_compressed_capture_is_read_by_columns_if_it_may_be_large(
     assert unpacked_size(find_inputs([CAPTURE])) == CAPTURE.stat().st_size
     packed.unlink()
     assert unpacked_size([file]) == file.size
+
+
+@pytest.mark.parametrize("size_of_others", [0, 1 << 12])
+def test_small_captures_that_are_read_together_are_read_by_columns(
+    size_of_others: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("numba")
+    size = CAPTURE.stat().st_size
+    for name in "abc":
+        (tmp_path / f"{name}-capture.pcapng").write_bytes(CAPTURE.read_bytes())
+    monkeypatch.setattr("wirekit.compiler.cache.interpreter_is_compiled", lambda: True)
+    monkeypatch.setattr(roads, "LEAST_COMPILED", 3 * size)
+    monkeypatch.setattr(roads, "LEAST_AMONG_OTHERS", size + size_of_others)
+    chosen: list[str] = []
+    captured_batches = serial.captured_batches
+
+    def noted(files: Sequence[Input], job: Job, *values: Any, **named: Any) -> Any:
+        chosen.append(job.road)
+        return captured_batches(files, job, *values, **named)
+
+    monkeypatch.setattr(serial, "captured_batches", noted)
+    inputs = find_inputs([tmp_path])
+    serial.run(Job(inputs), tmp_path / "all")
+    assert chosen == 3 * ["auto" if size_of_others else "columns"]
+    serial.run(Job(inputs[:2]), tmp_path / "two")
+    assert chosen[3:] == ["auto", "auto"]

@@ -20,6 +20,7 @@ from wirekit.pipeline.flows import flow_batches
 from wirekit.pipeline.inputs import CAPTURE, FlowShare, Input, Job, captures, find_inputs, tables_around
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.predicates import columns_of, may_have_rows
+from wirekit.pipeline.roads import road_among
 from wirekit.pipeline.serial import captured_batches, sorted_packets
 from wirekit.pipeline.stored import stored_batches
 from wirekit.pipeline.summary import Summary
@@ -173,6 +174,7 @@ def table_batches(
     chosen = schema.names if columns is None else list(columns)
     needed = _needed(table, chosen, filter)
     job = replace(job, values=job.values and "value" in needed.names)
+    size = sum(each.size for each in job.captures)
     for files in captures(job.inputs):
         about = job.continuations.get(files[0].number)
         carried = None if about is None else Carried(about, job.choice)
@@ -186,7 +188,8 @@ def table_batches(
             rows = sorted_packets(files, ports, carried=carried)
             tables = flow_batches(rows, job, summary, {table: needed}, carried)
         else:
-            tables = captured_batches(files, job, summary, {table: needed}, carried=carried, flows=flows)
+            chosen_road = replace(job, road=road_among(size, files, job.road))
+            tables = captured_batches(files, chosen_road, summary, {table: needed}, carried=carried, flows=flows)
         for name, batch in tables:
             if name == table:
                 yield (batch if filter is None else batch.filter(filter)).select(chosen)

@@ -15,6 +15,9 @@ LEAST_FOR_COLUMNS = 16 << 20
 LEAST_COMPILED = 4 << 20
 """The same on a machine that has compiled the interpreter of layouts already."""
 
+LEAST_AMONG_OTHERS = 256 << 10
+"""The same for one of several captures that are together as large, so that the kernels are loaded only once."""
+
 
 def is_compressed(file: Input) -> bool:
     """Whether a file is compressed; False if the system refuses to read it, which later readers report."""
@@ -58,3 +61,15 @@ def by_columns(size: int, road: str = "auto", *, compiles: bool = True) -> bool:
 def captures_by_columns(files: Iterable[Input], road: str = "auto") -> bool:
     """Whether columns read a capture of these files, as for ``by_columns``; counts bytes only where it matters."""
     return by_columns(unpacked_size(files) if road == "auto" else 0, road)
+
+
+def road_among(size: int, files: Iterable[Input], road: str) -> str:
+    """The road for one of the captures that a process reads.
+
+    Args:
+        size: the size in bytes of all of them.
+        files: the files of the capture.
+        road: as in ``Job``.
+    """
+    several = road == "auto" and by_columns(size) and unpacked_size(files) >= LEAST_AMONG_OTHERS
+    return "columns" if several else road

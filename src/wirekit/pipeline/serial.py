@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import os
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import accumulate
 from typing import Unpack
 
@@ -18,7 +19,7 @@ from wirekit.pipeline.clock_steps import STRETCH, stretches
 from wirekit.pipeline.flows import Batch, flow_batches
 from wirekit.pipeline.inputs import CAPTURE, FlowShare, Input, Job, captures
 from wirekit.pipeline.packets import packet_batches
-from wirekit.pipeline.roads import captures_by_columns
+from wirekit.pipeline.roads import captures_by_columns, road_among
 from wirekit.pipeline.run import READING, Options, Progress, Reached, Result, publish
 from wirekit.pipeline.sink import Manifest, Sink
 from wirekit.pipeline.stored import stored_batches
@@ -83,13 +84,14 @@ def write(
 
 
 def _written(
-    groups: Iterable[Sequence[Input]],
+    groups: Sequence[Sequence[Input]],
     job: Job,
     sink: Sink,
     progress: Callable[[int], object] | None,
     part: Part | None,
 ) -> Summary:
     summary, done = Summary(), 0
+    size = sum(each.size for files in groups for each in files if each.kind == CAPTURE)
     for files in groups:
 
         def reached(size: int, before: int = done) -> None:
@@ -102,7 +104,9 @@ def _written(
         batches = (
             stored_batches(files[0], job, summary, part=part)
             if stored
-            else captured_batches(files, job, summary, progress=reached, carried=carried)
+            else captured_batches(
+                files, replace(job, road=road_among(size, files, job.road)), summary, progress=reached, carried=carried
+            )
         )
         for table, batch in batches:
             sink.write(table, batch)

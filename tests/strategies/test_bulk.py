@@ -8,12 +8,11 @@ from itertools import islice
 from random import Random
 
 import pytest
-from hypothesis import find
 from hypothesis import strategies as st
 
 import wirekit
 from tests.own import own
-from tests.strategies.laws import examples
+from tests.strategies.laws import examples, first
 from wirekit.errors import Misuse
 from wirekit.strategies import EDITED, bulk_frames, bulk_mutations, bulk_values, edited, frames, kinds, values
 from wirekit.strategies.choices import LONG
@@ -148,7 +147,7 @@ def test_a_symbol_may_be_given_by_its_name(given: int | str, clean: bool) -> Non
     fields = {"command.type": given}
     drawn = [
         *islice(bulk_frames("pulsar.frame", seed=1, clean=clean, fields=fields), 20),
-        find(frames("pulsar.frame", clean=clean, fields=fields), lambda frame: True),
+        first(frames("pulsar.frame", clean=clean, fields=fields), lambda frame: True),
     ]
     decoded = [wirekit.decode(frame, "pulsar.frame") for frame in drawn]
     assert {each.value.command.type for each in decoded} == {6}
@@ -172,7 +171,7 @@ def test_bit_fields_may_be_given(fields: dict[str, int | str]) -> None:
     with own(PACKETS) as key:
         drawn = [
             *islice(bulk_frames(key, seed=1, fields=fields), 20),
-            find(frames(key, fields=fields), lambda frame: True),
+            first(frames(key, fields=fields), lambda frame: True),
         ]
         assert {frame[0] for frame in drawn} == {0x25}
         assert {len(frame) for frame in drawn} == {5}

@@ -5,6 +5,7 @@ Work is counted, not timed: calls of functions, and the bytes that are given to 
 
 from __future__ import annotations
 
+import functools
 import gc
 import sys
 from collections.abc import Callable
@@ -13,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.hostile import CLIENT, HEADERS, SERVER, cases, request, segment, with_errors
+from benchmarks import hostile
+from benchmarks.hostile import CLIENT, HEADERS, SERVER, request, segment, with_errors
 from wirekit import decoding, engine, fitting
 from wirekit.capture.follow import follow
 from wirekit.capture.tcp import ACK, FIN, RST, SYN, Connection, Connections, Opened
@@ -21,6 +23,7 @@ from wirekit.conversation import Conversation, Frame, recognition
 from wirekit.protocols.kafka import damaged_sets
 from wirekit.registry import Schema
 
+cases = functools.cache(hostile.cases)
 SMALL, TIMES = 1 << 12, 4
 GROWTH = 1.6
 """Times as much work a byte; it would be 4 if the work were quadratic. What doubles now and then needs some room."""

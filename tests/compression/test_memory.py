@@ -60,6 +60,11 @@ import json, os, re, sys
 from pathlib import Path
 import wirekit
 from tests.compression import test_memory as test
+from wirekit.tuning import collect_rarely, keep_pandas_out
+collect_rarely()
+if "columns" in test.ENGINES:
+    keep_pandas_out()
+    import wirekit.compiler.columns
 test.declare()
 stdin = open(0, "rb", buffering=0)
 while line := stdin.readline():  # which takes no more than the line: the copy reads the data, and this one never has it
@@ -82,7 +87,7 @@ for piece in (data[:300], data):
 print(json.dumps([peak(), peak() - before, len(data), *ended]), flush=True)
 os._exit(0)
 """
-"""Makes a copy of itself for each decoding, which begins as a fresh process does, behind the imports."""
+"""Makes a copy of itself for each decoding, which begins as the process of a command does, behind the imports."""
 
 
 def declare() -> None:

@@ -196,6 +196,8 @@ def test_an_error_in_a_set_hides_no_other_partition(side: str, place: int) -> No
 MEASURED = """
 import sys
 import wirekit
+from wirekit.tuning import collect_rarely
+collect_rarely()
 conversation = wirekit.Conversation("kafka")
 data = [open(path, "rb").read() for path in sys.argv[1:]]
 events = [event for side, part in zip(("client", "server"), data) for event in conversation.receive(side, part)]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,12 @@ from hypothesis import strategies as st
 import wirekit
 from tests.engines import same
 from tests.fuzz.test_any_bytes import CONTEXT, FEWER, KEYS, damaged, samples
-from wirekit.compiler import rows
+from tests.own import own
+from wirekit.compiler import ir, rows
+from wirekit.compiler.expressions import Expression
+from wirekit.compiler.rows import direct
+from wirekit.compiler.source import Generator
+from wirekit.wire import Bytes, Struct, Switch, this, uint8
 
 
 @pytest.mark.parametrize("key", samples())
@@ -167,6 +174,28 @@ def test_verdicts_on_a_list_stay_in_order_around_compressed_data() -> None:
 
 def test_generated_source_of_a_small_schema() -> None:
     assert rows.decoder("kafka.sasl_token").source == SMALL
+
+
+@pytest.mark.parametrize("units", [rows.decoder, rows.tracer, direct.builder], ids=["rows", "trace", "build"])
+def test_code_is_generated_from_the_expressions_of_a_node_once(
+    units: Callable[[str], Generator], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not again for each structure around it: the work grows as the layout does, however deep it is."""
+    asked = Counter[int]()
+    real = ir.expressions
+    for depth in (10, 40):
+
+        def counted(node: ir.Node, depth: int = depth) -> Iterator[tuple[str, Expression]]:
+            asked[depth] += 1
+            return real(node)
+
+        node = Struct("size" / uint8, "data" / Bytes(this.size))
+        for _ in range(depth):
+            node = Struct("size" / uint8, "inner" / Switch(this.size, {1: node, 2: uint8}))
+        with own(node) as key, monkeypatch.context() as patch:
+            patch.setattr(ir, "expressions", counted)
+            assert "def unit0(" in units(key).source
+    assert asked[40] < 4.5 * asked[10]
 
 
 @pytest.mark.parametrize("magic", [0, 1])

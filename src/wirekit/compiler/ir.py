@@ -580,11 +580,25 @@ def nested(node: Node) -> Iterator[tuple[int, Node]]:
         waiting += [(inner, deeper) for _, inner in parts(at)]
 
 
-def read_outside(node: Node, trees: Callable[[Node], Iterable[Expression]]) -> Iterator[tuple[int, str]]:
-    """The fields of enclosing structures that the expressions in a node read: (structures further out, name)."""
-    for around, at in nested(node):
-        read = (each for tree in trees(at) for each in fields_of(tree))
-        yield from ((each.up - around, each.names[0]) for each in read if each.up >= around)
+def read_outside(
+    node: Node,
+    trees: Callable[[Node], Iterable[Expression]],
+    known: dict[int, tuple[Node, tuple[tuple[int, str], ...]]] | None = None,
+) -> tuple[tuple[int, str], ...]:
+    """The fields of enclosing structures that the expressions in a node read: (structures further out, name).
+
+    Args:
+        trees: returns the expressions of a node.
+        known: the results for nodes, by id, of calls with the same ``trees``; gets those for all nodes inside.
+    """
+    known = {} if known is None else known
+    if id(node) not in known:
+        read = [(each.up, each.names[0]) for tree in trees(node) for each in fields_of(tree)]
+        around = isinstance(node, Structure)
+        for _, inner in parts(node):
+            read += [(up - around, name) for up, name in read_outside(inner, trees, known) if up >= around]
+        known[id(node)] = node, tuple(dict.fromkeys(read))  # with the node, so that its id is not reused
+    return known[id(node)][1]
 
 
 def minimum(node: Node) -> int:

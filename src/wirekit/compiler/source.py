@@ -9,6 +9,7 @@ import functools
 import keyword
 import linecache
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -151,6 +152,7 @@ class Generator:
         self.names = {"Unusual": Unusual, "missing": missing, "resolve": resolve, **self.NAMES}
         self._units: dict[int, Function] = {}
         self._unwritten: dict[str, Function] = {}
+        self._reads: dict[Any, dict[int, tuple[ir.Node, tuple[tuple[int, str], ...]]]] = defaultdict(dict)
         self._functions: list[list[str]] = []
         self._lines: list[str] = []
         self._constants: dict[tuple[str, int], str] = {}
@@ -220,7 +222,7 @@ class Generator:
     def _unit(self, node: ir.Node) -> Function:
         """The function of a node; a shared node has one function."""
         if id(node) not in self._units:
-            free = sorted(set(ir.read_outside(node, self._trees)))
+            free = sorted(ir.read_outside(node, self._trees, self._reads[None]))
             unit = self._units[id(node)] = Function(f"unit{len(self._units)}", node, free)
             self._unwritten[unit.name] = unit
             self.names[unit.name] = self._first(unit.name)
@@ -321,7 +323,8 @@ class Generator:
 
     def _used(self, node: ir.Structure, trees: Callable[[ir.Node], Iterator[Expression]] | None = None) -> set[str]:
         """The members that expressions read; ``trees`` returns the expressions of a node, by default all evaluated."""
-        reads = (pair for each in node.members for pair in ir.read_outside(each.node, trees or self._trees))
+        known = self._reads[trees]
+        reads = (pair for each in node.members for pair in ir.read_outside(each.node, trees or self._trees, known))
         return {name for up, name in reads if up == 0}
 
 

@@ -92,7 +92,7 @@ class _Search:
 
 
 def _reads_outside(node: ir.Node) -> bool:
-    return any(True for _ in ir.read_outside(node, lambda each: (tree for _, tree in ir.expressions(each))))
+    return bool(ir.read_outside(node, lambda each: (tree for _, tree in ir.expressions(each))))
 
 
 def _is_rest(node: ir.Node) -> bool:

@@ -70,7 +70,7 @@ def test_an_archive_has_each_module_once_and_nothing_of_spark() -> None:
     assert not {"pyspark", "py4j", "pytest"} & set(distributions)
     names = [name for name, _ in archive._files(distributions)]
     assert len(names) == len(set(names))
-    needed = ("wirekit/registry.py", "wirekit/schemas/kafka/__init__.py", "wirekit/spark/log4j2.properties")
+    needed = ("wirekit/registry/__init__.py", "wirekit/schemas/kafka/__init__.py", "wirekit/spark/log4j2.properties")
     assert {*needed, "pyspark_wirekit/__init__.py", "numpy/__init__.py"} <= set(names)
     assert not [name for name in names if name.startswith(("..", "/"))]
 

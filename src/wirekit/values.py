@@ -27,7 +27,6 @@ import math
 import re
 from collections.abc import Callable, ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeGuard, cast
 
 from wirekit.errors import LARGEST_PRINTED, Misuse, printed
@@ -38,7 +37,6 @@ of the text around them (Unicode's bidirectional controls)."""
 _ESCAPED = re.compile(f"[{''.join(f'{chr(first)}-{chr(last)}' for first, last in CONTROLS)}\ud800-\udfff]")
 _ENCODED = json.JSONEncoder(ensure_ascii=False).encode
 SHOWN = 80  # characters of a value in an error
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EXTRAS = ("keep", "trailing", "raw", "width", "bytes", "unknown")
 
 

@@ -10,7 +10,6 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import timedelta
 from io import BufferedReader
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -18,8 +17,9 @@ import click
 
 from wirekit.errors import lacking, plural
 from wirekit.storage import is_remote
+from wirekit.times import moment
 from wirekit.tuning import keep_pandas_out
-from wirekit.values import EPOCH, json_text, printable
+from wirekit.values import json_text, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -79,10 +79,8 @@ def time_of_day(time_us: int | None) -> str:
     """Microseconds since the epoch as a time of the day, UTC; as a number outside the years 1 to 9999."""
     if time_us is None:
         return ""
-    try:
-        return (EPOCH + timedelta(microseconds=time_us)).strftime("%H:%M:%S.%f")
-    except OverflowError:
-        return f"{time_us} µs"
+    time = moment(time_us)
+    return f"{time_us} µs" if time is None else f"{time:%H:%M:%S.%f}"
 
 
 def check_page(path: str | None, inputs: Iterable[str]) -> None:

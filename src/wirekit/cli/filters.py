@@ -15,8 +15,7 @@ import click
 
 from wirekit.cli.numbered import Numbered
 from wirekit.conversation import Frame
-from wirekit.tables.times import DAY_US
-from wirekit.values import EPOCH
+from wirekit.times import DAY_US, EPOCH
 
 if TYPE_CHECKING:
     from wirekit.cli.where import Where

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 from heapq import merge
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Protocol
@@ -56,7 +55,8 @@ from wirekit.errors import Misuse, WireError, plural
 from wirekit.pipeline.inputs import CAPTURE, stored_kind
 from wirekit.registry import registry
 from wirekit.stored import Piece
-from wirekit.values import EPOCH, json_text, printable, readable
+from wirekit.times import moment
+from wirekit.values import json_text, printable, readable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -279,13 +279,13 @@ class _Table:
         sealed = " (encrypted)" if message.details.get("encrypted") else ""
         if self._narrow:
             place = "  ".join(filter(None, (f"{topic}[{partition}]" if partition else topic, offset)))
-            head = f"{mark} {place}  {_moment(message.timestamp)}  {message.codec}"
+            head = f"{mark} {place}  {_time(message.timestamp)}  {message.codec}"
             most = max(self._console.width - self.BESIDE, self.LEAST)
             texts = f"    {_shown(message.key, most // 3)} → {_shown(message.value, 2 * most // 3)}{sealed}"
             for line in (head, texts):
                 print_wrapped(self._console, line, style, indent=4)
             return
-        columns = (_end_of(topic, self._widths[0]), partition, offset, _moment(message.timestamp), message.codec, mark)
+        columns = (_end_of(topic, self._widths[0]), partition, offset, _time(message.timestamp), message.codec, mark)
         self._line(columns, f"{_shown(message.key, 24)} → {_shown(message.value, 60)}{sealed}", style)
 
     def piece(self, path: str, piece: Piece) -> None:
@@ -313,14 +313,11 @@ def _end_of(text: str, width: int) -> str:
     return f"…{text}"
 
 
-def _moment(milliseconds: int | None) -> str:
+def _time(milliseconds: int | None) -> str:
     if milliseconds is None:
         return ""
-    try:
-        moment = EPOCH + timedelta(milliseconds=milliseconds)
-    except OverflowError:
-        return f"{milliseconds} ms"
-    return moment.replace(tzinfo=None).isoformat(" ", "milliseconds")
+    time = moment(milliseconds * 1000)
+    return f"{milliseconds} ms" if time is None else time.replace(tzinfo=None).isoformat(" ", "milliseconds")
 
 
 def _shown(data: bytes | None, most: int) -> str:

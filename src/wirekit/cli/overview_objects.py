@@ -12,7 +12,7 @@ from wirekit.cli.overview import COUNTED, UNNAMED, Overview
 from wirekit.conversation import Frame
 from wirekit.pipeline.calls import Calls, Emitted
 from wirekit.tables.records import Row
-from wirekit.tables.times import in_years
+from wirekit.times import in_years
 
 INT_BITS = 31  # of a version, as the table holds it
 

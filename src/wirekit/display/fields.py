@@ -7,14 +7,14 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 from itertools import starmap
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from wirekit.errors import plural
 from wirekit.registry import registry
-from wirekit.values import EPOCH, Check, Record, Span, Symbol, readable
+from wirekit.times import moment
+from wirekit.values import Check, Record, Span, Symbol, readable
 from wirekit.wire.compressed import Opened
 from wirekit.wire.display_hints import Display, DisplayHints, Nodes
 from wirekit.wire.encrypted import Decrypted
@@ -258,9 +258,8 @@ def in_utc(value: int, unit: str) -> str:
     if value < 0:
         return ""
     micros, digits = (value // 1000, 6) if unit == "ns" else (value * _MICROS[unit], {"s": 0, "ms": 3, "us": 6}[unit])
-    try:
-        time = EPOCH + timedelta(microseconds=micros)
-    except OverflowError:
+    time = moment(micros)
+    if time is None:
         return ""
     fraction = f".{time.microsecond:06d}"[: digits + 1] if digits else ""
     fraction += f"{value % 1000:03d}" if unit == "ns" else ""

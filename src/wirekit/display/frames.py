@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -16,7 +15,8 @@ from wirekit.capture.follow import Link, Missing
 from wirekit.conversation import Frame, Quarantined
 from wirekit.errors import plural
 from wirekit.tables.facts import Facts
-from wirekit.values import EPOCH, printable
+from wirekit.times import moment
+from wirekit.values import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -89,10 +89,10 @@ class FrameTable:
 
     def _time(self, time_us: int | None) -> str:
         """A time of the day, UTC, with milliseconds on a narrow terminal; a number outside the years 1 to 9999."""
-        moment = _moment(time_us)
-        if moment is None:
+        utc = moment(time_us)
+        if utc is None:
             return "" if time_us is None else f"{time_us} µs"
-        return moment.time().isoformat("microseconds" if self._wide else "milliseconds")
+        return utc.time().isoformat("microseconds" if self._wide else "milliseconds")
 
     def _introduce(self, connection: int, link: Link, time_us: int | None, client: str | None) -> None:
         if not self._headed:
@@ -197,13 +197,6 @@ def _remarks(frame: Frame, *, good: bool) -> Iterator[Part]:
     yield "encrypted" if sealed else "", ""
 
 
-def _moment(time_us: int | None) -> datetime | None:
-    try:
-        return None if time_us is None else EPOCH + timedelta(microseconds=time_us)
-    except OverflowError:
-        return None
-
-
 def _date(time_us: int | None) -> str:
-    moment = _moment(time_us)
-    return "" if moment is None else f"{moment:%Y-%m-%d}"
+    utc = moment(time_us)
+    return "" if utc is None else f"{utc:%Y-%m-%d}"

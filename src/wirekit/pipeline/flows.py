@@ -27,7 +27,7 @@ from wirekit.pipeline.summary import FileSummary, Summary, failure
 from wirekit.tables.columns import FROM_INPUTS, PACKETS, Table
 from wirekit.tables.paths import ALL, Step
 from wirekit.tables.records import Frames, Row, records
-from wirekit.tables.times import day
+from wirekit.times import day
 from wirekit.values import Check, json_text, to_json
 
 PART_BYTES = 1 << 20

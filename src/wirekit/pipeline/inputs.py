@@ -13,7 +13,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,8 +24,7 @@ from wirekit.capture.rotation import CAPTURE_NAME, rotations
 from wirekit.errors import Misuse
 from wirekit.registry import registry
 from wirekit.storage import Status, in_parallel, is_remote, local, objects, open_binary, status
-from wirekit.tables.times import in_years
-from wirekit.values import EPOCH
+from wirekit.times import moment
 
 if TYPE_CHECKING:
     from wirekit.pipeline.carried import Continuation
@@ -398,7 +396,7 @@ class Identification:
                 "path": each.path,
                 "capture": self._job.capture_name(each.number),
                 "size": each.size,
-                "mtime": _moment(each.mtime_ns),
+                "mtime": _iso(each.mtime_ns),
                 "mtime_ns": UNREAD if each.name in unopened else each.mtime_ns,
                 "sha256": digest.result(),
             }
@@ -432,10 +430,10 @@ def changed(inputs: Iterable[Input]) -> dict[str, bool]:
     return {each.name: fate == GONE for each, fate in zip(paths.values(), fates, strict=True) if fate != SAME}
 
 
-def _moment(mtime_ns: int) -> str | None:
+def _iso(mtime_ns: int) -> str | None:
     """A time in ISO 8601; None outside the years 1 to 9999."""
-    moment = in_years(mtime_ns // 1000)
-    return None if moment is None else (EPOCH + timedelta(microseconds=moment)).isoformat()
+    time = moment(mtime_ns // 1000)
+    return None if time is None else time.isoformat()
 
 
 def _digest(path: str, stop: threading.Event) -> str | None:

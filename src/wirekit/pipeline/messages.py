@@ -9,7 +9,7 @@ from wirekit.conversation import Message
 from wirekit.conversation.events import SHOWN
 from wirekit.registry import registry
 from wirekit.tables.records import Records, Row
-from wirekit.tables.times import day
+from wirekit.times import day
 
 COLUMN_OF = {name: name for name in SHOWN} | {
     "offset": "log_offset",

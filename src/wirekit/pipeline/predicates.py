@@ -18,7 +18,7 @@ from wirekit.capture.files import open_capture
 from wirekit.errors import Misuse, WireError
 from wirekit.pipeline.inputs import CAPTURE, Input
 from wirekit.pipeline.roads import by_columns
-from wirekit.tables.times import EARLIEST_US, LATEST_US
+from wirekit.times import EARLIEST_US, LATEST_US
 
 MARGIN_US = 3_600_000_000
 """Microseconds by which a row's time may differ from those of the packets: an idle connection ends later."""

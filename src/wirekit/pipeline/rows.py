@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from wirekit.tables.times import DAY_US, EARLIEST_US, LATEST_US
+from wirekit.times import DAY_US, EARLIEST_US, LATEST_US
 
 BATCH_BYTES = 16 << 20
 BATCH_ROWS = 4096

@@ -22,7 +22,7 @@ from wirekit.storage import open_binary
 from wirekit.stored import Part, Piece, Start, Walked
 from wirekit.tables.columns import FROM_INPUTS, GROUP_EVENTS, OFFSETS, Table
 from wirekit.tables.records import records
-from wirekit.tables.times import EARLIEST_US, LATEST_US
+from wirekit.times import EARLIEST_US, LATEST_US
 
 LARGEST_RAW = 1 << 20
 STORED = {"direction": "stored"}

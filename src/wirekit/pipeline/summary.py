@@ -11,7 +11,6 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +18,8 @@ from wirekit.capture.files import LINK_TYPE, NO_TIME_US
 from wirekit.capture.follow import Item, Link, Missing
 from wirekit.conversation import Frame, Quarantined
 from wirekit.errors import plural
-from wirekit.tables.times import in_years
-from wirekit.values import EPOCH, printable
+from wirekit.times import moment
+from wirekit.values import printable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -465,12 +464,11 @@ def facts(
 
 def time_span(first_us: int, last_us: int) -> str:
     """``2026-11-21 00:37:06.293 to 00:37:13.400 UTC (7.107 s)``; numbers for times outside the years 1 to 9999."""
-    first, last = in_years(first_us), in_years(last_us)
-    if first is None or last is None:
+    begin, end = moment(first_us), moment(last_us)
+    if begin is None or end is None:
         return f"{first_us} to {last_us} µs since the epoch"
-    begin, end = (EPOCH + timedelta(microseconds=time_us) for time_us in (first, last))
     shown = f"{end:%H:%M:%S.%f}" if begin.date() == end.date() else f"{end:%Y-%m-%d %H:%M:%S.%f}"
-    return f"{begin:%Y-%m-%d %H:%M:%S.%f} to {shown} UTC ({(last - first) / 1_000_000:,.3f} s)"
+    return f"{begin:%Y-%m-%d %H:%M:%S.%f} to {shown} UTC ({(last_us - first_us) / 1_000_000:,.3f} s)"
 
 
 def _undecoded(reason: str, counts: Mapping[str, int]) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from wirekit.tables.columns import Table, arrow_type
-from wirekit.tables.times import DAY_US, EARLIEST_US, LATEST_US
+from wirekit.times import DAY_US, EARLIEST_US, LATEST_US
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

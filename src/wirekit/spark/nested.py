@@ -32,7 +32,7 @@ from wirekit.compiler.columns.protobuf import leaf_type
 from wirekit.errors import Misuse
 from wirekit.program.columns import Column
 from wirekit.program.messages import Tables, chosen
-from wirekit.tables.times import EARLIEST_US, LATEST_US
+from wirekit.times import EARLIEST_US, LATEST_US
 
 SCANNED = {"@gap": "_gap", "@depth": "_depth", "@index": "_index"}
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000}

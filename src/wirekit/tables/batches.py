@@ -39,7 +39,7 @@ from wirekit.tables.declaration import (
     Value,
 )
 from wirekit.tables.paths import ALL, Step, bound, column_at, parse
-from wirekit.tables.times import EARLIEST_US, LATEST_US
+from wirekit.times import EARLIEST_US, LATEST_US
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

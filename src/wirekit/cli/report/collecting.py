@@ -17,7 +17,7 @@ from wirekit.conversation import Frame, Quarantined
 from wirekit.conversation.requests import MOST_WAITING
 from wirekit.pipeline.summary import FileSummary, facts, kind_of_reason
 from wirekit.tables.facts import Facts
-from wirekit.tables.times import in_years
+from wirekit.times import in_years
 
 MOST_FRAMES = 20_000
 """The maximum number of rows of a sample of frames: of more, every second, every fourth, ... frame has one."""

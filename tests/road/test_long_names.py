@@ -21,7 +21,7 @@ from wirekit.pipeline.serial import captured_batches
 from wirekit.pipeline.summary import Summary
 from wirekit.road import contents
 from wirekit.road.tables import captured
-from wirekit.tables import batches
+from wirekit.tables import scopes
 from wirekit.tables.columns import FROM_INPUTS
 
 LARGEST = 40 << 20
@@ -91,6 +91,6 @@ def test_objects_read_what_repeats_too_much(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[tuple[int, bytes]]
 ) -> None:
     path = capture(tmp_path / "short.pcap", *said)
-    monkeypatch.setattr(batches, "SHORT", 0)
-    monkeypatch.setattr(contents, "Repeats", partial(batches.Repeats, 0))
+    monkeypatch.setattr(scopes, "SHORT", 0)
+    monkeypatch.setattr(contents, "Repeats", partial(scopes.Repeats, 0))
     assert_same(path)

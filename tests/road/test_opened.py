@@ -25,7 +25,7 @@ from wirekit.protocols.pulsar import columns as pulsar
 from wirekit.registry import registry
 from wirekit.road import contents
 from wirekit.road.tables import captured
-from wirekit.tables import batches
+from wirekit.tables import scopes
 from wirekit.tables.columns import FROM_INPUTS
 from wirekit.wire.stream import Limits
 
@@ -55,7 +55,7 @@ def in_payloads() -> list[tuple[int, bytes]]:
 @pytest.mark.parametrize("said", [in_wrappers, in_payloads])
 def test_messages_are_made_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Any) -> None:
     path = capture(tmp_path / "large.pcap", *in_packets(said()))
-    monkeypatch.setattr(batches, "OPENED_AT_ONCE", 2 * VALUE * 10)
+    monkeypatch.setattr(scopes, "OPENED_AT_ONCE", 2 * VALUE * 10)
     monkeypatch.setattr(contents, "KEPT", VALUE * 10)
     job = Job(find_inputs([path]), road="columns")
     most, values = 0, []
@@ -143,6 +143,6 @@ def test_a_frame_beyond_the_memory_limit_is_decoded_once(tmp_path: Path, monkeyp
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
 def test_tables_do_not_depend_on_the_parts(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batches, "OPENED_AT_ONCE", 0)
+    monkeypatch.setattr(scopes, "OPENED_AT_ONCE", 0)
     monkeypatch.setattr(contents, "KEPT", 0)
     assert_same(path)

@@ -26,9 +26,11 @@ from wirekit.registry import registry
 from wirekit.road.begun import Begun, nothing_begun
 from wirekit.road.index import Index, grouped
 from wirekit.road.names import NamesByKey
-from wirekit.tables.batches import OPENED_AT_ONCE, Crowded, Frames, Repeats, Scope, Unfit, Values, evaluate, fitted
+from wirekit.tables.batches import evaluate
+from wirekit.tables.conversion import fitted
 from wirekit.tables.plans import Declared, Plan, plan_of
 from wirekit.tables.refusals import paths_of_refusals, refusals_of, refused
+from wirekit.tables.scopes import OPENED_AT_ONCE, Crowded, Frames, Repeats, Scope, Unfit, Values
 from wirekit.wire.costs import MOST_OF_A_BYTE
 
 if TYPE_CHECKING:

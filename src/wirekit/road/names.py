@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirekit.tables.batches import Frames, Values, fitted
+from wirekit.tables.conversion import fitted
 from wirekit.tables.records import MOST_NAMES
+from wirekit.tables.scopes import Frames, Values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

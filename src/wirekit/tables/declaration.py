@@ -182,7 +182,7 @@ class Messages:
         payloads: paths that the values in the table ``frames`` leave out, because the table ``messages`` has them.
         fields: paths that ``batches`` reads.
         batches: ``module:name`` of a function that returns the messages of many frames at once, where the dialogue
-            returns them frame by frame. It takes ``wirekit.tables.batches.Frames`` and returns a batch with columns of
+            returns them frame by frame. It takes ``wirekit.tables.scopes.Frames`` and returns a batch with columns of
             the table ``messages``, and the row of the frame as ``@row``. "" leaves such frames to the dialogue.
     """
 

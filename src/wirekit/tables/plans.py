@@ -14,21 +14,12 @@ import pyarrow.compute as pc
 from wirekit.compiler.generated import by_key
 from wirekit.conversation.dialogue import Dialogue
 from wirekit.registry import named, registry
-from wirekit.tables.batches import (
-    Frames,
-    Scope,
-    Unfit,
-    Values,
-    asked_of,
-    columns_for,
-    evaluate,
-    fitted,
-    paths_of,
-    where,
-)
+from wirekit.tables.batches import asked_of, columns_for, evaluate, paths_of, where
 from wirekit.tables.columns import DECLARED, MESSAGES
+from wirekit.tables.conversion import fitted
 from wirekit.tables.declaration import Asked, Messages, Names, Rows, Tables
 from wirekit.tables.paths import parse
+from wirekit.tables.scopes import Frames, Scope, Unfit, Values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

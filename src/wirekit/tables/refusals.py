@@ -14,8 +14,8 @@ from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Field, LengthOf, Literal, Operation, fields_of
 from wirekit.compiler.generated import by_key
 from wirekit.registry import registry
-from wirekit.tables.batches import Frames, Scope, Unfit
 from wirekit.tables.paths import ALL, parse
+from wirekit.tables.scopes import Frames, Scope, Unfit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

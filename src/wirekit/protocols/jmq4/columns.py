@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 
 from wirekit.protocols.jmq4.attributes import properties_of
 from wirekit.schemas.jmq4.message import SYSTEM_CODE
-from wirekit.tables.batches import Frames, Scope
 from wirekit.tables.columns import MESSAGES, arrow_type
 from wirekit.tables.paths import parse
+from wirekit.tables.scopes import Frames, Scope
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

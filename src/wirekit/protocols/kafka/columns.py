@@ -37,8 +37,8 @@ from wirekit.registry import registry
 from wirekit.schemas.kafka.messages import COMPRESSIONS, TIMESTAMP_TYPES
 from wirekit.storage import open_binary
 from wirekit.stored import Part, Piece, Start, Walked
-from wirekit.tables.batches import Frames, Opened, Scope, refuse_crowds
 from wirekit.tables.paths import parse
+from wirekit.tables.scopes import Frames, Opened, Scope, refuse_crowds
 from wirekit.wire.costs import OPENED
 from wirekit.wire.stream import SHARED, Allowance, Limits
 

@@ -22,8 +22,9 @@ from wirekit.protocols.pulsar.dialogue import SIZE_BYTES
 from wirekit.protocols.pulsar.tables import SINGLE
 from wirekit.registry import registry
 from wirekit.schemas.pulsar.frame import CODECS, SINGLE_METADATA
-from wirekit.tables.batches import Frames, Opened, Scope, Values, fitted, refuse_crowds
 from wirekit.tables.columns import MESSAGES, arrow_type
+from wirekit.tables.conversion import fitted
+from wirekit.tables.scopes import Frames, Opened, Scope, Values, refuse_crowds
 from wirekit.wire.costs import EXTRAS, MOST_OF_A_BYTE
 from wirekit.wire.stream import Allowance
 

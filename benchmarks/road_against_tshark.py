@@ -21,7 +21,7 @@ from time import process_time
 
 from benchmarks.capture_samples import bulk, small_packets
 from wirekit.capture.files import open_capture
-from wirekit.capture.follow import Choice
+from wirekit.capture.links import Choice
 from wirekit.capture.tcp import Settings
 from wirekit.road.index import cut_frames, index_frames, recognised
 from wirekit.road.packets import read_packets

@@ -19,7 +19,8 @@ from tests.capture.damage import DAMAGES, SINGLE
 from tests.capture.second_parser import Packet, Stream, packets, payloads, tcp, write
 from tests.conftest import FIXTURES
 from wirekit.capture.files import open_capture, segments
-from wirekit.capture.follow import Item, Link, Missing, follow
+from wirekit.capture.follow import follow
+from wirekit.capture.links import Item, Link, Missing
 from wirekit.capture.tcp import Segment
 
 CAPTURES = sorted((FIXTURES / "pcap").glob("*.pcap*"))

@@ -10,7 +10,8 @@ import pytest
 
 from wirekit.capture import follow as follow_module
 from wirekit.capture.files import open_capture, segments
-from wirekit.capture.follow import Choice, Item, Link, Missing, follow
+from wirekit.capture.follow import follow
+from wirekit.capture.links import Choice, Item, Link, Missing
 from wirekit.capture.tcp import ACK, PSH, SYN, Segment
 from wirekit.conversation import Frame, Quarantined
 from wirekit.encoding import encode

@@ -13,7 +13,8 @@ from rich.console import Console
 
 from wirekit import encode
 from wirekit.capture.files import open_capture, segments
-from wirekit.capture.follow import Choice, follow
+from wirekit.capture.follow import follow
+from wirekit.capture.links import Choice
 from wirekit.capture.tcp import Segment
 from wirekit.cli.numbered import Numbered, numbered
 from wirekit.conversation import Frame

@@ -15,7 +15,8 @@ from rich.console import Console
 import wirekit
 from tests.own import declared, own
 from wirekit.capture.files import open_capture, segments
-from wirekit.capture.follow import Item, Link, follow
+from wirekit.capture.follow import follow
+from wirekit.capture.links import Item, Link
 from wirekit.conversation import Frame
 from wirekit.display.fields import in_utc
 from wirekit.display.render import show

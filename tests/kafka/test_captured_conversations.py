@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from wirekit.capture.files import open_capture, segments
-from wirekit.capture.follow import Choice, follow
+from wirekit.capture.follow import follow
+from wirekit.capture.links import Choice
 from wirekit.capture.tcp import Segment
 from wirekit.conversation import Conversation, Frame, Quarantined
 

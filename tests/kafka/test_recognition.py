@@ -10,7 +10,8 @@ import pytest
 
 import wirekit
 from tests.kafka.golden import FIXTURES, PDUS, Pdu, sized
-from wirekit.capture.follow import Link, follow
+from wirekit.capture.follow import follow
+from wirekit.capture.links import Link
 from wirekit.capture.tcp import ACK, SYN, Segment
 from wirekit.conversation import Conversation, Frame, recognise
 

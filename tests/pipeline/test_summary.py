@@ -10,7 +10,7 @@ from collections import Counter
 from rich.console import Console
 
 import wirekit
-from wirekit.capture.follow import Link
+from wirekit.capture.links import Link
 from wirekit.pipeline.summary import FileSummary, Summary, facts, kind_of_reason, show, size_text, time_span
 
 

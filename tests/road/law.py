@@ -20,7 +20,7 @@ pytest.importorskip("numba")
 from tests.conftest import FIXTURES
 from wirekit.capture.files import is_packed, open_capture, segments
 from wirekit.capture.files.fragments import Fragments
-from wirekit.capture.follow import Choice
+from wirekit.capture.links import Choice
 from wirekit.capture.tcp import Settings
 from wirekit.pipeline.crossing import Crossing
 from wirekit.pipeline.inputs import FlowShare, Job, find_inputs

@@ -16,7 +16,8 @@ from tests.capture.damage import DAMAGES
 from tests.capture.second_parser import Packet, packets, write
 from tests.fuzz.captures import packets_of
 from tests.road.law import COPIES, DAMAGED, KAFKA, assert_same, by_columns
-from wirekit.capture.follow import Follower, Item
+from wirekit.capture.follow import Follower
+from wirekit.capture.links import Item
 from wirekit.capture.tcp import Event
 from wirekit.road import connections, streams, tables
 from wirekit.strategies import Script, Turn

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from wirekit.capture.files import open_capture, segments
-from wirekit.capture.follow import Link, follow
+from wirekit.capture.follow import follow
+from wirekit.capture.links import Link
 from wirekit.capture.tcp import Segment
 from wirekit.conversation import Conversation, Frame
 from wirekit.rules import Checker, Violation, check, rules_of

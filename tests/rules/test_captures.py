@@ -9,7 +9,8 @@ import pytest
 
 from tests.rules.conversations import CAPTURES, FIXTURES, broken, captured, joined_late, names, violations
 from wirekit.capture.files import open_capture, segments
-from wirekit.capture.follow import Missing, follow
+from wirekit.capture.follow import follow
+from wirekit.capture.links import Missing
 from wirekit.capture.tcp import Segment
 from wirekit.conversation import Conversation, Event
 from wirekit.rules import Checker, check, rules_of

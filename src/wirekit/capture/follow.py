@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import chain
 from typing import Any
 
-from wirekit import plain
 from wirekit.capture import tcp
 from wirekit.capture.files import NO_TIME_US
-from wirekit.conversation import Conversation, Dialogue, Event, Frame, Quarantined, Skipped, recognise
+from wirekit.capture.links import Choice, Item, Link, Missing
+from wirekit.conversation import Conversation, Event, Frame, Quarantined, Skipped, recognise
 from wirekit.conversation.recognition import (
     RECOGNISE_WITHIN,
     UNRECOGNISED,
@@ -27,9 +25,6 @@ from wirekit.conversation.recognition import (
     recognise_joined,
     recognise_piece,
 )
-from wirekit.registry import registry
-from wirekit.value_text import value_text
-from wirekit.values import json_text
 
 SAME_SIDES = {"client": "client", "server": "server"}
 OTHER_SIDES = {"client": "server", "server": "client"}
@@ -37,130 +32,6 @@ ATTEMPTS_PER_SEGMENT = 4
 BY_PORT = "name its protocol by --port"
 BEGAN_BEFORE = f"; the connection began before the capture: {BY_PORT}"
 """The end of the reason why bytes of a connection without a handshake are not recognised."""
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """The caller's choice of protocols: for all connections, or by port.
-
-    Attributes:
-        protocol: the protocol of every connection, or "" to recognise it from the bytes.
-        ports: {server port: protocol} for connections on known ports.
-    """
-
-    protocol: str = ""
-    ports: Mapping[int, str] = field(default_factory=dict)
-
-    @property
-    def server_ports(self) -> frozenset[int]:
-        """The ports of servers: the chosen ones; without any, the usual ones of the protocols that are possible."""
-        usual = [registry.protocol(self.protocol)] if self.protocol else registry.with_stream()
-        return frozenset(self.ports) or frozenset(chain.from_iterable(each.ports for each in usual))
-
-    def of(self, client: str, server: str) -> str:
-        """The protocol chosen for these addresses, or ""."""
-        if self.protocol or not self.ports:
-            return self.protocol
-        for address in (server, client):
-            protocol = self.ports.get(int(address.rpartition(":")[2]))
-            if protocol:
-                return protocol
-        return ""
-
-
-_FATES: dict[tuple[str, str], tuple[str, str]] = {}
-"""The keys of ``Link`` counts, each once: Python's collector does not go through a dictionary of numbers by these."""
-
-
-@dataclass(slots=True)
-class Link:
-    """One TCP connection of a capture.
-
-    Attributes:
-        name: ``client>server#n``, where n numbers the connections between these two addresses from 0.
-        client, server: addresses with ports.
-        opened_us, closed_us: capture times, microseconds since the epoch; ``NO_TIME_US`` if the capture has none.
-        known_start: whether its handshake was captured.
-        protocol: its name, "" if it is not known (yet).
-        closed: the cause of its end.
-        dialogue: the state of the conversation, None while the protocol is not known; without requests after the
-            connection ended.
-        bytes: payload bytes by (side, use): ``captured``, ``frames``, ``quarantined``, ``duplicate``,
-            ``ignored``, ``missing``.
-    """
-
-    name: str
-    client: str
-    server: str
-    opened_us: int
-    known_start: bool
-    closed_us: int = 0
-    protocol: str = ""
-    closed: str = ""
-    dialogue: Dialogue | None = field(default=None, repr=False)
-    _bytes: dict[tuple[str, str], int] | None = field(default=None, init=False, repr=False)
-
-    @property
-    def bytes(self) -> Mapping[tuple[str, str], int]:
-        """Payload bytes by (side, use); 0 for a missing key."""
-        return Counter(self._bytes)
-
-    def count(self, side: str, fate: str, size: int) -> None:
-        """Adds payload bytes to ``bytes``."""
-        if self._bytes is None:  # most connections of a scan of ports carry none
-            self._bytes = {}
-        key = side, fate
-        counted = self._bytes.get(key)
-        if counted is None:
-            self._bytes[_FATES.setdefault(key, key)] = size
-        else:
-            self._bytes[key] = counted + size
-
-    def forget(self) -> None:
-        """Clears ``bytes``."""
-        self._bytes = None
-
-    @property
-    def ordinal(self) -> int:
-        """The number in its name."""
-        return int(self.name.rpartition("#")[2])
-
-    def state(self) -> dict[str, Any]:
-        """The state for ``from_state``, without the dialogue."""
-        return {"bytes": dict(self._bytes or {}), **{name: getattr(self, name) for name in _NO_LINK}}
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Link:
-        """The inverse of ``state``."""
-        link = cls(**{name: plain.like(value, state[name]) for name, value in _NO_LINK.items()})
-        for (side, fate), size in state["bytes"].items():
-            link.count(side, fate, size)
-        return link
-
-    def addresses(self, side: str) -> tuple[str, str]:
-        """(sender, receiver) of the bytes that a side sends."""
-        return (self.client, self.server) if side == "client" else (self.server, self.client)
-
-
-_NO_LINK: Mapping[str, Any] = {
-    "name": "", "client": "", "server": "", "opened_us": 0, "known_start": False, "closed_us": 0, "protocol": "",
-    "closed": "",
-}  # fmt: skip
-"""The attributes in the state of a link besides its bytes, by type."""
-
-
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """A range of a direction that was not captured: offset and length in bytes, and the reason."""
-
-    side: str
-    offset: int
-    length: int
-    time_us: int | None
-    reason: str
-
-
-Item = Frame | Quarantined | Missing
 
 
 _NONE_WAITS: list[tcp.Data | tcp.Gap] = []
@@ -575,9 +446,7 @@ class Flow:
         for event in events:
             if isinstance(event, tcp.Opened):
                 yield from self._end()
-                _, client, server, time_us, known_start = event
-                name, protocol = f"{client}>{server}#{self.count}", self._choice.of(client, server)
-                self.link = Link(name, client, server, time_us, known_start, time_us, protocol)
+                self.link = _link(event, self.count, self._choice)
                 self.count += 1
                 continue
             link = self.link
@@ -590,6 +459,13 @@ class Flow:
                 self.follower = Follower(link, begun=False)
             for item in self.follower.take(event):
                 yield link, item
+
+
+def _link(event: tcp.Opened, ordinal: int, choice: Choice) -> Link:
+    """A new connection, and its number among those between its addresses."""
+    _, client, server, time_us, known_start = event
+    name, protocol = f"{client}>{server}#{ordinal}", choice.of(client, server)
+    return Link(name, client, server, time_us, known_start, time_us, protocol)
 
 
 def _quarantined(event: tcp.Data, reason: str) -> Quarantined:
@@ -615,16 +491,13 @@ def follow(
     connections = tcp.Connections(settings)
     links: dict[int, Link] = {}
     followers: dict[int, Follower] = {}  # of connections with payload: most connections of a port scan have none
-    counts: dict[tuple[str, str], int] = {}
+    counts: Counter[tuple[str, str]] = Counter()
 
     for number, event in chain(chain.from_iterable(map(connections.feed, segments)), connections.closing()):
         if isinstance(event, tcp.Opened):
-            _, client, server, time_us, known_start = event
-            pair = (client, server) if client < server else (server, client)
-            ordinal = counts.get(pair, 0)
-            counts[pair] = ordinal + 1
-            name, protocol = f"{client}>{server}#{ordinal}", choice.of(client, server)
-            links[number] = Link(name, client, server, time_us, known_start, time_us, protocol)
+            pair = (min(event.client, event.server), max(event.client, event.server))
+            links[number] = _link(event, counts[pair], choice)
+            counts[pair] += 1
             continue
         follower = followers.get(number)
         if follower is None:
@@ -638,45 +511,3 @@ def follow(
             follower.forget()
     for number in list(links):
         yield links.pop(number), None
-
-
-def frame_line(link: Link, frame: Frame, file: str) -> str:
-    """The line that ``wirekit frames --output json`` prints."""
-    return line_of(frame, line_head(file, link.name, *link.addresses(frame.side)), frame.latency_us)
-
-
-def line_head(file: str, connection: str, sender: str, receiver: str) -> str:
-    """The beginning of the line of every frame that one side of a connection sends."""
-    text = json_text({"file": file, "connection": connection, "from": sender, "to": receiver})
-    return f"{text[:-1]}, "
-
-
-def line_of(frame: Frame, head: str, latency_us: int | None) -> str:
-    """The line of a frame, after such a beginning."""
-    description, decoded, reason = frame.description, frame.decoded, frame.reason
-    time = "null" if frame.time_us is None else frame.time_us / 1_000_000
-    latency = "null" if latency_us is None else latency_us / 1000
-    error = "null"
-    if decoded.error is not None or reason is not None:
-        error = json_text(_undecoded(frame) if decoded.error is None else decoded.error.to_json())
-    undeclared = "" if reason == frame.wrong else f', "undeclared": {json_text(reason)}'
-    about = _line_about(frame.protocol, decoded.schema, description.api, description.version)
-    identifier = description.correlation_id
-    number = identifier if type(identifier) is int else json_text(identifier)
-    return (
-        f'{head}"time": {time}, {about}, "correlation_id": {number}, "offset": {frame.offset}, '
-        f'"length": {frame.size}, "value": {value_text(decoded.value)}, "checks": {value_text(decoded.checks)}, '
-        f'"error": {error}, "latency_ms": {latency}{undeclared}}}'
-    )
-
-
-@lru_cache(1 << 10)
-def _line_about(protocol: str, schema: str, api: str | None, version: int | None) -> str:
-    """The part of a line that all frames of a kind share."""
-    return json_text({"protocol": protocol, "schema": schema, "api": api, "version": version})[1:-1]
-
-
-def _undecoded(frame: Frame) -> dict[str, Any] | None:
-    if frame.wrong is None:
-        return None
-    return {"kind": "undecoded", "path": "", "offset": frame.offset, "message": frame.wrong}

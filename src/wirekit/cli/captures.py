@@ -18,7 +18,8 @@ from click.shell_completion import CompletionItem
 from wirekit.capture.files import Capture, Damaged, Skipped, open_capture, piped_capture, segments
 from wirekit.capture.files.fragments import Fragments
 from wirekit.capture.files.unpacking import LONGEST_MAGIC, packing_of
-from wirekit.capture.follow import Choice, Item, Link, follow
+from wirekit.capture.follow import follow
+from wirekit.capture.links import Choice, Item, Link
 from wirekit.capture.rotation import Parts, rotations
 from wirekit.capture.tcp import CLOCK_STEP_US, Segment
 from wirekit.cli.arguments import KeyType

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
 
-from wirekit.capture.follow import Choice, Item, Link, Missing
+from wirekit.capture.links import Choice, Item, Link, Missing
 from wirekit.cli.captures import is_cut
 from wirekit.cli.common import say
 from wirekit.cli.guesses import other_protocol

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from wirekit.capture.files import NO_TIME_US
-from wirekit.capture.follow import Choice, Link
+from wirekit.capture.links import Choice, Link
 from wirekit.capture.rotation import Parts
 from wirekit.cli.captures import FollowedCapture
 from wirekit.cli.common import console, print_json, print_wrapped, say

@@ -6,9 +6,10 @@ import sys
 from functools import partial
 from typing import NamedTuple
 
-from wirekit.capture.follow import Link, frame_line
+from wirekit.capture.links import Link
 from wirekit.cli.captures import FollowedCapture
 from wirekit.cli.common import console, print_line, say, time_of_day
+from wirekit.cli.frame_lines import frame_line
 from wirekit.cli.numbered import numbered
 from wirekit.cli.verdicts import WithBytes
 from wirekit.conversation import Frame

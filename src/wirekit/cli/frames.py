@@ -9,7 +9,7 @@ from dataclasses import replace
 import click
 
 from wirekit.capture.files import FRAGMENT
-from wirekit.capture.follow import Choice, frame_line
+from wirekit.capture.links import Choice
 from wirekit.capture.rotation import Parts
 from wirekit.cli.captures import (
     FollowedCapture,
@@ -26,6 +26,7 @@ from wirekit.cli.common import console, failed, on_terminal, piped, print_line, 
 from wirekit.cli.complaints import Complaints
 from wirekit.cli.exchange import show_frame
 from wirekit.cli.filters import Selection, chosen, selection_options
+from wirekit.cli.frame_lines import frame_line
 from wirekit.cli.numbered import Numbered, numbered
 from wirekit.cli.where import in_order, where_frames
 from wirekit.conversation import Frame

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from wirekit.capture.follow import Choice, Item, Link, frame_line, line_head, line_of
+from wirekit.capture.links import Choice, Item, Link
 from wirekit.cli.common import print_line
+from wirekit.cli.frame_lines import frame_line, line_head, line_of
 from wirekit.cli.windows import AT_ONCE, Windows
 from wirekit.conversation import SIDES, Conversation, Description, Frame
 from wirekit.engine import decode_bytes

@@ -9,7 +9,8 @@ import click
 
 from wirekit.capture.files import Capture, Damaged, Skipped
 from wirekit.capture.files.fragments import Fragments
-from wirekit.capture.follow import Choice, follow
+from wirekit.capture.follow import follow
+from wirekit.capture.links import Choice
 from wirekit.capture.rotation import Parts
 from wirekit.capture.tcp import Segment
 from wirekit.cli.captures import (

@@ -14,7 +14,7 @@ import click
 
 from wirekit.capture.files import check_capture, is_capture
 from wirekit.capture.files.unpacking import packing_of
-from wirekit.capture.follow import Choice, Item, Link
+from wirekit.capture.links import Choice, Item, Link
 from wirekit.capture.rotation import Parts
 from wirekit.cli.captures import (
     FollowedCapture,

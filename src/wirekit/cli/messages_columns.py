@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirekit.capture.follow import Choice, Item, Link
+from wirekit.capture.links import Choice, Item, Link
 from wirekit.cli.windows import AT_ONCE, Windows
 from wirekit.conversation import Message
 from wirekit.pipeline.inputs import Input

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from wirekit.capture.follow import Item, Link
+from wirekit.capture.links import Item, Link
 from wirekit.conversation import Frame
 from wirekit.tables.facts import ConnectionFacts, Facts
 

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirekit.capture.follow import Choice
+from wirekit.capture.links import Choice
 from wirekit.capture.tcp import CLOCK_STEP_US
 from wirekit.cli.overview import COUNTED, MOST_SLOW, UNNAMED, Overview
 from wirekit.pipeline.ids import ID_BYTES

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from wirekit.capture.endpoints import address_columns
-from wirekit.capture.follow import Link
+from wirekit.capture.links import Link
 from wirekit.cli.numbered import Numbered
 from wirekit.cli.overview import COUNTED, UNNAMED, Overview
 from wirekit.conversation import Frame

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from wirekit.capture import tcp
 from wirekit.capture.endpoints import host_and_port
 from wirekit.capture.files import Packet, dissect
-from wirekit.capture.follow import BEGAN_BEFORE, Choice, Missing, follow
+from wirekit.capture.follow import BEGAN_BEFORE, follow
+from wirekit.capture.links import Choice, Missing
 from wirekit.conversation import Frame, Quarantined
 from wirekit.decoding import decode, frames
 from wirekit.engine import Decoded

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from wirekit.capture.files import NO_TIME_US
-from wirekit.capture.follow import Choice, Item, Link, Missing
+from wirekit.capture.links import Choice, Item, Link, Missing
 from wirekit.capture.rotation import Parts
 from wirekit.cli.captures import FollowedCapture
 from wirekit.cli.common import console, print_json, print_wrapped, say, time_of_day

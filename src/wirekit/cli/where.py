@@ -18,7 +18,7 @@ from wirekit.tables.facts import Facts
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from wirekit.capture.follow import Item, Link
+    from wirekit.capture.links import Item, Link
     from wirekit.pipeline.calls import Calls
 
 AT_ONCE = 1000

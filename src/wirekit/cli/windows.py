@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from wirekit.capture.follow import Choice, Item, Link
+from wirekit.capture.links import Choice, Item, Link
 from wirekit.capture.tcp import CLOCK_STEP_US
 from wirekit.cli.common import say
 from wirekit.conversation import Frame

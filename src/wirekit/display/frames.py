@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from wirekit.capture.follow import Link, Missing
+from wirekit.capture.links import Link, Missing
 from wirekit.conversation import Frame, Quarantined
 from wirekit.errors import plural
 from wirekit.tables.facts import Facts

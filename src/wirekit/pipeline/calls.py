@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from wirekit.capture.follow import Link
+from wirekit.capture.links import Link
 from wirekit.conversation import Description, Frame, Names
 from wirekit.conversation.requests import MOST_WAITING
 from wirekit.pipeline.ids import connection_id, frame_id

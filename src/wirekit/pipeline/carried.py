@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from wirekit import plain
-from wirekit.capture.follow import Choice, Flow, Follower, Link
+from wirekit.capture.follow import Flow, Follower
+from wirekit.capture.links import Choice, Link
 from wirekit.capture.tcp import Connection, Settings
 from wirekit.conversation import Description
 from wirekit.errors import Misuse, WireError

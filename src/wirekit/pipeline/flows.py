@@ -14,7 +14,8 @@ from typing import Any
 import pyarrow as pa
 
 from wirekit.capture.endpoints import address_columns
-from wirekit.capture.follow import Flow, Item, Link, Missing
+from wirekit.capture.follow import Flow
+from wirekit.capture.links import Item, Link, Missing
 from wirekit.capture.tcp import Segment, Settings
 from wirekit.conversation import Frame, Quarantined
 from wirekit.pipeline.calls import Calls, Emitted

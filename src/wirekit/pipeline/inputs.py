@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wirekit.capture.files import Place, is_capture
 from wirekit.capture.files.unpacking import packing_of
-from wirekit.capture.follow import Choice
+from wirekit.capture.links import Choice
 from wirekit.capture.rotation import CAPTURE_NAME, rotations
 from wirekit.errors import Misuse
 from wirekit.registry import registry

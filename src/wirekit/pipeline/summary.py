@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from wirekit.capture.files import LINK_TYPE, NO_TIME_US
-from wirekit.capture.follow import Item, Link, Missing
+from wirekit.capture.links import Item, Link, Missing
 from wirekit.conversation import Frame, Quarantined
 from wirekit.errors import plural
 from wirekit.times import moment

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wirekit.capture.endpoints import endpoint
-from wirekit.capture.follow import Choice, Flow, Follower, Item, Link
+from wirekit.capture.follow import Flow, Follower
+from wirekit.capture.links import Choice, Item, Link
 from wirekit.capture.tcp import Closed, Data, Duplicate, Event, Settings
 from wirekit.conversation import Conversation
 from wirekit.conversation.recognition import recognise_joined

@@ -41,7 +41,7 @@ from wirekit.storage import FileRange
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from wirekit.capture.follow import Item, Link
+    from wirekit.capture.links import Item, Link
 
 _OF_CONVERSATION = ("protocol", "most", "names")
 """The fields of a conversation on which the frames of a unit depend."""

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from wirekit.capture.follow import ATTEMPTS_PER_SEGMENT, Choice
+from wirekit.capture.follow import ATTEMPTS_PER_SEGMENT
+from wirekit.capture.links import Choice
 from wirekit.compiler.columns.ranges import REFUSED, scan_ranges
 from wirekit.compiler.heading import heading
 from wirekit.conversation import SIDES, Recognised, recognise

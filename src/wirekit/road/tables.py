@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from wirekit.capture.files import Capture, open_capture
-from wirekit.capture.follow import Item, Link
+from wirekit.capture.links import Item, Link
 from wirekit.capture.tcp import Settings
 from wirekit.conversation import Conversation, Description, Frame
 from wirekit.errors import WireError

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wirekit.capture.follow import Choice, Follower, Item, Link
+from wirekit.capture.follow import Follower
+from wirekit.capture.links import Choice, Item, Link
 from wirekit.capture.tcp import Closed, Connection, Data, Duplicate, Event, Ignored, Opened, Settings
 from wirekit.conversation import Skipped
 from wirekit.pipeline.ids import connection_id

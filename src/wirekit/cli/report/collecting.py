@@ -8,7 +8,7 @@ import math
 from collections import Counter
 from typing import Any, NamedTuple
 
-from wirekit.capture.follow import Link, Missing
+from wirekit.capture.links import Link, Missing
 from wirekit.cli.filters import is_wrong
 from wirekit.cli.numbered import Numbered
 from wirekit.cli.overview import Overview

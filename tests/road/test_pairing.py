@@ -23,8 +23,8 @@ from tests.road.law import assert_same, by_columns, odd_packets
 from wirekit.compiler.columns import scan_ranges
 from wirekit.compiler.columns.ranges import CLEAN, REFUSED
 from wirekit.conversation import Description, Dialogue
-from wirekit.conversation.following import HEADS
 from wirekit.conversation.pairing import Heads, Kind, Pairing, pairing_of
+from wirekit.conversation.search import HEADS
 from wirekit.engine import Decoded
 from wirekit.errors import Misuse
 from wirekit.registry import Layout, Protocol, register, registry

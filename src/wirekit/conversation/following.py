@@ -1,16 +1,12 @@
-"""Follows one connection of a known protocol: framing, pairing, and the search for the next frame after damage."""
+"""Follows one connection of a known protocol: framing and pairing."""
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from wirekit import plain
 from wirekit.conversation.dialogue import (
-    CALL,
-    FEW,
     LARGEST_HEAD,
     LARGEST_PROBE,
     LARGEST_SEARCHED,
@@ -19,6 +15,7 @@ from wirekit.conversation.dialogue import (
     Dialogue,
 )
 from wirekit.conversation.events import NEED_DATA, ROLES, SIDES, Description, Event, Frame, Quarantined
+from wirekit.conversation.search import Direction, next_frame
 from wirekit.decoding import LARGEST_HEADER, MOST_SHORT, decode, frame_size, header, shortness
 from wirekit.engine import Decoded, decode_bytes, foreign
 from wirekit.errors import Misuse, WireError
@@ -32,90 +29,6 @@ if TYPE_CHECKING:
 
 ENDED_INSIDE = "the connection or the capture ended inside a frame"
 BEFORE_FIRST = "before the first whole frame of the capture"
-CREDIT = 12
-"""The search effort allowed for each byte that arrives, counted as ``Dialogue.effort`` is."""
-FIRST_CREDIT = 4096
-MOST_CREDIT = 1024 * 1024
-MOST_UNSEEN = 256
-"""The number of possible frames that are not examined before they are complete."""
-MOST_BEGUN = 16
-"""The number of the last pieces for which it is stored that a frame may begin with them."""
-HEADS = (FEW, LARGEST_PROBE)
-"""Sizes of the first bytes of a possible frame that are examined before the whole frame."""
-
-
-_NONE_BEGUN: list[tuple[int, int]] = []
-"""The heaps of a direction that was never searched; not modified."""
-
-
-class _Direction:
-    """Bytes of one direction that are not decoded yet.
-
-    Attributes:
-        short: ``PER_SHORT`` for each frame shorter than the minimum of its layout, less the bytes of other frames.
-        lost: why framing was lost, "" while it was not.
-        headed: whether the header before the first frame was handled.
-        rest: number of the next bytes that belong to a frame that is cut.
-        searched: offset up to which the bytes were searched for a frame since framing was lost.
-        begun: offsets of incomplete possible frames with which a piece of the bytes began since framing was lost.
-        waiting: a heap of (end, start) offsets of possible frames that are incomplete.
-        whole: a heap of (start, end) offsets of possible frames that have become complete.
-        credit: the budget of the search. When it is used up, the search waits for more bytes, so that its time is
-            linear in the bytes received.
-    """
-
-    __slots__ = (
-        "begun",
-        "buffer",
-        "credit",
-        "headed",
-        "lost",
-        "offset",
-        "rest",
-        "searched",
-        "short",
-        "time_us",
-        "waiting",
-        "whole",
-    )
-
-    def __init__(self) -> None:
-        self.buffer = bytearray()
-        self.offset = 0
-        self.lost = ""
-        self.headed = False
-        self.short = 0
-        self.rest = 0
-        self.searched = 0
-        self.begun: list[int] = []
-        self.credit = FIRST_CREDIT
-        self.waiting = self.whole = _NONE_BEGUN
-        self.time_us: int | None = None
-
-    def expect(self, end: int, start: int) -> None:
-        """Stores the offsets of a possible frame that is incomplete."""
-        if self.waiting is _NONE_BEGUN:
-            self.waiting, self.whole = [], []
-        heapq.heappush(self.waiting, (end, start))
-
-    def lose(self, why: str) -> None:
-        """Marks framing as lost."""
-        self.lost = why
-        self.waiting = self.whole = _NONE_BEGUN
-        self.begun.clear()
-
-    def state(self) -> dict[str, Any]:
-        values = {name: getattr(self, name) for name in self.__slots__}
-        lists = {"waiting": [*self.waiting], "whole": [*self.whole], "begun": [*self.begun]}
-        return values | lists  # the first two are one list where there are none
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        self.buffer += state["buffer"]
-        for name in self.__slots__:
-            if name != "buffer":
-                if state[name] is None and name != "time_us":
-                    raise TypeError(f"no {name}")
-                setattr(self, name, plain.like(getattr(self, name), state[name]))
 
 
 class Conversation:
@@ -151,7 +64,7 @@ class Conversation:
         self._limits_given = limits is not None
         self._agreement = self.limits
         self.dialogue = self.protocol.follow()
-        self._directions = {side: _Direction() for side in SIDES}
+        self._directions = {side: Direction() for side in SIDES}
         if not started:
             for direction in self._directions.values():
                 direction.lost = BEFORE_FIRST
@@ -224,7 +137,7 @@ class Conversation:
         if size:
             direction.lost = ""
             direction.offset += size
-            direction.credit = min(direction.credit + CREDIT * size, MOST_CREDIT)
+            direction.earn(size)
             direction.short = 0
             direction.headed = True
 
@@ -261,8 +174,7 @@ class Conversation:
             raise Misuse(f"receive: data must be bytes, not {type(data).__name__}")
         piece = direction.offset + len(direction.buffer)
         direction.buffer += data
-        credit = direction.credit + CREDIT * len(data)
-        direction.credit = credit if credit < MOST_CREDIT else MOST_CREDIT
+        direction.earn(len(data))
         direction.time_us = time_us
         events = list(self._drain(side, direction, piece))
         if direction.buffer:
@@ -302,13 +214,13 @@ class Conversation:
                 direction.rest = 0
         return events
 
-    def _direction(self, side: str) -> _Direction:
+    def _direction(self, side: str) -> Direction:
         try:
             return self._directions[side]
         except KeyError:
             raise Misuse(f"side must be 'client' or 'server', not {side!r}") from None
 
-    def _drain(self, side: str, direction: _Direction, piece: int) -> Iterator[Event]:
+    def _drain(self, side: str, direction: Direction, piece: int) -> Iterator[Event]:
         if not direction.headed and direction.buffer:
             front = header(bytes(direction.buffer[:LARGEST_HEADER]))
             if front is not None:
@@ -334,7 +246,7 @@ class Conversation:
                     direction.lost = ""
                 continue
             if direction.lost:
-                start = self._search(side, direction, begin, piece)
+                start = next_frame(self.dialogue, side, direction, begin, limits, piece)
                 if start is None:
                     if len(buffer) > LARGEST_SEARCHED:  # a frame that begins in the second half may be incomplete
                         yield from self._give_up(side, direction, LARGEST_SEARCHED // 2, direction.lost)
@@ -363,11 +275,11 @@ class Conversation:
             yield frame
 
     @staticmethod
-    def _lose(direction: _Direction, why: str) -> None:
+    def _lose(direction: Direction, why: str) -> None:
         direction.lose(f"no frame begins here: {why}")
         direction.searched = direction.offset + 1
 
-    def _cut(self, side: str, direction: _Direction, why: str) -> list[Event]:
+    def _cut(self, side: str, direction: Direction, why: str) -> list[Event]:
         """The events of waiting bytes that begin a frame whose other bytes are missing; else none."""
         buffer = direction.buffer
         if direction.rest:
@@ -393,7 +305,7 @@ class Conversation:
             return events
         return []
 
-    def _is_begun(self, side: str, direction: _Direction, head: bytes, size: int) -> bool:
+    def _is_begun(self, side: str, direction: Direction, head: bytes, size: int) -> bool:
         """Whether a frame of ``size`` bytes begins with some bytes; in sync, it needs less evidence."""
         plausible, proven = self.dialogue.plausible, self.dialogue.proven
         if not direction.lost:
@@ -410,7 +322,7 @@ class Conversation:
         except WireError:
             return 0
 
-    def _header(self, side: str, direction: _Direction, key: str, size: int) -> Frame:
+    def _header(self, side: str, direction: Direction, key: str, size: int) -> Frame:
         """The proxy header before the stream."""
         data = bytes(direction.buffer[:size])
         self._drop(direction, size)
@@ -425,7 +337,7 @@ class Conversation:
         return frame
 
     def _described(
-        self, side: str, direction: _Direction, data: bytes, start: int = 0, engine: str | None = None
+        self, side: str, direction: Direction, data: bytes, start: int = 0, engine: str | None = None
     ) -> Frame:
         """Describes the frame ``start`` bytes after the offset of its direction.
 
@@ -533,75 +445,7 @@ class Conversation:
         agreed = self._agreed()
         return agreed if agreed.frame > self.limits.frame else self.limits
 
-    def _search(self, side: str, direction: _Direction, begin: Heading, piece: int) -> int | None:
-        """The number of bytes before the next frame; None if there is none yet.
-
-        The frame is whole and decodes cleanly. One that is larger than ``LARGEST_WAITED`` begins at ``piece``, the
-        offset of the bytes that arrived last, because senders usually write it so, and its first bytes prove it.
-        """
-        buffer, base, waiting, whole = direction.buffer, direction.offset, direction.waiting, direction.whole
-        while waiting and waiting[0][0] <= base + len(buffer):
-            end, start = heapq.heappop(waiting)
-            heapq.heappush(whole, (start, end))
-        while whole and direction.credit > 0:
-            start = heapq.heappop(whole)[0] - base
-            if start >= 0 and self._is_frame(side, direction, start, self._size_at(side, begin, buffer, start)):
-                return start
-        at = max(direction.searched - base, 0)
-        while direction.credit > 0:
-            match = begin.pattern.search(buffer, at)
-            next_at = match.start() + 1 if match is not None else max(at, len(buffer) - begin.size + 1)
-            direction.credit -= next_at - at
-            direction.searched = base + next_at
-            if match is None:
-                return None
-            at, start = next_at, match.start()
-            size = self._size_at(side, begin, buffer, start)
-            if size <= 0 or (size > LARGEST_WAITED and base + start != piece):
-                continue
-            end = start + (size if size <= LARGEST_WAITED else LARGEST_PROBE)
-            if base + start == piece and size > len(buffer) - start:
-                direction.begun.append(piece)
-                del direction.begun[:-MOST_BEGUN]
-            if end > len(buffer) and len(direction.waiting) < MOST_UNSEEN and size <= LARGEST_WAITED:
-                direction.expect(base + end, base + start)
-            elif self._is_frame(side, direction, start, size):
-                if end <= len(buffer):
-                    return start
-                direction.expect(base + end, base + start)
-        return None
-
-    def _size_at(self, side: str, begin: Heading, buffer: bytearray, start: int) -> int:
-        """The size of the frame that may begin at a match of its heading; 0 if its length is invalid."""
-        size = begin.frame_size(buffer, start)
-        if size is not None:
-            return size
-        head = bytes(buffer[start : start + LARGEST_HEAD])
-        try:
-            size = frame_size(head, self.dialogue.frame_key(side), limits=self._framing())
-        except WireError:
-            return 0
-        if size is None:
-            return LARGEST_HEAD if len(head) < LARGEST_HEAD else 0
-        return size
-
-    def _is_frame(self, side: str, direction: _Direction, start: int, size: int) -> bool:
-        """Whether a frame may begin at a place: examines its first bytes, then more of them, then all.
-
-        Of a frame that is larger than ``LARGEST_WAITED``, the first ``LARGEST_PROBE`` bytes decide.
-        """
-        dialogue, buffer = self.dialogue, direction.buffer
-        before, dialogue.whole = dialogue.effort, None
-        most = min(size if size <= LARGEST_WAITED else LARGEST_PROBE, len(buffer) - start)
-        lengths = [length for length in HEADS if length < most] + [most]
-        found = all(dialogue.plausible(side, bytes(buffer[start : start + length]), size) for length in lengths)
-        if found and size > LARGEST_WAITED and most == LARGEST_PROBE:
-            dialogue.effort += CALL
-            found = dialogue.proven(side, bytes(buffer[start : start + most]))
-        direction.credit -= CALL + dialogue.effort - before
-        return found
-
-    def _give_up(self, side: str, direction: _Direction, size: int, reason: str) -> list[Event]:
+    def _give_up(self, side: str, direction: Direction, size: int, reason: str) -> list[Event]:
         if not size:
             return []
         self.dialogue.lost()
@@ -610,7 +454,7 @@ class Conversation:
         self._drop(direction, size)
         return [quarantined]
 
-    def _drop(self, direction: _Direction, size: int) -> None:
+    def _drop(self, direction: Direction, size: int) -> None:
         del direction.buffer[:size]
         direction.offset += size
 

@@ -13,17 +13,9 @@ import pytest
 
 import wirekit
 from tests.own import declared
-from wirekit.conversation import Conversation, best_fit, recognition
-from wirekit.conversation.recognition import (
-    Prospects,
-    _first_frames,
-    _fit,
-    _frame_fits,
-    _swapped,
-    recognise,
-    recognise_inside,
-    recognise_joined,
-)
+from wirekit.conversation import Conversation, best_fit, joined, recognition
+from wirekit.conversation.joined import Prospects, recognise_inside, recognise_joined
+from wirekit.conversation.recognition import _first_frames, _fit, _swapped, frame_fits, recognise
 from wirekit.decoding import clean_contexts
 from wirekit.registry import Layout, Protocol, registry
 from wirekit.strategies import Turn, bulk_mutations, conversation
@@ -77,13 +69,13 @@ def test_a_frame_fits_alike_the_first_time_and_later(key: str, monkeypatch: pyte
 
 def test_frames_that_cannot_change_the_answer_are_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[bytes] = []
-    real = recognition._decodes
+    real = recognition.layouts_fit
 
     def counted(protocol: Protocol, frame: bytes, *, light: bool = False) -> tuple[bool, bool]:
         tried.append(frame)
         return real(protocol, frame, light=light)
 
-    monkeypatch.setattr(recognition, "_decodes", counted)
+    monkeypatch.setattr(recognition, "layouts_fit", counted)
     assert recognise(PRODUCE, b"", rivals=False).protocol == "kafka"
     assert tried == [PRODUCE]
 
@@ -91,7 +83,7 @@ def test_frames_that_cannot_change_the_answer_are_not_decoded(monkeypatch: pytes
 def test_a_client_id_that_is_no_text_speaks_for_its_protocol_in_part() -> None:
     header = bytes.fromhex("0003 0000 00000007 0012") + b"\xff" * 18
     frame = (len(header) + 4).to_bytes(4, "big") + header + bytes(4)
-    assert _frame_fits(registry.protocol("kafka"), "client", frame, False) == (False, True)
+    assert frame_fits(registry.protocol("kafka"), "client", frame, False) == (False, True)
 
 
 def test_a_short_frame_with_a_wrong_checksum_speaks_for_its_protocol_in_part() -> None:
@@ -99,8 +91,8 @@ def test_a_short_frame_with_a_wrong_checksum_speaks_for_its_protocol_in_part() -
     damaged = bytearray(PRODUCE)
     damaged[CRC] = b"\1\2\3\4"
     kafka = registry.protocol("kafka")
-    assert _frame_fits(kafka, "client", PRODUCE, True) == (True, False)
-    assert _frame_fits(kafka, "client", bytes(damaged), True) == (False, True)
+    assert frame_fits(kafka, "client", PRODUCE, True) == (True, False)
+    assert frame_fits(kafka, "client", bytes(damaged), True) == (False, True)
 
 
 def test_a_variant_of_a_layout_speaks_for_its_protocol_in_part() -> None:
@@ -111,7 +103,7 @@ def test_a_variant_of_a_layout_speaks_for_its_protocol_in_part() -> None:
     value["body"]["topic_data"] = [{"topic": "t", "data": [partition]}]
     frame = wirekit.encode("kafka.produce.request.v0.untimed", value)
     assert not wirekit.decode(frame, "kafka.request").clean
-    assert _frame_fits(registry.protocol("kafka"), "client", frame, True) == (False, True)
+    assert frame_fits(registry.protocol("kafka"), "client", frame, True) == (False, True)
     found = recognise(frame, b"", sides_known=True)
     assert (found.protocol, found.certain) == ("kafka", True)
 
@@ -124,9 +116,9 @@ def test_a_damaged_frame_speaks_for_its_protocol_from_12_bytes_on() -> None:
         for size, speaks in ((11, False), (12, True)):
             frame = bytearray(wirekit.encode("damaged.frame", {"text": b"x" * (size - 8)}))
             assert len(frame) == size
-            assert _frame_fits(protocol, "client", bytes(frame), True) == (True, False)
+            assert frame_fits(protocol, "client", bytes(frame), True) == (True, False)
             frame[4] ^= 1
-            assert _frame_fits(protocol, "client", bytes(frame), True) == (False, speaks)
+            assert frame_fits(protocol, "client", bytes(frame), True) == (False, speaks)
 
 
 def test_the_best_fit_of_damaged_frames() -> None:
@@ -163,7 +155,7 @@ def test_bytes_with_too_many_places_for_a_frame_are_always_worth_an_attempt() ->
 
 
 def test_only_short_frames_are_remembered() -> None:
-    for sought in recognition.sought_frames():
+    for sought in joined.sought_frames():
         sought.short.clear()
         for size in (20, recognition.LARGEST_HEAD, recognition.LARGEST_HEAD + 1, 5000):
             sought.fits(bytes(size))

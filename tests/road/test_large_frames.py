@@ -20,7 +20,7 @@ from tests.road.law import assert_same
 from tests.road.test_pairing import capture
 from wirekit.capture.follow import RECOGNISE_WITHIN
 from wirekit.conversation.dialogue import LARGEST_WAITED
-from wirekit.conversation.recognition import recognise_piece
+from wirekit.conversation.joined import recognise_piece
 
 SEGMENT = 1448
 HANDSHAKE = 2  # packets

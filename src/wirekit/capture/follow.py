@@ -16,15 +16,8 @@ from wirekit.capture import tcp
 from wirekit.capture.files import NO_TIME_US
 from wirekit.capture.links import Choice, Item, Link, Missing
 from wirekit.conversation import Conversation, Event, Frame, Quarantined, Skipped, recognise
-from wirekit.conversation.recognition import (
-    RECOGNISE_WITHIN,
-    UNRECOGNISED,
-    Prospects,
-    Recognised,
-    recognise_begun,
-    recognise_joined,
-    recognise_piece,
-)
+from wirekit.conversation.joined import RECOGNISE_WITHIN, Prospects, recognise_begun, recognise_joined, recognise_piece
+from wirekit.conversation.recognition import UNRECOGNISED, Recognised
 
 SAME_SIDES = {"client": "client", "server": "server"}
 OTHER_SIDES = {"client": "server", "server": "client"}

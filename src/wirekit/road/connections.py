@@ -17,7 +17,7 @@ from wirekit.capture.follow import Flow, Follower
 from wirekit.capture.links import Choice, Item, Link
 from wirekit.capture.tcp import Closed, Data, Duplicate, Event, Settings
 from wirekit.conversation import Conversation
-from wirekit.conversation.recognition import recognise_joined
+from wirekit.conversation.joined import recognise_joined
 from wirekit.pipeline.carried import pair_of
 from wirekit.pipeline.summary import failure
 from wirekit.registry import registry

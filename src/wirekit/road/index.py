@@ -20,8 +20,8 @@ from wirekit.capture.links import Choice
 from wirekit.compiler.columns.ranges import REFUSED, scan_ranges
 from wirekit.compiler.heading import heading
 from wirekit.conversation import SIDES, Recognised, recognise
+from wirekit.conversation.joined import RECOGNISE_WITHIN
 from wirekit.conversation.pairing import Kind, Pairing, pairing_of
-from wirekit.conversation.recognition import RECOGNISE_WITHIN
 from wirekit.conversation.requests import MOST_WAITING
 from wirekit.decoding import header
 from wirekit.registry import registry

@@ -16,8 +16,9 @@ from wirekit.capture.follow import ATTEMPTS_PER_SEGMENT, Follower
 from wirekit.compiler.columns.ranges import CLEAN, REFUSED, scan_ranges
 from wirekit.compiler.heading import heading
 from wirekit.conversation import Conversation
+from wirekit.conversation.joined import sought_frames
 from wirekit.conversation.pairing import pairing_of
-from wirekit.conversation.recognition import FRAMES_TO_RECOGNISE, sought_frames
+from wirekit.conversation.recognition import FRAMES_TO_RECOGNISE
 from wirekit.decoding import header
 from wirekit.registry import registry
 from wirekit.road.compiled import loop

@@ -82,7 +82,7 @@ def module_text(source: str) -> str:
 
 CALLED = {
     "compiler/kernels": "arrays parts protobuf reads",
-    "runtime": "interpreter kernel memory opcodes write_opcodes writing",
+    "runtime": "interpreter kernel memory opcodes shared_steps write_opcodes writing",
 }
 """Modules with functions that kernels call."""
 

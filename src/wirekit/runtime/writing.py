@@ -19,7 +19,6 @@ from wirekit.program import steps
 from wirekit.program.write_steps import CHOOSING as CHOOSING_REGISTER
 from wirekit.runtime import opcodes
 from wirekit.runtime import write_opcodes as op
-from wirekit.runtime.interpreter import checksum_of, compared_bytes, fail, one_of, shared_step
 from wirekit.runtime.memory import (
     DIRECT,
     call,
@@ -34,6 +33,7 @@ from wirekit.runtime.memory import (
     read_64,
     word,
 )
+from wirekit.runtime.shared_steps import checksum_of, compared_bytes, fail, one_of, shared_step
 
 U: Final = np.uint64
 NONE: Final = U(0xFFFFFFFFFFFFFFFF)

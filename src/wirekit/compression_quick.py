@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING
 
 from wirekit.checksums import checksum
 from wirekit.compression import (
@@ -25,9 +24,7 @@ from wirekit.compression import (
     xerial_blocks,
 )
 from wirekit.errors import WireError
-
-if TYPE_CHECKING:
-    from wirekit.wire.stream import Allowance, Limits
+from wirekit.wire.stream import Allowance, Limits
 
 Quick = Callable[[bytes, int], bytes | None]
 """Returns the content of a piece, if it is usual and not longer than a number of bytes."""

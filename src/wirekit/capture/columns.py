@@ -7,11 +7,12 @@ the blocks of a section are scanned first, and then the bytes of all packets, on
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from wirekit.capture.files.blocks import DATA_LEADS, described
 from wirekit.capture.files.items import SECOND, Interface, Place
@@ -26,9 +27,6 @@ from wirekit.registry import registry
 from wirekit.schemas.net import pcap, pcapng
 from wirekit.schemas.net.link import LINK_TYPES, LINKS
 from wirekit.wire.stream import Limits
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 TIME = pa.timestamp("ns", "UTC")
 OTHER_LINK = -1

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from wirekit.capture.links import Choice, Item, Link
 from wirekit.cli.common import print_line
@@ -16,15 +17,11 @@ from wirekit.cli.frame_lines import frame_line, line_head, line_of
 from wirekit.cli.windows import AT_ONCE, Windows
 from wirekit.conversation import SIDES, Conversation, Description, Frame
 from wirekit.engine import decode_bytes
+from wirekit.pipeline.flows import Batch
 from wirekit.pipeline.inputs import Input
 from wirekit.registry import registry
 from wirekit.road.assembly import Assembly
 from wirekit.road.contents import NOT_THERE, context_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from wirekit.pipeline.flows import Batch
 
 ROWS = pa.schema({"time": pa.int64(), "part": pa.int64(), "frame": pa.int64()})
 """A frame that columns have found: its time, the ``FrameLines`` that has it, and its number there."""

@@ -11,6 +11,7 @@ import click
 from wirekit.cli.arguments import KeyType, is_schema
 from wirekit.cli.common import check_report, console, need, print_json, say
 from wirekit.cli.context import check_context, context_option, parse_context
+from wirekit.encoding import built_key
 from wirekit.errors import plural
 from wirekit.registry import registry
 from wirekit.values import printable
@@ -125,7 +126,6 @@ def command(schema: str | None, context_pairs: tuple[str, ...], **options: Any) 
 
 
 def _run(schema: str, context: dict[str, Any], options: dict[str, Any]) -> int:
-    from wirekit.encoding import built_key
     from wirekit.fuzz.corpus import Corpus
     from wirekit.fuzz.numbered_cases import NumberedCases
     from wirekit.fuzz.plays import PLAYS, QUESTIONS, Plays
@@ -177,7 +177,6 @@ def _explore(key: str, context: dict[str, Any], corpus: Corpus, options: dict[st
 
 
 def _replay(schema: str | None, context: dict[str, Any], options: dict[str, Any]) -> int:
-    from wirekit.encoding import built_key
     from wirekit.fuzz.corpus import load
     from wirekit.fuzz.plays import Play
     from wirekit.fuzz.running import replayed

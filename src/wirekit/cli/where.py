@@ -13,6 +13,7 @@ from wirekit.cli.numbered import Numbered
 from wirekit.cli.sql import SETTINGS, in_one_line
 from wirekit.conversation import Frame
 from wirekit.errors import Misuse
+from wirekit.tables.columns import TABLES
 from wirekit.tables.facts import Facts
 
 if TYPE_CHECKING:
@@ -94,8 +95,6 @@ def where_frames(expression: str) -> Where:
     need("--where", "duckdb", "pyarrow")
     import pyarrow as pa
 
-    from wirekit.tables.columns import TABLES
-
     fields = [TABLES[table].schema.field(name) for table, names in FRAME_COLUMNS.items() for name in names]
     return Where(expression, pa.schema([*[pa.field(name, pa.int64()) for name in NUMBERS], *fields]))
 
@@ -103,8 +102,6 @@ def where_frames(expression: str) -> Where:
 def where_messages(expression: str) -> Where:
     """An expression over messages: the columns of the table ``messages``."""
     need("--where", "duckdb", "pyarrow")
-    from wirekit.tables.columns import TABLES
-
     return Where(expression, TABLES["messages"].schema)
 
 

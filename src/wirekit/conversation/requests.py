@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator, MutableMapping
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from wirekit.conversation.events import Frame
+from wirekit.conversation.events import Frame
 
 MOST_WAITING = 1 << 16
 """The maximum number of waiting requests; the oldest is dropped. Clients have some thousands at most."""

@@ -9,6 +9,8 @@ from io import StringIO
 
 from wirekit.compiler import ir
 from wirekit.compiler.lower import lower
+from wirekit.decoding import decode
+from wirekit.encoding import encode
 from wirekit.errors import Misuse
 from wirekit.exports.missing import Export
 from wirekit.registry import Protocol, Schema, registry
@@ -126,9 +128,7 @@ def _symbols(table: SymbolTable) -> list[str]:
 def _example(key: str) -> list[str]:
     from rich.console import Console
 
-    from wirekit.decoding import decode
     from wirekit.display.render import show
-    from wirekit.encoding import encode
     from wirekit.examples import example
 
     try:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from wirekit.capture.tcp import CLOCK_STEP_US
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 STRETCH = "stretch"
 """A column that packets may have besides those of their table: the result of ``stretches``."""

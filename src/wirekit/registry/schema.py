@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from wirekit.errors import Misuse
 from wirekit.registry.declarations import Note, Protocol
+from wirekit.wire.composite import Struct
 from wirekit.wire.node import Node
 from wirekit.wire.references import referred
 from wirekit.wire.stream import Limits
@@ -79,8 +80,6 @@ class Schema:
         That is a ``Struct`` with a ``Length`` that covers all fields after it, except for those of a fixed size, or one
         of a fixed size.
         """
-        from wirekit.wire.composite import Struct
-
         return isinstance(self.node, Struct) and bool(self.node.sized_by or self.fixed_size)
 
     def check_framed(self) -> None:

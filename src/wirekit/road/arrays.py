@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from wirekit.tables.columns import Table, arrow_type
 from wirekit.times import DAY_US, EARLIEST_US, LATEST_US
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 Columns = dict[str, Any]
 """Columns by name: arrays, or functions that make them when they are requested."""

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from wirekit.capture.endpoints import host_and_port
 from wirekit.conversation import Message
-from wirekit.pipeline.flows import check_row
+from wirekit.pipeline.flows import Batch, check_row
 from wirekit.pipeline.ids import connection_id
 from wirekit.pipeline.messages import embedded_rows
 from wirekit.pipeline.rows import Rows, array
@@ -41,11 +42,6 @@ from wirekit.tables.columns import (
     Table,
 )  # fmt: skip
 from wirekit.tables.records import records
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from wirekit.pipeline.flows import Batch
 
 SEVERAL = (CALL_TOPICS, GROUP_EVENTS, OFFSETS)
 """Tables with several rows for a call."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wirekit.capture.endpoints import endpoint
 from wirekit.capture.follow import Flow, Follower
@@ -32,8 +33,6 @@ from wirekit.road.windows import Window
 from wirekit.tables.columns import CONNECTIONS, FATES
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from wirekit.pipeline.flows import Writer
     from wirekit.road.begun import Followed as FollowedFrames
 

@@ -10,17 +10,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from wirekit.compiler.columns.ranges import CLEAN, DOUBTFUL, REFUSED, scan_ranges
 from wirekit.conversation import Names
 from wirekit.conversation.pairing import Kind, pairing_of
 from wirekit.decoding import decode
-from wirekit.engine import by_rows_once
+from wirekit.engine import Decoded, by_rows_once
 from wirekit.errors import Misuse
 from wirekit.registry import registry
 from wirekit.road.begun import Begun, nothing_begun
@@ -28,17 +29,12 @@ from wirekit.road.index import Index, grouped
 from wirekit.road.names import NamesByKey
 from wirekit.tables.batches import evaluate
 from wirekit.tables.conversion import fitted
+from wirekit.tables.declaration import Value
 from wirekit.tables.plans import Declared, Plan, plan_of
 from wirekit.tables.refusals import paths_of_refusals, refusals_of, refused
 from wirekit.tables.scopes import OPENED_AT_ONCE, Crowded, Frames, Repeats, Scope, Unfit, Values
+from wirekit.values import Check
 from wirekit.wire.costs import MOST_OF_A_BYTE
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from wirekit.engine import Decoded
-    from wirekit.tables.declaration import Value
-    from wirekit.values import Check
 
 COUNTED = ("topic", "partition")
 """The columns of messages by which the messages of a call are counted."""

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import pickle
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wirekit.capture.follow import Follower
 from wirekit.conversation import Skipped
 from wirekit.registry import registry
-from wirekit.road.begun import CARRIED, conversations
+from wirekit.road.begun import CARRIED, Followed, conversations
 from wirekit.road.states import States
 from wirekit.tables.columns import FATES
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from wirekit.road.begun import Followed
 
 NO_FRAMES = np.zeros(0, CARRIED)
 _FIRST_ROOM = 1 << 10

@@ -14,11 +14,13 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.lib.format import read_array, write_array
+from numpy.typing import NDArray
 
+from wirekit.capture.links import Item, Link
 from wirekit.conversation import ENDED_INSIDE, Frame, Quarantined
 from wirekit.pipeline.deferred import Decoded, DecodedUnits, Outstanding, Unit
 from wirekit.pipeline.flows import Batch
@@ -37,11 +39,6 @@ from wirekit.road.index import Index, index_frames
 from wirekit.road.packets import Endpoints
 from wirekit.road.streams import Streams, with_room
 from wirekit.storage import FileRange
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from wirekit.capture.links import Item, Link
 
 _OF_CONVERSATION = ("protocol", "most", "names")
 """The fields of a conversation on which the frames of a unit depend."""

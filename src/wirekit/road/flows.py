@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from wirekit.pipeline.clock_steps import STRETCH
 from wirekit.pipeline.flows import Batch, Writer, packet_tuples
@@ -22,10 +23,6 @@ from wirekit.road.tables import RELEASING, CaptureTables
 from wirekit.road.windows import Window
 from wirekit.storage import FileRange, local
 from wirekit.tables.columns import FROM_INPUTS, PACKETS, Table
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 _Payloads = tuple[memoryview, "NDArray[Any]", "NDArray[Any]", FileRange | None]
 """Bytes with payloads, the start and size of each payload, and the range of a file that has these bytes, or None."""

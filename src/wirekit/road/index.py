@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from wirekit.capture.follow import ATTEMPTS_PER_SEGMENT
 from wirekit.capture.links import Choice
@@ -28,9 +29,6 @@ from wirekit.registry import registry
 from wirekit.road.begun import Begun, nothing_begun
 from wirekit.road.compiled import byte_ranges, loop
 from wirekit.road.streams import Streams, extended
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 ROLES = {"event": 0, "request": 1, "response": 2}
 _LARGEST_REMEMBERED = 1 << 10  # bytes of the beginnings of connections whose protocol is remembered

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from wirekit.capture.follow import ATTEMPTS_PER_SEGMENT, Follower
 from wirekit.compiler.columns.ranges import CLEAN, REFUSED, scan_ranges
@@ -27,8 +28,6 @@ from wirekit.road.streams import Streams
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from numpy.typing import NDArray
 
     from wirekit.compiler.heading import Heading
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from wirekit.tables.conversion import fitted
 from wirekit.tables.records import MOST_NAMES
 from wirekit.tables.scopes import Frames, Values
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 class NamesByKey:

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from heapq import merge
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from wirekit.capture.columns import WINDOW, Records, Sections, records
 from wirekit.capture.endpoints import host_and_port
@@ -31,9 +32,6 @@ from wirekit.road.compiled import loop
 from wirekit.schemas.net import ip, link, tunnels
 from wirekit.storage import FileRange
 from wirekit.values import SymbolTable
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _IPV6 = 1 << 62  # is set in the number of an endpoint whose address is one of IPv6
 PORT_BITS = 16

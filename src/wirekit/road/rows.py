@@ -6,10 +6,11 @@ import errno
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from wirekit.capture.columns import NO_RECORDS, START, Records, Sections, records
 from wirekit.capture.files import Capture, Skipped, open_capture
@@ -22,9 +23,6 @@ from wirekit.road.compiled import byte_ranges
 from wirekit.road.packets import PORT_BITS, Endpoints, PacketReader, Packets, numbered_flows
 from wirekit.road.windows import WINDOW, damaged_only_at_end
 from wirekit.tables.columns import PACKETS, Table
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _COLUMNS = 128  # bytes of a row besides its payload, about
 _ARRAYS = {"flow": ("source", "target"), "position": ("begin",), "payload": ("begin",)}

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from wirekit.road.arrays import codes_of, how_many, whole
 from wirekit.tables.columns import CALL_TOPICS, DECLARED, OFFSETS
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from wirekit.tables.plans import Declared
 
 ERROR = ("error_code", "error")

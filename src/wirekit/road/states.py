@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wirekit.capture.tcp.connection import STATE_VERSION
 from wirekit.capture.tcp.direction import NEVER, NOTHING
@@ -20,7 +21,6 @@ from wirekit.tables.columns import SIDES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
 
 _FIRST_ROOM = 1 << 10
 _GROWTH = 8  # arrays that are full grow by one part in so many

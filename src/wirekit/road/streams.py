@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wirekit.capture.tcp import ClosedReason, Settings
 from wirekit.pipeline.clock_steps import set_back
@@ -14,8 +15,6 @@ from wirekit.road.packets import PORT_BITS, Packets, numbered_flows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
     from wirekit.road.tails import Tail
 

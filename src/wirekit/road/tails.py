@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wirekit.capture.tcp import Data
 from wirekit.road.events import SIDES
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from wirekit.road.streams import Streams
 
 MOST_TAIL = 1 << 20

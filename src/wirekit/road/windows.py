@@ -12,11 +12,12 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from wirekit.capture.columns import NO_RECORDS, Records, Sections, records
 from wirekit.capture.files import Capture, Damaged
@@ -28,9 +29,6 @@ from wirekit.pipeline.clock_steps import EVER, Times, clocks, set_back
 from wirekit.pipeline.inputs import FlowShare
 from wirekit.registry import registry
 from wirekit.road.packets import ALL, SCANNED_AT_ONCE, SEGMENTS, Endpoints, PacketReader, Packets, joined
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 WINDOW = 32 << 20
 """Approximate size of a window in bytes of the capture."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.pandas.types import from_arrow_type
@@ -30,7 +31,6 @@ from wirekit.spark.nested import Shape, flat, nested, shape
 from wirekit.spark.source import register as register_source
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from pyspark.sql import Column, SparkSession
     from pyspark.sql.types import DataType
 

@@ -11,11 +11,12 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from wirekit.compiler.columns.column_names import names
 from wirekit.compiler.columns.programs import Columnar, program
@@ -24,24 +25,9 @@ from wirekit.compiler.expressions import Expression, Field, Literal, Operation, 
 from wirekit.errors import Misuse
 from wirekit.tables.columns import BIGINT, INT, TEXT, arrow_type
 from wirekit.tables.conversion import fitted
-from wirekit.tables.declaration import (
-    Asked,
-    Elements,
-    Except,
-    Extract,
-    First,
-    Fixed,
-    Inside,
-    Named,
-    Text,
-    Total,
-    Value,
-)
+from wirekit.tables.declaration import Asked, Elements, Except, Extract, First, Fixed, Inside, Named, Text, Total, Value
 from wirekit.tables.paths import Step, column_at, parse
 from wirekit.tables.scopes import Scope, Unfit, Values
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def paths_of(values: Iterable[Value]) -> Iterator[str]:

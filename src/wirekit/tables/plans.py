@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from wirekit.compiler.generated import by_key
 from wirekit.conversation.dialogue import Dialogue
@@ -20,9 +21,6 @@ from wirekit.tables.conversion import fitted
 from wirekit.tables.declaration import Asked, Messages, Names, Rows, Tables
 from wirekit.tables.paths import parse
 from wirekit.tables.scopes import Frames, Scope, Unfit, Values
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _plans: Callable[[str], dict[str, Plan]] = by_key(lambda key: {})
 """The plans of a schema by kind."""

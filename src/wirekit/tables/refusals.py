@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression, Field, LengthOf, Literal, Operation, fields_of
@@ -16,9 +17,6 @@ from wirekit.compiler.generated import by_key
 from wirekit.registry import registry
 from wirekit.tables.paths import ALL, parse
 from wirekit.tables.scopes import Frames, Scope, Unfit
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 Refusals = tuple[tuple[str, Expression], ...]
 """(path of a structure, condition over its fields that is true of refused values)."""

@@ -6,17 +6,15 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from wirekit.tables.declaration import Value
 from wirekit.tables.paths import ALL, Step, bound, column_at, parse
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 MOST_REPEATED = 128 << 20
 """The maximum bytes of text that the rows of a window repeat, such as a topic in the rows of its partitions.

@@ -22,6 +22,7 @@ from wirekit.compiler.columns.run import Level, NoRoom, run
 from wirekit.errors import Limit, WireError, Wrong
 from wirekit.program.messages import chosen
 from wirekit.wire.compressed import NEED_SIZE
+from wirekit.wire.protobuf import Message, parse_message
 from wirekit.wire.stream import Reader, Session
 
 BOTH = ("@offset", "@length", "@gap")  # columns of the scan, which the row has already
@@ -109,8 +110,6 @@ class Opening:
 
     def _message(self, row: int, name: str, data: bytes) -> None:
         """Verifies that bytes, which stay as they are, are the expected message."""
-        from wirekit.wire.protobuf import Message, parse_message
-
         try:
             parse_message(Message._known[name], Reader(Session("", self.limits), data))
         except WireError as error:

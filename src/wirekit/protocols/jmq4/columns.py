@@ -5,20 +5,18 @@ Compressed bodies and batches are left to the dialogue.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from wirekit.protocols.jmq4.attributes import properties_of
 from wirekit.schemas.jmq4.message import SYSTEM_CODE
 from wirekit.tables.columns import MESSAGES, arrow_type
 from wirekit.tables.paths import parse
 from wirekit.tables.scopes import Frames, Scope
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def produced(frames: Frames) -> pa.RecordBatch:

@@ -10,11 +10,12 @@ import errno
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from wirekit.compiler.columns import scan
 from wirekit.compiler.columns.ranges import CLEAN, REFUSED, scan_lists, scan_ranges
@@ -41,9 +42,6 @@ from wirekit.tables.paths import parse
 from wirekit.tables.scopes import Frames, Opened, Scope, refuse_crowds
 from wirekit.wire.costs import OPENED
 from wirekit.wire.stream import SHARED, Allowance, Limits
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _WALKED = ("@offset", "@gap", "offset", "message_size", "message.crc.ok", "message.attributes.codec")
 UNCOMPRESSED = 0

@@ -7,10 +7,11 @@ set the time, one time. A new wrapper therefore begins where one of these change
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from wirekit.compiler.building import encode_batch, record_batch
 from wirekit.compiler.building.from_arrow import input_of
@@ -19,9 +20,6 @@ from wirekit.compression import compress
 from wirekit.errors import Misuse
 from wirekit.protocols.kafka.reading import CODEC_NAMES, LOG_APPEND_TIME, NO_TIMESTAMP
 from wirekit.schemas.kafka.messages import COMPRESSIONS
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 NONE = "none"
 MAGIC, OFFSET, TIMESTAMP = "message.magic", "offset", "message.timestamp"

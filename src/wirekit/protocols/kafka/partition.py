@@ -29,10 +29,11 @@ from dataclasses import dataclass, field
 from io import BufferedReader
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from wirekit.compiler.columns import scan
 from wirekit.decoding import decode
@@ -50,9 +51,6 @@ from wirekit.protocols.kafka.reading import (
 )
 from wirekit.protocols.kafka.searching import LARGEST_RELATIVE, base_offset
 from wirekit.stored import Problem, Report
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 INDEX = re.compile(r"(\d{20})\.(index|timeindex)")
 KEYS = {"index": "kafka.offset_index", "timeindex": "kafka.time_index"}

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from wirekit.compiler.columns.ranges import CLEAN, scan_lists
 from wirekit.compiler.costs import cost_of_elements
@@ -27,9 +28,6 @@ from wirekit.tables.conversion import fitted
 from wirekit.tables.scopes import Frames, Opened, Scope, Values, refuse_crowds
 from wirekit.wire.costs import EXTRAS, MOST_OF_A_BYTE
 from wirekit.wire.stream import Allowance
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 COMPRESSIONS = {0: "none", 1: "lz4", 2: "zlib", 3: "zstd", 4: "snappy"}
 INNER = ("metadata_size", "payload", "metadata.compacted_out", *(f"metadata.{name}" for name in SINGLE))

@@ -124,11 +124,15 @@ _ERROR = (
     Column("error_code", INT, "the error's number; null without an error"),
     Column("error", TEXT, "the error's name, or its number if it has no name; null without an error"),
 )
+_GROUP = Column("group_id", TEXT, "consumer group (Kafka), subscription (Pulsar) or consuming app (JMQ4)")
 _POSITION = Column("position", BIGINT, "byte offset of its entry in the stored file; null for captures")
 
 
 def _date(of: str) -> Column:
     return Column("date", DATE, f"UTC day of {of}")
+
+
+_AT_TIME = (_FILE, _date("`time`"), _PROTOCOL)
 
 
 def _addresses() -> tuple[Column, ...]:
@@ -164,11 +168,7 @@ _CALLS = (
     ),
     Column("client", TEXT, "the client's name: client id (Kafka), producer or consumer (Pulsar), app (JMQ4)"),
     *_addresses(),
-    Column(
-        "is_replica",
-        BOOLEAN,
-        "whether the request comes from a broker as a follower (Kafka); null if unknown",
-    ),
+    Column("is_replica", BOOLEAN, "whether the request comes from a broker as a follower (Kafka); null if unknown"),
     Column("request_time", MICROS, "when the last byte of the request, or of the event, was captured"),
     Column("response_time", MICROS, "when the last byte of the response was captured"),
     Column("latency_us", BIGINT, "microseconds from `request_time` to `response_time`"),
@@ -182,7 +182,7 @@ _CALLS = (
         "acks", INT, "acknowledgments that the producer requires: 0 none, 1 the leader, -1 all in-sync replicas (Kafka)"
     ),
     Column("topic", TEXT, "the topic, if the call refers to exactly one"),
-    Column("group_id", TEXT, "consumer group (Kafka), subscription (Pulsar) or consuming app (JMQ4)"),
+    _GROUP,
     Column("topics", INT, "number of topics that the call refers to"),
     Column("messages", INT, "number of application messages in the call, those in batches included"),
 )
@@ -283,9 +283,7 @@ MESSAGES = Table(
 
 _GROUP_EVENTS = (
     _CALL,
-    _FILE,
-    _date("`time`"),
-    _PROTOCOL,
+    *_AT_TIME,
     _POSITION,
     Column("time", MICROS, "when the call's first frame was captured; for stored events, the time of the message"),
     Column(
@@ -294,7 +292,7 @@ _GROUP_EVENTS = (
         "`join`, `sync`, `leave`, `heartbeat failed`, `subscribe`, `unsubscribe`, `close`, `seek`, `active`, "
         "`inactive`, `end of topic`, `stored` (a member as `__consumer_offsets` has it)",
     ),
-    Column("group_id", TEXT, "consumer group (Kafka), subscription (Pulsar) or consuming app (JMQ4)"),
+    _GROUP,
     Column("member_id", TEXT, "the server's id or name of the member or consumer"),
     Column("client", TEXT, "the client's name"),
     Column("client_host", TEXT, "the client's host as seen by the broker; stored members only"),
@@ -308,18 +306,13 @@ GROUP_EVENTS = Table(
     "An event in the life of a member of a consumer group or subscription.",
     _GROUP_EVENTS,
     ("group_id", "time", "call_id"),
-    _named(
-        _GROUP_EVENTS,
-        "event group_id member_id client client_host generation topics assignment error_code error",
-    ),
+    _named(_GROUP_EVENTS, "event group_id member_id client client_host generation topics assignment error_code error"),
     ("event", "group_id"),
 )
 
 _OFFSETS = (
     _CALL,
-    _FILE,
-    _date("`time`"),
-    _PROTOCOL,
+    *_AT_TIME,
     _POSITION,
     Column("time", MICROS, "when it was captured; for stored positions, `commit_time` or the time of the message"),
     Column(
@@ -327,7 +320,7 @@ _OFFSETS = (
         TEXT,
         "`request` if a client committed it; otherwise the `direction` of the message of `__consumer_offsets`",
     ),
-    Column("group_id", TEXT, "consumer group (Kafka), subscription (Pulsar) or consuming app (JMQ4)"),
+    _GROUP,
     Column("topic", TEXT, "topic"),
     Column("partition", INT, "partition"),
     Column("log_offset", BIGINT, "the position: the next offset to read (Kafka), the acknowledged index (JMQ4)"),
@@ -344,10 +337,7 @@ OFFSETS = Table(
     "A position that a group committed, from a request or from `__consumer_offsets`.",
     _OFFSETS,
     ("group_id", "topic", "time", "call_id"),
-    _named(
-        _OFFSETS,
-        "group_id topic partition log_offset message_id cumulative metadata commit_time expire_time",
-    ),
+    _named(_OFFSETS, "group_id topic partition log_offset message_id cumulative metadata commit_time expire_time"),
 )
 
 SIDES = ("client", "server")
@@ -395,9 +385,7 @@ FRAMES = Table(
         Column("frame_id", TEXT, "`connection_id`, `c` or `s` for the side, and `position`, joined by `-`"),
         Column("call_id", TEXT, "its call, in `calls`"),
         _CONNECTION,
-        _FILE,
-        _date("`time`"),
-        _PROTOCOL,
+        *_AT_TIME,
         _SIDE,
         Column("time", MICROS, "when its last byte was captured"),
         Column("schema", TEXT, "the schema key that decoded it"),
@@ -422,9 +410,7 @@ QUARANTINE = Table(
     "Bytes of a connection or of a damaged file that could not be decoded, in parts of at most 1 MiB.",
     (
         Column("connection_id", TEXT, "the connection, in `connections`; null if the file itself is damaged"),
-        _FILE,
-        _date("`time`"),
-        _PROTOCOL,
+        *_AT_TIME,
         *_addresses(),
         _SIDE,
         Column("time", MICROS, "when the last of the bytes was captured"),
@@ -445,9 +431,7 @@ GAPS = Table(
     "A range of a direction that is missing from the capture.",
     (
         _CONNECTION,
-        _FILE,
-        _date("`time`"),
-        _PROTOCOL,
+        *_AT_TIME,
         *_addresses(),
         _SIDE,
         Column("time", MICROS, "when the loss became visible"),

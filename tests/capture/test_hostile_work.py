@@ -19,7 +19,7 @@ from benchmarks.hostile import CLIENT, HEADERS, SERVER, request, segment, with_e
 from wirekit import decoding, engine, fitting
 from wirekit.capture.follow import follow
 from wirekit.capture.tcp import ACK, FIN, RST, SYN, Connection, Connections, Opened
-from wirekit.conversation import Conversation, Frame, recognition
+from wirekit.conversation import Conversation, Frame, joined, recognition
 from wirekit.protocols.kafka import damaged_sets
 from wirekit.registry import Schema
 
@@ -43,7 +43,7 @@ LOOKING = {
         (engine.by_rows, "data"),
         (decoding.frame_size, "data"),
         (recognition.recognise, "client"),
-        (recognition.recognise_inside, "client"),
+        (joined.recognise_inside, "client"),
     )
 }
 

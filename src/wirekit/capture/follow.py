@@ -40,17 +40,9 @@ class Follower:
     """
 
     __slots__ = (
-        "_broken",
-        "_conversation",
-        "_heads",
-        "_hopeless",
-        "_next_count",
-        "_next_size",
-        "_prospects",
-        "_sides",
-        "_waiting",
-        "link",
-    )
+        "_broken", "_conversation", "_heads", "_hopeless", "_next_count", "_next_size", "_prospects", "_sides",
+        "_waiting", "link",
+    )  # fmt: skip
 
     def __init__(self, link: Link, *, begun: bool = True) -> None:
         self.link = link

@@ -12,7 +12,6 @@ from __future__ import annotations
 from wirekit.conversation.dialogue import CALL, THOROUGH, Dialogue, Names, Skipped
 from wirekit.conversation.events import NEED_DATA, SIDES, Description, Event, Frame, Message, Quarantined, Undeclared
 from wirekit.conversation.following import BEFORE_FIRST, ENDED_INSIDE, Conversation
-from wirekit.conversation.joined import recognise_inside
 from wirekit.conversation.recognition import Recognised, best_fit, reading, recognise
 
 __all__ = [
@@ -36,5 +35,4 @@ __all__ = [
     "best_fit",
     "reading",
     "recognise",
-    "recognise_inside",
 ]

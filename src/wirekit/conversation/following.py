@@ -51,12 +51,7 @@ class Conversation:
 
     @checked
     def __init__(
-        self,
-        protocol: str,
-        *,
-        limits: Limits | None = None,
-        started: bool = True,
-        decrypt: Decrypt | None = None,
+        self, protocol: str, *, limits: Limits | None = None, started: bool = True, decrypt: Decrypt | None = None
     ) -> None:
         self.decrypt = decrypt
         self.protocol = registry.protocol(protocol)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from wirekit import plain
@@ -32,6 +33,7 @@ _NONE_BEGUN: list[tuple[int, int]] = []
 """The heaps of a direction that was never searched; not modified."""
 
 
+@dataclass(slots=True)
 class Direction:
     """Bytes of one direction that are not decoded yet.
 
@@ -48,33 +50,18 @@ class Direction:
             linear in the bytes received.
     """
 
-    __slots__ = (
-        "begun",
-        "buffer",
-        "credit",
-        "headed",
-        "lost",
-        "offset",
-        "rest",
-        "searched",
-        "short",
-        "time_us",
-        "waiting",
-        "whole",
-    )
-
-    def __init__(self) -> None:
-        self.buffer = bytearray()
-        self.offset = 0
-        self.lost = ""
-        self.headed = False
-        self.short = 0
-        self.rest = 0
-        self.searched = 0
-        self.begun: list[int] = []
-        self.credit = FIRST_CREDIT
-        self.waiting = self.whole = _NONE_BEGUN
-        self.time_us: int | None = None
+    buffer: bytearray = field(default_factory=bytearray)
+    offset: int = 0
+    lost: str = ""
+    headed: bool = False
+    short: int = 0
+    rest: int = 0
+    searched: int = 0
+    begun: list[int] = field(default_factory=list)
+    credit: int = FIRST_CREDIT
+    waiting: list[tuple[int, int]] = field(default_factory=lambda: _NONE_BEGUN)
+    whole: list[tuple[int, int]] = field(default_factory=lambda: _NONE_BEGUN)
+    time_us: int | None = None
 
     def earn(self, size: int) -> None:
         """Adds the budget for ``size`` bytes that arrived."""

@@ -62,23 +62,9 @@ class Decoded:
     """
 
     __slots__ = (
-        "_asked",
-        "_checks",
-        "_gaps",
-        "_spans",
-        "_state",
-        "consumed",
-        "contained",
-        "context",
-        "data",
-        "decrypt",
-        "error",
-        "limits",
-        "offset",
-        "schema",
-        "sources",
-        "value",
-    )
+        "_asked", "_checks", "_gaps", "_spans", "_state", "consumed", "contained", "context", "data", "decrypt",
+        "error", "limits", "offset", "schema", "sources", "value",
+    )  # fmt: skip
 
     def __init__(self, schema: str, data: bytes, offset: int, context: Mapping[str, Any], limits: Limits) -> None:
         self.schema = schema

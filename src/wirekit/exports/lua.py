@@ -221,7 +221,7 @@ class _Writer:
             case ir.Packed():
                 return self._packed(node, path, name)
             case ir.Protobuf(message=message):
-                return self._protobuf(Message._known[message], path, name, element)
+                return self._protobuf(Message._known[message], path, name)
         raise Misuse(f"{self.key}: {path}: a {type(node).__name__} cannot be expressed in Lua")
 
     def _number(self, node: ir.Number, path: str, name: str, table: SymbolTable | None = None, base: str = "") -> str:
@@ -361,7 +361,7 @@ class _Writer:
         plain = self.node(node.blob, path)
         return f"packed({unpacked}, {plain}, {compressed}, {{ {on} }}, {{ {', '.join(cases)} }}, {content})"
 
-    def _protobuf(self, message: Message, path: str, name: str, element: bool) -> str:
+    def _protobuf(self, message: Message, path: str, name: str) -> str:
         fields = []
         held = self._messages.get(message.name)
         if held is not None:
@@ -390,7 +390,7 @@ class _Writer:
             return f"N[{self._messages[message.name]}]"
         memo = (id(message), path, False)
         if memo not in self._nodes:
-            call = self._protobuf(message, path, name, False)
+            call = self._protobuf(message, path, name)
             self._nodes[memo] = message, int(call[2:-1])
         return f"N[{self._nodes[memo][1]}]"
 

@@ -240,19 +240,18 @@ class Registry:
             Misuse: there is no such protocol; the text lists the names.
         """
         name = name.partition(".")[0]
-        known = self._protocols.get(name)
-        if known is not None:
-            return known
-        self._load(name)
+        if name not in self._protocols:
+            self._load(name)
         if name not in self._protocols:
             self._search()
-        try:
+        if name in self._protocols:
             return self._protocols[name]
-        except KeyError:
-            self._refuse(name)
-            near = self._similar(name)
-            names = f"did you mean {', '.join(near)}?" if near else f"choose from {', '.join(self.protocols())}"
-            raise Misuse(f"no protocol {shown(name)}; {names}{'' if near else f'; {OF_YOUR_OWN}'}") from None
+        self._refuse(name)
+        near = self._similar(name)
+        names = (
+            f"did you mean {', '.join(near)}?" if near else f"choose from {', '.join(self.protocols())}; {OF_YOUR_OWN}"
+        )
+        raise Misuse(f"no protocol {shown(name)}; {names}")
 
 
 def _cost(node: Node) -> int:

@@ -19,20 +19,7 @@ from wirekit.program import steps
 from wirekit.program.write_steps import CHOOSING as CHOOSING_REGISTER
 from wirekit.runtime import opcodes
 from wirekit.runtime import write_opcodes as op
-from wirekit.runtime.memory import (
-    DIRECT,
-    call,
-    get,
-    handle,
-    put,
-    put_8,
-    put_16,
-    put_32,
-    put_64,
-    read_8,
-    read_64,
-    word,
-)
+from wirekit.runtime.memory import DIRECT, call, get, handle, put, put_8, put_16, put_32, put_64, read_8, read_64, word
 from wirekit.runtime.shared_steps import checksum_of, compared_bytes, fail, one_of, shared_step
 
 U: Final = np.uint64

@@ -66,7 +66,7 @@ class Fields(Drawing):
 
     def _blob(self, node: ir.Blob, scope: Scope, forced: dict[Names, Any], *, some: bool = False) -> Any:
         if node.length is None:
-            return self._bytes_to_limit(node, scope, some=some)
+            return self._bytes_to_limit(node, some=some)
         if isinstance(node.length, ir.Number):
             return self._prefixed(node, node.length, forced)
         try:
@@ -170,7 +170,7 @@ class Fields(Drawing):
         self.advance(len(str(value).encode() if node.decimal else value.encode()) + len(node.end))
         return value
 
-    def _bytes_to_limit(self, node: ir.Blob, scope: Scope, *, some: bool = False) -> Any:
+    def _bytes_to_limit(self, node: ir.Blob, *, some: bool = False) -> Any:
         empty: Any = "" if node.text else b""
         tail, self.tail = self.tail, None
         unexplained = self.clean and not node.explained

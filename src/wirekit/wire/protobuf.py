@@ -89,21 +89,9 @@ class Field:
     """One field of a message, as the walker needs it."""
 
     __slots__ = (
-        "bits",
-        "dtype",
-        "fixed",
-        "high",
-        "kind",
-        "low",
-        "message",
-        "name",
-        "number",
-        "repeated",
-        "required",
-        "sign",
-        "table",
-        "wire_type",
-    )
+        "bits", "dtype", "fixed", "high", "kind", "low", "message", "name", "number", "repeated", "required", "sign",
+        "table", "wire_type",
+    )  # fmt: skip
 
     def __init__(self, descriptor: FieldDescriptor, message: Message | None, table: SymbolTable | None) -> None:
         self.name: str = descriptor.name

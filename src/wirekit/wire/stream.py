@@ -273,20 +273,9 @@ class Reader:
     """
 
     __slots__ = (
-        "bounded",
-        "buffer",
-        "depth",
-        "leave",
-        "limit",
-        "messages",
-        "nested",
-        "origin",
-        "plain",
-        "position",
-        "session",
-        "source",
-        "wrapped",
-    )
+        "bounded", "buffer", "depth", "leave", "limit", "messages", "nested", "origin", "plain", "position", "session",
+        "source", "wrapped",
+    )  # fmt: skip
 
     def __init__(
         self,

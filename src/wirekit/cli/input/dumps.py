@@ -34,7 +34,7 @@ def read_dump(text: str, layout: Layout, limit: int) -> Input:
             if begins_dump(line) and dumps[-1]:
                 before += len(dumps[-1])
                 dumps.append(bytearray())
-            step = _step(line, here, after, layout)
+            step = _step(here, after, layout)
             last = cut_last(line, layout) if step is None else cut(line, step, layout)
             at = here + len(last)
             if not before and not dumps[-1]:
@@ -52,7 +52,7 @@ def read_dump(text: str, layout: Layout, limit: int) -> Input:
     return Input(b"".join(dumps), layout.form, notes.text(), several)
 
 
-def _step(line: Line, here: int, after: Line | None, layout: Layout) -> int | None:
+def _step(here: int, after: Line | None, layout: Layout) -> int | None:
     """Bytes from a data line to the next offset; a full line before a star; None if unknown."""
     if after is None:
         return None

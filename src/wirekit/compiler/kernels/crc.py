@@ -42,6 +42,7 @@ from numba.extending import models, register_model
 
 from wirekit.compiler.kernels import arrays
 from wirekit.compiler.kernels.arrays import address, inlined, inner, intrinsic, loader
+from wirekit.crc import reverse
 from wirekit.errors import Misuse
 
 VARIABLE: Final = "WIREKIT_CRC"
@@ -69,16 +70,12 @@ def _divided(exponent: int, polynomial: int) -> tuple[int, int]:
     return quotient, remainder
 
 
-def _reflected(value: int, bits: int) -> int:
-    return int(f"{value:0{bits}b}"[::-1], 2)
-
-
 def _factor(exponent: int, polynomial: int) -> np.uint64:
     """The remainder of x**exponent, as the factor of a reflected word.
 
     The product of two reflected words is one bit too low; the shift corrects this.
     """
-    return np.uint64(_reflected(_divided(exponent, polynomial)[1], 32) << 1)
+    return np.uint64(reverse(_divided(exponent, polynomial)[1], 32) << 1)
 
 
 def _factors(distance: int, polynomial: int) -> tuple[np.uint64, np.uint64]:
@@ -93,7 +90,7 @@ def _factors(distance: int, polynomial: int) -> tuple[np.uint64, np.uint64]:
 
 def _tables(polynomial: int) -> np.ndarray:
     """Eight rows: the checksum of a byte followed by 0 to 7 more bytes."""
-    feedback = _reflected(polynomial, 33) >> 1
+    feedback = reverse(polynomial, 33) >> 1
     row = np.arange(256, dtype=np.uint32)
     for _ in range(8):
         row = np.where(row & 1, (row >> 1) ^ np.uint32(feedback), row >> 1)
@@ -373,8 +370,8 @@ def _reduced(polynomial: int) -> Any:
     times the polynomial leaves the remainder in the lower 32 bits.
     """
     by_96 = _factor(96, polynomial)
-    quotient_of_96 = np.uint64(_reflected(_divided(96, polynomial)[0], 65) & 0xFFFF_FFFF_FFFF_FFFF)
-    divisor = np.uint64(_reflected(polynomial, 33))
+    quotient_of_96 = np.uint64(reverse(_divided(96, polynomial)[0], 65) & 0xFFFF_FFFF_FFFF_FFFF)
+    divisor = np.uint64(reverse(polynomial, 33))
 
     @inlined
     def reduced(block: Any) -> Any:

@@ -119,7 +119,7 @@ def octets(value: Any) -> bytes:
 
 
 def sequence(value: Any) -> None:
-    """Returns a list or tuple; raises ``Unusual`` for other values."""
+    """Raises ``Unusual`` for values that are no list or tuple."""
     if not isinstance(value, (list, tuple)):
         raise Unusual
 

@@ -26,7 +26,7 @@ def octets(value: Any) -> bytes:
 
 
 def sequence(value: Any) -> None:
-    """Returns a list; raises ``Unusual`` for other values, whose elements are not loaded."""
+    """Raises ``Unusual`` for all values, as their elements are not loaded."""
     raise Unusual
 
 

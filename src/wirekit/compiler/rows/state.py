@@ -66,21 +66,9 @@ class State(Allowance):
     """
 
     __slots__ = (
-        "bad",
-        "charged",
-        "checks",
-        "depth",
-        "frame",
-        "gaps",
-        "nested",
-        "origin",
-        "params",
-        "part",
-        "protocol",
-        "source",
-        "sources",
-        "spans",
-    )
+        "bad", "charged", "checks", "depth", "frame", "gaps", "nested", "origin", "params", "part", "protocol",
+        "source", "sources", "spans",
+    )  # fmt: skip
 
     def __init__(self, protocol: str, params: Mapping[str, Any], limits: Limits, size: int = 0) -> None:
         self.part: bytes | None = None

@@ -33,18 +33,8 @@ class Writing:
     """
 
     __slots__ = (
-        "ends",
-        "extra",
-        "keep",
-        "limits",
-        "numbers",
-        "scope",
-        "starts",
-        "stream",
-        "struct",
-        "undecided",
-        "values",
-    )
+        "ends", "extra", "keep", "limits", "numbers", "scope", "starts", "stream", "struct", "undecided", "values",
+    )  # fmt: skip
 
     def __init__(self, struct: Struct, obj: Any, stream: Writer, context: Scope) -> None:
         self.struct = struct

@@ -9,7 +9,7 @@ the old one.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as replace_fields
 from itertools import takewhile
@@ -32,6 +32,7 @@ STANDARD_INPUT = "-"
 _FURTHER = f"{STANDARD_INPUT}#"  # and a number, from 2 on, for further standard inputs of the same tables
 
 Files = tuple[Input, ...]
+Commits = Mapping[int, Mapping[str, Any]]
 
 
 class Part(NamedTuple):
@@ -95,7 +96,7 @@ class _Known(NamedTuple):
 
 def plan_bundles(
     job: Job,
-    commits: Mapping[int, Mapping[str, Any]],
+    commits: Commits,
     size: int = BUNDLE_BYTES,
     *,
     replace: bool = False,
@@ -119,18 +120,9 @@ def plan_bundles(
     groups = captures(job.inputs)
     if replace:
         return Plan([_bundle([_part(files, goes_on=rotating) for files in groups], sorted(commits))])
-    for commit in commits.values():
-        if commit["version"] != VERSION:
-            version = f"another version of wirekit wrote the tables (format {commit['version']}, not {VERSION})"
-            raise Misuse(f"{version}; pass another directory, or --replace")
-        if commit["configuration"] != job.configuration():
-            now, then = (_options(each) for each in (job.configuration(), commit["configuration"]))
-            options = ", ".join(then[name] for name in then if now[name] != then[name])
-            raise Misuse(
-                f"the tables were written with other options ({options}); pass the same options, another directory, or "
-                "--replace"
-            )
-    further = 1 + sum(_is_standard(each["file"]) for commit in commits.values() for each in commit["inputs"])
+    _check_options(job, commits)
+    entries = [(number, each) for number, commit in commits.items() for each in commit["inputs"]]
+    further = 1 + sum(_is_standard(each["file"]) for _, each in entries)
     if further > 1:
         renamed = f"{_FURTHER}{further}"
         groups = [
@@ -138,27 +130,16 @@ def plan_bundles(
         ]
     known = {
         each["path"]: _Known(number, each["size"], each["mtime_ns"])
-        for number, commit in commits.items()
-        for each in commit["inputs"]
+        for number, each in entries
         if not _is_standard(each["file"])
     }
     refused = _refused(each for each in job.inputs if each.path in known and known[each.path].mtime_ns == UNREAD)
     for each in (each for each in job.inputs if each.path in refused):
         known[each.path] = known[each.path]._replace(size=each.size, mtime_ns=each.mtime_ns)
-    paths: dict[str, set[str]] = {}
-    for each in (each for commit in commits.values() for each in commit["inputs"]):
-        paths.setdefault(each["file"], set()).add(each["path"])
-    for file in job.inputs:
-        if file.name != STANDARD_INPUT and file.path not in paths.get(file.name, {file.path}):
-            raise Misuse(
-                f"{file.name}: the tables have another file of this name, {min(paths[file.name])}, and ids depend on "
-                f"names; pass {file.path}"
-            )
-    plan = Plan()
-    fresh: list[Part] = []
+    _check_names(job.inputs, entries)
+    plan, fresh, again = Plan(), list[Part](), set[int]()
     live = open_captures(commits)
-    names = {each["path"]: each["capture"] for commit in commits.values() for each in commit["inputs"]}
-    again: set[int] = set()
+    names = {each["path"]: each["capture"] for _, each in entries}
     present = {each.path for each in job.inputs}
     whole = {number for number, commit in commits.items() if all(each["path"] in present for each in commit["inputs"])}
     connected = _connected(groups, known, commits)
@@ -191,25 +172,66 @@ def plan_bundles(
     kept = [each for each in job.inputs if each.path in known and each.path not in reread_paths]
     plan.refused = {each.name: refused[each.path] for each in kept if each.path in refused}
     plan.committed = len(kept) - len(plan.refused)
+    plan.bundles = _with_open_rows(
+        [_part(files, goes_on=rotating) for files in reread],
+        _cut([part for part in fresh if part.files[0].path not in reread_paths], size, cut=cut),
+        again,
+        commits,
+    )
+    return plan
+
+
+def _with_open_rows(
+    reread: Sequence[Part], fresh: Iterable[Sequence[Part]], again: Collection[int], commits: Commits
+) -> list[Bundle]:
+    """One bundle of parts that replaces the bundles ``again``, and bundles of fresh parts.
+
+    Each also replaces the bundles that have open rows at the end of its captures.
+    """
     open_rows: dict[str, set[int]] = {}
     for number, commit in commits.items():
         for name in commit.get("open", ()):
             open_rows.setdefault(name, set()).add(number)
     claimed: set[int] = set()
 
-    def without_open_rows(captures: Iterable[str]) -> list[int]:
-        """The bundles with the open rows at the end of some captures, each once."""
+    def open_at_the_end_of(captures: Iterable[str]) -> list[int]:
         numbers = set[int]().union(*(open_rows.get(name, ()) for name in captures)) - claimed
         claimed.update(numbers)
         return sorted(numbers)
 
+    bundles = []
     if reread:
-        replaced = without_open_rows(each["capture"] for number in again for each in commits[number]["inputs"])
-        plan.bundles.append(_bundle([_part(files, goes_on=rotating) for files in reread], sorted([*again, *replaced])))
-    fresh = [part for part in fresh if part.files[0].path not in reread_paths]
-    for parts in _cut(fresh, size, cut=cut):
-        plan.bundles.append(_bundle(parts, without_open_rows(part.capture for part in parts)))
-    return plan
+        replaced = open_at_the_end_of(each["capture"] for number in again for each in commits[number]["inputs"])
+        bundles.append(_bundle(reread, sorted([*again, *replaced])))
+    return bundles + [_bundle(parts, open_at_the_end_of(part.capture for part in parts)) for parts in fresh]
+
+
+def _check_options(job: Job, commits: Commits) -> None:
+    """Refuses a lake that was written by another version or with other options."""
+    for commit in commits.values():
+        if commit["version"] != VERSION:
+            version = f"another version of wirekit wrote the tables (format {commit['version']}, not {VERSION})"
+            raise Misuse(f"{version}; pass another directory, or --replace")
+        if commit["configuration"] != job.configuration():
+            now, then = (_options(each) for each in (job.configuration(), commit["configuration"]))
+            options = ", ".join(then[name] for name in then if now[name] != then[name])
+            raise Misuse(
+                f"the tables were written with other options ({options}); pass the same options, another directory, or "
+                "--replace"
+            )
+
+
+def _check_names(files: Iterable[Input], entries: Iterable[tuple[int, Mapping[str, Any]]]) -> None:
+    """Refuses a file whose name is that of another file in the commits."""
+    paths: dict[str, set[str]] = {}
+    for _, each in entries:
+        paths.setdefault(each["file"], set()).add(each["path"])
+    for file in files:
+        if file.name != STANDARD_INPUT and file.path not in paths.get(file.name, {file.path}):
+            raise Misuse(
+                f"{file.name}: the tables have another file of this name, {min(paths[file.name])}, and ids depend on "
+                f"names; pass {file.path}"
+            )
 
 
 def _options(configuration: Mapping[str, Any]) -> dict[str, str]:
@@ -265,7 +287,7 @@ def _unchangeable(
     files: Files,
     known: Mapping[str, _Known],
     connected: Mapping[int, Iterable[int]],
-    commits: Mapping[int, Mapping[str, Any]],
+    commits: Commits,
     present: set[str],
 ) -> Iterator[str]:
     """Notes on changed files of a capture whose bundles cannot be read again, because files of them are gone.
@@ -292,9 +314,7 @@ def _unchangeable(
         )
 
 
-def _connected(
-    groups: Sequence[Files], known: Mapping[str, _Known], commits: Mapping[int, Mapping[str, Any]]
-) -> dict[int, set[int]]:
+def _connected(groups: Sequence[Files], known: Mapping[str, _Known], commits: Commits) -> dict[int, set[int]]:
     """For each bundle, all bundles that files of one capture connect with it, itself included; files may be gone."""
     connected = {number: {number} for number in commits}
     holders: dict[str, set[int]] = {}

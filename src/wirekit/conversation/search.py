@@ -87,11 +87,7 @@ class Direction:
         return values | lists  # the first two are one list where there are none
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restores the state that ``state`` returned.
-
-        Raises:
-            KeyError, TypeError, ValueError: ``state`` did not return this.
-        """
+        """Restores the state that ``state`` returned; raises KeyError, TypeError or ValueError for anything else."""
         self.buffer += state["buffer"]
         for name in self.__slots__:
             if name != "buffer":

@@ -236,12 +236,7 @@ class Protocol:
 
 
 def layouts(protocol: Protocol, schema: Callable[[str], Entry] = referred) -> dict[str, Callable[[], ir.Node]]:
-    """{key without the protocol: gives its IR}.
-
-    Args:
-        protocol: the protocol with the layouts.
-        schema: returns the schema of a key; by default a registered one.
-    """
+    """{key without the protocol: gives its IR}; ``schema`` returns the schema of a key, by default a registered one."""
 
     def layout(key: str) -> Callable[[], ir.Node]:
         return lambda: schema(key).layout

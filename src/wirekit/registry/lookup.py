@@ -21,6 +21,7 @@ from wirekit.wire.references import answer_by
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+    from wirekit.compiler import ir
     from wirekit.wire.node import Node
 
 BEGINNINGS = "wirekit.schemas.beginnings:BEGINNINGS"
@@ -254,22 +255,14 @@ class Registry:
         raise Misuse(f"no protocol {shown(name)}; {names}")
 
 
-def _cost(node: Node) -> int:
-    from wirekit.compiler.costs import cost
+def _lowered(node: Node) -> ir.Node:
     from wirekit.compiler.lower import lower
 
-    return cost(lower(node))
-
-
-def _fixed_size(node: Node) -> int | None:
-    from wirekit.compiler.ir import fixed_size
-    from wirekit.compiler.lower import lower
-
-    return fixed_size(lower(node))
+    return lower(node)
 
 
 registry = Registry()
-answer_by(registry.__getitem__, _cost, _fixed_size)
+answer_by(registry.__getitem__, _lowered)
 
 
 def variants(key: str) -> list[str]:

@@ -104,16 +104,8 @@ class Schema:
             Misuse: if the compiler does not know a node, a field or layout that it names does not exist, or no bytes
                 fit the layout, or its nodes are nested deeper than Python's stack.
         """
-        try:
-            self._check(beside)
-        except RecursionError:
-            raise Misuse(f"{self.key}: the nodes are nested deeper than Python's stack") from None
-
-    def _check(self, beside: Mapping[str, Schema] | None) -> None:
         from wirekit.compiler.references import check_references
         from wirekit.compiler.validity import check_validity
-
-        layout = self.layout
 
         def resolve(key: str) -> ir.Node | None:
             if "." not in key:
@@ -126,10 +118,14 @@ class Schema:
             return (referred(key) if beside is None else beside[key]).layout
 
         try:
-            check_references(layout)
-            check_validity(layout, resolve)
-        except Misuse as error:
-            raise Misuse(f"{self.key}: {error}") from None
+            layout = self.layout
+            try:
+                check_references(layout)
+                check_validity(layout, resolve)
+            except Misuse as error:
+                raise Misuse(f"{self.key}: {error}") from None
+        except RecursionError:
+            raise Misuse(f"{self.key}: the nodes are nested deeper than Python's stack") from None
 
 
 def schemas_of(protocol: Protocol) -> dict[str, Schema]:

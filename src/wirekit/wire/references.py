@@ -6,7 +6,7 @@ The registry sets the functions that answer (``answer_by``) when it is imported,
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from wirekit.errors import Misuse
 
@@ -31,29 +31,23 @@ class Entry(Protocol):
         """Memory of a value in bytes, without parts that depend on its bytes."""
 
 
-def _nobody(asked: object) -> Entry:
+def _nobody(asked: object) -> Any:
     raise Misuse(f"{asked}: no registry was imported; import wirekit first")
 
 
-def _no_number(node: Node) -> int:
-    raise Misuse(f"{node!r}: no registry was imported; import wirekit first")
-
-
 _entry: Callable[[str], Entry] = _nobody
-_cost: Callable[[Node], int] = _no_number
-_size: Callable[[Node], int | None] = _no_number
+_lowered: Callable[[Node], ir.Node] = _nobody
 
 
-def answer_by(entry: Callable[[str], Entry], cost: Callable[[Node], int], size: Callable[[Node], int | None]) -> None:
-    """Sets the functions that look up layouts, costs and sizes.
+def answer_by(entry: Callable[[str], Entry], lowered: Callable[[Node], ir.Node]) -> None:
+    """Sets the functions that look up layouts.
 
     Args:
         entry: returns the layout of a key, or raises ``Misuse``.
-        cost: returns the memory of a node's value in bytes, without parts that depend on its bytes.
-        size: returns the size in bytes of all values of a node; None if sizes differ.
+        lowered: returns a node as IR.
     """
-    global _entry, _cost, _size  # there is one registry
-    _entry, _cost, _size = entry, cost, size
+    global _entry, _lowered  # there is one registry
+    _entry, _lowered = entry, lowered
 
 
 def referred(key: str) -> Entry:
@@ -71,9 +65,13 @@ def referred(key: str) -> Entry:
 
 def cost_of(node: Node) -> int:
     """Memory of a node's value in bytes, without parts that depend on its bytes."""
-    return _cost(node)
+    from wirekit.compiler.costs import cost
+
+    return cost(_lowered(node))
 
 
 def fixed_size_of(node: Node) -> int | None:
     """The size in bytes of all values of a node; None if sizes differ."""
-    return _size(node)
+    from wirekit.compiler.ir import fixed_size
+
+    return fixed_size(_lowered(node))

@@ -129,16 +129,16 @@ def put_in_order(
             of_client = (acknowledgment[row] - following[0] + HALF & MASK) - HALF
             if side == 1 and flags[row] & ACK and of_client > next_of_peer:  # may it wait for bytes of the client?
                 return at
-            index = holding
-            while index and held_begins[index - 1] > begin:
-                held[index], held_begins[index], held_ends[index] = (
-                    held[index - 1], held_begins[index - 1], held_ends[index - 1]
+            slot = holding
+            while slot and held_begins[slot - 1] > begin:
+                held[slot], held_begins[slot], held_ends[slot] = (
+                    held[slot - 1], held_begins[slot - 1], held_ends[slot - 1]
                 )  # fmt: skip
-                index -= 1
-            top = held_ends[index - 1] if index else np.int64(0)
-            if end > top and (begin < top or (index < holding and held_begins[index + 1] < end)):
+                slot -= 1
+            top = held_ends[slot - 1] if slot else np.int64(0)
+            if end > top and (begin < top or (slot < holding and held_begins[slot + 1] < end)):
                 return at  # another segment has some of its bytes
-            held[index], held_begins[index], held_ends[index] = row, begin, max(end, top)
+            held[slot], held_begins[slot], held_ends[slot] = row, begin, max(end, top)
             holding += 1
         if not holding:
             order[at : at + count], moved[at : at + count] = rows[:count], late[:count]

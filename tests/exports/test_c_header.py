@@ -62,7 +62,8 @@ def test_fields_without_a_fixed_offset_are_listed() -> None:
 
 
 def test_numbers_that_share_a_name_have_names_of_their_own() -> None:
-    table = SymbolTable("kind", {1: "A", 2: "A", 3: "B-C", 4: "B C"})
+    table = SymbolTable("kind", {1: "A", 2: "A", -2: "A", 3: "B-C", 4: "B C"})
     with own(Struct("kind" / Symbols(int8, table))) as key:
-        entries = re.findall(r"(\w+) = (\d+),", export([key], "c").text)
-    assert entries == [("KIND_A", "1"), ("KIND_A_2", "2"), ("KIND_B_C", "3"), ("KIND_B_C_4", "4")]
+        entries = re.findall(r"(\w+) = (-?\d+),", export([key], "c").text)
+    assert entries[:3] == [("KIND_A", "1"), ("KIND_A_2", "2"), ("KIND_A_2_2", "-2")]
+    assert entries[3:] == [("KIND_B_C", "3"), ("KIND_B_C_4", "4")]

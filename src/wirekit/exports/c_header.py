@@ -70,7 +70,8 @@ class _Writer:
             entries: dict[str, int] = {}
             for each in (symbol for symbol in table if symbol.symbol):
                 entry = f"{name.upper()}_{_name(str(each.symbol)).upper()}"
-                entries[f"{entry}_{abs(int(each))}" if entry in entries else entry] = int(each)
+                numbered = f"{entry}_{abs(int(each))}" if entry in entries else entry
+                entries[unused(numbered, entries)] = int(each)
             lines += [f"enum {name} {{", *(f"  {entry} = {value}," for entry, value in entries.items()), "};"]
         return lines
 

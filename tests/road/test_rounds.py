@@ -16,9 +16,10 @@ from tests.capture.damage import DAMAGES
 from tests.capture.second_parser import Packet, packets, write
 from tests.fuzz.captures import packets_of
 from tests.road.law import COPIES, DAMAGED, KAFKA, assert_same, by_columns
+from tests.road.test_reordered import ACK, HOLD, METADATA, PATIENCE, Part, capture
 from wirekit.capture.follow import Follower
 from wirekit.capture.links import Item
-from wirekit.capture.tcp import Event
+from wirekit.capture.tcp import RST, Event
 from wirekit.road import connections, streams, tables
 from wirekit.strategies import Script, Turn
 
@@ -110,3 +111,12 @@ def test_few_rounds_for_many_holes(by_objects: list[Event], monkeypatch: pytest.
     by_columns(path, window=1 << 26)
     assert len(rounds) == 2
     assert len(by_objects) > len(whole) // 2
+
+
+def test_a_connection_that_ended_in_an_earlier_window_is_reported_once(tmp_path: Path) -> None:
+    end = Part(len(METADATA))
+    late = [*[end] * 8, end._replace(after=PATIENCE - 500), end._replace(after=400)]
+    lost = [Part(0, 50), Part(100), end._replace(flags=RST | ACK), end._replace(after=HOLD + 1)]
+    path = capture(tmp_path / "copy.pcap", *lost, *late, Part(0, 50, after=2 * HOLD))
+    rows = assert_same(path, windows=(600, 900))
+    assert len(rows["connections"]) == 2

@@ -41,8 +41,8 @@ class Streams:
 
     Attributes:
         order, begins: the rows of ``Packets``, by flow and time; flow ``n`` has ``order[begins[n]:begins[n + 1]]``.
-        odd: for each flow, whether it is anything but one connection with all its bytes in order. The attributes below
-            are meaningless for an odd flow.
+        odd: for each flow, whether it is anything but one connection with all its bytes, which may arrive in any order.
+            The attributes below are meaningless for an odd flow.
         reached: for each flow, the place in ``order`` after the packets that have been read. Of a flow that is not odd
             these are all packets, or those before the first irregular one.
         client, server: the endpoints of each flow.
@@ -170,7 +170,7 @@ def put_together(
     if cut.any():
         still_odd = ~cut
         follow(still_odd)
-        ending = (ended[:, :, 0] >= 0).any(axis=1) | (state[:, STATE.index("reset")] >= 0)
+        ending = final | (ended[:, :, 0] >= 0).any(axis=1) | (state[:, STATE.index("reset")] >= 0)
         odd[cut] = (still_odd | ending)[cut]
     reached[odd] = begins[:-1][odd]
     streams.server = packets.source[first] + packets.target[first] - client

@@ -6,7 +6,7 @@ import gc
 import time
 
 from benchmarks.hostile import Work, cases
-from wirekit.cli import COLLECT
+from wirekit.tuning import COLLECT
 
 SIZES = (1 << 18, 1 << 20, 1 << 22)
 LIBRARY = 1 << 20

@@ -18,9 +18,8 @@ from tests.pulsar.commands import entry, receipt, send
 from tests.pulsar.commands import message as pulsar_message
 from tests.road.law import assert_same
 from tests.road.test_pairing import capture
-from wirekit.capture.follow import RECOGNISE_WITHIN
 from wirekit.conversation.dialogue import LARGEST_WAITED
-from wirekit.conversation.joined import recognise_piece
+from wirekit.conversation.joined import RECOGNISE_WITHIN, recognise_piece
 
 SEGMENT = 1448
 HANDSHAKE = 2  # packets

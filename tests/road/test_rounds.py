@@ -16,7 +16,7 @@ from tests.capture.damage import DAMAGES
 from tests.capture.second_parser import Packet, packets, write
 from tests.fuzz.captures import packets_of
 from tests.road.law import COPIES, DAMAGED, KAFKA, assert_same, by_columns
-from tests.road.test_reordered import ACK, HOLD, METADATA, PATIENCE, Part, capture
+from tests.road.test_reordered import ACK, ANSWER, BROKERS, FIN, HOLD, METADATA, PATIENCE, Part, capture
 from wirekit.capture.follow import Follower
 from wirekit.capture.links import Item
 from wirekit.capture.tcp import RST, Event
@@ -120,3 +120,17 @@ def test_a_connection_that_ended_in_an_earlier_window_is_reported_once(tmp_path:
     path = capture(tmp_path / "copy.pcap", *lost, *late, Part(0, 50, after=2 * HOLD))
     rows = assert_same(path, windows=(600, 900))
     assert len(rows["connections"]) == 2
+
+
+def test_an_acknowledgment_is_out_of_the_window_of_bytes_that_are_not_certain_yet(tmp_path: Path) -> None:
+    end, answered = len(METADATA), len(BROKERS)
+    acknowledged = Part(end, acked=answered)
+    parts = [Part(), ANSWER._replace(after=HOLD + 1), Part(end, acked=(1 << 30) + 1)]
+    parts += [
+        acknowledged._replace(after=HOLD + 1),
+        acknowledged,
+        acknowledged._replace(begin=end + 3, flags=FIN | ACK),
+    ]
+    path = capture(tmp_path / "copy.pcap", *parts)
+    rows = assert_same(write(path, packets(path)[3:]), windows=(1 << 26, 400))
+    assert {"server_missing': 0" in row for row in rows["connections"]} == {True}

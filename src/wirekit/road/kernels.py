@@ -348,7 +348,8 @@ def follow_streams(
                     heard[peer] = more
             elif bits & ACK and (reset < 0 or now <= reset + hold):
                 ahead = (acknowledgment[row] - following[peer] + HALF & MASK) - HALF
-                if 0 < ahead <= WINDOW:
+                unsettled = sizes[flow, peer] if settle[peer] >= 0 else np.int64(0)
+                if 0 < ahead <= WINDOW - unsettled:
                     acked[peer] = max(acked[peer], before[peer] + sizes[flow, peer] + ahead)
         both = ends[0] >= 0 and ends[1] >= 0
         final[flow] = ends_here or both or 0 <= reset < until - hold

@@ -17,10 +17,12 @@ from tests.net.building import ethernet, ipv4, packet
 from tests.net.building import tcp as tcp_value
 from tests.road.law import assert_same, odd_packets
 from wirekit.capture.tcp import Settings
+from wirekit.road.kernels import MOST_REORDERED
 
 ENDS = ("0a000001", 40000), ("0a000002", 9092)
 FIRST = 1001, 5001  # sequence numbers of the first bytes of client and server
-SYN, ACK, FIN = 2, 16, 1
+SYN, ACK, FIN, RST, URG = 2, 16, 1, 4, 32
+NUMBERS = 1 << 32  # sequence numbers continue from 0 after the last one
 HOLD, PATIENCE = Settings().hold_us, Settings().patience_us
 METADATA = wirekit.encode(
     "kafka.metadata.request.v0", {"correlation_id": 7, "client_id": "reader", "body": {"topics": ["events"] * 40}}
@@ -44,18 +46,20 @@ class Part(NamedTuple):
 ANSWER = Part(side=1, acked=len(METADATA))
 
 
-def capture(path: Path, *parts: Part) -> Path:
+def capture(path: Path, *parts: Part, first: tuple[int, int] = FIRST) -> Path:
     """A connection of a request and its response in segments; ``acked`` counts the bytes of the other side."""
     time_us, found = 1_700_000_000_000_000, []
-    opening = [(0, FIRST[0] - 1, 0, SYN, b""), (1, FIRST[1] - 1, FIRST[0], SYN | ACK, b""), (0, *FIRST, ACK, b"")]
+    opening = [(0, first[0] - 1, 0, SYN, b""), (1, first[1] - 1, first[0], SYN | ACK, b""), (0, *first, ACK, b"")]
     segments = [(100, *each) for each in opening]
     for begin, end, after, side, acked, flags in parts:
         payload = (METADATA, BROKERS)[side][begin:end]
-        segments.append((after, side, FIRST[side] + begin, FIRST[1 - side] + acked, flags, payload))
+        segments.append((after, side, first[side] + begin, first[1 - side] + acked, flags, payload))
     for after, side, sequence, acknowledgment, flags, payload in segments:
         time_us += after
         (source, source_port), (target, target_port) = ENDS[side], ENDS[1 - side]
-        numbers = {"sequence_number": sequence, "acknowledgment_number": acknowledgment, "flags": flags}
+        numbers = {
+            "sequence_number": sequence % NUMBERS, "acknowledgment_number": acknowledgment % NUMBERS, "flags": flags
+        }  # fmt: skip
         segment = tcp_value(payload, source_port=source_port, destination_port=target_port, **numbers)
         data = packet("net.ethernet", ethernet(ipv4(segment, source=source, destination=target)))
         found.append(Packet(time_us, len(data), data))
@@ -71,7 +75,15 @@ PLAIN = {
     "new bytes behind released ones": [Part(0, 50), Part(100), Part(0, 100), ANSWER],
     "acknowledged, then filled": [Part(100), ANSWER._replace(end=0), Part(0, 100, after=HOLD), ANSWER],
     "the response": [Part(), ANSWER._replace(begin=5), ANSWER._replace(end=5)],
-}
+    "a keep-alive with an old byte": [Part(0, 50), Part(100), Part(49, 50), Part(50, 100), ANSWER],
+    "an empty segment with an old number": [Part(0, 50), Part(100), Part(20, 20), Part(50, 100), ANSWER],
+    "a probe of the first byte of the hole": [Part(100), Part(0, 1), Part(1, 100), ANSWER],
+    "urgent data": [Part(100, flags=ACK | URG), Part(0, 100), ANSWER],
+    "both sides end after the hole is filled": [
+        Part(100), Part(0, 100), ANSWER, Part(len(METADATA), flags=ACK | FIN),
+        Part(len(BROKERS), side=1, acked=len(METADATA) + 1, flags=ACK | FIN),
+    ],
+}  # fmt: skip
 LEFT_TO_OBJECTS = {
     "after the patience": [Part(100), Part(0, 100, after=PATIENCE + 1), ANSWER],
     "acknowledged for too long": [Part(100), ANSWER._replace(end=0), Part(0, 100, after=HOLD + 1), ANSWER],
@@ -80,6 +92,8 @@ LEFT_TO_OBJECTS = {
     "held segments overlap": [Part(100, 200), Part(150), Part(0, 100), ANSWER],
     "a response before its request": [Part(100), ANSWER, Part(0, 100)],
     "both sides have a hole": [Part(100), ANSWER._replace(begin=5), Part(0, 100), ANSWER._replace(end=5)],
+    "a reset before the hole is filled": [Part(100), Part(side=1, end=0, flags=ACK | RST), Part(0, 100), ANSWER],
+    "the segment that fills the hole has the end": [Part(100, 200), Part(0, 100, flags=ACK | FIN), Part(200), ANSWER],
     "an end before the hole is filled": [Part(100), Part(flags=ACK | FIN, begin=len(METADATA)), Part(0, 100), ANSWER],
 }
 
@@ -91,6 +105,22 @@ def test_columns_put_segments_in_order(name: str, tmp_path: Path) -> None:
     rows = assert_same(path, windows=(1 << 26, 400))
     assert len(rows["calls"]) == 1
     assert not rows.get("gaps")
+
+
+@pytest.mark.parametrize("before", [1, 50, 150, len(METADATA)])
+def test_sequence_numbers_that_begin_again_at_0(before: int, tmp_path: Path) -> None:
+    parts = [Part(0, 50), Part(100, 200), Part(200), Part(50, 100), ANSWER]
+    path = capture(tmp_path / "copy.pcap", *parts, first=(NUMBERS - before, NUMBERS - 3))
+    assert odd_packets(path) == (0, 0)
+    assert len(assert_same(path, windows=(1 << 26, 400))["calls"]) == 1
+
+
+@pytest.mark.parametrize("packets_between", [MOST_REORDERED - 2, MOST_REORDERED - 1])
+def test_the_packets_before_a_hole_is_filled_are_limited(packets_between: int, tmp_path: Path) -> None:
+    between = [Part(0, 0, after=1)] * packets_between
+    path = capture(tmp_path / "copy.pcap", Part(100), *between, Part(0, 100), ANSWER)
+    assert (odd_packets(path) == (0, 0)) == (packets_between < MOST_REORDERED - 1)
+    assert_same(path)
 
 
 @pytest.mark.parametrize("name", LEFT_TO_OBJECTS)

@@ -16,7 +16,8 @@ from tests.conftest import FIXTURES
 from tests.net.building import ethernet, ipv4, packet
 from tests.net.building import tcp as tcp_value
 from tests.road.law import assert_same, odd_packets
-from wirekit.capture.tcp import Settings
+from wirekit.capture.tcp import Settings, direction
+from wirekit.road import kernels
 from wirekit.road.kernels import MOST_REORDERED
 
 ENDS = ("0a000001", 40000), ("0a000002", 9092)
@@ -142,3 +143,9 @@ def test_segments_sent_again_after_a_loss_before_the_capture(name: str, tmp_path
         ]
         late.sort(key=lambda each: each.time_us)
         assert_same(write(tmp_path / "copy.pcap", late), windows=(1 << 26, random.choice([500, 3000])))
+
+
+def test_both_roads_have_the_same_limits() -> None:
+    """Compiled loops have numbers of their own: the cache of their code does not see changes of other modules."""
+    assert kernels.WINDOW == direction.WINDOW
+    assert kernels.PIECE_COST == direction._PIECE_COST

@@ -220,6 +220,13 @@ def test_fields_that_each_message_repeats_are_bounded(long: dict[str, Any]) -> N
     assert [errors[name].to_pylist() for name in ("kind", "path", "offset")] == [["limit"], ["entry.payload"], [0]]
 
 
+def test_few_records_fit_the_smallest_memory() -> None:
+    """The libraries alone may exceed the limit; a scan that needs no more arrays is complete all the same."""
+    data = bytes.fromhex("0000000500000010") * 1000
+    limits = wirekit.Limits(memory=1, memory_ratio=0)
+    assert wirekit.columns("kafka.offset_index", data, limits=limits).num_rows == 1000
+
+
 def test_records_beyond_the_memory_limit_are_warned_of(fixtures: Path) -> None:
     lines = (fixtures / "pulsar" / "frames" / "nobatch.frames.jsonl").read_text().splitlines()
     frames = [bytes.fromhex(each["hex"]) for each in map(json.loads, lines) if each["dir"] == "s2c"]

@@ -25,7 +25,7 @@ WHOLE = 256 << 20  # for a buffer of up to this many bytes, each column of byte 
 ELEMENT_GUESS = 32  # the same for an element of a list
 COPIES = 6  # arrays that may exist for one: while it grows, while levels become one batch, while rows are removed
 ROW_GUESS = 64  # bytes of a record, for the first estimate of their number
-STEP = 64  # rows that are scanned before memory is measured again, even if little is left
+STEP = 1024  # rows that are scanned before memory is measured again, even if little is left
 
 
 @dataclass(slots=True)
@@ -210,7 +210,7 @@ def run(
             entry.describe(table)
         code[where] = table[which]
         width = sum(entry.width for entry in filled.values()) + sum(tray.room for tray in level.trays)
-        affordable = level.rows + left // (COPIES * max(width, 1)) + STEP
+        affordable = level.rows + max(left, 0) // (COPIES * max(width, 1)) + STEP
         for number, tray in enumerate(level.trays):
             tray.grow(min(rows, affordable), level.rows)
             at = ready.messages + op.WIDTH_OF_MESSAGE * number
@@ -233,7 +233,7 @@ def run(
             known, errors = errors, np.empty((len(_ERROR_ARRAYS), 4 * level.errors), np.int64)
             errors[:, : level.errors] = known[:, : level.errors]
         width = sum(entry.width for entry in filled.values()) + sum(tray.width for tray in level.trays)
-        more = left // (COPIES * max(width, 1)) + 1024
+        more = left // (COPIES * max(width, 1)) + STEP
         rows = min(2 * rows + 1024, rows + more) if level.rows >= rows else rows
         for place in ready.places:
             if place.at not in filled and table[place.at + op.ROWS_NEEDED]:

@@ -28,7 +28,6 @@ import wirekit
 from wirekit.cli.verdicts import WithBytes
 from wirekit.compiler.engines import DECODERS
 from wirekit.registry import Layout, Protocol, registry
-from wirekit.strategies import bulk_frames
 from wirekit.values import SymbolTable
 from wirekit.wire import (
     Array,
@@ -372,6 +371,8 @@ def test_columns_take_memory_for_the_fields_of_a_message_that_occur(size: int, e
 @pytest.mark.parametrize("key", ["pulsar.frame", "joyqueue.frame", "kafka.request"])
 def test_columns_that_few_rows_fill_count_for_all_rows(key: str, engine: str, measuring: Process) -> None:
     """A hundred and more fields occur in the first frames; each of many small frames takes memory for all of them."""
+    from wirekit.strategies import bulk_frames  # not in the processes that are measured, which import this module
+
     frames = [each for each in islice(bulk_frames(key, seed=1, clean=True), 1500) if len(each) < 400]
     small = min(frames, key=len)
     bomb = (key, lambda: b"".join(frames) + small * (4_000_000 // len(small)))

@@ -119,6 +119,11 @@ class Follower:
         return link.protocol if self._decided(last=False) and (link.client, link.server) == sides else ""
 
     @property
+    def waiting(self) -> list[Frame]:
+        """The requests that wait for their response; none while the protocol is not known."""
+        return [] if self._conversation is None else self._conversation.requests
+
+    @property
     def resumable(self) -> bool:
         """Whether the protocol is known, and columns may read its frames from the first one on."""
         return self._conversation is not None and self._conversation.dialogue.resumable

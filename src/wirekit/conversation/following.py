@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 
 ENDED_INSIDE = "the connection or the capture ended inside a frame"
 BEFORE_FIRST = "before the first whole frame of the capture"
+LEAST_OVERDUE_US = 100_000
+"""The least time after which a response is overdue, if later requests are answered."""
+MOST_OVERDUE = 256
+"""The maximum number of requests with overdue responses."""
 
 
 class Conversation:
@@ -60,6 +64,8 @@ class Conversation:
         self._agreement = self.limits
         self.dialogue = self.protocol.follow()
         self._directions = {side: Direction() for side in SIDES}
+        self._answered = dict.fromkeys(SIDES, -1)  # the offset of the latest request of a side that is answered
+        self._overdue_us = LEAST_OVERDUE_US
         if not started:
             for direction in self._directions.values():
                 direction.lost = BEFORE_FIRST
@@ -101,12 +107,30 @@ class Conversation:
     def quiet(self) -> bool:
         """Whether another follower may take over the next frames.
 
-        True if no request waits and each side is at the start of a frame, or ``unheard``.
+        True if each side is at the start of a frame, or ``unheard``, and no request waits but those whose responses are
+        ``overdue``.
         """
         pending = any(
             each.buffer or (each.offset and (each.lost or not each.headed)) for each in self._directions.values()
         )
-        return not pending and not self.dialogue.requests and self.dialogue.usual
+        return not pending and self.overdue and self.dialogue.usual
+
+    @property
+    def overdue(self) -> bool:
+        """Whether the responses of all waiting requests are probably lost.
+
+        True if they are few, later requests are answered, and the time since then is twice as long as any response
+        took that came out of order, at least ``LEAST_OVERDUE_US``.
+        """
+        requests = self.dialogue.requests
+        newest = requests.newest
+        if newest is None:
+            return True
+        if len(requests) > MOST_OVERDUE:
+            return False
+        now = max((each.time_us or 0 for each in self._directions.values()), default=0)
+        passed = newest.offset < self._answered[newest.side]
+        return passed and newest.time_us is not None and now - newest.time_us > self._overdue_us
 
     @property
     def unheard(self) -> list[str]:
@@ -354,9 +378,18 @@ class Conversation:
         description, pair = frame.description, _pair(frame.description)
         if description.role == "response":
             frame.request = self.dialogue.requests.pop(pair, None)
+            if frame.request is not None:
+                self._note_answer(frame.request, frame.latency_us)
         elif description.role == "request" and description.answered and pair is not None:
             self.dialogue.requests[pair] = frame
         return self._observed(frame)
+
+    def _note_answer(self, request: Frame, latency_us: int | None) -> None:
+        """Notes what ``overdue`` needs to know about an answer."""
+        if request.offset > self._answered[request.side]:
+            self._answered[request.side] = request.offset
+        elif latency_us is not None:
+            self._overdue_us = max(self._overdue_us, 2 * latency_us)
 
     def paired(
         self,

@@ -63,6 +63,11 @@ class Requests(MutableMapping[Hashable, "Frame"]):
         if not isinstance(same, OrderedDict) or not same:
             del self._numbered[number]
 
+    @property
+    def newest(self) -> Frame | None:
+        """The request that was added last, None if none waits."""
+        return next(reversed(self._frames.values()), None)
+
     def clear(self) -> None:
         """Removes all requests."""
         self._frames.clear()

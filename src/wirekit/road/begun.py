@@ -77,6 +77,8 @@ class Begun:
         unheard: (connection, side) whether the side has sent nothing so far. If the handshake is missing as well, its
             first frame must be clean and without a header in front; otherwise objects search for a frame.
         carried: frames of earlier windows, which come first: waiting requests, and frames that may depend on them.
+        overdue: the first bytes of waiting requests that objects have reported, as ``CARRIED`` rows. If one is answered
+            or its number is used again, objects must follow the connection.
     """
 
     conversations: NDArray[Any]
@@ -86,6 +88,7 @@ class Begun:
     ends: NDArray[Any]
     unheard: NDArray[Any]
     carried: NDArray[Any]
+    overdue: NDArray[Any]
 
     @property
     def flows(self) -> NDArray[Any]:
@@ -93,9 +96,11 @@ class Begun:
         return self.conversations["connection"]
 
     def only(self, which: NDArray[Any]) -> Begun:
-        """Some of the connections, without carried frames."""
-        columns = {each.name: getattr(self, each.name)[which] for each in fields(self) if each.name != "carried"}
-        return Begun(**columns, carried=self.carried[:0])
+        """Some of the connections, without carried frames and overdue requests."""
+        frames = {"carried": self.carried[:0], "overdue": self.overdue[:0]}
+        return Begun(
+            **frames, **{each.name: getattr(self, each.name)[which] for each in fields(self) if each.name not in frames}
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,4 +141,4 @@ def nothing_begun() -> Begun:
     """No connections."""
     sides = np.zeros((0, len(SIDES)), np.int64)
     none = sides[:, 0] > 0
-    return Begun(conversations([]), sides[:, 0], sides, none, none, sides > 0, np.zeros(0, CARRIED))
+    return Begun(conversations([]), sides[:, 0], sides, none, none, sides > 0, *np.zeros((2, 0), CARRIED))

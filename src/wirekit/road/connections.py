@@ -345,9 +345,9 @@ class Connections:
         flows = flows[order]
         rows = self._rows[flows]
         final = streams.final[flows] & ~np.isin(rows, self._tails.rows)
-        conversations, carried = open_conversations.of_flows(rows, flows)
+        conversations, *frames = open_conversations.of_flows(rows, flows)
         ends = final & ~conversations["waits"]
-        return Begun(conversations, states.count[rows] - 1, places[order], final, ends, unheard[order], carried)
+        return Begun(conversations, states.count[rows] - 1, places[order], final, ends, unheard[order], *frames)
 
     def look_ahead(self, streams: Streams, flows: NDArray[Any]) -> None:
         """Computes, before ``begin``, how many bytes it takes to recognise connections that were joined in the middle.

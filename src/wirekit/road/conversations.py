@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -35,6 +36,7 @@ class Conversations:
         self._connections = self._rows["connection"].copy()  # of each place, or _FREE
         self._added: list[tuple[NDArray[Any], NDArray[Any]]] = []
         self._unpacked: list[int] = []
+        self._overdue: dict[int, list[tuple[Any, ...]]] = {}  # ``CARRIED`` rows by row
 
     def _carry(self, carried: NDArray[Any]) -> None:
         """Stores all carried frames, by connection; those of a connection stay in order."""
@@ -42,12 +44,22 @@ class Conversations:
         self._carriers = self._carried["connection"].copy()
 
     def carried_bytes(self) -> int:
-        """The bytes of all carried frames."""
-        return sum(map(len, self._carried["data"].tolist()))
+        """The bytes of all carried frames and overdue requests."""
+        overdue = [data for requests in self._overdue.values() for *_, data in requests]
+        return sum(map(len, self._carried["data"].tolist())) + sum(map(len, overdue))
 
-    def add(self, rows: NDArray[Any], carried: NDArray[Any] = NO_FRAMES) -> None:
-        """Adds ``CONVERSATION`` rows and their ``CARRIED`` frames; ``compact`` makes them visible."""
+    def add(
+        self, rows: NDArray[Any], carried: NDArray[Any] = NO_FRAMES, overdue: Sequence[tuple[Any, ...]] = ()
+    ) -> None:
+        """Adds ``CONVERSATION`` rows and their ``CARRIED`` frames; ``compact`` makes them visible.
+
+        Args:
+            rows, carried: the conversations and their frames.
+            overdue: ``Begun.overdue`` of one conversation.
+        """
         self._added.append((rows, carried))
+        if overdue:
+            self._overdue[overdue[0][0]] = list(overdue)
 
     def compact(self) -> None:
         """Includes the added conversations, and drops those that objects follow or that have ended."""
@@ -75,19 +87,24 @@ class Conversations:
             places = np.flatnonzero(self._connections == _FREE)
         return places[:count]
 
-    def of_flows(self, rows: NDArray[Any], flows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The conversations of some rows and their carried frames, with the numbers of flows for the rows."""
+    def of_flows(self, rows: NDArray[Any], flows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """The conversations of some rows, their carried frames and overdue requests, with numbers of flows for rows."""
         conversations = self._rows[self._states.conversation[rows]]
         conversations["connection"] = flows
         flow_of = np.full(self._states.size, -1, np.int64)
         flow_of[rows] = flows
         carried = self._carried[flow_of[self._carriers] >= 0]
-        carried["connection"] = flow_of[carried["connection"]]
-        return conversations, carried[np.argsort(carried["connection"], kind="stable")]
+        overdue = np.array(
+            [each for row, requests in self._overdue.items() if flow_of[row] >= 0 for each in requests], CARRIED
+        )
+        for frames in (carried, overdue):
+            frames["connection"] = flow_of[frames["connection"]]
+        return conversations, carried[np.argsort(carried["connection"], kind="stable")], overdue
 
     def take(self, row: int) -> tuple[Any, list[tuple[Any, ...]]]:
         """Removes a conversation; gives it and its carried frames."""
         self._states.begun[row] = False
+        self._overdue.pop(row, None)
         begin, end = np.searchsorted(self._carriers, [row, row + 1])
         return self._rows[self._states.conversation[row]], self._carried[begin:end].tolist()
 

@@ -183,6 +183,7 @@ def _decode(store: Folder, unit: Unit, job: Job, summary: Summary) -> Iterator[t
         np.zeros(1, bool),
         np.array(about["unheard"]),
         carried,
+        overdue=carried[:0],  # the task that stored the frames has found that they concern none
     )
     index = index_frames(streams, job.choice, endpoints.text, begun)
     with read_contents(streams.stream, index, begun) as contents:

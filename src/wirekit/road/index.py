@@ -104,7 +104,8 @@ def index_frames(
         if name and name not in pairings:
             odd[flow] = True
     frames, tails = cut_frames(streams, protocols, odd, starts)
-    connection, side, start, stop, position, time = _with_carried(streams, frames, begun.carried, odd)
+    *columns, overdue = _with_carried(streams, frames, begun, odd)
+    connection, side, start, stop = columns[:4]
     count = connection.size
     kinds: list[Kind] = []
     kind = np.full(count, -1, np.int64)
@@ -124,10 +125,15 @@ def index_frames(
         first = np.flatnonzero(side[mine] == which)[:1]
         odd[flow] |= any(kinds[number].headed for number in kind[mine][first].tolist() if number >= 0)
     request = _paired(odd, connection, side, kinds, kind, numbers, of_protocol, [pairings.get(n) for n in names])
-    return Index(
-        protocols, kinds, connection, side, start, stop, position, time, kind, numbers["number"], numbers["version"],
-        request, odd, begins, np.any(tails < streams.stops, axis=1),
-    )  # fmt: skip
+    columns += [kind, numbers["number"], numbers["version"], request]
+    if overdue.any():
+        answers = (request >= 0) & overdue[request]
+        odd[connection[answers]] = True
+        place = np.cumsum(~overdue) - 1
+        columns[-1] = np.where((request >= 0) & ~answers, place[request], -1)
+        columns = [column[~overdue] for column in columns]
+        begins = np.searchsorted(columns[0], np.arange(odd.size + 1))
+    return Index(protocols, kinds, *columns, odd, begins, np.any(tails < streams.stops, axis=1))
 
 
 def recognised(streams: Streams, choice: Choice, address: Callable[[int], str], odd: NDArray[Any]) -> list[str]:
@@ -246,21 +252,28 @@ def cut_frames(
 
 
 def _with_carried(
-    streams: Streams, frames: tuple[NDArray[Any], ...], carried: NDArray[Any], odd: NDArray[Any]
+    streams: Streams, frames: tuple[NDArray[Any], ...], begun: Begun, odd: NDArray[Any]
 ) -> tuple[NDArray[Any], ...]:
-    """Connection, side, start, stop, position and time of frames, with those of earlier windows in front."""
+    """Frames with those of earlier windows in front.
+
+    Returns:
+        Connection, side, start, stop, position and time of each, and whether it is an overdue request.
+    """
     connection, side, start, stop, time = frames
     position = start - streams.starts[connection, side] + streams.offsets[connection, side]
-    carried = carried[~odd[carried["connection"]]]
+    carried = np.append(begun.overdue, begun.carried)
+    overdue = np.arange(carried.size) < begun.overdue.size
+    chosen = ~odd[carried["connection"]]
+    carried, overdue = carried[chosen], overdue[chosen]
+    columns = (connection, side, start, stop, position, time, np.zeros(connection.size, bool))
     if not carried.size:
-        return connection, side, start, stop, position, time
+        return columns
     data = carried["data"].tolist()
     sizes = np.array(list(map(len, data)))
     ends = streams.stream.size + np.cumsum(sizes)
     streams.stream = extended(streams.stream, b"".join(data))
     flows = carried["connection"]
-    before = (flows, carried["side"], ends - sizes, ends, carried["position"], carried["time"])
-    columns = (connection, side, start, stop, position, time)
+    before = (flows, carried["side"], ends - sizes, ends, carried["position"], carried["time"], overdue)
     order = np.argsort(np.append(flows, connection), kind="stable")
     return tuple(np.append(*pair)[order] for pair in zip(before, columns, strict=True))
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from wirekit.pipeline.flows import Writer
 
 OVER = STATE.index("over")
+_HEAD = 1 << 12
+"""The bytes of an overdue request from which its numbers are read."""
 Followed = tuple[Link, Item | None]
 """An item of a connection; None is the end of the connection."""
 
@@ -202,7 +204,8 @@ class Tracking:
         link.forget()
         stated = link.opened_us, link.known_start, link.ordinal, [link.client, link.server]
         here = states.opened[row], states.known[row], states.count[row] - 1, self._texts(row)
-        waits = calls.waiting or bool(link.closed) or stated != here
+        overdue = [(row, SIDES.index(each.side), each.offset, 0, each.data[:_HEAD]) for each in follower.waiting]
+        waits = calls.waiting or bool(link.closed) or stated != here or bool(overdue)
         if not waits:
             self._writer.forget(link)
             self.conversations.pack_later(row)
@@ -211,7 +214,7 @@ class Tracking:
             row, link.protocol, number, errors, sizes, nothing, 0, most, frozenset(), facts or None, names or None,
             waits, follower,
         )  # fmt: skip
-        self.conversations.add(np.array([conversation], CONVERSATION), np.array(tracked.carried, CARRIED))
+        self.conversations.add(np.array([conversation], CONVERSATION), np.array(tracked.carried, CARRIED), overdue)
         tracked.link, tracked.follower, tracked.carried = None, None, []
         if not any(tracked.gaps):
             del self.flows[row]

@@ -216,8 +216,12 @@ class PulsarDialogue(Dialogue):
 
     @property
     def usual(self) -> bool:
-        """Whether no message waits for chunks, and no SEND for its receipt."""
-        return not self._chunks and not self._sends
+        """Whether no message waits for chunks, and each SEND without a receipt is a waiting request."""
+        return not self._chunks and all(
+            ("send", *ids, number) in self.requests
+            for ids, (requests, responses) in self._sends.items()
+            for number in range(responses, requests)
+        )
 
     def skipped(self, frames: Skipped) -> None:
         """Updates the topics of producers and consumers, and the frame size."""

@@ -39,7 +39,7 @@ def send(number: int) -> Exchange:
     return Exchange(
         wirekit.encode(
             "pulsar.frame",
-            {"command": command, "entry": {"magic_number": 0x0E01, "metadata": metadata, "payload": b"m"}},
+            {"command": command, "entry": {"magic_number": 0x0E01, "metadata": metadata, "payload": bytes(600)}},
         ),
         wirekit.encode("pulsar.frame", {"command": receipt}),
     )

@@ -31,7 +31,7 @@ ENDED_INSIDE = "the connection or the capture ended inside a frame"
 BEFORE_FIRST = "before the first whole frame of the capture"
 LEAST_OVERDUE_US = 100_000
 """The least time after which a response is overdue, if later requests are answered."""
-MOST_OVERDUE = 256
+MOST_OVERDUE = 4096
 """The maximum number of requests with overdue responses."""
 
 

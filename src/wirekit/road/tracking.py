@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from wirekit.pipeline.flows import Writer
 
 OVER = STATE.index("over")
-_HEAD = 1 << 12
+_HEAD = 512
 """The bytes of an overdue request from which its numbers are read."""
 Followed = tuple[Link, Item | None]
 """An item of a connection; None is the end of the connection."""

@@ -13,8 +13,12 @@ import wirekit
 from tests.capture.second_parser import packets, write
 from tests.road.law import assert_same, by_columns
 from tests.road.test_pairing import capture as connection
+from wirekit.capture.follow import Follower
+from wirekit.capture.links import Item
+from wirekit.capture.tcp import Data, Event
 from wirekit.conversation import following
-from wirekit.road import connections, index
+from wirekit.conversation.following import LEAST_OVERDUE_BYTES, LEAST_OVERDUE_US
+from wirekit.road import index
 
 CALLS = 400
 EVERY_US = 1_000
@@ -90,17 +94,23 @@ def calls_of(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
+def waited(calls: list[Exchange]) -> int:
+    """The number of packets after which the lost response is overdue, by time or by bytes."""
+    return min(LEAST_OVERDUE_US // EVERY_US, 2 * (LEAST_OVERDUE_BYTES // len(calls[LOST].request)))
+
+
 @pytest.fixture
 def by_objects(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The packets that objects read."""
+    """The sizes of the pieces that objects read."""
     read: list[int] = []
-    segment_of = connections.segment_of
+    take = Follower.take
 
-    def counted(packets: Any, row: int, files: list[int]) -> Any:
-        read.append(row)
-        return segment_of(packets, row, files)
+    def counted(follower: Follower, event: Event) -> list[Item]:
+        if isinstance(event, Data):
+            read.append(len(event.data))
+        return take(follower, event)
 
-    monkeypatch.setattr(connections, "segment_of", counted)
+    monkeypatch.setattr(Follower, "take", counted)
     return read
 
 
@@ -108,10 +118,10 @@ def by_objects(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_columns_follow_again_after_a_lost_response(
     protocol: str, tmp_path: Path, by_objects: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = capture(tmp_path / "copy.pcap", exchanges(protocol))
+    calls = exchanges(protocol)
+    path = capture(tmp_path / "copy.pcap", calls)
     by_columns(path, window=1 << 26)
-    waiting = following.LEAST_OVERDUE_US // EVERY_US
-    assert abs(len(by_objects) - waiting) < 10
+    assert abs(len(by_objects) - waited(calls)) < 10
     rows = assert_same(path, windows=(1 << 26, 20_000))
     assert rows["gaps"].total() == 1
     assert [call["outcome"] for call in calls_of(path)].count("unanswered") == 1
@@ -151,7 +161,7 @@ def test_a_number_that_is_used_again_replaces_the_overdue_request(
 
 def test_the_wait_grows_with_responses_out_of_order() -> None:
     conversation = wirekit.Conversation("pulsar")
-    waiting = following.LEAST_OVERDUE_US
+    waiting = LEAST_OVERDUE_US
 
     def call(number: int, asked: int, answered: int) -> None:
         exchange = send(number)

@@ -30,9 +30,11 @@ if TYPE_CHECKING:
 ENDED_INSIDE = "the connection or the capture ended inside a frame"
 BEFORE_FIRST = "before the first whole frame of the capture"
 LEAST_OVERDUE_US = 100_000
-"""The least time after which a response is overdue, if later requests are answered."""
+LEAST_OVERDUE_BYTES = 1 << 14
+"""A response is not overdue before this time, or until a request this many bytes later is answered."""
 MOST_OVERDUE = 4096
-"""The maximum number of requests with overdue responses."""
+MOST_OVERDUE_BYTES = 1 << 20
+"""Limits on the requests with overdue responses: their number, and their bytes."""
 
 
 class Conversation:
@@ -65,7 +67,7 @@ class Conversation:
         self.dialogue = self.protocol.follow()
         self._directions = {side: Direction() for side in SIDES}
         self._answered = dict.fromkeys(SIDES, -1)  # the offset of the latest request of a side that is answered
-        self._overdue_us = LEAST_OVERDUE_US
+        self._overdue_us, self._overdue_bytes = LEAST_OVERDUE_US, LEAST_OVERDUE_BYTES
         if not started:
             for direction in self._directions.values():
                 direction.lost = BEFORE_FIRST
@@ -119,18 +121,20 @@ class Conversation:
     def overdue(self) -> bool:
         """Whether the responses of all waiting requests are probably lost.
 
-        True if they are few, later requests are answered, and the time since then is twice as long as any response
-        took that came out of order, at least ``LEAST_OVERDUE_US``.
+        True if they are few, a later request is answered, and either their age or the distance of that request is twice
+        as much as those of any response that came out of order, at least ``LEAST_OVERDUE_US``, ``LEAST_OVERDUE_BYTES``.
         """
         requests = self.dialogue.requests
         newest = requests.newest
         if newest is None:
             return True
-        if len(requests) > MOST_OVERDUE:
+        if len(requests) > MOST_OVERDUE or requests.size > MOST_OVERDUE_BYTES:
             return False
-        now = max((each.time_us or 0 for each in self._directions.values()), default=0)
-        passed = newest.offset < self._answered[newest.side]
-        return passed and newest.time_us is not None and now - newest.time_us > self._overdue_us
+        distance = self._answered[newest.side] - newest.offset
+        if distance > self._overdue_bytes:
+            return True
+        now = max(each.time_us or 0 for each in self._directions.values())
+        return distance > 0 and newest.time_us is not None and now - newest.time_us > self._overdue_us
 
     @property
     def unheard(self) -> list[str]:
@@ -386,9 +390,12 @@ class Conversation:
 
     def _note_answer(self, request: Frame, latency_us: int | None) -> None:
         """Notes what ``overdue`` needs to know about an answer."""
-        if request.offset > self._answered[request.side]:
+        distance = self._answered[request.side] - request.offset
+        if distance < 0:
             self._answered[request.side] = request.offset
-        elif latency_us is not None:
+            return
+        self._overdue_bytes = max(self._overdue_bytes, 2 * distance)
+        if latency_us is not None:
             self._overdue_us = max(self._overdue_us, 2 * latency_us)
 
     def paired(

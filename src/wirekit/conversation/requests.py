@@ -14,9 +14,14 @@ MOST_WAITING = 1 << 16
 
 
 class Requests(MutableMapping[Hashable, "Frame"]):
-    """Requests by the key that pairs them with their response, oldest first; every operation takes constant time."""
+    """Requests by the key that pairs them with their response, oldest first; every operation takes constant time.
+
+    Attributes:
+        size: the bytes of all of them.
+    """
 
     def __init__(self) -> None:
+        self.size = 0
         self._frames: OrderedDict[Hashable, Frame] = OrderedDict()
         # By correlation id: the key that pairs the request, or an OrderedDict of keys if several requests have the id.
         self._numbered: dict[int | None, Any] = {}
@@ -38,6 +43,7 @@ class Requests(MutableMapping[Hashable, "Frame"]):
         known = frames.get(pair)
         if known is not None:
             if known.description.correlation_id == number:
+                self.size += len(frame.data) - len(known.data)
                 frames[pair] = frame
                 frames.move_to_end(pair)
                 if isinstance(numbered[number], OrderedDict):
@@ -47,6 +53,7 @@ class Requests(MutableMapping[Hashable, "Frame"]):
         elif len(frames) >= MOST_WAITING:
             del self[next(iter(frames))]
         frames[pair] = frame
+        self.size += len(frame.data)
         if number not in numbered:
             numbered[number] = pair
             return
@@ -56,7 +63,9 @@ class Requests(MutableMapping[Hashable, "Frame"]):
         same[pair] = None
 
     def __delitem__(self, pair: Hashable) -> None:
-        number = self._frames.pop(pair).description.correlation_id
+        frame = self._frames.pop(pair)
+        self.size -= len(frame.data)
+        number = frame.description.correlation_id
         same = self._numbered[number]
         if isinstance(same, OrderedDict):
             del same[pair]
@@ -70,6 +79,7 @@ class Requests(MutableMapping[Hashable, "Frame"]):
 
     def clear(self) -> None:
         """Removes all requests."""
+        self.size = 0
         self._frames.clear()
         self._numbered.clear()
 

@@ -77,7 +77,7 @@ class Begun:
         unheard: (connection, side) whether the side has sent nothing so far. If the handshake is missing as well, its
             first frame must be clean and without a header in front; otherwise objects search for a frame.
         carried: frames of earlier windows, which come first: waiting requests, and frames that may depend on them.
-        overdue: the first bytes of waiting requests that objects have reported, as ``CARRIED`` rows. If one is answered
+        overdue: waiting requests that objects have reported, as ``CARRIED`` rows. If one is answered
             or its number is used again, objects must follow the connection.
     """
 

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from wirekit.pipeline.flows import Writer
 
 OVER = STATE.index("over")
-_HEAD = 512
-"""The bytes of an overdue request from which its numbers are read."""
 Followed = tuple[Link, Item | None]
 """An item of a connection; None is the end of the connection."""
 
@@ -204,7 +202,7 @@ class Tracking:
         link.forget()
         stated = link.opened_us, link.known_start, link.ordinal, [link.client, link.server]
         here = states.opened[row], states.known[row], states.count[row] - 1, self._texts(row)
-        overdue = [(row, SIDES.index(each.side), each.offset, 0, each.data[:_HEAD]) for each in follower.waiting]
+        overdue = [(row, SIDES.index(each.side), each.offset, 0, each.data) for each in follower.waiting]
         waits = calls.waiting or bool(link.closed) or stated != here or bool(overdue)
         if not waits:
             self._writer.forget(link)

@@ -13,9 +13,6 @@ import wirekit
 from tests.capture.second_parser import packets, write
 from tests.road.law import assert_same, by_columns
 from tests.road.test_pairing import capture as connection
-from wirekit.capture.follow import Follower
-from wirekit.capture.links import Item
-from wirekit.capture.tcp import Data, Event
 from wirekit.conversation import following
 from wirekit.conversation.following import LEAST_OVERDUE_BYTES, LEAST_OVERDUE_US
 from wirekit.road import index
@@ -99,43 +96,28 @@ def waited(calls: list[Exchange]) -> int:
     return min(LEAST_OVERDUE_US // EVERY_US, 2 * (LEAST_OVERDUE_BYTES // len(calls[LOST].request)))
 
 
-@pytest.fixture
-def by_objects(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The sizes of the pieces that objects read."""
-    read: list[int] = []
-    take = Follower.take
-
-    def counted(follower: Follower, event: Event) -> list[Item]:
-        if isinstance(event, Data):
-            read.append(len(event.data))
-        return take(follower, event)
-
-    monkeypatch.setattr(Follower, "take", counted)
-    return read
-
-
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_columns_follow_again_after_a_lost_response(
-    protocol: str, tmp_path: Path, by_objects: list[int], monkeypatch: pytest.MonkeyPatch
+    protocol: str, tmp_path: Path, received: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = exchanges(protocol)
     path = capture(tmp_path / "copy.pcap", calls)
     by_columns(path, window=1 << 26)
-    assert abs(len(by_objects) - waited(calls)) < 10
-    rows = assert_same(path, windows=(1 << 26, 20_000))
+    assert abs(len(received) - waited(calls)) < 10
+    rows = assert_same(path, windows=(1 << 26, 100_000))
     assert rows["gaps"].total() == 1
     assert [call["outcome"] for call in calls_of(path)].count("unanswered") == 1
-    by_objects.clear()
+    received.clear()
     monkeypatch.setattr(following, "MOST_OVERDUE", 0)
     by_columns(path, window=1 << 26)
-    assert len(by_objects) > CALLS
+    assert len(received) > CALLS
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("late", [LOST + 10, LOST + 200])
 def test_a_late_response_answers_its_request(protocol: str, late: int, tmp_path: Path) -> None:
     path = capture(tmp_path / "copy.pcap", exchanges(protocol), late)
-    assert_same(path, windows=(1 << 26, 20_000))
+    assert_same(path, windows=(1 << 26, 100_000))
     calls = calls_of(path)
     assert {call["outcome"] for call in calls} == {"answered"}
     assert max(call["latency_us"] for call in calls) > 2 * (late - LOST - 1) * EVERY_US

@@ -109,7 +109,7 @@ def test_few_rounds_for_many_holes(by_objects: list[Event], monkeypatch: pytest.
     monkeypatch.setattr(tables, "put_together", counted)
     by_objects.clear()
     by_columns(path, window=1 << 26)
-    assert len(rounds) == 2
+    assert len(rounds) == 1 + tables.MOST_SMALL
     assert len(by_objects) > len(whole) // 2
 
 

@@ -40,10 +40,11 @@ from wirekit.road.windows import WINDOW, Window, read_windows
 from wirekit.tables.columns import CONNECTIONS, Table
 
 ROUND = 500
-"""The fewest packets that columns must read in a round for another round to follow: with fewer, it costs more than it
-saves."""
+"""A round is small if columns read fewer packets in it; it costs more than it saves."""
 SHARE = 512
-"""Columns must read one in ``SHARE`` packets of a round for another round to follow, so that the time is linear."""
+"""A round is also small if columns read fewer than one in ``SHARE`` packets of it."""
+MOST_SMALL = 4
+"""The number of small rounds after which objects read the rest of a window, so that the time is linear."""
 RELEASING = 2
 """The number of windows after which unused memory is returned to the system, against fragmentation."""
 _TIME = pa.timestamp("us", "UTC")
@@ -176,6 +177,7 @@ class CaptureTables:
         earlier = None if carried is None else partial(writer.left, carried)
         self._connections = Connections(name, endpoints, job.choice, self._settings, files, writer, earlier)
         self._ends = _Ends(self._connections, writer.summary.file(name))
+        self._small_rounds = MOST_SMALL
 
     def window(self, window: Window) -> Iterator[Batch]:
         """The tables of the next window."""
@@ -183,6 +185,7 @@ class CaptureTables:
         if packets.time.size:
             self.writer.summary.file(self._name).seen_all(packets.time)
         connections.forget_seen()
+        self._small_rounds = MOST_SMALL
         rest: Window | None = window
         while rest is not None:
             rest = yield from self._round(rest, first=rest is window)
@@ -211,8 +214,8 @@ class CaptureTables:
         )
         reached, ends, odd = streams.reached, streams.begins[1:], streams.odd
         by_columns, all_packets = int((reached - streams.begins[:-1]).sum()), window.packets.time.size
-        pays = first or by_columns >= max(ROUND, all_packets // SHARE)
-        again = changes and pays and all_packets - by_columns >= ROUND
+        self._small_rounds -= not first and by_columns < max(ROUND, all_packets // SHARE)
+        again = changes and self._small_rounds > 0 and all_packets - by_columns >= ROUND
         ended = max(window.clock, int(streams.closed.max(initial=0)) + self._settings.hold_us)
         for table, batch in self._read(window, streams, again=again and first):
             if table == CONNECTIONS.name and not window.last and batch.num_rows:

@@ -192,7 +192,10 @@ class Dialogue:
 
     @property
     def usual(self) -> bool:
-        """Whether ``skipped`` alone may report the next frames; if not, ``observe`` must get each of them."""
+        """Whether ``skipped`` alone may report the next frames; if not, ``observe`` must get each of them.
+
+        Only ``requests`` whose responses are overdue may wait at that time; their responses are observed.
+        """
         return False
 
     def skipped(self, frames: Skipped) -> None:

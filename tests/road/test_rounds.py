@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -24,6 +25,8 @@ from wirekit.road import connections, streams, tables
 from wirekit.strategies import Script, Turn
 
 CALLS = 2000
+SEQUENCE = 14 + 20 + 4
+"""The place of the sequence number in a packet."""
 
 
 @pytest.fixture
@@ -91,6 +94,20 @@ def test_columns_read_behind_a_hole(windows: int, by_objects: list[Event], tmp_p
     by_objects.clear()
     by_columns(path, window=path.stat().st_size // windows + 1)
     assert len(lost) < len(by_objects) < len(whole) // 20
+
+
+def test_columns_read_behind_a_segment_out_of_the_window(by_objects: list[Event], tmp_path: Path) -> None:
+    whole = many_calls()
+    number = len(whole) // 10
+    stray = bytearray(whole[number].data)
+    (sequence,) = struct.unpack_from(">I", stray, SEQUENCE)
+    struct.pack_into(">I", stray, SEQUENCE, (sequence + (1 << 31) - 5) % (1 << 32))
+    whole.insert(number, whole[number]._replace(data=bytes(stray)))
+    path = write(tmp_path / "stray.pcap", whole)
+    assert_same(path, windows=(1 << 26, path.stat().st_size // 3))
+    by_objects.clear()
+    by_columns(path, window=1 << 26)
+    assert len(by_objects) < 10
 
 
 def test_few_rounds_for_many_holes(by_objects: list[Event], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ class Connection:
         return self._start >= 0 or (
             self._announced
             and min(self._closing_us, *(side.deadline for side in sides)) == NEVER
-            and not any(side.held or side.cuts or side.settle_us is not None or side.stray[0] >= 0 for side in sides)
+            and not any(side.held or side.cuts or side.settle_us is not None or side.continues_stray for side in sides)
         )
 
     def feed(self, segment: Segment) -> list[Event]:
@@ -286,7 +286,7 @@ class Connection:
             if self.ended or segment.flags & RST or not segment.length:
                 return False
             # The second of two segments that continue each other, but no earlier segment.
-            return side.stray == (segment.sequence, max(side.next, 0))
+            return side.continues_stray and side.stray[0] == segment.sequence
         fits = side.in_place((segment.sequence + 1) & MASK)
         if fits < 0 and peer.start < 0:
             # So far only segments without payload, or with payload that may be early within the hold time.

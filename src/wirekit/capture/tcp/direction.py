@@ -97,6 +97,11 @@ class Direction:
         """Bytes from the next byte to release to this sequence number; negative if it is before that byte."""
         return ((sequence - self.raw + _HALF) & MASK) - _HALF
 
+    @property
+    def continues_stray(self) -> bool:
+        """Whether a segment that continues the last one out of the window would begin another connection."""
+        return self.stray[0] >= 0 and self.stray[1] == max(self.next, 0)
+
     def in_place(self, start: int) -> int:
         """Whether a handshake with this first sequence number fits: 1 yes, 0 no, -1 if no other fact decides."""
         if self.start >= 0:

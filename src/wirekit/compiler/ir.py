@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, dataclass_transform
 
 from wirekit.codings import Coding
 from wirekit.compiler.expressions import Expression, Literal, fields_of
@@ -20,9 +20,10 @@ from wirekit.wire.costs import BYTES, LIST, NUMBER, SLOT, SYMBOL
 from wirekit.wire.message_fields import Derived
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass_transform(frozen_default=True)
+@dataclass(frozen=True)
 class Node:
-    """A part of a layout.
+    """A part of a layout; each kind is a frozen dataclass.
 
     Attributes:
         WORDS: its name in messages, for readers who do not know the IR.
@@ -32,37 +33,32 @@ class Node:
     WORDS: ClassVar[str]
     COST: ClassVar[int] = 0
 
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True)(cls)
+
 
 class Interpreted(Node):
     """The meaning of the number inside."""
 
-    __slots__ = ()
     number: Node
 
 
 class Around(Node):
     """The value is that of the node inside, if it is present."""
 
-    __slots__ = ()
     node: Node
 
 
 class Conditional(Around):
     """The node inside is present or absent."""
 
-    __slots__ = ()
-
 
 class Qualified(Around):
     """The node inside has the bytes; this node restricts the value."""
 
-    __slots__ = ()
-
 
 class Alternatives(Node):
     """One of several nodes."""
-
-    __slots__ = ()
 
     @property
     def nodes(self) -> list[Node]:
@@ -70,7 +66,6 @@ class Alternatives(Node):
         return [node for _, node in parts(self)]
 
 
-@dataclass(frozen=True, slots=True)
 class Number(Node):
     """An integer or float.
 
@@ -137,22 +132,18 @@ class Number(Node):
         return not self.groups and self.size in (1, 2, 4, 8)
 
 
-@dataclass(frozen=True, slots=True)
 class Boolean(Interpreted):
     """A number as a flag: 0 is false."""
 
     WORDS = "a flag"
     COST = SLOT
-    number: Node
 
 
-@dataclass(frozen=True, slots=True)
 class Named(Interpreted):
     """A number whose values have names; if ``closed``, other values are wrong."""
 
     WORDS = "a symbol"
     COST = SYMBOL
-    number: Node
     table: SymbolTable
     closed: bool
 
@@ -179,12 +170,10 @@ class BitField:
         return bits == 1 if self.width == 1 else bits
 
 
-@dataclass(frozen=True, slots=True)
 class BitFields(Interpreted):
     """A number split into bit fields, in the order of their declaration."""
 
     WORDS = "bit fields"
-    number: Node
     fields: tuple[BitField, ...]
 
     @property
@@ -203,7 +192,6 @@ class BitFields(Interpreted):
         return self.record(**self.parted(value))
 
 
-@dataclass(frozen=True, slots=True)
 class Blob(Node):
     """Bytes or text.
 
@@ -228,7 +216,6 @@ class Blob(Node):
     sealed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
 class Coded(Node):
     """Encoded bytes: text in another encoding, or values of a user's own functions."""
 
@@ -238,7 +225,6 @@ class Coded(Node):
     coding: Coding
 
 
-@dataclass(frozen=True, slots=True)
 class Delimited(Node):
     """Text, or a decimal integer, with ``end`` after it; if ``lines``, it must not extend beyond its line."""
 
@@ -289,7 +275,6 @@ class Member:
     node: Node
 
 
-@dataclass(frozen=True, slots=True)
 class Structure(Node):
     """Consecutive fields, with the lengths and checksums among them.
 
@@ -332,7 +317,6 @@ def opening(node: Structure, index: int) -> list[Measure]:
     return sorted(measures, key=lambda each: (-each.last, each.at))
 
 
-@dataclass(frozen=True, slots=True)
 class Several(Node):
     """Consecutive elements.
 
@@ -359,33 +343,26 @@ class Several(Node):
     least: int = 0
 
 
-@dataclass(frozen=True, slots=True)
 class When(Conditional):
     """Present if an expression is true."""
 
     WORDS = "a field under a condition"
     condition: Expression
-    node: Node
 
 
-@dataclass(frozen=True, slots=True)
 class WhenNext(Conditional):
     """Present if the next bytes have a given value."""
 
     WORDS = "a field that the next bytes decide about"
     magic: bytes
-    node: Node
 
 
-@dataclass(frozen=True, slots=True)
 class WhenMore(Conditional):
     """Present if there are bytes before the limit."""
 
     WORDS = "a field that may be left out at the end"
-    node: Node
 
 
-@dataclass(frozen=True, slots=True)
 class Either(Alternatives):
     """One of two nodes, by an expression."""
 
@@ -395,7 +372,6 @@ class Either(Alternatives):
     otherwise: Node
 
 
-@dataclass(frozen=True, slots=True)
 class Choice(Alternatives):
     """One of several nodes, by the values of expressions; if ``otherwise`` is None, other values are wrong."""
 
@@ -409,34 +385,27 @@ class Choice(Alternatives):
         return next((node for case, node in self.cases if case == values), None)
 
 
-@dataclass(frozen=True, slots=True)
 class Ahead(Around):
     """A node read ``at`` bytes ahead, without moving the position."""
 
     WORDS = "a number further on"
-    node: Node
     at: int
 
 
-@dataclass(frozen=True, slots=True)
 class Bounded(Around):
     """A length in front, and a node that cannot read past it."""
 
     WORDS = "a value of a length of its own"
     length: Number
-    node: Node
     null: int | None
 
 
-@dataclass(frozen=True, slots=True)
 class Fallback(Around):
     """A node, or all bytes up to the limit if they do not fit the node."""
 
     WORDS = "a value or bytes"
-    node: Node
 
 
-@dataclass(frozen=True, slots=True)
 class Reference(Node):
     """Another schema, by key; also for recursion. The depth is limited."""
 
@@ -444,26 +413,21 @@ class Reference(Node):
     key: str
 
 
-@dataclass(frozen=True, slots=True)
 class Constant(Qualified):
     """A node with a fixed value; another value is wrong if ``fatal``, otherwise it fails a check."""
 
     WORDS = "a constant"
-    node: Node
     value: Expression
     fatal: bool
 
 
-@dataclass(frozen=True, slots=True)
 class Optional(Qualified):
     """A node that a value may leave out for building, and its default."""
 
     WORDS = "a field with a default"
-    node: Node
     default: Expression
 
 
-@dataclass(frozen=True, slots=True)
 class Packed(Node):
     """Bytes with a compressed node, if the codec's value is one of ``codecs``.
 
@@ -483,7 +447,6 @@ class Packed(Node):
     size: Expression | None
 
 
-@dataclass(frozen=True, slots=True)
 class Protobuf(Node):
     """A protobuf message up to the limit, by the full name of its type; (path, unit) of the times in it."""
 

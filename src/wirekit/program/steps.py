@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from operator import is_
-from typing import Annotated, Any, ClassVar, Self, cast, get_args, get_type_hints
+from typing import Annotated, Any, ClassVar, Self, cast, dataclass_transform, get_args, get_type_hints
 
 from wirekit.checksums import Form
 from wirekit.compiler import ir
@@ -73,9 +73,10 @@ def same(one: Sequence[object], other: Sequence[object]) -> bool:
     return len(one) == len(other) and all(map(is_, one, other))
 
 
-@dataclass(slots=True)
+@dataclass_transform(field_specifiers=(field,))
+@dataclass
 class Step:
-    """One step.
+    """One step; each kind is a dataclass.
 
     Attributes:
         PURE: whether it only writes registers, so that it can be removed if nothing reads them.
@@ -84,6 +85,9 @@ class Step:
 
     PURE: ClassVar[bool] = False
     TEXT: ClassVar[str] = ""
+
+    def __init_subclass__(cls) -> None:
+        dataclass(cls)
 
     def reads(self) -> Iterable[int]:
         """The registers that the step itself reads."""
@@ -111,7 +115,6 @@ class Step:
         return self if same(worked, bodies) else replace(self, **dict(zip(names, worked, strict=True)))
 
 
-@dataclass(slots=True)
 class Need(Step):
     """Requires a number of bytes before a limit."""
 
@@ -122,7 +125,6 @@ class Need(Step):
     fault: Fault
 
 
-@dataclass(slots=True)
 class Load(Step):
     """Reads a number, moves past it, and appends it to a column if there is one."""
 
@@ -133,7 +135,6 @@ class Load(Step):
     column: Column | None = None
 
 
-@dataclass(slots=True)
 class Skip(Step):
     """Moves past a number of bytes."""
 
@@ -142,7 +143,6 @@ class Skip(Step):
     size: int
 
 
-@dataclass(slots=True)
 class Varint(Step):
     """Reads a varint before a limit, moves past it, and appends it to a column if there is one.
 
@@ -160,7 +160,6 @@ class Varint(Step):
     column: Column | None = None
 
 
-@dataclass(slots=True)
 class Split(Step):
     """Extracts bit fields from a number: (shift, mask, register, column) of each."""
 
@@ -171,7 +170,6 @@ class Split(Step):
         yield from (to for _, _, to, _ in self.parts)
 
 
-@dataclass(slots=True)
 class Let(Step):
     """Computes with an operator of Python, ``min``, ``and``, ``or``, or ``=`` for a copy, and its operands."""
 
@@ -184,14 +182,12 @@ class Let(Step):
     right: In = 0
 
 
-@dataclass(slots=True)
 class Clear(Step):
     """Sets registers that a condition may leave unset, to 0 or to given values."""
 
     values: dict[int, int]
 
 
-@dataclass(slots=True)
 class Mark(Step):
     """Stores the position in a register."""
 
@@ -201,7 +197,6 @@ class Mark(Step):
     to: Out
 
 
-@dataclass(slots=True)
 class Seek(Step):
     """Moves to a stored position, or to ``by`` bytes after it."""
 
@@ -211,7 +206,6 @@ class Seek(Step):
     by: int = 0
 
 
-@dataclass(slots=True)
 class Test(Step):
     """Branches on a comparison."""
 
@@ -224,7 +218,6 @@ class Test(Step):
     otherwise: Body = field(default_factory=list)
 
 
-@dataclass(slots=True)
 class Switch(Step):
     """Branches on the values of registers; the value None means that a field is absent.
 
@@ -256,7 +249,6 @@ class Switch(Step):
         return replace(self, cases=cases, otherwise=otherwise)
 
 
-@dataclass(slots=True)
 class Refuse(Step):
     """Ends the record if a comparison holds."""
 
@@ -268,7 +260,6 @@ class Refuse(Step):
     fault: Fault
 
 
-@dataclass(slots=True)
 class OneOf(Step):
     """Ends the record unless a number is in one of several ranges."""
 
@@ -279,7 +270,6 @@ class OneOf(Step):
     ranges: list[tuple[int, int]]
 
 
-@dataclass(slots=True)
 class Fit(Step):
     """Ends the record unless a number of elements of ``least`` bytes fits before a limit."""
 
@@ -291,7 +281,6 @@ class Fit(Step):
     fault: Fault
 
 
-@dataclass(slots=True)
 class Bound(Step):
     """Begins a limit that a length sets.
 
@@ -318,7 +307,6 @@ class Bound(Step):
     record: bool
 
 
-@dataclass(slots=True)
 class Close(Step):
     """Ends a limit: bytes left before it are a gap. ``unless`` is a length whose value 0 means that no limit began."""
 
@@ -328,7 +316,6 @@ class Close(Step):
     unless: In | None = None
 
 
-@dataclass(slots=True)
 class Prefixed(Step):
     """Reads bytes after a length prefix.
 
@@ -352,7 +339,6 @@ class Prefixed(Step):
     column: Column | None = None
 
 
-@dataclass(slots=True)
 class Slice(Step):
     """Stores the start of bytes and skips them: a number of bytes, or all up to a limit (which sets the number)."""
 
@@ -371,7 +357,6 @@ class Slice(Step):
             yield self.length
 
 
-@dataclass(slots=True)
 class Find(Step):
     """Reads text up to and with a delimiter; an integer if it is ``decimal``.
 
@@ -393,7 +378,6 @@ class Find(Step):
     end: bytes
 
 
-@dataclass(slots=True)
 class Begins(Step):
     """Whether the bytes between two positions begin with these."""
 
@@ -406,7 +390,6 @@ class Begins(Step):
     value: bytes
 
 
-@dataclass(slots=True)
 class Gap(Step):
     """Counts bytes that no field explains."""
 
@@ -415,7 +398,6 @@ class Gap(Step):
     size: In
 
 
-@dataclass(slots=True)
 class Emit(Step):
     """Appends a value to a column, or null if ``present`` is 0."""
 
@@ -426,7 +408,6 @@ class Emit(Step):
     present: In | None = None
 
 
-@dataclass(slots=True)
 class Copy(Step):
     """Appends bytes to a column, or null."""
 
@@ -438,7 +419,6 @@ class Copy(Step):
     present: In | None = None
 
 
-@dataclass(slots=True)
 class IsText(Step):
     """Whether bytes are valid text in an encoding."""
 
@@ -451,7 +431,6 @@ class IsText(Step):
     encoding: str = "utf-8"
 
 
-@dataclass(slots=True)
 class Checksum(Step):
     """Whether a checksum of the bytes between two positions equals the stored one.
 
@@ -473,7 +452,6 @@ class Checksum(Step):
     form: Form
 
 
-@dataclass(slots=True)
 class Call(Step):
     """Calls a Python function with the bytes between two positions, and the position of their checksum."""
 
@@ -487,7 +465,6 @@ class Call(Step):
     at: In
 
 
-@dataclass(slots=True)
 class Loop(Step):
     """Reads a list: its elements, and its entry in the arrays of the list.
 
@@ -524,7 +501,6 @@ class Loop(Step):
     body: Body
 
 
-@dataclass(slots=True)
 class Try(Step):
     """Runs steps, and others from the same position if these fail, except for an exceeded limit.
 
@@ -542,7 +518,6 @@ class Try(Step):
     otherwise: Body
 
 
-@dataclass(slots=True)
 class Walk(Step):
     """Reads a protobuf message up to a limit by the tables of its type; bytes without a column are a gap.
 
@@ -564,7 +539,6 @@ class Walk(Step):
     cut: bool
 
 
-@dataclass(slots=True)
 class Pick(Step):
     """Gets a field of a message that was read, and whether it is present; of a list, the number of elements."""
 
@@ -577,7 +551,6 @@ class Pick(Step):
     present: Out
 
 
-@dataclass(slots=True)
 class Keep(Step):
     """Appends messages to their columns, after the record was found good: (number, register for their presence)."""
 

@@ -8,7 +8,7 @@ of an element of a list. A ``given`` column is a column of the batch.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from wirekit.checksums import Form
 from wirekit.compiler import ir
@@ -19,7 +19,6 @@ CHOOSING = 1
 """Register: whether only the content of a field is asked for; ``ROW`` and ``EXTRA`` are those of read programs."""
 
 
-@dataclass(slots=True)
 class Take(Step):
     """Takes a number from a column, checks its range, and writes it if ``number`` says how.
 
@@ -44,7 +43,6 @@ class Take(Step):
     number: ir.Number | None = None
 
 
-@dataclass(slots=True)
 class Look(Step):
     """Gets the value of a column, 0 for none, and whether there is one."""
 
@@ -57,7 +55,6 @@ class Look(Step):
     present: Out
 
 
-@dataclass(slots=True)
 class AnyOf(Step):
     """Whether one of several columns has a value; with ``in_batch``, whether one of them is in the batch."""
 
@@ -70,7 +67,6 @@ class AnyOf(Step):
     columns: list[Column]
 
 
-@dataclass(slots=True)
 class Was(Step):
     """Replaces a number by the one that was read, if a verdict says that it was wrong."""
 
@@ -85,7 +81,6 @@ class Was(Step):
     wrong: Fault | None = None
 
 
-@dataclass(slots=True)
 class Bytes(Step):
     """Takes the bytes of a column, and writes them if ``copy``; before them their length, if ``number`` says how.
 
@@ -116,7 +111,6 @@ class Bytes(Step):
     copy: bool = True
 
 
-@dataclass(slots=True)
 class CopyBytes(Step):
     """Writes bytes that an earlier step took."""
 
@@ -127,7 +121,6 @@ class CopyBytes(Step):
     length: In
 
 
-@dataclass(slots=True)
 class OneLine(Step):
     """Refuses bytes of a column that contain a delimiter, end in a part of it, or with ``lines`` have another line."""
 
@@ -141,7 +134,6 @@ class OneLine(Step):
     end: bytes
 
 
-@dataclass(slots=True)
 class Text(Step):
     """Writes constant bytes."""
 
@@ -150,7 +142,6 @@ class Text(Step):
     value: bytes
 
 
-@dataclass(slots=True)
 class Digits(Step):
     """Writes an integer in decimal."""
 
@@ -159,7 +150,6 @@ class Digits(Step):
     source: In
 
 
-@dataclass(slots=True)
 class Store(Step):
     """Writes a number without a range check: at the position, or ``at`` reserved space."""
 
@@ -170,7 +160,6 @@ class Store(Step):
     at: In | None = None
 
 
-@dataclass(slots=True)
 class Insert(Step):
     """Writes a varint into one reserved byte; if it needs more, the bytes after it are moved.
 
@@ -186,7 +175,6 @@ class Insert(Step):
     marks: list[int]
 
 
-@dataclass(slots=True)
 class Join(Step):
     """Writes bit fields as one number: (register, shift) of each."""
 
@@ -197,7 +185,6 @@ class Join(Step):
         yield from (register for register, _ in self.parts)
 
 
-@dataclass(slots=True)
 class Reserve(Step):
     """Writes zeros: space for a number, or padding."""
 
@@ -206,7 +193,6 @@ class Reserve(Step):
     size: In
 
 
-@dataclass(slots=True)
 class Sum(Step):
     """Computes the checksum of the bytes between two positions."""
 
@@ -220,7 +206,6 @@ class Sum(Step):
     form: Form
 
 
-@dataclass(slots=True)
 class Elements(Step):
     """Gets the range of the elements of a list, and whether there is a list.
 
@@ -240,7 +225,6 @@ class Elements(Step):
     null: Fault | None
 
 
-@dataclass(slots=True)
 class Each(Step):
     """Runs steps for each element of a list; ``at`` is its index."""
 
@@ -251,7 +235,6 @@ class Each(Step):
     body: Body
 
 
-@dataclass(slots=True)
 class Unread(Step):
     """Refuses a value that no step has read: in the record, or in the element of a list.
 
@@ -269,7 +252,6 @@ class Unread(Step):
         yield from (stamp for _, stamp, _ in self.columns)
 
 
-@dataclass(slots=True)
 class Note(Step):
     """Records a fact of a row in a column of the run itself."""
 
@@ -279,7 +261,6 @@ class Note(Step):
     source: In
 
 
-@dataclass(slots=True)
 class Finish(Step):
     """Ends the record."""
 

@@ -68,6 +68,15 @@ class Column:
         return mine == (other.kind, other.table, other.unit, other.coding)
 
     @property
+    def lists(self) -> list[Repeated]:
+        """The lists around its values, the innermost first."""
+        lists, group = [], self.within
+        while group is not None:
+            lists.append(group)
+            group = group.outer
+        return lists
+
+    @property
     def is_bytes(self) -> bool:
         """Whether its values are byte strings, including text."""
         return self.kind in ("bytes", "text")

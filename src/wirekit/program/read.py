@@ -313,12 +313,9 @@ class _Reader(Branches):
 
     def repeated(self, path: str, *, nullable: bool) -> Repeated:
         """A new list, or that of an alternative at the same path."""
-        for column in self.merging:
-            group = column.within
-            while group is not None:
-                if group.path == path and group.outer is self.around:
-                    return group
-                group = group.outer
+        for group in (each for column in self.merging for each in column.lists):
+            if group.path == path and group.outer is self.around:
+                return group
         if any(group.path == path and group.outer is self.around for group in self.lists):
             raise unfit(self.key, path, "a second list of that name")
         group = Repeated(len(self.lists), path, self.around, nullable, self.maybe, index=self.register())
@@ -327,7 +324,7 @@ class _Reader(Branches):
 
     def element_of(self, node: ir.Several, group: Repeated, path: str, scope: Scope) -> Body:
         """Reads one element and appends its fields to the columns."""
-        merging = [each for each in self.columns if _is_inside(each.within, group)]
+        merging = [each for each in self.columns if group in each.lists]
         leaving = {"cutting": self.limit, "stop": True} if node.stop else {}
         with self.during(around=group, entered=[], loose=[], defaults=[], merging=merging, stored=[], **leaving):
             with self.block() as inside:
@@ -513,12 +510,6 @@ class _Reader(Branches):
             self.if_true(self.all_of(value.present), work)
         else:
             work()
-
-
-def _is_inside(group: Repeated | None, other: Repeated) -> bool:
-    while group is not None and group is not other:
-        group = group.outer
-    return group is other
 
 
 def _hidden(name: str, dtype: str) -> Column:

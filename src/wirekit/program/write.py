@@ -7,7 +7,7 @@ not fit the layout ends the program with the number of a refusal.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -36,7 +36,7 @@ HELD = ("rows", "plain")
 """Facts about such a field: the number of records, and the bytes before compression; -1 if unknown."""
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class WriteProgram:
     """The steps that write a record of a layout, and its columns.
 
@@ -341,13 +341,6 @@ class _Writer(Messages):
             self.fail("!=", self.let("and", unseen, self.holds_records()), 0, self.contents_path, UNREAD)
 
 
-def levels(group: Repeated | None) -> Iterator[Repeated]:
-    """A list and its enclosing lists, the outermost first."""
-    if group is not None:
-        yield from levels(group.outer)
-        yield group
-
-
 def _moved(group: Repeated | None, within: str, groups: dict[int, Repeated]) -> Repeated | None:
     """A list and its enclosing lists, for records inside other records."""
     if group is not None and group.number not in groups:
@@ -404,7 +397,7 @@ def write(
     writer = _Writer(key=key, paths=paths, once=once, slots=slots, message_fields=message_fields)
     if gaps:
         paths[GAPS] = Column(GAPS, "number", "int64", slot=next(writer.slots))
-    groups = {each.number: each for column in columns for each in levels(column.within)}
+    groups = {each.number: each for column in columns for each in column.lists}
     writer.groups = [groups[number] for number in sorted(groups)]
     for group in writer.groups:
         writer.add_list(group)

@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 
 from wirekit.compiler.columns.column_names import checked, leaves
 from wirekit.compiler.columns.meanings import TIMES
-from wirekit.compiler.columns.programs import Columnar, program
+from wirekit.compiler.columns.programs import Columnar, program, type_of
 from wirekit.compiler.columns.protobuf import leaf_type
 from wirekit.errors import Misuse
 from wirekit.program.columns import Column
@@ -239,13 +239,8 @@ def _leaves(columnar: Columnar, unpack: bool) -> Iterator[Leaf]:
 
 
 def _column(column: Column, holds: bool) -> Leaf:
-    named = {"flag": pa.bool_(), "bytes": pa.binary(), "text": pa.string()}
-    kind = named.get(column.kind) or pa.from_numpy_dtype(np.dtype(column.dtype))
-    lists: tuple[str, ...] = ()
-    group = column.within
-    while group is not None:
-        lists, group = (group.path, *lists), group.outer
-    return Leaf(column.path, kind, column.nullable or holds, lists, column.unit)
+    lists = tuple(group.path for group in reversed(column.lists))
+    return Leaf(column.path, type_of(column), column.nullable or holds, lists, column.unit)
 
 
 def _places(table: Tables) -> Iterator[Leaf]:

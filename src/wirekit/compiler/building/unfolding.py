@@ -17,7 +17,6 @@ from wirekit.compiler.building.from_arrow import ABSENT, NOTHING, Input, element
 from wirekit.compiler.building.places import Elements, Rows, place
 from wirekit.errors import Misuse
 from wirekit.program.columns import Column, Repeated
-from wirekit.program.write import levels
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +101,7 @@ class Unfolded:
         if index < 0:
             return ABSENT
         array, rows = self.batch.column(index), self.rows
-        for group in levels(column.within):
+        for group in reversed(column.lists):
             lists, array = unfolded(self.key, column.path, array)
             self._agree(group, lists, rows)
             rows = self.places[group.number]

@@ -147,12 +147,12 @@ def _numbers(values: NDArray[Any], kind: pa.DataType, valid: pa.Buffer | None = 
 
 def _array(column: Column, level: Level, sizes: dict[int, int]) -> pa.Array:
     """An Arrow array of the filled memory."""
-    array, nullable, group = _values(column, level, sizes), column.nullable, column.within
-    while group is not None:
+    array, nullable = _values(column, level, sizes), column.nullable
+    for group in column.lists if column.within is not None else ():
         offsets = level.arrays[f"lo{group.number}"][: level.elements(group.outer) + 1]
         valid = bit_buffer(level.arrays[f"lv{group.number}"][: len(offsets) - 1]) if group.nullable else None
         array = list_array(array, offsets, valid, nullable=nullable)
-        nullable, group = group.nullable, group.outer
+        nullable = group.nullable
     return array
 
 

@@ -200,9 +200,9 @@ def _schema(compiled: Program) -> pa.Schema:
     fields = []
     for column in compiled.columns:
         metadata = field_metadata(column.table, column.unit)
-        kind, nullable, group = type_of(column), column.nullable, column.within
-        while group is not None:
-            kind, nullable, group = pa.list_(pa.field("item", kind, nullable)), group.nullable, group.outer
+        kind, nullable = type_of(column), column.nullable
+        for group in column.lists:
+            kind, nullable = pa.list_(pa.field("item", kind, nullable)), group.nullable
         # Null where it holds records.
         nested = compiled.contents is not None and column.slot == compiled.contents.column
         fields.append(pa.field(column.path, kind, nullable or nested, metadata))

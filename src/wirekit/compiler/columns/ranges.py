@@ -176,9 +176,9 @@ def _doubtful(columnar: Columnar, level: Level) -> NDArray[Any]:
             bad &= level.arrays[f"v{column.slot}"][:count] != 0
         if not bad.any():
             continue
-        places, group = np.flatnonzero(bad), column.within
-        while group is not None:
+        places = np.flatnonzero(bad)
+        for group in column.lists:
             offsets = level.arrays[f"lo{group.number}"][: level.elements(group.outer) + 1]
-            places, group = np.searchsorted(offsets, places, side="right") - 1, group.outer
+            places = np.searchsorted(offsets, places, side="right") - 1
         doubtful[places] = True
     return doubtful

@@ -83,11 +83,8 @@ class Level:
 
     def lacks(self, column: Column) -> bool:
         """Whether a column is null in every row."""
-        group = column.within
-        while group is not None and group.outer is not None:
-            group = group.outer
-        if group is not None:
-            return f"lo{group.number}" not in self.arrays
+        if column.within is not None:
+            return f"lo{column.lists[-1].number}" not in self.arrays
         return f"{'o' if column.is_bytes else 'c'}{column.slot}" not in self.arrays
 
     def used(self, column: Column) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from wirekit.compiler import ir
 from wirekit.program import write_steps as steps
 from wirekit.program.columns import Column, Repeated
@@ -11,12 +13,16 @@ from wirekit.runtime import opcodes
 from wirekit.runtime import write_opcodes as op
 from wirekit.runtime.words import NONE, Encoder, Words
 
+WRITE_PROGRAMS = 256
+"""The programs that are kept: one for each layout, and for each set of fields of its messages."""
+
 
 def place_of(slot: int) -> int:
     """The place of a column in the table."""
     return op.COLUMNS + op.WIDTH_OF_COLUMN * slot
 
 
+@lru_cache(WRITE_PROGRAMS)
 def write_words(program: WriteProgram) -> Words:
     """The words of a write program."""
     encoder = _Encoder(program.reasons, program.constants, {})

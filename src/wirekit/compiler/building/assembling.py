@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from wirekit.compiler import ir
 from wirekit.compiler.building.contents import closed
 from wirekit.compiler.building.places import Rows
-from wirekit.compiler.building.run import Builder, run
+from wirekit.compiler.building.run import run
 from wirekit.compiler.columns import column_names
 from wirekit.compiler.columns.header_variants import selected_by_header
 from wirekit.compiler.columns.plan import Lead, Records
@@ -28,11 +28,11 @@ from wirekit.compiler.contexts import checked
 from wirekit.encoding import built_key, encode
 from wirekit.errors import Misuse, WireError, WirekitError
 from wirekit.program.show import shown_writing
-from wirekit.program.write import write
+from wirekit.program.write import WriteProgram, write
 from wirekit.registry import named, registry
+from wirekit.runtime.write_words import WRITE_PROGRAMS
 
 FRONT = b"wirekit.front"
-CACHED = 256  # write programs: one for each layout, and for each set of fields of its messages
 
 
 def build_columns(key: str, batch: Any, *, context: Mapping[str, Any] | None = None, **options: Any) -> bytes:
@@ -146,14 +146,14 @@ def encode_batch(
     columnar, ahead = _header_program(key, batch, context)
     batch = record_batch(key, batch, columnar)
     message_fields = column_names.message_fields(columnar).intersection(batch.schema.names)
-    builder = _builder(key, columnar, message_fields, apart=ends is not None)
+    writer = _writer(key, columnar, message_fields, apart=ends is not None)
     rows: Rows = first
     facts: dict[str, NDArray[Any]] = {}
     if columnar.program.contents is not None:
-        batch, rows, facts = closed(key, columnar, builder, _inner(key, columnar, message_fields), batch, first)
+        batch, rows, facts = closed(key, columnar, writer, _inner(key, columnar, message_fields), batch, first)
     numbers = [lead.number for lead in columnar.plan.lead if lead.number is not None]
     front = len(ahead) + sum(number.groups or number.size for number in numbers)
-    output, end = run(key, builder, batch, rows, front=front, known=facts, ends=ends)
+    output, end = run(key, writer, batch, rows, front=front, known=facts, ends=ends)
     if columnar.plan.counted and not columnar.plan.least and batch.num_rows > end - front:
         raise Misuse(f"{key}: {batch.num_rows} records take {end - front} bytes; decoding needs a byte for each record")
     lead = ahead + _lead(key, columnar.plan, end - front, batch.num_rows)
@@ -184,8 +184,10 @@ def _header_program(key: str, batch: Any, context: Mapping[str, Any] | None) -> 
         raise Misuse(f"{key}: the metadata {FRONT.decode()} selects records of an unknown layout") from None
 
 
-@lru_cache(CACHED)
-def _builder(key: str, columnar: Columnar, message_fields: frozenset[str] | None, *, apart: bool = False) -> Builder:
+@lru_cache(WRITE_PROGRAMS)
+def _writer(
+    key: str, columnar: Columnar, message_fields: frozenset[str] | None, *, apart: bool = False
+) -> WriteProgram:
     """The program that builds records.
 
     Args:
@@ -194,7 +196,7 @@ def _builder(key: str, columnar: Columnar, message_fields: frozenset[str] | None
     """
     read, plan = columnar.program, columnar.plan
     some = not (apart or plan.counted or ir.minimum(plan.element))  # no count precedes the records
-    program = write(
+    return write(
         key,
         plan.element,
         read.columns,
@@ -205,16 +207,15 @@ def _builder(key: str, columnar: Columnar, message_fields: frozenset[str] | None
         except_first=plan.except_first,
         message_fields=message_fields,
     )
-    return Builder(program)
 
 
-@lru_cache(CACHED)
-def _inner(key: str, columnar: Columnar, message_fields: frozenset[str]) -> Builder | None:
+@lru_cache(WRITE_PROGRAMS)
+def _inner(key: str, columnar: Columnar, message_fields: frozenset[str]) -> WriteProgram | None:
     """The program that builds the records inside a schema's records; None if they contain none."""
     if columnar.contents is None:
         return None
     plan, columns = columnar.contents.plan, columnar.contents.program.columns
-    return Builder(write(key, plan.element, columns, gaps=False, within=plan.path, message_fields=message_fields))
+    return write(key, plan.element, columns, gaps=False, within=plan.path, message_fields=message_fields)
 
 
 def source(key: str, ahead: bytes = b"", context: Mapping[str, Any] | None = None) -> str:
@@ -227,7 +228,7 @@ def source(key: str, ahead: bytes = b"", context: Mapping[str, Any] | None = Non
     Raises:
         Misuse: the schema has no columns, or columns cannot build it.
     """
-    return shown_writing(_builder(key, program_of(key, ahead, context), None).program)
+    return shown_writing(_writer(key, program_of(key, ahead, context), None))
 
 
 def _lead(key: str, plan: Records, size: int, rows: int) -> bytes:

@@ -14,17 +14,17 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from wirekit.compiler.building.places import Rows
-from wirekit.compiler.building.run import Builder, run
+from wirekit.compiler.building.run import run
 from wirekit.compiler.columns.programs import Columnar
 from wirekit.errors import Misuse
-from wirekit.program.write import CHOSEN
+from wirekit.program.write import CHOSEN, WriteProgram
 
 INDEX, OFFSET = "@index", "@offset"
 Closed = tuple[pa.RecordBatch, Rows, dict[str, NDArray[Any]]]
 
 
 def closed(
-    key: str, columnar: Columnar, built: Builder, inner: Builder | None, batch: pa.RecordBatch, first: int
+    key: str, columnar: Columnar, built: WriteProgram, inner: WriteProgram | None, batch: pa.RecordBatch, first: int
 ) -> Closed:
     """The outer records, one row each, with their content as bytes; their rows; the facts that the program needs.
 
@@ -93,7 +93,7 @@ class _Rows:
         name = next((name for name in names if self.batch.column(name)[row].is_valid), names[0])
         raise Misuse(f"{self.key}: row {self.first + row}: {name}: {text}")
 
-    def built(self, inner: Builder) -> tuple[bytes, NDArray[Any], NDArray[Any]]:
+    def built(self, inner: WriteProgram) -> tuple[bytes, NDArray[Any], NDArray[Any]]:
         """The bytes of the inner records, and their begin and end for each outer record."""
         batch, rows = self.batch.select(self.inner), np.flatnonzero(self.inside)
         if rows.size != batch.num_rows:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,23 +19,10 @@ from wirekit.program.calls import Calls
 from wirekit.program.columns import Column
 from wirekit.program.write import WriteProgram
 from wirekit.runtime import write_opcodes as op
-from wirekit.runtime.words import Words
 from wirekit.runtime.write_words import place_of, write_words
 
 LEAST = 4096  # bytes of the first buffer
 A_ROW = 256  # bytes of numbers in a row for which memory is allocated at once
-
-
-@dataclass(eq=False)
-class Builder:
-    """A write program; it is encoded on first use."""
-
-    program: WriteProgram
-
-    @cached_property
-    def words(self) -> Words:
-        """The encoded program."""
-        return write_words(self.program)
 
 
 class Output:
@@ -63,7 +48,7 @@ class Output:
 
 def run(
     key: str,
-    builder: Builder,
+    program: WriteProgram,
     batch: pa.RecordBatch,
     rows: Rows,
     *,
@@ -85,7 +70,7 @@ def run(
     """
     if not batch.num_rows:
         return Output(front), front
-    program, words = builder.program, builder.words
+    words = write_words(program)
     unfolded = Unfolded(key, batch, rows)
     inputs = {column.slot: _input(key, column, batch, unfolded) for column in program.columns}
     inputs |= {column.slot: unfolded.lists(group.number) for column, group in program.lists}

@@ -194,21 +194,16 @@ def _numbered(key: str, column: Column, table: SymbolTable, array: pa.Array, fir
         known.setdefault(symbol.symbol or "", int(symbol))
     kind = pa.from_numpy_dtype(np.dtype(column.dtype))
     bounds = np.iinfo(column.dtype)
-    numbers: dict[str | None, int | None] = {None: None}
-    for name in pc.unique(array).to_pylist():
-        if name is None:
-            continue
-        if name not in known and not name.removeprefix("-").isdecimal():
-            row = pc.index(array, name).as_py()
-            near = difflib.get_close_matches(name.upper(), known) if len(known) > NAMED else known
-            text = f"{name!r} is not a name of {table.name}: {', '.join(near or [*list(known)[:NAMED], '…'])}"
-            raise Misuse(f"{key}: {place(first, row, column.path)}: {text}")
-        number = known.get(name)
-        if number is None and len(name) <= DIGITS:
-            number = int(name)
-        if number is None or not bounds.min <= number <= bounds.max:
-            row = pc.index(array, name).as_py()
-            raise Misuse(f"{key}: {place(first, row, column.path)}: {name[:DIGITS]} is not a {kind}")
-        numbers[name] = number
+    numbers: list[int] = []
     encoded = array.dictionary_encode()
-    return pa.array([numbers[name] for name in encoded.dictionary.to_pylist()], kind).take(encoded.indices)
+    for name in encoded.dictionary.to_pylist():
+        is_number = name.removeprefix("-").isdecimal()
+        number = known.get(name, int(name) if is_number and len(name) <= DIGITS else None)
+        if number is None or not bounds.min <= number <= bounds.max:
+            text = f"{name[:DIGITS]} is not a {kind}"
+            if not is_number and name not in known:
+                near = difflib.get_close_matches(name.upper(), known) if len(known) > NAMED else known
+                text = f"{name!r} is not a name of {table.name}: {', '.join(near or [*list(known)[:NAMED], '…'])}"
+            raise Misuse(f"{key}: {place(first, pc.index(array, name).as_py(), column.path)}: {text}")
+        numbers.append(number)
+    return pa.array(numbers, kind).take(encoded.indices)

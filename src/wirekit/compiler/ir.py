@@ -40,7 +40,7 @@ class Node:
 class Interpreted(Node):
     """The meaning of the number inside."""
 
-    number: Node
+    number: Number
 
 
 class Around(Node):
@@ -580,7 +580,7 @@ def _measured(node: Node, known: dict[int, int]) -> int:
         case Number(least=least):
             return least
         case Interpreted(number=inner):
-            return _minimum(inner, known)
+            return inner.least
         case Blob(length=Number(least=least)):
             return least
         case Blob(length=Literal(value=int(size))):
@@ -622,8 +622,8 @@ def fixed_size(node: Node) -> int | None:
 
 def number_of(node: Node) -> Number | None:
     """The number of a node that is one in any meaning; None for other nodes."""
-    while isinstance(node, (Interpreted, Qualified)):
-        node = node.number if isinstance(node, Interpreted) else node.node
+    node = core(node)
+    node = node.number if isinstance(node, Interpreted) else node
     return node if isinstance(node, Number) else None
 
 
@@ -657,11 +657,11 @@ def core(node: Node) -> Node:
 def can_be_wrong(node: Node) -> bool:
     """Whether a number can be wrong by itself."""
     match node:
-        case Named(closed=closed, number=inner):
-            return closed or can_be_wrong(inner)
+        case Named(closed=closed):
+            return closed
         case Constant(fatal=fatal, node=inner):
             return fatal or can_be_wrong(inner)
-        case Qualified(node=inner) | Interpreted(number=inner):
+        case Qualified(node=inner):
             return can_be_wrong(inner)
     return False
 

@@ -84,7 +84,7 @@ def _integer(source: numbers.Integer, path: str) -> ir.Node:
 
 def _bits(source: numbers.Bits, path: str) -> ir.Node:
     fields = tuple(ir.BitField(name, bit.width, shift, bit.table) for name, bit, shift in source.fields)
-    return ir.BitFields(lower(source.inner, path), fields)
+    return ir.BitFields(_number(source.inner, path), fields)
 
 
 def _bytes(source: blobs.Bytes, path: str) -> ir.Node:
@@ -177,8 +177,8 @@ def _encrypted(source: encrypted.Encrypted, path: str) -> ir.Node:
 
 _LOWERERS: dict[type, Lowerer] = {
     numbers.Integer: _integer,
-    numbers.Flag: lambda node, path: ir.Boolean(lower(node.inner, path)),
-    numbers.Symbols: lambda node, path: ir.Named(lower(node.inner, path), node.table, node.closed),
+    numbers.Flag: lambda node, path: ir.Boolean(_number(node.inner, path)),
+    numbers.Symbols: lambda node, path: ir.Named(_number(node.inner, path), node.table, node.closed),
     numbers.Bits: _bits,
     numbers.Bit: _bit,
     blobs.Bytes: _bytes,

@@ -75,8 +75,8 @@ def _problems(node: ir.Node) -> Iterator[str]:
             yield from _value(node.node, value, "is by default")
         case ir.Packed():
             yield from _codecs(node)
-        case ir.Named(closed=closed, table=table, number=ir.Number(low=low, high=high)):
-            yield from _symbols(table, low, high, closed=closed)
+        case ir.Named(closed=closed, table=table, number=number):
+            yield from _symbols(table, number.low, number.high, closed=closed)
         case ir.BitFields(fields=fields):
             for bit in fields:
                 for problem in _symbols(bit.table, 0, bit.most, closed=False) if bit.table is not None else ():

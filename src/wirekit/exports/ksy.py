@@ -378,8 +378,6 @@ class _Writer:
     def _bits(self, node: ir.BitFields, name: str) -> str:
         if id(node) in self._shared:
             return self._shared[id(node)][1]
-        if not isinstance(node.number, ir.Number):
-            raise NotExpressed("bit fields of a node that is not a number")
         bits_type = self._unique(f"{name}_bits")
         self._shared[id(node)] = node, bits_type
         instances: dict[str, Entry] = {}

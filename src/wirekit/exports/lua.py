@@ -172,11 +172,9 @@ class _Writer:
                 return self._number(node, path, name)
             case ir.Boolean(number=inner):
                 return f"flag({self.node(inner, path)})"
-            case ir.Named(number=ir.Number() as number, table=table, closed=closed):
+            case ir.Named(number=number, table=table, closed=closed):
                 call = self._number(number, path, name, table)
                 return f"closed({call}, T[{self._table(table)}])" if closed else call
-            case ir.Named(number=inner):
-                return self.node(inner, path)
             case ir.BitFields(number=number, fields=fields):
                 return self._bits(number, fields, path, name)
             case ir.Blob():
@@ -238,9 +236,7 @@ class _Writer:
             return f"odd_number({field}, {node.size}, {boolean(node.signed)}, {boolean(node.little)})"
         return f"number({field}, {node.size}, {boolean(node.signed)}, {boolean(node.real)}, {boolean(node.little)})"
 
-    def _bits(self, number: ir.Node, fields: tuple[ir.BitField, ...], path: str, name: str) -> str:
-        if not isinstance(number, ir.Number):
-            raise Misuse(f"{self.key}: {path}: bits of a {type(number).__name__} cannot be expressed in Lua")
+    def _bits(self, number: ir.Number, fields: tuple[ir.BitField, ...], path: str, name: str) -> str:
         parts = []
         for each in fields:
             kind = f"uint{8 if each.width <= 8 else 16 if each.width <= 16 else 32 if each.width <= 32 else 64}"

@@ -18,7 +18,7 @@ def column_of(node: ir.Node) -> Column:
             return Column("", "number", f"{'float' if real else 'int' if signed else 'uint'}{bits}", unit=unit)
         case ir.Boolean():
             return FLAG
-        case ir.Named(number=ir.Number() as number, table=table):
+        case ir.Named(number=number, table=table):
             bits = number.bits + (not number.signed)  # one more for the sign
             dtype = "int32" if bits <= NARROW else "int64" if bits <= 2 * NARROW else "uint64"
             return Column("", "number", dtype, table=table)

@@ -218,7 +218,7 @@ class Maker(Program):
 
     def integer(self, node: ir.Interpreted, path: str) -> ir.Number:
         """The number inside a node that gives it a meaning."""
-        if not isinstance(node.number, ir.Number) or node.number.real:
+        if node.number.real:
             raise unfit(self.key, path, node)
         return node.number
 

@@ -116,7 +116,7 @@ class Damage:
             case ir.Number(groups=groups):
                 if groups:
                     yield "endless varint", join_path(list(steps)), lambda: self._endless(steps, groups)
-            case ir.Named(table=table, number=ir.Number() as number, closed=closed):
+            case ir.Named(table=table, number=number, closed=closed):
                 unknown = without_name(table, number.low, number.high)
                 if unknown is not None and closed:
                     yield self._replaced("unknown symbol", number, unknown, steps)

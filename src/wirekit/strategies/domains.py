@@ -79,7 +79,7 @@ def domain_of(node: ir.Node, names: Names) -> Domain | None:
             return Domain([*edges_of(node.low, node.high)], node.low, node.high)
         case ir.Delimited(decimal=True) if not names:
             return Domain([*edges_of(-DECIMAL, DECIMAL)], -DECIMAL, DECIMAL)
-        case ir.Named(number=ir.Number() as number) if not names:
+        case ir.Named(number=number) if not names:
             return _domain_of_table(node.table, number.low, number.high, closed=node.closed)
         case ir.Boolean() if not names:
             return Domain([False, True])

@@ -29,7 +29,6 @@ class Fields(Drawing):
         if () in forced and forced[()] is not None:
             value = _held(ir.number_of(node), forced[()])
         elif not node.closed and (not self.layout.symbols(node) or self.aims(node, "unknown") or self.chance(6)):
-            assert isinstance(node.number, ir.Number)
             value = self.choices.integer(node.number.low, node.number.high)
         else:
             value = self.one_of(self.layout.symbols(node))

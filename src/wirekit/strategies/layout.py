@@ -113,7 +113,6 @@ class Layout:
     def symbols(self, node: ir.Named) -> list[int]:
         """The named values that fit into the number."""
         if id(node) not in self._symbols:
-            assert isinstance(node.number, ir.Number)
             low, high = node.number.low, node.number.high
             self._symbols[id(node)] = [int(symbol) for symbol in node.table if low <= symbol <= high]
         return self._symbols[id(node)]

@@ -69,7 +69,7 @@ def kinds_of(node: ir.Node) -> set[str]:
             return _size_kinds("length", number)
         case ir.Several(count=ir.Number() as number):
             return _size_kinds("count", number)
-        case ir.Named(table=table, number=ir.Number() as number):
+        case ir.Named(table=table, number=number):
             return set() if without_name(table, number.low, number.high) is None else {"unknown symbol"}
         case ir.BitFields(fields=fields):
             names = {"reserved bit" for field in fields if field.name.startswith("reserved")}

@@ -19,7 +19,7 @@ def pack(node: ir.Node, value: Any) -> bytes | None:
             return pack(number, int(value))
         case ir.BitFields(number=number, fields=fields):
             whole = sum(int(value[field.name]) << field.shift for field in fields)
-            return whole.to_bytes(ir.fixed_size(number) or 0, "little" if getattr(number, "little", False) else "big")
+            return whole.to_bytes(number.size, "little" if number.little else "big")
     return None
 
 

@@ -16,7 +16,6 @@ from collections.abc import Callable
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Literal
-from wirekit.compiler.ir import bare
 from wirekit.compiler.rows.build_code import Building, distance, put_number, usual
 from wirekit.compiler.rows.build_state import REASONS, State, Unit, flag, integer, octets, real, sequence
 from wirekit.compiler.rows.build_structures import Structures
@@ -54,14 +53,14 @@ class Builder(Structures):
                 self._structure(code, node, x, scope)
             case ir.Number():
                 usual(code, x, "float" if node.real else "int", "real" if node.real else "integer")
-                _add(code, node, x)
+                put_number(code, node, x)
             case ir.Boolean():
                 number = code.fresh("n")
                 code.put(f"{number} = {x} if {x}.__class__ is bool else flag({x})")
-                _add(code, node.number, number)
+                put_number(code, node.number, number)
             case ir.Named():
                 code.unless_same([x] if node.closed else [], lambda: self._symbol(code, node, x))
-                _add(code, node.number, x)
+                put_number(code, node.number, x)
             case ir.BitFields():
                 self._bits(code, node, x)
             case ir.Constant():
@@ -260,9 +259,7 @@ class Builder(Structures):
             code.put(f"if {number}.__class__ is not int: raise Unusual")
 
         code.unless_same(values, join)
-        base = bare(node.number)
-        if isinstance(base, ir.Number):
-            code.add(base.code.upper(), base.size, number, little=base.little)
+        code.add(node.number.code.upper(), node.number.size, number, little=node.number.little)
 
     def _blob(self, code: Building, node: ir.Blob, x: str, scope: Scope | None) -> None:
         if isinstance(node.length, ir.Number):
@@ -327,13 +324,6 @@ def _is_plain(node: ir.Node) -> bool:
         case ir.Optional(node=inner):
             return _is_plain(inner)
     return False
-
-
-def _add(code: Building, number: ir.Node, value: str) -> None:
-    if not isinstance(number, ir.Number):
-        code.put("raise Unusual")
-        return
-    put_number(code, number, value)
 
 
 def _octets(node: ir.Blob, x: str) -> str:

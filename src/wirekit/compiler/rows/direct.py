@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 from wirekit.compiler import ir
-from wirekit.compiler.ir import bare
 from wirekit.compiler.rows.build import Builder
 from wirekit.compiler.rows.build_code import Building
 from wirekit.compiler.source import Scope, Unusual, choosing, named, units
@@ -83,12 +82,12 @@ class DirectBuilder(Builder):
         super()._node(code, node, x, scope)
 
     def _bits(self, code: Building, node: ir.BitFields, x: str) -> None:
-        base = bare(node.number)
-        if not isinstance(base, ir.Number) or any(hasattr(int, bit.name) for bit in node.fields):
+        number = node.number
+        if any(hasattr(int, bit.name) for bit in node.fields):
             code.put("raise Unusual")
             return
-        code.put(f"if {x}.__class__ is not int or not 0 <= {x} < {1 << 8 * base.size}: raise Unusual")
-        code.add(base.code.upper(), base.size, x, little=base.little)
+        code.put(f"if {x}.__class__ is not int or not 0 <= {x} < {1 << 8 * number.size}: raise Unusual")
+        code.add(number.code.upper(), number.size, x, little=number.little)
 
     def _packed(self, code: Building, node: ir.Packed, x: str, scope: Scope | None) -> None:
         code.put(f"if {x}.__class__ is Opened: raise Unusual")  # mappings inside a record are not loaded

@@ -103,40 +103,25 @@ class Reason:
     within: Repeated | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Packing:
-    """The byte strings of a column that contain further records of the same layout, compressed.
+@dataclass(slots=True)
+class Contents:
+    """The byte strings of a column that contain further records: compressed, of the same layout, or of another layout.
 
-    For each row, ``codec`` is the number of a codec plus one, or 0 if nothing is compressed.
+    For each row, ``codec`` is the number of a codec plus one, or 0 if nothing is compressed. For another layout,
+    ``listed`` is 1 for records and more if a message of ``messages`` is expected, ``count`` is the announced number of
+    records, and ``size`` that of bytes after decompression; both are -1 if not announced.
 
     Attributes:
         column: the index of the column.
         codecs: names of codecs in ``wirekit.compression``.
-        key: the schema of the content.
-    """
-
-    column: int
-    codecs: tuple[str, ...]
-    key: str
-
-
-@dataclass(slots=True)
-class Contents:
-    """The byte strings of a column that are, or contain compressed, further records of another layout.
-
-    For each row, ``codec`` is the number of a codec plus one, ``listed`` is 1 for records and more if a
-    message of ``messages`` is expected, ``count`` is the announced number of records, and ``size`` that of bytes
-    after decompression; both are -1 if not announced.
-
-    Attributes:
-        column: the index of the column.
-        codecs: names of codecs.
+        key: the schema of the content, if it is compressed records of the same layout.
         element: the layout of one record inside, None if there are only bytes.
         messages: names of protobuf messages.
     """
 
     column: int
     codecs: tuple[str, ...] = ()
+    key: str = ""
     element: ir.Node | None = None
     messages: list[str] = field(default_factory=list)
 
@@ -145,7 +130,7 @@ FLAG, BYTES = Column("", "flag", "uint8"), Column("", "bytes")
 """The columns of flags, which include verdicts, and of bytes, without their places."""
 
 CONTENTS = {"codec": "int8", "listed": "uint8", "count": "int64", "size": "int64"}
-"""Arrays by row that describe contents; ``codec`` describes packing, too."""
+"""Arrays by row that describe contents."""
 
 
 def field_metadata(table: SymbolTable | None, unit: str | None) -> dict[str, str] | None:

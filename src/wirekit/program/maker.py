@@ -21,12 +21,12 @@ from wirekit.compiler.expressions import (
     fields_of,
 )
 from wirekit.program import steps
-from wirekit.program.columns import FLAG, Column, Contents, Packing, Reason, Repeated
+from wirekit.program.columns import FLAG, Column, Contents, Reason, Repeated
 from wirekit.program.facts import is_wide
 from wirekit.program.messages import Tables
 from wirekit.program.steps import FIRST_FREE, Body
 from wirekit.program.unfit import unfit
-from wirekit.program.values import HIGHEST, LONGEST, LOWEST, Filled, Place, Scope, Value, inside
+from wirekit.program.values import HIGHEST, LONGEST, LOWEST, Place, Scope, Value, inside
 from wirekit.wire.blobs import BEGIN, POSITION
 
 SHORT = "needs more bytes than there are"
@@ -56,7 +56,7 @@ class Program:
     steps: Body = field(default_factory=list)
     columns: list[Column] = field(default_factory=list)
     reasons: list[Reason] = field(default_factory=list)
-    packing: Packing | None = None
+    packing: Contents | None = None
     contents: Contents | None = None
     gaps: bool = False
     messages: list[Tables] = field(default_factory=list)
@@ -279,7 +279,7 @@ class Maker(Program):
         """The register of a value."""
         if isinstance(place, int):
             return place
-        assert not isinstance(place, Filled), "only for rows that are built"
+        assert not isinstance(place, Column), "only for rows that are built"
         field = place.message, place.slot
         if field not in self.picked:
             self.picked[field] = self.fresh(), self.fresh()

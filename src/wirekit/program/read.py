@@ -21,7 +21,7 @@ from wirekit.compiler import ir
 from wirekit.program import steps
 from wirekit.program.branches import Branches
 from wirekit.program.calls import Stands, Summed
-from wirekit.program.columns import BYTES, CONTENTS, Column, Contents, Packing, Reason, Repeated
+from wirekit.program.columns import BYTES, CONTENTS, Column, Contents, Reason, Repeated
 from wirekit.program.facts import bit_column, column_of, form_of, is_wide, names_of, run_of
 from wirekit.program.maker import SHORT, TEXT, Program
 from wirekit.program.messages import message_values, slot_at, tables
@@ -51,11 +51,9 @@ class _Reader(Branches):
         self.once = parts(whole)
         self.node(node, "", Scope({}, None))
         self.written()
-        hidden = {"offset": _hidden("offset", "int64"), "length": _hidden("length", "int64")}
-        if self.gaps:
-            hidden["gap"] = _hidden("gap", "int64")
+        names = ["offset", "length", *["gap"] * self.gaps, *self.content_registers]
+        hidden = {name: Column(name, "number", CONTENTS.get(name, "int64"), slot=-1) for name in names}
         for name, register in self.content_registers.items():
-            hidden[name] = _hidden(name, CONTENTS[name])
             self.put(steps.Emit(hidden[name], register))
         if self.walked:
             self.put(steps.Keep(self.walked))
@@ -236,7 +234,7 @@ class _Reader(Branches):
             body.append(steps.Test("==", present, self.constant(0), [steps.Let(codec, "=", self.constant(0))]))
         most = steps.Test("<=", on[-1], self.constant(max(last)), body)  # most records hold nothing compressed
         self.put(steps.Test(">=", on[-1], self.constant(min(last)), [most]))
-        self.packing = Packing(slot, names, node.node.key)
+        self.packing = Contents(slot, names, node.node.key)
         self.content_registers = {"codec": codec}
         return value
 
@@ -510,10 +508,6 @@ class _Reader(Branches):
             self.if_true(self.all_of(value.present), work)
         else:
             work()
-
-
-def _hidden(name: str, dtype: str) -> Column:
-    return Column(name, "number", dtype, slot=-1)
 
 
 def read(

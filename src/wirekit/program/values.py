@@ -23,15 +23,9 @@ class Picked:
     aspect: str
 
 
-@dataclass(frozen=True, slots=True)
-class Filled:
-    """Whether a column has a value in a row that is built."""
-
-    column: Column
-
-
-Place = int | Picked | Filled
-"""A register, or a fact for which a register is filled when an expression needs it."""
+Place = int | Picked | Column
+"""A register, or a fact for which a register is filled when an expression needs it; a column: whether it has a value in
+a row that is built."""
 
 
 @dataclass(frozen=True, slots=True)

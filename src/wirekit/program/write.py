@@ -171,8 +171,10 @@ class _Writer(Messages):
             else:
                 self.counts_ahead(node, index, state.path, inner)
                 inner.fields[member.name] = self.node(member.node, name, inner)
-            if self.loose:
-                self.put_off(partial(self.resume, state, index))
+            if self.loose:  # the work after a part is deferred, and done if the record reaches it
+                mark = self.flag()
+                self.put(Let(mark, "=", self.constant(1)))
+                self.later.append((mark, partial(self.resume, state, index)))
                 return
             self.ended(state, index)
         for measure in node.measures:

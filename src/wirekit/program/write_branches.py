@@ -33,14 +33,6 @@ ENDS = "it begins with the bytes that end the list"
 Work = Callable[[], None]
 
 
-@dataclass(slots=True)
-class Presence:
-    """The columns and records that show the presence of a node: it is present if one has a value."""
-
-    columns: list[Column]
-    records: bool
-
-
 @dataclass(slots=True, eq=False)
 class MessageColumns:
     """The columns of a protobuf message that is written.
@@ -116,8 +108,10 @@ class Branches(Fields):
     sparse: list[tuple[str, int]] = field(default_factory=list)
     selected: list[Selected] = field(default_factory=list)
 
-    def apart(self, work: Callable[[], Value], *, constants: bool = False) -> tuple[Value, Body, Presence]:
+    def apart(self, work: Callable[[], Value], *, constants: bool = False) -> tuple[Value, Body, Callable[[], int]]:
         """Runs ``work`` with a body of its own; returns its value, the body, and the presence of the nodes it read.
+
+        The presence is a function that returns the register for whether one of the nodes has a value.
 
         Args:
             constants: whether constants count for the presence.
@@ -132,19 +126,18 @@ class Branches(Fields):
         records = bool(self.contents_path) and any(each.path == self.contents_path for each in read.values())
         of_messages = [column for message in messages for column in message.inside[0]]
         showing = deciding if deciding or messages else here
-        presence = Presence(showing + of_messages, records)
         self.read |= read
         self.written_messages += messages
-        return value, body, presence
+        return value, body, partial(self.any_of, showing + of_messages, records)
 
     def decides(self, slot: int, *, constants: bool) -> bool:
         """Whether a value shows that a node is present; in nodes without other values, any value does."""
         return slot not in self.computed and (constants or slot not in self.constant_slots)
 
-    def any_of(self, presence: Presence) -> int:
-        """The register for whether one of several columns has a value."""
-        present = self.has_value(*presence.columns)
-        return self.let("or", present, self.holds_records()) if presence.records else present
+    def any_of(self, columns: list[Column], records: bool) -> int:
+        """The register for whether one of several columns, or of the nested records, has a value."""
+        present = self.has_value(*columns)
+        return self.let("or", present, self.holds_records()) if records else present
 
     def holds_records(self) -> int:
         """The register for whether rows have values of nested records."""
@@ -172,7 +165,7 @@ class Branches(Fields):
     def when(self, node: ir.Node, path: str, scope: Scope, default: Any, magic: bytes) -> Value:
         """Writes a node if it has a value."""
         value, body, presence = self.apart(partial(self.node, node, path, scope, default), constants=bool(magic))
-        present = self.any_of(presence)
+        present = presence()
         self.select(node, path, magic, present)
         self.if_true(present, body)
         return maybe(value, present)
@@ -290,7 +283,7 @@ class Branches(Fields):
         place = self.mark()
         self.put(Reserve(self.constant(number.least)))
         begin = self.mark()
-        present = self.constant(1) if node.null is None else self.any_of(presence)
+        present = self.constant(1) if node.null is None else presence()
         size = self.register()
         with self.block() as inside:
             self.body += body
@@ -321,7 +314,7 @@ class Branches(Fields):
         _, other, presence = self.apart(lambda: self.visit_Blob(plain, path, scope))
         self.loose = loose
         missing = self.let("==", self.has_value(verdict, in_batch=True), self.constant(0))
-        bad = self.let("or", self.bad(verdict), self.let("and", missing, self.any_of(presence)))
+        bad = self.let("or", self.bad(verdict), self.let("and", missing, presence()))
         self.if_true(bad, other, fitted)
         return Value(unfit="a field that may not fit")
 
@@ -339,12 +332,6 @@ class Branches(Fields):
         """A register that is 0 until a step sets it."""
         self.flags.append(self.register())
         return self.flags[-1]
-
-    def put_off(self, work: Work) -> None:
-        """Defers the work after a part, if the record reaches it."""
-        mark = self.flag()
-        self.put(Let(mark, "=", self.constant(1)))
-        self.later.append((mark, work))
 
     def written(self) -> None:
         """Writes all parts that were reached, and then the deferred work after them: the innermost first."""

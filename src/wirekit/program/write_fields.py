@@ -19,7 +19,7 @@ from wirekit.program.columns import Column
 from wirekit.program.facts import bit_column, column_of, is_wide, names_of
 from wirekit.program.steps import EXTRA, ROW, Body, Fault, Let, OneOf, Refuse, Test
 from wirekit.program.unfit import unfit
-from wirekit.program.values import HIGHEST, LONGEST, LOWEST, Filled, Scope, Value, inside, value_of
+from wirekit.program.values import HIGHEST, LONGEST, LOWEST, Scope, Value, inside, value_of
 from wirekit.wire.blobs import ZEROS
 
 ABSENT = "the column is missing, and the field has no default"
@@ -29,7 +29,7 @@ OUTSIDE = "its offsets point outside of its data"
 
 @dataclass(slots=True)
 class Fields(Choices):
-    """A method for each kind of field; a default is an integer, a float, a mapping of bit fields, or a ``Computed``.
+    """A method for each kind of field; a default is a number, a mapping of bit fields, or a computed ``Value``.
 
     Attributes:
         paths: the columns of the read program.
@@ -123,16 +123,16 @@ class Fields(Choices):
     # Numbers.
 
     def default(self, node: ir.Optional, scope: Scope, path: str) -> Any:
-        """The default of an optional field: a value, or ``Computed``."""
+        """The default of an optional field, as for ``Fields``."""
         if isinstance(node.default, Literal):
             return node.default.value
-        return Computed(self.expression(node.default, scope, path)[0])
+        return Value(self.expression(node.default, scope, path)[0])
 
     def take(self, column: Column, default: Any, **more: Any) -> int:
         """The register with a number of a column, or with the default if the column is missing."""
         to, register = self.register(), None
-        if isinstance(default, Computed):
-            register = default.register
+        if isinstance(default, Value):
+            register = self.operand(default.place)
         elif isinstance(default, float):
             register = self.constant(int(np.array(default, column.dtype).view(f"int{column.dtype[5:]}")))
         elif isinstance(default, int):
@@ -188,7 +188,7 @@ class Fields(Choices):
         for bit, column in zip(node.fields, columns, strict=True):
             usual: Any = int(known.get(bit.name, 0))
             if usual and none is not None:
-                usual = Computed(self.let("*", none, self.constant(usual)))
+                usual = Value(self.let("*", none, self.constant(usual)))
             value = self.take(column, usual, **self.bounds(column, 0, bit.most))
             parts.append((value, bit.shift))
             values[bit.name] = Value(value, 0, bit.most)
@@ -267,7 +267,7 @@ class Fields(Choices):
             length = self.sized(node, column, step, scope)
         if not node.explained:
             self.put(Let(EXTRA, "+", EXTRA, length))
-        present = () if node.null is None else (Filled(column),)
+        present = () if node.null is None else (column,)
         return Value(length, 0, LONGEST, length=length, unfit="a byte string", present=present)
 
     def bytes(self, column: Column) -> steps.Bytes:
@@ -313,13 +313,6 @@ class Fields(Choices):
         self.put(steps.CopyBytes(column, step.start, step.length))
         self.put(steps.Text(node.end))
         return Value(step.length, 0, LONGEST, length=step.length, unfit="a text")
-
-
-@dataclass(frozen=True, slots=True)
-class Computed:
-    """A default that is computed."""
-
-    register: int
 
 
 def _is_other(name: str, path: str) -> bool:

@@ -16,8 +16,8 @@ from wirekit.program import write_steps as steps
 from wirekit.program.columns import Column, Repeated
 from wirekit.program.messages import Place, is_leaf, message_values, tables
 from wirekit.program.steps import Let, Mark
-from wirekit.program.values import Filled, Scope, Value, inside
 from wirekit.program.values import Place as Source
+from wirekit.program.values import Scope, Value, inside
 from wirekit.program.write_branches import Branches, MessageColumns
 from wirekit.varints import UNSIGNED, ZIGZAG, VarintForm
 from wirekit.wire.protobuf import BYTES, Field
@@ -123,8 +123,8 @@ class Messages(Branches):
     def operand(self, place: Source) -> int:
         if isinstance(place, int):
             return place
-        if isinstance(place, Filled):
-            return self.has_value(place.column)
+        if isinstance(place, Column):
+            return self.has_value(place)
         message = self.messages_of[place.message]
         if place.aspect == "count":
             group = message.lists.get(place.slot)

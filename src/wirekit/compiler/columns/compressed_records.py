@@ -23,7 +23,7 @@ from wirekit.compiler.columns.programs import Columnar
 from wirekit.compiler.columns.reference import of_records
 from wirekit.compiler.columns.run import Level, NoRoom, run
 from wirekit.errors import Limit, WireError
-from wirekit.program.columns import Packing
+from wirekit.program.columns import Contents
 
 ENDING = pa.array(["short", "wrong", "limit"])  # kinds of errors after which the reference engine reads no record
 
@@ -57,7 +57,7 @@ class _Level:
     """
 
     columnar: Columnar
-    packing: Packing
+    packing: Contents
     inner: Records
     level: Level
     errors: LevelErrors

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wirekit.compiler import ir
 from wirekit.program import steps
@@ -17,9 +17,6 @@ from wirekit.program.maker import Program
 from wirekit.program.passes import shortened
 from wirekit.program.steps import Body, Fault, Step, fields_of
 from wirekit.program.write_steps import Join
-
-if TYPE_CHECKING:
-    from wirekit.program.write import WriteProgram
 
 _PART = re.compile(r"\[([^]]*)\]")
 _FIELD = re.compile(r"\{(\w+)([?!]?)\}")
@@ -40,14 +37,14 @@ def shown(program: Program) -> str:
     return "\n".join(lines) + "\n"
 
 
-def shown_writing(program: WriteProgram) -> str:
+def shown_writing(program: Program) -> str:
     """The steps of a write program, and its columns."""
     columns = ", ".join(each.path or "(value)" for each in program.columns)
     return "\n".join([*Show(program).body(program.steps), "end of record", "", f"columns: {columns}"]) + "\n"
 
 
 class Show:
-    def __init__(self, program: Program | WriteProgram) -> None:
+    def __init__(self, program: Program) -> None:
         self.program = program
         self.names = {register: str(value) for value, register in program.constants.items()}
         self.names |= {steps.RANGE: "end", steps.FRAME: "frame", steps.ROW: "row"}
@@ -63,7 +60,6 @@ class Show:
         return self.names.get(register, f"r{register}")
 
     def message(self, number: int) -> str:
-        assert isinstance(self.program, Program)
         return self.program.messages[number].path or "(value)"
 
     def value(self, value: Any) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 
 from wirekit.compiler import ir
@@ -16,8 +16,9 @@ from wirekit.compiler.expressions import Expression
 from wirekit.errors import Misuse
 from wirekit.program import write_steps as steps
 from wirekit.program.calls import Summed
-from wirekit.program.columns import Column, Contents, Reason, Repeated
+from wirekit.program.columns import Column, Contents, Repeated
 from wirekit.program.facts import column_of, form_of, holds_records, is_wide
+from wirekit.program.maker import Program
 from wirekit.program.parts import parts
 from wirekit.program.passes import without_needless
 from wirekit.program.steps import EXTRA, ROW, Body, Call, Let, Refuse, Step, Test
@@ -37,28 +38,19 @@ HELD = ("rows", "plain")
 
 
 @dataclass(eq=False, slots=True)
-class WriteProgram:
-    """The steps that write a record of a layout, and its columns.
+class WriteProgram(Program):
+    """The steps that write a record of a layout, and the columns that they read; ``hidden`` are columns of the run.
 
     Attributes:
-        steps: the steps that write a record.
-        columns: the columns to read; ``lists`` those of lists, outer ones first; ``hidden`` those of the run, by name.
-        reasons: by the number of a fault, less one.
-        element: by the number of a list, the register with the index of its element.
+        own: by the number of a list, its own column; ``element``, the register with the index of its element.
         fixed: size in bytes of all numbers outside of lists, for a first estimate of the output size.
-        registers: number of registers; ``constants`` has those of constants, ``stamps`` those that are initially -1.
+        stamps: by the slot of a column, a register that is initially -1.
     """
 
-    steps: Body
-    columns: list[Column]
-    lists: list[tuple[Column, Repeated]]
-    hidden: dict[str, Column]
-    reasons: list[Reason]
-    element: dict[int, int]
-    fixed: int
-    registers: int
-    constants: dict[int, int]
-    stamps: list[int]
+    own: dict[int, Column] = field(default_factory=dict)
+    element: dict[int, int] = field(default_factory=dict)
+    fixed: int = 0
+    stamps: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -84,6 +76,8 @@ class _Open(OpenStructure):
 @dataclass(slots=True)
 class _Writer(Messages):
     """Emits write steps: a method for each kind of node."""
+
+    fixed: int = 0
 
     def visit_Packed(self, node: ir.Packed, path: str, scope: Scope) -> Value:
         return self.visit_Blob(node.blob, path, scope)
@@ -432,19 +426,11 @@ def write(
         if except_first:
             begins = writer.let("and", begins, writer.let("!=", ROW, writer.constant(0)))
         writer.fail("!=", begins, 0, within, ENDS)
-    return WriteProgram(
-        without_needless(writer.body),
-        [column for column in writer.read.values() if column.kind != LIST]
-        + [column for message in writer.messages_of for column in message.columns.values()],
-        [(writer.own[group.number], group) for group in writer.entered_groups],
-        writer.hidden if writer.contents_path else {},
-        writer.reasons,
-        writer.element,
-        _fixed(writer.body),
-        writer.registers,
-        writer.constants,
-        list(writer.stamps.values()),
-    )
+    writer.steps, writer.fixed = without_needless(writer.body), _fixed(writer.body)
+    writer.columns = [column for column in writer.read.values() if column.kind != LIST]
+    writer.columns += [column for message in writer.messages_of for column in message.columns.values()]
+    writer.hidden = writer.hidden if writer.contents_path else {}
+    return WriteProgram(**{each.name: getattr(writer, each.name) for each in fields(WriteProgram)})
 
 
 def _fixed(body: Body) -> int:

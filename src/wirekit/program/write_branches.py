@@ -102,7 +102,6 @@ class Branches(Fields):
     groups: list[Repeated] = field(default_factory=list)
     own: dict[int, Column] = field(default_factory=dict)
     slots: Iterator[int] = field(default_factory=itertools.count)
-    entered_groups: list[Repeated] = field(default_factory=list)
     unread: dict[int, Unread] = field(default_factory=dict)
     or_bytes: set[int] = field(default_factory=set)
     sparse: list[tuple[str, int]] = field(default_factory=list)
@@ -456,8 +455,8 @@ class Branches(Fields):
             with self.block() as body:
                 self.clear([(flag, 0) for flag in self.flags])
                 self.body += inside
-        if group not in self.entered_groups:
-            self.entered_groups.append(group)
+        if group not in self.lists:
+            self.lists.append(group)
         return body
 
     def ending(self, node: ir.Several, group: Repeated, path: str, start: int) -> None:

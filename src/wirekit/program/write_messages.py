@@ -84,7 +84,7 @@ class Messages(Branches):
         if is_first:
             group = Repeated(1 + max(self.own, default=-1), places[owner].path, None, nullable=True, in_message=True)
             self.add_list(group)
-            self.entered_groups.append(group)
+            self.lists.append(group)
             message.lists[owner] = group
         within = message.lists[owner] if owner >= 0 else None
         kind = {"string": "text", "bytes": "bytes", "bool": "flag", "message": "flag"}.get(each.kind, "number")

@@ -27,7 +27,7 @@ def write_words(program: WriteProgram) -> Words:
     """The words of a write program."""
     encoder = _Encoder(program.reasons, program.constants, {})
     encoded = encoder.encoded(program.steps, max(program.registers, FIRST_FREE))
-    encoded.registers[program.stamps] = -1
+    encoded.registers[[*program.stamps.values()]] = -1
     return encoded
 
 

@@ -73,7 +73,7 @@ def run(
     words = write_words(program)
     unfolded = Unfolded(key, batch, rows)
     inputs = {column.slot: _input(key, column, batch, unfolded) for column in program.columns}
-    inputs |= {column.slot: unfolded.lists(group.number) for column, group in program.lists}
+    inputs |= {program.own[group.number].slot: unfolded.lists(group.number) for group in program.lists}
     for name, column in program.hidden.items():
         values = (known or {}).get(name)
         inputs[column.slot] = Input(np.full(batch.num_rows, -1) if values is None else values, NOTHING)

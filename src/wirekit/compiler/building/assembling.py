@@ -22,7 +22,7 @@ from wirekit.compiler.building.places import Rows
 from wirekit.compiler.building.run import run
 from wirekit.compiler.columns import column_names
 from wirekit.compiler.columns.header_variants import selected_by_header
-from wirekit.compiler.columns.plan import Lead, Records
+from wirekit.compiler.columns.plan import Records
 from wirekit.compiler.columns.programs import Columnar, led_program, program, program_of
 from wirekit.compiler.contexts import checked
 from wirekit.encoding import built_key, encode
@@ -237,7 +237,9 @@ def _lead(key: str, plan: Records, size: int, rows: int) -> bytes:
     for lead in reversed(plan.lead):
         if lead.number is None:
             continue
-        value = _value(lead, rows, len(data) + size)
+        value = rows if lead.role == "count" else int(lead.value or 0)
+        if lead.measure is not None:
+            value = len(data) + size + lead.measure.add
         if not lead.number.low <= value <= lead.number.high or (lead.measure and value < lead.measure.least):
             low = lead.measure.least if lead.measure else lead.number.low
             unit, change = "records" if lead.role == "count" else "bytes", "more" if value < low else "fewer"
@@ -245,11 +247,3 @@ def _lead(key: str, plan: Records, size: int, rows: int) -> bytes:
             raise Misuse(f"{key}: {lead.path}: {within}; build {change} rows")
         data = lead.number.written(value) + data
     return data
-
-
-def _value(lead: Lead, rows: int, size: int) -> int:
-    if lead.role == "count":
-        return rows
-    if lead.measure is not None:
-        return size + lead.measure.add
-    return int(lead.value)

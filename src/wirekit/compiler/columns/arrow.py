@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from wirekit.codings import Coding, TextCoding
 from wirekit.compiler.columns.programs import Columnar, type_of
-from wirekit.compiler.columns.protobuf import LARGE, Tray, bit_buffer, list_array, text_array
+from wirekit.compiler.columns.protobuf import LARGE, bit_buffer, list_array, text_array
 from wirekit.compiler.columns.protobuf import arrays as message_arrays
 from wirekit.compiler.columns.run import Level
 from wirekit.program.columns import Column
@@ -109,7 +109,11 @@ def _batch(columnar: Columnar, level: Level, depth: int, sizes: dict[int, int]) 
     fields = [columnar.fields[name] for name, _ in columns] if level.trays or level.measured or not whole else []
     arrays = [array for _, array in columns]
     for tray in reversed(level.trays):
-        _add_message(tray, columnar, level, places[tray.tables.at], fields, arrays)
+        slot = tray.tables.at
+        good, at = _all_good(slot, code.columns[slot].nullable, level), places[slot]
+        added = list(message_arrays(tray, level.buffer, rows, good))
+        fields[at:at] = [field for field, _ in added]
+        arrays[at:at] = [array for _, array in added]
     large = any(size > LARGE for size in sizes.values())
     if large or level.measured:
         fields = [field.with_type(array.type) for field, array in zip(fields, arrays, strict=True)]
@@ -120,17 +124,6 @@ def _batch(columnar: Columnar, level: Level, depth: int, sizes: dict[int, int]) 
 def batch_of(columnar: Columnar, level: Level, depth: int = 1) -> pa.RecordBatch:
     """The rows of one level alone."""
     return _batch(columnar, level, depth, {each.slot: level.used(each) for each in columnar.byte_columns})
-
-
-def _add_message(
-    tray: Tray, columnar: Columnar, level: Level, at: int, fields: list[pa.Field], arrays: list[pa.Array]
-) -> None:
-    """Adds the columns of a message before those that follow it."""
-    slot = tray.tables.at
-    good = _all_good(slot, columnar.program.columns[slot].nullable, level)
-    columns = list(message_arrays(tray, level.buffer, level.rows, good))
-    fields[at:at] = [field for field, _ in columns]
-    arrays[at:at] = [array for _, array in columns]
 
 
 def _all_good(slot: int, nullable: bool, level: Level) -> bool:

@@ -21,14 +21,11 @@ def dated_schema(schema: pa.Schema) -> pa.Schema:
     >>> dated_schema(pa.schema([pa.field("time", pa.int64(), metadata={UNIT: b"ms"})])).field("time").type
     TimestampType(timestamp[ms, tz=UTC])
     """
-    return pa.schema([_dated(field) for field in schema], schema.metadata)
-
-
-def _dated(field: pa.Field) -> pa.Field:
-    facts = field.metadata if pa.types.is_integer(field.type) else None
-    if facts is None or UNIT not in facts:
-        return field
-    return field.with_type(pa.timestamp(facts[UNIT].decode(), "UTC"))
+    fields = list(schema)
+    for index, field in enumerate(fields):
+        if pa.types.is_integer(field.type) and UNIT in (field.metadata or {}):
+            fields[index] = field.with_type(pa.timestamp(field.metadata[UNIT].decode(), "UTC"))
+    return pa.schema(fields, schema.metadata)
 
 
 def dated(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -119,7 +119,7 @@ def records(key: str, layout: ir.Node) -> Records:
     'messages'
     """
     if isinstance(layout, ir.Several):
-        return _of_list(key, layout, "", [])
+        return of_list(key, layout, "", [])
     if isinstance(layout, ir.Structure):
         with suppress(Misuse):  # the schema has more than the list
             for at, member in enumerate(layout.members):
@@ -128,7 +128,7 @@ def records(key: str, layout: ir.Node) -> Records:
     return Records(key, layout)
 
 
-def _of_list(key: str, several: ir.Several, path: str, lead: list[Lead]) -> Records:
+def of_list(key: str, several: ir.Several, path: str, lead: list[Lead]) -> Records:
     if several.announced is not None:
         raise unfit(key, path, several, "another field has its number of elements")
     counted = several.count is not None
@@ -147,7 +147,7 @@ def _of_structure(key: str, layout: ir.Structure, at: int, several: ir.Several) 
     for member in layout.members[at + 1 :]:
         if not (isinstance(member.node, ir.Blob) and member.node.length is None):
             raise unfit(key, member.name, member.node, "after the records")
-    return _of_list(key, several, layout.members[at].name, lead)
+    return of_list(key, several, layout.members[at].name, lead)
 
 
 def _leads(key: str, layout: ir.Structure, at: int, counter: ir.Number | Expression | None) -> Iterator[Lead]:

@@ -17,7 +17,7 @@ from wirekit.compiler import ir
 from wirekit.compiler.columns.filled import Ready
 from wirekit.compiler.columns.header_variants import Header, read_header, selected_by_header
 from wirekit.compiler.columns.meanings import dated_schema
-from wirekit.compiler.columns.plan import Records, Start, records
+from wirekit.compiler.columns.plan import Records, Start, of_list, records
 from wirekit.compiler.generated import by_key
 from wirekit.compiler.settling import context_text, settled
 from wirekit.engine import Params
@@ -171,9 +171,7 @@ def led_program(key: str, data: NDArray[Any], limits: Limits) -> tuple[Columnar,
     """
     schema = registry[key]
     header = read_header(schema.layout, schema.node, schema.protocol, data.data[:FRONT], limits, Params())
-    several = header.several
-    ends = several.stop, several.until, several.except_first
-    plan = Records(key, several.element, header.path, False, *ends)
+    plan = of_list(key, header.several, header.path, [])
     columnar = _program(key, f"front {header.case}", plan, header.whole)
     return columnar, Start(header.begin, data.size, -1), header
 

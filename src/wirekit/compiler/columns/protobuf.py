@@ -283,11 +283,8 @@ class _Items:
             inner = pa.array(np.ones(count, bool))
         else:
             inner = _array(each, values, lengths, present, buffer, self.good)
-        listed = list_array(inner, offsets, self._valid(owner), nullable=place.owner >= 0)
-        return _field_of(place).with_type(listed.type), listed
-
-    def _valid(self, owner: int) -> pa.Buffer | None:
-        message = self.tray.tables.places[owner].message
-        row = int(self.tray.where[message])
+        row = int(self.tray.where[self.tray.tables.places[owner].message])
         present = self.tray.present[row >> 1, : self.rows] if row >= 0 else np.zeros(self.rows, np.uint8)
-        return None if present.all() else bit_buffer(present)
+        valid = None if present.all() else bit_buffer(present)
+        listed = list_array(inner, offsets, valid, nullable=place.owner >= 0)
+        return _field_of(place).with_type(listed.type), listed

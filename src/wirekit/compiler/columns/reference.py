@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from wirekit.compiler.columns.header_variants import Header
 from wirekit.compiler.columns.plan import Records
 from wirekit.compiler.lower import lower
 from wirekit.engine import Params
@@ -88,11 +87,6 @@ def of_records(plan: Records, allowance: Allowance, context: Mapping[str, Any] |
         assert isinstance(several, LISTS)
         node = several.element
     return Reference(plan.key, node, scope, plan.stop, allowance)
-
-
-def of_header(header: Header, plan: Records, allowance: Allowance) -> Reference:
-    """The reference engine for records whose layout a header selects."""
-    return Reference(plan.key, header.node, header.scope, plan.stop, allowance)
 
 
 def of_held(plan: Records, allowance: Allowance) -> Reference:

@@ -50,7 +50,7 @@ from wirekit.compiler.columns.meanings import TIMES, dated, named
 from wirekit.compiler.columns.opening import BOTH, Opening
 from wirekit.compiler.columns.plan import Ranges, Start, start
 from wirekit.compiler.columns.programs import Columnar, described, led_program, program, source
-from wirekit.compiler.columns.reference import of_header, of_records
+from wirekit.compiler.columns.reference import Reference, of_records
 from wirekit.compiler.columns.run import Level, NoRoom, as_array, byte_strings, run
 from wirekit.decoding import check_options
 from wirekit.encoding import built_key
@@ -172,7 +172,7 @@ def scan(
             columnar, place, header = led_program(key, data, bounds)
         except WireError as error:
             return _unreadable(key, error, data.size)
-        reference = of_header(header, columnar.plan, allowance)
+        reference = Reference(key, header.node, header.scope, columnar.plan.stop, allowance)
     else:
         columnar = program(key, context)
         reference = of_records(columnar.plan, allowance, context)

@@ -564,6 +564,11 @@ def read_outside(
     return known[id(node)][1]
 
 
+def reads_outside(node: Node) -> bool:
+    """Whether an expression in a node reads a field of an enclosing structure."""
+    return bool(read_outside(node, lambda each: (tree for _, tree in expressions(each))))
+
+
 def minimum(node: Node) -> int:
     """The smallest size in bytes of a value of a node."""
     return _minimum(node, {})

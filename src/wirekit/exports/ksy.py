@@ -14,7 +14,7 @@ from typing import Any
 
 from wirekit.codings import TextCoding
 from wirekit.compiler import ir
-from wirekit.compiler.expressions import Context, Expression, Field, LengthOf, Literal, Operation, fields_of
+from wirekit.compiler.expressions import Context, Expression, Field, LengthOf, Literal, Operation
 from wirekit.errors import Misuse
 from wirekit.exports.missing import Export, Notes, unused
 from wirekit.registry import registry
@@ -129,7 +129,7 @@ class _Writer:
         self.tables: dict[str, SymbolTable] = {}
         self.params: dict[str, str] = {}
         self._shared: dict[int, tuple[ir.Node, str]] = {}
-        self._closed: dict[int, bool] = {}
+        self._closed: set[int] = set()  # layouts that others refer to by key
         self._endless: set[str] = set()  # types that take all bytes to the end
         self._scopes: list[dict[str, _Place]] = []
         self._path: list[str] = []
@@ -152,19 +152,13 @@ class _Writer:
         self.types[unique] = {}
         return unique
 
-    def _is_closed(self, node: ir.Node) -> bool:
-        """Whether nothing inside reads a field outside, so that the type can be used anywhere."""
-        if id(node) not in self._closed:
-            self._closed[id(node)] = not _reaches(node, 0)
-        return self._closed[id(node)]
-
     def type_of(self, node: ir.Node, name: str, chain: Chain, *, own: bool = False) -> str:
         """The name of the type of a node, which is at a chain of types; ``own``: never a type of Kaitai Struct."""
         if isinstance(node, ir.Number) and not own:
             return _number(node)
         if isinstance(node, ir.BitFields):
             return self._bits(node, name)
-        closed = self._is_closed(node)
+        closed = id(node) in self._closed or not ir.reads_outside(node)  # so the type can be used anywhere
         if closed and id(node) in self._shared:
             return self._shared[id(node)][1]
         title = node.name if isinstance(node, ir.Structure) and node.name != "Record" else name
@@ -357,9 +351,8 @@ class _Writer:
     def _type(self, node: ir.Node, name: str, kind: _Type, *, own: bool = False) -> str:
         if isinstance(node, ir.Reference):
             layout = registry[node.key].layout
-            if id(layout) not in self._shared and not isinstance(layout, ir.Structure):
-                return self.type_of(layout, node.key, ())
-            self._closed[id(layout)] = True
+            if id(layout) in self._shared or isinstance(layout, ir.Structure):
+                self._closed.add(id(layout))
             return self.type_of(layout, node.key, ())
         return self.type_of(node, name, (*kind.chain, name), own=own)
 
@@ -570,11 +563,3 @@ def _logical(tree: Expression) -> bool:
         case Operation(symbol=symbol, operands=operands):
             return symbol in COMPARING or (symbol in LOGICAL and any(map(_logical, operands)))
     return False
-
-
-def _reaches(node: ir.Node, depth: int) -> bool:
-    """Whether an inner expression reads a field outside of ``depth`` structures."""
-    if any(read.up >= depth for _, tree in ir.expressions(node) for read in fields_of(tree)):
-        return True
-    inside = depth + isinstance(node, ir.Structure)
-    return any(_reaches(inner, inside) for _, inner in ir.parts(node))

@@ -19,7 +19,7 @@ from wirekit.exports.missing import Export, Notes
 from wirekit.registry import Protocol, registry
 from wirekit.values import SymbolTable
 from wirekit.varints import SLEB, UNSIGNED, ZIGZAG
-from wirekit.wire.protobuf import BYTES, Message
+from wirekit.wire.protobuf import Message
 
 CHECKSUMS = ("crc32", "crc32c")
 CODECS = ("gzip", "zlib", "snappy", "kafka-snappy", "lz4-block", "kafka-lz4", "kafka-lz4-v0")
@@ -302,9 +302,8 @@ class _Writer:
         )
 
     def _several(self, node: ir.Several, path: str, name: str) -> str:
-        field = (
-            self.field(path, name, "none") if self._holds(node.element) else self.field(f"{path}.$list", name, "none")
-        )
+        is_free = isinstance(node.element, (ir.Structure, ir.Reference))  # no field of the elements has the path
+        field = self.field(path if is_free else f"{path}.$list", name, "none")
         element = self.node(node.element, path, element=True)
         count, computed = "nil", False
         if isinstance(node.count, ir.Number):
@@ -318,10 +317,6 @@ class _Writer:
             f"several({field}, {text(name)}, {element}, {count}, {boolean(computed)}, {_null(node.null)}, "
             f"{boolean(node.stop)}, {until}, {boolean(node.except_first)})"
         )
-
-    def _holds(self, node: ir.Node) -> bool:
-        """Whether the elements of a list have no field with the path of the list."""
-        return isinstance(node, (ir.Structure, ir.Reference))
 
     def _choice(self, node: ir.Choice, path: str, element: bool) -> str:
         on = ", ".join(map(self.function, node.on))
@@ -373,8 +368,6 @@ class _Writer:
             else:
                 kind = _PROTOBUF.get(each.kind, each.kind)
                 parts.append(f"field = {self.field(where, each.name, kind, table=each.table)}")
-            if each.wire_type == BYTES and each.kind == "group":
-                self.notes.add(f"{self.key}.{where}", "groups of protobuf are not read")
             fields.append(f"[{number}] = {{ {', '.join(parts)} }}")
         del self._messages[message.name]
         own = "false" if not path else self.field(path, name, "none")
@@ -462,10 +455,10 @@ class _Writer:
         parts.append(f"pair = {{ {', '.join(map(text, kind.pair))} }}")
         parts.append(f"context = {text(kind.context)}")
         stream = protocol.client if side == "client" else protocol.server
-        if kind.layout and kind.layout != stream and (answer := self._layout(protocol, kind.layout, stream)):
-            parts.append(f"node = {answer}")
-        if kind.answer and (answer := self._layout(protocol, kind.answer, protocol.server)):
-            parts.append(f"answer = {answer}")
+        if kind.layout and kind.layout != stream:
+            parts.append(f"node = {self.node(registry[protocol.key(kind.layout)].layout, stream)}")
+        if kind.answer:
+            parts.append(f"answer = {self.node(registry[protocol.key(kind.answer)].layout, protocol.server)}")
         if deeper:
             parts.append(f"full = {self.node(registry[protocol.key(kind.layout or heads.layout)].layout, stream)}")
         for name in ("silent", "unusual"):
@@ -473,9 +466,6 @@ class _Writer:
             if pair is not None:
                 parts.append(f"{name} = {{ {text(pair[0])}, {pair[1]} }}")
         return f"{{ {', '.join(parts)} }}"
-
-    def _layout(self, protocol: Protocol, name: str, prefix: str) -> str:
-        return self.node(registry[protocol.key(name)].layout, prefix)
 
     def _end(
         self,

@@ -36,7 +36,7 @@ def parts(root: ir.Node) -> dict[int, Part]:
     chosen = [
         node
         for node in reversed(order.values())
-        if len(search.outer.get(id(node), ())) > 1 and id(node) not in search.unfit and not _reads_outside(node)
+        if len(search.outer.get(id(node), ())) > 1 and id(node) not in search.unfit and not ir.reads_outside(node)
     ]
     names: dict[str, int] = {}
     by_id = {}
@@ -89,10 +89,6 @@ class _Search:
             self.sorted(inner, order)
         if isinstance(node, ir.Structure):
             order[id(node)] = node
-
-
-def _reads_outside(node: ir.Node) -> bool:
-    return bool(ir.read_outside(node, lambda each: (tree for _, tree in ir.expressions(each))))
 
 
 def _is_rest(node: ir.Node) -> bool:

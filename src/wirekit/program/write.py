@@ -98,7 +98,7 @@ class _Writer(Messages):
             self.put(steps.Finish())
         self.if_true(steps.CHOOSING, body)
         plain = ir.Blob(None, None, text=False, explained=True, filler=False)
-        return self.string(plain, path, scope, null=True)
+        return self.visit_Blob(plain, path, scope, null=True)
 
     def announced(self, tree: Expression, scope: Scope, path: str) -> int:
         """Needs no step: the announced number of elements is computed from the list."""

@@ -115,6 +115,7 @@ def scan(words: Any, registers: Any, table: Any, state: Any) -> int:
     return np.int64(get(t, op.FULL))  # type: ignore[return-value]
 
 
+@cache
 def module_text(reader: str = "") -> str:
     """The text of a module with the loop.
 
@@ -125,9 +126,4 @@ def module_text(reader: str = "") -> str:
         name for name in scan.__code__.co_names if name in globals() and not (reader and name == "read_record")
     )
     head = f"from numba import njit\n\nfrom {__name__} import {', '.join(names)}\n\n\n"
-    return f"{head}{reader}@njit(error_model='numpy', nogil=True, cache=True)\n{_scan_text()}"
-
-
-@cache
-def _scan_text() -> str:
-    return inspect.getsource(scan)
+    return f"{head}{reader}@njit(error_model='numpy', nogil=True, cache=True)\n{inspect.getsource(scan)}"

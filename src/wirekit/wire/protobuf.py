@@ -163,6 +163,12 @@ class Message:
         """The required fields."""
         return [field for field in self.fields.values() if field.required]
 
+    @cached_property
+    def selected(self) -> dict[int, Field]:
+        """The fields of which the selector may hold the number; its table, if it has one, names the number."""
+        table = self.by_name[self.selector].table
+        return {number: field for number, field in self.fields.items() if table is None or number in table}
+
     @property
     def least(self) -> int:
         """The minimal size of a message that readers accept, in bytes; a field takes at least two."""
@@ -296,8 +302,9 @@ def refused(message: Message, get: Callable[[str], Any]) -> Iterator[tuple[str, 
         table = message.by_name[message.selector].table
         if table is not None and isinstance(value, str):
             value = table[value]
-        selected = message.fields.get(value) if isinstance(value, int) else None
-        if selected is not None and (table is None or value in table) and get(selected.name) in (None, []):
+        selected = message.selected.get(value) if isinstance(value, int) else None
+        held = None if selected is None else get(selected.name)
+        if selected is not None and (held is None or (isinstance(held, list) and not held)):
             yield selected.name, f"a value, because {message.selector} {value} requires it", None
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from wirekit.compiler.rows.state import Site, State, joined, span
 from wirekit.compiler.source import Unusual
 from wirekit.errors import WireError
-from wirekit.values import Record, SymbolTable
+from wirekit.values import Record
 from wirekit.varints import ZIGZAG
 from wirekit.wire.costs import BYTES, EXTRAS, VERDICT
 from wirekit.wire.protobuf import (
@@ -168,7 +168,7 @@ def read_message(message: Message, b: bytes, p: int, e: int, state: State, q: st
             held[name] = value
     if p != e:
         raise Refused
-    if (message.required or message.selector) and _is_refused(message, held):
+    if (message.required or message.selector) and any(refused(message, held.get)):
         if depth or state.gaps is None:
             raise Refused
         _report(message, record, state, q, begin)
@@ -197,33 +197,6 @@ def _lies(state: State, path: str, start: int, end: int, kind: str) -> None:
     """Records a span."""
     assert state.spans is not None
     state.spans.append(span((path, start + state.origin, end + state.origin, state.source, None, None, kind)))
-
-
-def _is_refused(message: Message, held: dict[str, Any]) -> bool:
-    """Whether readers refuse a message (see ``wirekit.wire.protobuf.refused``)."""
-    required, selected = _demands(message)
-    for name, table in required:
-        value = held.get(name)
-        if value is None or (table is not None and value not in table):
-            return True
-    if not selected:
-        return False
-    name = selected.get(held.get(message.selector), "")
-    if not name:
-        return False
-    value = held.get(name)
-    return value is None or (value.__class__ is list and not value)
-
-
-@functools.cache
-def _demands(message: Message) -> tuple[list[tuple[str, SymbolTable | None]], dict[Any, str]]:
-    """Required fields with the names of their values, and {value of the selector: name of the field that it needs}."""
-    required = [(field.name, field.table) for field in message.required]
-    if not message.selector:
-        return required, {}
-    table = message.by_name[message.selector].table
-    selected = {number: field.name for number, field in message.fields.items() if table is None or number in table}
-    return required, selected
 
 
 def _varint(b: bytes, p: int) -> tuple[int, int]:

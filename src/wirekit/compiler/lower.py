@@ -125,7 +125,8 @@ def _struct(source: composite.Struct, path: str) -> ir.Node:
 
 def _list(source: composite.Array | composite.Repeat | composite.RecordsToEnd, path: str, **facts: Any) -> ir.Node:
     """A list of any kind; ``facts`` are the fields of ``ir.Several`` besides its elements."""
-    return ir.Several(lower(source.element, f"{path}[]"), least=source.element.minimum(), **facts)
+    element = lower(source.element, f"{path}[]")
+    return ir.Several(element, least=ir.minimum(element), **facts)
 
 
 def _records(source: composite.RecordsToEnd, path: str) -> ir.Node:

@@ -175,11 +175,6 @@ class Bytes(Node):
             return _zeros(evaluate_size(self.length, context))
         return NOTHING
 
-    def minimum(self) -> int:
-        if self.prefix is not None:
-            return self.prefix.minimum()
-        return self.length if isinstance(self.length, int) else 0
-
 
 ADDRESS_SIZES = {"ipv4": 4, "ipv6": 16, "mac": 6}
 
@@ -422,9 +417,6 @@ class Delimited(Node):
             raise stream.wrong(f"text without {self.end!r}{' in one line' if self.lines else ''}", shown(obj))
         stream.write(data + self.end)
         return obj
-
-    def minimum(self) -> int:
-        return len(self.end) + self.number
 
 
 def is_decimal(data: bytes) -> bool:

@@ -8,7 +8,7 @@ fields, because only it knows the positions of the covered fields.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 from wirekit.errors import Limit, Misuse
 from wirekit.values import shown, to_json
@@ -118,7 +118,7 @@ class Checked(Wrapping):
     @property
     def blank(self) -> int | bytes:
         """The placeholder that is written until the covered bytes are written."""
-        return bytes(self.inner.minimum()) if isinstance(self.inner, Bytes) else 0
+        return bytes(cast("int", self.inner.length)) if isinstance(self.inner, Bytes) else 0
 
     def compute(self, data: Any) -> int | bytes:
         """The checksum of bytes, in the form of the stored field."""

@@ -1,8 +1,7 @@
 """The base class of all nodes, and shared functions: expressions, paths of errors in JSON data.
 
 Every node is a construct ``Construct`` whose parameters are plain attributes that a compiler can read. A node knows
-four things: parse (``_parse``), build (``_build``), the value of a JSON form (``load``), and its minimal size in bytes
-(``minimum``), which bounds array counts.
+three things: parse (``_parse``), build (``_build``), and the value of a JSON form (``load``).
 """
 
 from __future__ import annotations
@@ -40,10 +39,6 @@ class Node(construct.Construct):
     def load(self, obj: Any, context: Scope) -> Any:
         """The value for a piece of JSON data; a value that is not JSON data is returned unchanged."""
         return obj
-
-    def minimum(self) -> int:
-        """The minimal size of a value in bytes."""
-        return 0
 
     def default(self, context: Scope) -> Any:
         """The value of a field that a record leaves out when it is built; NOTHING if the field is required."""
@@ -84,9 +79,6 @@ class Wrapping(Node):
 
     def load(self, obj: Any, context: Scope) -> Any:
         return self.inner.load(obj, context)
-
-    def minimum(self) -> int:
-        return self.inner.minimum()
 
     def parts(self) -> list[tuple[str, Node]]:
         return [("inner", self.inner)]

@@ -121,9 +121,6 @@ class Integer(construct.FormatField, Node):
     def load(self, obj: Any, context: Scope) -> Any:
         return load_real(obj) if self.real else load_integer(obj)
 
-    def minimum(self) -> int:
-        return int(self.length)
-
     def __repr__(self) -> str:
         kind = "float" if self.real else "int" if self.signed else "uint"
         return f"{kind}{8 * self.length}{'le' if self.fmtstr[0] == '<' and self.length > 1 else ''}"
@@ -199,9 +196,6 @@ class Varint(Integer):
     def write(self, value: Any, stream: Writer) -> bytes:
         width = stream.noted("width", wrapped=True)
         return self.form.write(value, width if isinstance(width, int) and width <= self.form.groups else 1)
-
-    def minimum(self) -> int:
-        return 1
 
     def __repr__(self) -> str:
         groups = "" if self.form.groups == -(-8 * self.length // 7) else f" of at most {self.form.groups} bytes"

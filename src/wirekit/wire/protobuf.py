@@ -557,9 +557,7 @@ def _raw(field: Field, value: Any, stream: Writer) -> int:
         return int(bool(value))
     if not field.low <= value <= field.high:
         raise stream.wrong(f"an integer in {field.low}..{field.high}", value)
-    if field.sign == ZIGZAG:
-        return value << 1 ^ value >> field.bits - 1
-    return int(value)
+    return encoded_number(field, value)
 
 
 def _content(field: Field, value: Any, stream: Writer) -> bytes:

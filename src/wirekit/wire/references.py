@@ -70,6 +70,13 @@ def cost_of(node: Node) -> int:
     return cost(_lowered(node))
 
 
+def minimum_of(node: Node) -> int:
+    """The smallest size in bytes of a value of a node."""
+    from wirekit.compiler.ir import minimum
+
+    return minimum(_lowered(node))
+
+
 def fixed_size_of(node: Node) -> int | None:
     """The size in bytes of all values of a node; None if sizes differ."""
     from wirekit.compiler.ir import fixed_size

@@ -121,7 +121,7 @@ class Search:
         if self._left < 0:
             return False
         message = self._read(at + _LEAD, size - _LEAD)
-        return bool(_CRC.compute(message[_CRC.minimum() :]) == _number(MESSAGE, "crc", message))
+        return bool(_CRC.compute(message[_CRC.inner.length :]) == _number(MESSAGE, "crc", message))
 
     def beyond_zeros(self, start: int) -> int | None:
         """The offset of the first byte from ``start`` on that is not zero; None if there is none."""

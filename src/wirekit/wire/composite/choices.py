@@ -8,9 +8,10 @@ from typing import Any
 from wirekit.errors import Limit, Misuse, WireError
 from wirekit.values import shown
 from wirekit.wire.arguments import Expression, at_least, check_cases
-from wirekit.wire.blobs import rest
-from wirekit.wire.derived import Default
+from wirekit.wire.blobs import Bytes, rest
+from wirekit.wire.derived import Checked, Const, Default, Length
 from wirekit.wire.node import NOTHING, Node, Wrapping, evaluate, found, wrapping
+from wirekit.wire.numbers import Bits, Flag, Integer, Symbols
 from wirekit.wire.stream import Reader, Scope, Selected, Writer, join_path
 
 
@@ -45,9 +46,6 @@ class _Optional(Wrapping):
 
     def load(self, obj: Any, context: Scope) -> Any:
         return None if obj is None else self.inner.load(obj, context)
-
-    def minimum(self) -> int:
-        return 0
 
     def default(self, context: Scope) -> Any:
         return None
@@ -97,9 +95,6 @@ class Switch(Node):
     def parts(self) -> list[tuple[str, Node]]:
         parts = [(str(value), node) for value, node in self.cases.items()]
         return [*parts, ("default", self.otherwise)] if self.otherwise is not None else parts
-
-    def minimum(self) -> int:
-        return min((node.minimum() for _, node in self.parts()), default=0)
 
     def _key(self, context: Scope) -> Any:
         if isinstance(self.on, tuple):
@@ -223,9 +218,6 @@ class OrBytes(Wrapping):
     def load(self, obj: Any, context: Scope) -> Any:
         return rest().load(obj, context) if isinstance(obj, str) else self.inner.load(obj, context)
 
-    def minimum(self) -> int:
-        return 0
-
     def default(self, context: Scope) -> Any:
         return self.inner.default(context)
 
@@ -239,9 +231,9 @@ class Lookahead(Wrapping):
         self.at = at
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
-        start = stream.position
-        if start + self.at + self.inner.minimum() > stream.limit:
-            raise stream.short(self.at + self.inner.minimum())
+        start, size = stream.position, self.at + (fixed_size(self.inner) or 0)
+        if start + size > stream.limit:
+            raise stream.short(size)
         mark = stream.session.mark()
         stream.position += self.at
         try:
@@ -254,15 +246,21 @@ class Lookahead(Wrapping):
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
         return obj
 
-    def minimum(self) -> int:
-        return 0
-
 
 def bare(node: Node) -> Node:
     """The node without the conditions and the default around it."""
     while isinstance(node, (If, IfMore, Default)):
         node = node.inner
     return node
+
+
+def fixed_size(node: Node) -> int | None:
+    """Size of a number, or of a byte string of fixed length; None for other nodes."""
+    while isinstance(node, (Const, Default, Checked, Length, Symbols, Flag, Bits)):
+        node = node.inner
+    if isinstance(node, Integer):
+        return None if node.form else node.length
+    return node.length if isinstance(node, Bytes) and isinstance(node.length, int) else None
 
 
 def present(node: Node, scope: Scope, value: Any) -> bool:

@@ -10,7 +10,7 @@ from wirekit.values import shown
 from wirekit.wire.arguments import Expression, at_least, one_of
 from wirekit.wire.node import NOTHING, Node, evaluate, evaluate_size, expect_size, is_null, load_part
 from wirekit.wire.numbers import Integer
-from wirekit.wire.references import cost_of, fixed_size_of
+from wirekit.wire.references import cost_of, fixed_size_of, minimum_of
 from wirekit.wire.stream import Ended, Reader, Scope, Shorter, Sparse, Writer, join_path
 
 
@@ -25,6 +25,11 @@ class _Elements(Node):
     def cost(self) -> int:
         """Memory of an element in bytes."""
         return cost_of(self.element)
+
+    @cached_property
+    def least(self) -> int:
+        """The least size by which a count of elements is bounded, in bytes."""
+        return max(minimum_of(self.element), 1)
 
     def parts(self) -> list[tuple[str, Node]]:
         return [("element", self.element)]
@@ -43,7 +48,7 @@ class _Elements(Node):
 
         If that is more, the elements that are there are the partial value of the error.
         """
-        needed = number * max(self.element.minimum(), 1)
+        needed = number * self.least
         short = stream.short(needed) if needed > stream.left else None
         if short is not None and stream.bounded == stream.leave:
             raise short
@@ -98,9 +103,6 @@ class Array(_Elements):
         super().__init__(element)
         self.count = count
         self.null = null
-
-    def minimum(self) -> int:
-        return self.count.minimum()
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> list[Any] | None:
         start = stream.position

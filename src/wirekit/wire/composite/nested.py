@@ -29,9 +29,6 @@ class Sized(Wrapping):
         self.null = null
         self.contain = contain
 
-    def minimum(self) -> int:
-        return self.length.minimum()
-
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:
         start = stream.position
         size = self.length.read(stream, "$length")

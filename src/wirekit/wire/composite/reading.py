@@ -182,7 +182,7 @@ class Reading:
             return
         if checked.content:
             start += self.struct.prefix(str(checked.covers))
-        position = after - checked.inner.minimum()
+        position = after - checked.inner.length
         data: Any = memoryview(stream.buffer)[start:end]
         if start <= position < end:
             data = bytearray(data)

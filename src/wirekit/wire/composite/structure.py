@@ -12,14 +12,14 @@ import construct
 from wirekit.errors import Misfit, Misuse, Short, Wrong
 from wirekit.values import Record, SymbolTable, plain_mapping, record_type, shown
 from wirekit.wire.blobs import BEGIN, Bytes, Padding
-from wirekit.wire.composite.choices import bare
+from wirekit.wire.composite.choices import bare, fixed_size
 from wirekit.wire.composite.reading import read, read_plain
 from wirekit.wire.composite.writing import Writing
 from wirekit.wire.derived import Checked, Const, Default, Length, cover, innermost_first
 from wirekit.wire.dollar_entries import load_extras
 from wirekit.wire.message_fields import Derived, check_derived, counted, derived_fields
 from wirekit.wire.node import NOTHING, Missing, Node, Wrapping, check_names, load_part, unnamed
-from wirekit.wire.numbers import UNPACKED, Bits, Duration, Flag, Integer, Symbols, Timestamp
+from wirekit.wire.numbers import UNPACKED, Bits, Duration, Integer, Symbols, Timestamp
 from wirekit.wire.refused import Refused
 from wirekit.wire.stream import Reader, Scope, Writer
 
@@ -127,7 +127,6 @@ class Struct(Node):
             if last > index:
                 self.closing.setdefault(last, []).append(index)
         check_derived(names, cores)
-        self._least: int | None = None
 
     @cached_property
     def derived_fields(self) -> list[Derived]:
@@ -164,7 +163,7 @@ class Struct(Node):
         """
         sized = {}
         for index, (_, first, last) in self.lengths.items():
-            others = [_fixed_size(node) for _, node in self.members[index + 1 : first] + self.members[last + 1 :]]
+            others = [fixed_size(node) for _, node in self.members[index + 1 : first] + self.members[last + 1 :]]
             if last > index and None not in others:
                 sized[index] = sum(filter(None, others))
         return sized
@@ -177,15 +176,10 @@ class Struct(Node):
     def parts(self) -> list[tuple[str, Node]]:
         return list(self.members)
 
-    def minimum(self) -> int:
-        if self._least is None:
-            self._least = sum(node.minimum() for _, node in self.members)
-        return self._least
-
     def lead(self, name: str) -> int:
         """Size in bytes of the fields before a field; all of them have a fixed size."""
         names = [each for each, _ in self.members]
-        return sum(node.minimum() for _, node in self.members[: names.index(name)])
+        return sum(fixed_size(node) or 0 for _, node in self.members[: names.index(name)])
 
     @cached_property
     def _reader(self) -> Callable[[Reader, Scope, str], Record]:
@@ -212,7 +206,7 @@ class Struct(Node):
         node = bare(dict(self.members)[name])
         if isinstance(node, Wrapping):
             node = node.inner
-        return node.prefix.minimum() if isinstance(node, Bytes) and node.prefix else 0
+        return node.prefix.length if isinstance(node, Bytes) and node.prefix else 0
 
     def load(self, obj: Any, context: Scope) -> Any:
         if not plain_mapping(obj):
@@ -300,15 +294,6 @@ class Struct(Node):
             if first == index + 1 and number - length.add > reader.left:
                 return True
         return False
-
-
-def _fixed_size(node: Node) -> int | None:
-    """Size of a number, or of a byte string of fixed length; None for other nodes."""
-    while isinstance(node, (Const, Default, Checked, Length, Symbols, Flag, Bits)):
-        node = node.inner
-    if isinstance(node, Integer):
-        return None if node.form else node.length
-    return node.length if isinstance(node, Bytes) and isinstance(node.length, int) else None
 
 
 def _assume(scope: Scope, name: str, node: Node) -> None:

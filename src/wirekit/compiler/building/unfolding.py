@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from wirekit.compiler.building.from_arrow import ABSENT, NOTHING, Input, elements, input_of, sound, validity
+from wirekit.compiler.building.from_arrow import ABSENT, NOTHING, Input, input_of, sound, validity
 from wirekit.compiler.building.places import Elements, Rows, place
 from wirekit.errors import Misuse
 from wirekit.program.columns import Column, Repeated
@@ -60,8 +60,7 @@ def unfolded(key: str, path: str, array: pa.Array) -> tuple[Lists, pa.Array]:
     valid = validity(array) if array.null_count else NOTHING
     if not count:
         return Lists(path, np.zeros(1, np.int64), valid), values.slice(0, 0)
-    dtype = np.dtype(np.int64 if pa.types.is_large_list(array.type) else np.int32)
-    ends = elements(array.buffers()[1], dtype, array.offset + count + 1)[array.offset :].astype(np.int64, copy=False)
+    ends = np.asarray(array.offsets).astype(np.int64, copy=False)
     lengths = np.diff(ends)
     if int(ends[0]) < 0 or int(ends[-1]) > len(values) or bool((lengths < 0).any()):
         raise Misuse(f"{key}: the offsets of the column {path} point outside of its elements")

@@ -494,17 +494,12 @@ def _available(features: str) -> list[str]:
 
 
 def _chosen(wish: str, available: list[str]) -> str:
-    fastest = available[0]
-    match wish:
-        case "table":
-            return wish
-        case "auto":
-            return fastest
-        case "hardware" if fastest != "table":
-            return fastest
-        case "hardware":
-            raise Misuse(f"{VARIABLE} is 'hardware', but this processor has no instructions for checksums; use auto")
-    raise Misuse(f"{VARIABLE} is {wish!r}; set it to auto, hardware or table")
+    choices = {"auto": available[0], "hardware": available[0], "table": "table"}
+    if wish not in choices:
+        raise Misuse(f"{VARIABLE} is {wish!r}; set it to auto, hardware or table")
+    if wish == "hardware" and choices[wish] == "table":
+        raise Misuse(f"{VARIABLE} is 'hardware', but this processor has no instructions for checksums; use auto")
+    return choices[wish]
 
 
 VARIANTS: Final = _variants()

@@ -167,14 +167,10 @@ def _cast(key: str, column: Column, array: pa.Array, kind: pa.DataType, first: R
     cast = _fitted(array, kind)
     if cast is None:
         row = next(row for row in range(len(array)) if _fitted(array[row : row + 1], kind) is None)
-        raise Misuse(f"{key}: {place(first, row, column.path)}: {_shown(array, row)} is not a {kind}")
+        is_time = pa.types.is_timestamp(array.type)  # for which Python may have no date
+        shown = f"{array.view(pa.int64())[row]} {array.type.unit}" if is_time else str(array[row])
+        raise Misuse(f"{key}: {place(first, row, column.path)}: {shown} is not a {kind}")
     return cast
-
-
-def _shown(array: pa.Array, row: int) -> str:
-    if pa.types.is_timestamp(array.type):  # for which Python may have no date
-        return f"{array.view(pa.int64())[row]} {array.type.unit}"
-    return str(array[row])
 
 
 def _fitted(array: pa.Array, kind: pa.DataType) -> pa.Array | None:

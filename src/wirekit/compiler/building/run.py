@@ -10,13 +10,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from wirekit.compiler import cache
-from wirekit.compiler.building.from_arrow import ABSENT, NOTHING, Input, input_of
+from wirekit.compiler.building.from_arrow import ABSENT, NOTHING, Input
 from wirekit.compiler.building.places import Rows, place
 from wirekit.compiler.building.unfolding import Unfolded
 from wirekit.compiler.columns.memory import address
 from wirekit.errors import Misuse
 from wirekit.program.calls import Calls
-from wirekit.program.columns import Column
 from wirekit.program.write import WriteProgram
 from wirekit.runtime import write_opcodes as op
 from wirekit.runtime.write_words import place_of, write_words
@@ -72,7 +71,7 @@ def run(
         return Output(front), front
     words = write_words(program)
     unfolded = Unfolded(key, batch, rows)
-    inputs = {column.slot: _input(key, column, batch, unfolded) for column in program.columns}
+    inputs = {column.slot: unfolded.column(column) for column in program.columns}
     inputs |= {program.own[group.number].slot: unfolded.lists(group.number) for group in program.lists}
     for name, column in program.hidden.items():
         values = (known or {}).get(name)
@@ -98,14 +97,6 @@ def run(
     if text:
         raise Misuse(f"{key}: {text}")
     return output, int(state[0])
-
-
-def _input(key: str, column: Column, batch: pa.RecordBatch, unfolded: Unfolded) -> Input:
-    """The arrays of a column; lists are known when the columns inside them are."""
-    if column.within is not None:
-        return unfolded.column(column)
-    index = batch.schema.get_field_index(column.path)
-    return ABSENT if index < 0 else input_of(key, column, batch.column(index), unfolded.rows)
 
 
 def _table(program: WriteProgram, inputs: dict[int, Input], ends: NDArray[Any] | None) -> NDArray[Any]:

@@ -91,7 +91,7 @@ class Unfolded:
         self.uneven = batch.num_rows, ""
 
     def column(self, column: Column) -> Input:
-        """The arrays of a column inside lists: the elements of all lists that are not null.
+        """The arrays of a column; inside lists, the elements of all lists that are not null.
 
         Raises:
             Misuse: as ``input_of``, or its lists differ in length from those of the others.
@@ -100,7 +100,7 @@ class Unfolded:
         if index < 0:
             return ABSENT
         array, rows = self.batch.column(index), self.rows
-        for group in reversed(column.lists):
+        for group in reversed(column.lists) if column.within is not None else ():
             lists, array = unfolded(self.key, column.path, array)
             self._agree(group, lists, rows)
             rows = self.places[group.number]

@@ -48,7 +48,7 @@ class Opening:
         fields: tuple[str, ...] | None,
     ) -> None:
         self.columnar, self.level, self.batch, self.reference, self.fields = columnar, level, batch, reference, fields
-        self.limits = reference.limits
+        self.limits = reference.allowance.limits
         contents = columnar.program.contents
         assert contents is not None
         self.contents = contents

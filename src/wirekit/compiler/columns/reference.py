@@ -18,7 +18,7 @@ from wirekit.registry import registry
 from wirekit.values import Check
 from wirekit.wire.composite import Array, RecordsToEnd, Repeat, Struct
 from wirekit.wire.node import Node
-from wirekit.wire.stream import Allowance, Limits, Reader, Scope, Session
+from wirekit.wire.stream import Allowance, Reader, Scope, Session
 
 LISTS = (RecordsToEnd, Array, Repeat)
 
@@ -41,18 +41,6 @@ class Reference:
     stop: bool
     allowance: Allowance
 
-    @property
-    def limits(self) -> Limits:
-        """The limits for the bytes."""
-        return self.allowance.limits
-
-    def session(self) -> Session:
-        """A session with the remaining allowance of decompressed bytes and memory, which it does not reduce."""
-        session = Session(self.key, self.limits)
-        for name in Allowance.__slots__:
-            setattr(session.allowance, name, getattr(self.allowance, name))
-        return session
-
     def read(
         self, data: Any, begin: int, end: int, *, origin: int = 0, depth: int = 0
     ) -> tuple[WireError | None, list[Check]]:
@@ -65,7 +53,9 @@ class Reference:
             origin: added to all offsets.
             depth: how many times the buffer was decompressed.
         """
-        session = self.session()
+        session = Session(self.key, self.allowance.limits)
+        for name in Allowance.__slots__:  # the allowance that is left, which decoding does not reduce
+            setattr(session.allowance, name, getattr(self.allowance, name))
         reader = Reader(session, data, begin, end, origin=origin, depth=depth)
         reader.nested = depth
         reader.leave = 0 if self.stop else -1

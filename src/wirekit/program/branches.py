@@ -188,9 +188,9 @@ class Branches(Choices):
         """Lists with all lists inside them, outer ones first, and columns."""
         inside: list[Repeated] = []
         for group in self.lists:
-            if any(group is each for each in lists) or any(group.outer is each for each in inside):
+            if group in lists or group.within in inside:
                 inside.append(group)
-        held = [column for column in self.columns if any(column.within is each for each in inside)]
+        held = [column for column in self.columns if column.within in inside]
         return [*inside, *held, *(column for column in columns or () if column not in held)]
 
     # Structures that are read once (see ``program.parts``): the start is stored where a path reaches one.

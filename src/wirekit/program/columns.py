@@ -17,7 +17,7 @@ class Repeated:
     Attributes:
         number: the number in the names of its arrays: ``lo<number>`` has the end of the elements of each row.
         path: the path of the list.
-        outer: the enclosing list; ``lo<number>`` then has an entry for each element of it.
+        within: the enclosing list; ``lo<number>`` then has an entry for each element of it.
         nullable: whether ``lv<number>`` says which rows have a list.
         sparse: whether a condition may leave out its entry of a row, which is null then.
         in_message: whether it is a list of a protobuf message: a null list is written like an empty one.
@@ -26,7 +26,7 @@ class Repeated:
 
     number: int
     path: str
-    outer: Repeated | None
+    within: Repeated | None
     nullable: bool
     sparse: bool = False
     in_message: bool = False
@@ -73,7 +73,7 @@ class Column:
         lists, group = [], self.within
         while group is not None:
             lists.append(group)
-            group = group.outer
+            group = group.within
         return lists
 
     @property

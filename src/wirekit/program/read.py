@@ -312,9 +312,9 @@ class _Reader(Branches):
     def repeated(self, path: str, *, nullable: bool) -> Repeated:
         """A new list, or that of an alternative at the same path."""
         for group in (each for column in self.merging for each in column.lists):
-            if group.path == path and group.outer is self.around:
+            if group.path == path and group.within is self.around:
                 return group
-        if any(group.path == path and group.outer is self.around for group in self.lists):
+        if any(group.path == path and group.within is self.around for group in self.lists):
             raise unfit(self.key, path, "a second list of that name")
         group = Repeated(len(self.lists), path, self.around, nullable, self.maybe, index=self.register())
         self.lists.append(group)

@@ -340,8 +340,8 @@ class _Writer(Messages):
 def _moved(group: Repeated | None, within: str, groups: dict[int, Repeated]) -> Repeated | None:
     """A list and its enclosing lists, for records inside other records."""
     if group is not None and group.number not in groups:
-        outer = _moved(group.outer, within, groups)
-        groups[group.number] = replace(group, path=f"{within}.{group.path}", outer=outer)
+        around = _moved(group.within, within, groups)
+        groups[group.number] = replace(group, path=f"{within}.{group.path}", within=around)
     return None if group is None else groups[group.number]
 
 

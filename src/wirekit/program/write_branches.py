@@ -391,12 +391,12 @@ class Branches(Fields):
 
     def add_list(self, group: Repeated) -> None:
         """Adds the column and the register of a list."""
-        self.own[group.number] = Column(group.path, LIST, slot=next(self.slots), within=group.outer)
+        self.own[group.number] = Column(group.path, LIST, slot=next(self.slots), within=group.within)
         self.element[group.number] = self.register()
 
     def group(self, path: str) -> Repeated | None:
         """The list at a path."""
-        return next((each for each in self.groups if each.path == path and each.outer is self.around), None)
+        return next((each for each in self.groups if each.path == path and each.within is self.around), None)
 
     def range_of(
         self, group: Repeated, begin: int, absent: Fault | None = None, null: Fault | None = None

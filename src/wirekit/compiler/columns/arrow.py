@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from wirekit.codings import Coding, TextCoding
 from wirekit.compiler.columns.programs import Columnar, type_of
 from wirekit.compiler.columns.protobuf import LARGE, bit_buffer, list_array, text_array
 from wirekit.compiler.columns.protobuf import arrays as message_arrays
@@ -142,7 +141,7 @@ def _array(column: Column, level: Level, sizes: dict[int, int]) -> pa.Array:
     """An Arrow array of the filled memory."""
     array, nullable = _values(column, level, sizes), column.nullable
     for group in column.lists if column.within is not None else ():
-        offsets = level.arrays[f"lo{group.number}"][: level.elements(group.outer) + 1]
+        offsets = level.arrays[f"lo{group.number}"][: level.elements(group.within) + 1]
         valid = bit_buffer(level.arrays[f"lv{group.number}"][: len(offsets) - 1]) if group.nullable else None
         array = list_array(array, offsets, valid, nullable=nullable)
         nullable = group.nullable
@@ -170,15 +169,10 @@ def _values(column: Column, level: Level, sizes: dict[int, int]) -> pa.Array:
     return _text(array, level, column) if column.kind == "text" else array
 
 
-def _shown(coding: Coding, data: bytes) -> str:
-    """Bytes as text; bytes that are not valid in the encoding are replaced."""
-    return coding.damaged(data) if isinstance(coding, TextCoding) else ""
-
-
 def _text(array: pa.Array, level: Level, column: Column) -> pa.Array:
     """Bytes as text; bytes that are not valid are replaced, and the verdict is false."""
     if column.coding is None:
         return text_array(array, _all_good(column.slot + 1, column.nullable, level))  # the next column is the verdict
     coded: Sequence[bytes | None] = array.to_pylist()
     kind = pa.large_string() if pa.types.is_large_binary(array.type) else pa.string()
-    return pa.array([None if value is None else _shown(column.coding, value) for value in coded], kind)
+    return pa.array([None if value is None else column.coding.damaged(value) for value in coded], kind)

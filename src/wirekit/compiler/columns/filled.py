@@ -32,7 +32,6 @@ class Place:
     Attributes:
         entry: the column, or the list.
         at: the place of its entry in the table of a scan.
-        outer: the list that contains it.
         index: the register with the number of its rows.
         dtype: the type of its values, or offsets.
         has_offsets: whether it is a list, or has byte strings.
@@ -46,12 +45,10 @@ class Place:
         self.is_list = isinstance(entry, Repeated)
         self.is_bytes = isinstance(entry, Column) and entry.is_bytes
         self.has_offsets = self.is_list or self.is_bytes
-        if isinstance(entry, Repeated):
-            self.outer, self.slot, kind = entry.outer, -1, ""
-        else:
-            self.outer, self.slot, kind = entry.within, entry.slot, entry.dtype
-        self.index = ROW if self.outer is None else self.outer.index
-        self.dtype = np.dtype(kind) if not self.has_offsets else _LONG if wide else _SHORT
+        self.slot = entry.slot if isinstance(entry, Column) else -1
+        self.index = ROW if entry.within is None else entry.within.index
+        offsets = _LONG if wide else _SHORT
+        self.dtype = np.dtype(entry.dtype) if isinstance(entry, Column) and not entry.is_bytes else offsets
         self.direct, self.eager = is_direct(entry), not (many and entry.sparse)
 
 

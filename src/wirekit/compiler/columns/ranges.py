@@ -178,7 +178,7 @@ def _doubtful(columnar: Columnar, level: Level) -> NDArray[Any]:
             continue
         places = np.flatnonzero(bad)
         for group in column.lists:
-            offsets = level.arrays[f"lo{group.number}"][: level.elements(group.outer) + 1]
+            offsets = level.arrays[f"lo{group.number}"][: level.elements(group.within) + 1]
             places = np.searchsorted(offsets, places, side="right") - 1
         doubtful[places] = True
     return doubtful

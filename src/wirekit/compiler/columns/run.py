@@ -79,7 +79,7 @@ class Level:
         if group is None:
             return self.rows
         offsets = self.arrays.get(f"lo{group.number}")
-        return 0 if offsets is None else int(offsets[self.elements(group.outer)])
+        return 0 if offsets is None else int(offsets[self.elements(group.within)])
 
     def lacks(self, column: Column) -> bool:
         """Whether a column is null in every row."""
@@ -181,7 +181,7 @@ def run(
     for place in ready.places:
         if place.eager:
             filled[place.at] = entry = Filled(place, pool, place.slot in measured)
-            entry.grow(rows if place.outer is None else elements, room)
+            entry.grow(rows if place.entry.within is None else elements, room)
     level.trays = [Tray(tables, rows, fields) for tables in program.messages]
     table = ready.table.copy()
     last, tail = level.buffer[-op.LONGEST_RUN - 8 :], np.zeros(op.LONGEST_RUN + 16, np.uint8)
@@ -218,7 +218,7 @@ def run(
         level.rows, level.errors = int(state[3]), int(state[4])
         used = 8 * 4 * level.errors
         for at, entry in filled.items():
-            count = level.rows if entry.place.outer is None else int(registers[entry.place.index])
+            count = level.rows if entry.place.entry.within is None else int(registers[entry.place.index])
             used += entry.used(count, int(table[at + op.NEXT]))
         used = COPIES * (used + sum(tray.used(level.rows) for tray in level.trays))
         left = HIGHEST if allowance is None else allowance.room - used
@@ -236,7 +236,7 @@ def run(
             if place.at not in filled and table[place.at + op.ROWS_NEEDED]:
                 filled[place.at] = Filled(place, pool, place.slot in measured)
         for entry in filled.values():
-            guess = min(rows, level.rows + more) if entry.place.outer is None else min(elements, more)
+            guess = min(rows, level.rows + more) if entry.place.entry.within is None else min(elements, more)
             entry.enlarge(table, guess, more)
     level.columns, level.measured = ready.columns, measured
     level.arrays = dict(zip((*_RANGE_ARRAYS, *_ERROR_ARRAYS), (*places, *errors), strict=True))
@@ -251,10 +251,10 @@ def _finish(ready: Ready, filled: dict[int, Filled], level: Level, table: NDArra
     for place in ready.lists_first:
         entry = filled.get(place.at)
         if entry is None:
-            if not place.is_list or place.outer is None or f"lo{place.outer.number}" not in level.arrays:
+            if not place.is_list or place.entry.within is None or f"lo{place.entry.within.number}" not in level.arrays:
                 continue
             entry = Filled(place, pool)
-        level.arrays.update(entry.finished(int(table[place.at + op.NEXT]), level.elements(place.outer)))
+        level.arrays.update(entry.finished(int(table[place.at + op.NEXT]), level.elements(place.entry.within)))
 
 
 def _addresses(table: NDArray[Any]) -> NDArray[Any]:

@@ -113,14 +113,13 @@ def _lengths(node: ir.Structure) -> Iterator[str]:
             windows.append(measure)
         elif measure.zero_is_rest:
             yield f"the length {name} bounds nothing, so 0 cannot mean the rest; leave out zero_is_rest"
-    for index, one in enumerate(windows):
-        for other in windows[index + 1 :]:
-            left, right = sorted((one, other), key=lambda measure: (measure.first, -measure.last))
-            if left.first < right.first <= left.last < right.last:
-                yield (
-                    f"the lengths {names[left.at]} and {names[right.at]} cross: one ends inside the other; "
-                    "with bounds=False one of them is only verified"
-                )
+    for pair in combinations(windows, 2):
+        left, right = sorted(pair, key=lambda measure: (measure.first, -measure.last))
+        if left.first < right.first <= left.last < right.last:
+            yield (
+                f"the lengths {names[left.at]} and {names[right.at]} cross: one ends inside the other; "
+                "with bounds=False one of them is only verified"
+            )
 
 
 def _sums(node: ir.Structure) -> Iterator[str]:
@@ -437,14 +436,13 @@ def _string(node: ir.Node) -> str:
 def _value(node: ir.Node, value: Any, how: str) -> Iterator[str]:
     """Whether a value fits a field, if value and field decide it."""
     core, number = _present(node), value
-    if isinstance(core, ir.Named) and isinstance(value, str):
-        numbers = [int(symbol) for symbol in core.table if symbol.symbol == value]
-        number = numbers[0] if numbers else None
-        if how == "is always" and numbers:
-            yield f"the value is always {value!r}; pass the number {number}"
-    if isinstance(core, ir.Named) and core.closed and number not in core.table:
-        yield f"the value {how} {value!r}, which {core.table.name} does not name"
     if isinstance(core, ir.Named):
+        if isinstance(value, str):
+            number = next((int(symbol) for symbol in core.table if symbol.symbol == value), None)
+            if how == "is always" and number is not None:
+                yield f"the value is always {value!r}; pass the number {number}"
+        if core.closed and number not in core.table:
+            yield f"the value {how} {value!r}, which {core.table.name} does not name"
         core = core.number
     match core:
         case ir.Number(real=False) as integer:

@@ -366,7 +366,10 @@ class _Reader(Branches):
                 state.ends[index] = self.mark()
             self.measured(state, index)
             while limits and limits[-1][0] == index:
-                self.closing(limits.pop())
+                _, outer, unless = limits.pop()
+                self.gaps = True
+                self.put(steps.Close(self.limit, unless))
+                self.limit = outer
         for measure in verified:
             self.agreed(state, measure)
         for total in node.sums:
@@ -436,12 +439,6 @@ class _Reader(Branches):
         self.verify(value, begin)
         outer, self.limit = self.limit, inner
         return measure.last, outer, unless
-
-    def closing(self, entry: tuple[int, int, int | None]) -> None:
-        """Ends the limit of a length."""
-        self.gaps = True
-        self.put(steps.Close(self.limit, entry[2]))
-        self.limit = entry[1]
 
     def agreed(self, state: OpenStructure, measure: ir.Measure) -> None:
         """Verifies a length that sets no limit."""

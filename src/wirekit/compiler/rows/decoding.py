@@ -74,7 +74,9 @@ class Decoder(Structures, Lists):
                     self._branch(code, value, node.otherwise, path)
                 return value
             case ir.Choice():
-                return self._choice(code, node, path)
+                value = code.fresh("v")
+                unit, above = self._chosen(code, node, path.scope)
+                return self._called(code, f"{unit}(S, ", path, above, value)
             case ir.Ahead():
                 return self._ahead(code, node, path)
             case ir.Bounded():
@@ -133,11 +135,6 @@ class Decoder(Structures, Lists):
         value = self._maybe(code, present, node, path)
         code.put(f"if {present} and {value} is None: raise Unusual")
         return value
-
-    def _choice(self, code: Decoding, node: ir.Choice, path: Place) -> str:
-        value = code.fresh("v")
-        unit, above = self._chosen(code, node, path.scope)
-        return self._called(code, f"{unit}(S, ", path, above, value)
 
     def _ahead(self, code: Decoding, node: ir.Ahead, path: Place) -> str:
         number = fixed(node.node)

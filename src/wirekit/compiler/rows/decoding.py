@@ -25,13 +25,10 @@ from wirekit.compiler import ir
 from wirekit.compiler.ir import fixed
 from wirekit.compiler.rows.code import Decoding, Place
 from wirekit.compiler.rows.lists import Lists
-from wirekit.compiler.rows.state import REASONS, State, Unit
 from wirekit.compiler.rows.structures import Structures
-from wirekit.compiler.source import Unusual, is_large, nullable, units, whole_number
+from wirekit.compiler.source import is_large, nullable, units, whole_number
 from wirekit.errors import Misuse
 from wirekit.wire.blobs import is_decimal
-
-__all__ = ["REASONS", "State", "Unit", "Unusual", "Decoder", "tracer", "tracing_unit", "unit", "decoder"]
 
 
 class Decoder(Structures, Lists):

@@ -33,6 +33,7 @@ from wirekit.road.streams import Streams, extended
 ROLES = {"event": 0, "request": 1, "response": 2}
 _LARGEST_REMEMBERED = 1 << 10  # bytes of the beginnings of connections whose protocol is remembered
 _REMEMBERED = 1 << 12
+_OF_FRAMES = ("connection", "side", "start", "stop", "position", "time", "kind", "number", "version", "request")
 _CODES = 1 << 62  # numbers that stand for the values of several columns
 
 
@@ -104,8 +105,7 @@ def index_frames(
         if name and name not in pairings:
             odd[flow] = True
     frames, tails = cut_frames(streams, protocols, odd, starts)
-    *columns, overdue = _with_carried(streams, frames, begun, odd)
-    connection, side, start, stop = columns[:4]
+    connection, side, start, stop, position, time, overdue = _with_carried(streams, frames, begun, odd)
     count = connection.size
     kinds: list[Kind] = []
     kind = np.full(count, -1, np.int64)
@@ -125,15 +125,24 @@ def index_frames(
         first = np.flatnonzero(side[mine] == which)[:1]
         odd[flow] |= any(kinds[number].headed for number in kind[mine][first].tolist() if number >= 0)
     request = _paired(odd, connection, side, kinds, kind, numbers, of_protocol, [pairings.get(n) for n in names])
-    columns += [kind, numbers["number"], numbers["version"], request]
+    index = Index(
+        protocols, kinds, connection, side, start, stop, position, time, kind, numbers["number"], numbers["version"],
+        request, odd, begins, np.any(tails < streams.stops, axis=1),
+    )  # fmt: skip
     if overdue.any():
-        answers = (request >= 0) & overdue[request]
-        odd[connection[answers]] = True
-        place = np.cumsum(~overdue) - 1
-        columns[-1] = np.where((request >= 0) & ~answers, place[request], -1)
-        columns = [column[~overdue] for column in columns]
-        begins = np.searchsorted(columns[0], np.arange(odd.size + 1))
-    return Index(protocols, kinds, *columns, odd, begins, np.any(tails < streams.stops, axis=1))
+        _remove(index, overdue)
+    return index
+
+
+def _remove(index: Index, overdue: NDArray[np.bool_]) -> None:
+    """Removes overdue requests; a connection with the response to one becomes odd."""
+    answers = (index.request >= 0) & overdue[index.request]
+    index.odd[index.connection[answers]] = True
+    places = np.cumsum(~overdue) - 1
+    index.request = np.where((index.request >= 0) & ~answers, places[index.request], -1)
+    for name in _OF_FRAMES:
+        setattr(index, name, getattr(index, name)[~overdue])
+    index.begins = np.searchsorted(index.connection, np.arange(index.odd.size + 1))
 
 
 def recognised(streams: Streams, choice: Choice, address: Callable[[int], str], odd: NDArray[Any]) -> list[str]:

@@ -147,7 +147,7 @@ class PulsarDialogue(Dialogue):
         self._topics: dict[tuple[str, int], str] = {}
         self._chunks: OrderedDict[tuple[str, str], list[bytes]] = OrderedDict()
         self._held = 0  # bytes in them
-        self._sends: OrderedDict[Hashable, tuple[int, int]] = OrderedDict()
+        self._sends: OrderedDict[tuple[Any, ...], tuple[int, int]] = OrderedDict()
 
     def describe(self, side: str, decoded: Decoded) -> Description:
         """The command and request id; a command without an id is linked by its producer, consumer or topic."""
@@ -244,7 +244,7 @@ class PulsarDialogue(Dialogue):
         """Versions, producers, consumers and lookups of the connection."""
         return self.ends.to_json()
 
-    def _count(self, frame: Frame, ids: Hashable) -> None:
+    def _count(self, frame: Frame, ids: tuple[Any, ...]) -> None:
         requests, responses = self._sends.get(ids, (0, 0))
         if frame.description.role == "request":
             requests += 1

@@ -5,7 +5,7 @@ A connection has a row here if only whole frames of it are pending, such as requ
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -101,6 +101,13 @@ class Begun:
         return Begun(
             **frames, **{each.name: getattr(self, each.name)[which] for each in fields(self) if each.name not in frames}
         )
+
+    def up_to(self, flows: NDArray[Any]) -> Begun:
+        """Some of the connections, with all of their frames, which do not end in this window."""
+        which = np.isin(self.flows, flows)
+        carried, overdue = (each[np.isin(each["connection"], flows)] for each in (self.carried, self.overdue))
+        none = np.zeros(np.count_nonzero(which), bool)
+        return replace(self.only(which), final=none, ends=none, carried=carried, overdue=overdue)
 
 
 @dataclass(frozen=True, slots=True)

@@ -290,10 +290,27 @@ class Connections:
         self._conversations.add(begun[usual])
         self._ready.append((flows[usual], places[usual], np.stack([usual, ahead == 0], axis=1)[usual]))
 
-    def begin_one(self, streams: Streams, flow: int, protocol: str = "") -> Iterator[Followed]:
+    def pass_by(
+        self, streams: Streams, flow: int, places: tuple[int, int], frame: tuple[int, int]
+    ) -> Iterator[Followed]:
+        """Follows a begun connection through a frame that columns do not read, and to the next point of rest.
+
+        Args:
+            streams: the window.
+            flow: the connection.
+            places: where the frames of both sides end that columns have read.
+            frame: the side of the frame, and its end in ``Streams.stream``.
+        """
+        self._places[flow], self.done[flow] = places, False
+        yield from self.begin_one(streams, flow, beyond=frame)
+
+    def begin_one(
+        self, streams: Streams, flow: int, protocol: str = "", beyond: tuple[int, int] = (0, 0)
+    ) -> Iterator[Followed]:
         """Follows the first unread frames of a connection up to the first point at which nothing is pending.
 
-        If its ``protocol`` is given, both sides must have sent something before that point.
+        If its ``protocol`` is given, both sides must have sent something before that point. ``beyond``: a side, and a
+        place in ``Streams.stream`` that must have been read.
         """
         particular = bool(protocol)
         tracked = self._objects.of(self._rows[flow])
@@ -309,12 +326,12 @@ class Connections:
                 tracked.link.protocol = protocol
                 tracked.follower = Follower(tracked.link, begun=recognised)
         at_once = tracked.follower is not None and tracked.follower.quiet and not tracked.follower.unheard
+        at_once &= places[beyond[0]] >= beyond[1]
         if at_once and not final and not (streams.starts[flow] < streams.stops[flow]).any():
             return
         for _, event in () if at_once else events(streams, flow, before):
-            if tracked.follower is not None and _may_leave(
-                streams, flow, tracked.follower, event, particular=particular
-            ):
+            there = tracked.follower is not None and places[beyond[0]] >= beyond[1]
+            if there and _may_leave(streams, flow, tracked.follower, event, particular=particular):
                 break
             if not isinstance(event, Data):
                 self._places[flow] = places[0], places[1]

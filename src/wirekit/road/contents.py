@@ -258,7 +258,9 @@ class _Reader:
         self.names.clear()
 
     def _doubt(self, frames: NDArray[Any]) -> None:
-        self.odd[self.index.connection[frames]] = True
+        connections = self.index.connection[frames]
+        self.odd[connections] = True
+        np.minimum.at(self.index.irregular, connections, frames)
 
     def _scan(self, members: NDArray[Any], contents: Contents) -> None:
         """Decodes frames that are all of one layout and kind."""

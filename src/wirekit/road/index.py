@@ -55,6 +55,8 @@ class Index:
         odd: for each flow, whether it is odd.
         begins: the place in the index of the first frame of each flow.
         cut: for each flow, whether the bytes of a side end inside a frame.
+        irregular: for each flow, the place in the index of the first frame that makes it odd, or of the end of the
+            index if none does.
     """
 
     protocols: list[str]
@@ -72,6 +74,7 @@ class Index:
     odd: NDArray[Any]
     begins: NDArray[Any]
     cut: NDArray[Any]
+    irregular: NDArray[Any]
 
 
 def index_frames(
@@ -117,17 +120,22 @@ def index_frames(
             if name in pairings and rows.size:
                 heads = _Heads(name, pairings[name], word, kinds, kind, numbers)
                 heads.read(streams.stream, rows, start[rows], stop[rows])
-    odd[np.unique(connection[kind < 0])] = True
+    irregular = np.full(odd.size, count)
+    undeclared = np.flatnonzero(kind < 0)
+    odd[connection[undeclared]] = True
+    np.minimum.at(irregular, connection[undeclared], undeclared)
     begins = np.searchsorted(connection, np.arange(odd.size + 1))
     for place, which in zip(*(each.tolist() for each in np.nonzero(begun.unheard)), strict=True):
         flow = int(begun.flows[place])
         mine = slice(begins[flow], begins[flow + 1])
         first = np.flatnonzero(side[mine] == which)[:1]
         odd[flow] |= any(kinds[number].headed for number in kind[mine][first].tolist() if number >= 0)
-    request = _paired(odd, connection, side, kinds, kind, numbers, of_protocol, [pairings.get(n) for n in names])
+    request = _paired(
+        odd, irregular, connection, side, kinds, kind, numbers, of_protocol, [pairings.get(n) for n in names]
+    )
     index = Index(
         protocols, kinds, connection, side, start, stop, position, time, kind, numbers["number"], numbers["version"],
-        request, odd, begins, np.any(tails < streams.stops, axis=1),
+        request, odd, begins, np.any(tails < streams.stops, axis=1), irregular,
     )  # fmt: skip
     if overdue.any():
         _remove(index, overdue)
@@ -138,7 +146,9 @@ def _remove(index: Index, overdue: NDArray[np.bool_]) -> None:
     """Removes overdue requests; a connection with the response to one becomes odd."""
     answers = (index.request >= 0) & overdue[index.request]
     index.odd[index.connection[answers]] = True
-    places = np.cumsum(~overdue) - 1
+    np.minimum.at(index.irregular, index.connection[answers], np.flatnonzero(answers))
+    places = np.append(0, np.cumsum(~overdue))
+    index.irregular = places[index.irregular]
     index.request = np.where((index.request >= 0) & ~answers, places[index.request], -1)
     for name in _OF_FRAMES:
         setattr(index, name, getattr(index, name)[~overdue])
@@ -397,6 +407,7 @@ def _signed(value: int) -> int:
 
 def _paired(
     odd: NDArray[Any],
+    irregular: NDArray[Any],
     connection: NDArray[Any],
     side: NDArray[Any],
     kinds: list[Kind],
@@ -417,6 +428,6 @@ def _paired(
     table = np.full(1 << max(2 * count, 2).bit_length(), -1, np.int64)
     loop("pair_frames")(
         connection, 2 * of_kind[kind] + asker, numbers["first"], numbers["second"], role, ordered, MOST_WAITING,
-        odd, request, table,
+        odd, irregular, request, table,
     )  # fmt: skip
     return request

@@ -503,6 +503,7 @@ def pair_frames(
     ordered: Any,
     most: Any,
     odd: Any,
+    irregular: Any,
     request: Any,
     table: Any,
 ) -> Any:
@@ -516,6 +517,7 @@ def pair_frames(
         most: the number of requests that may wait at once.
         odd: for each connection, set if more requests wait, a response has no request, two requests wait with the same
             numbers, or answers are out of order in a protocol that answers in order.
+        irregular: for each connection, receives the first such frame if it is before the given one.
         request: receives, for each frame, the number of its request or -1.
         table: a hash table with a power of 2 elements, more than there are frames, all -1.
     """
@@ -548,11 +550,11 @@ def pair_frames(
         if role[frame] == 1:
             outstanding += 1
             if waiting or outstanding >= most:
-                odd[owner] = True
+                odd[owner], irregular[owner] = True, min(irregular[owner], frame)
             table[slot] = frame
             waits[frame] = True
         elif not waiting or (ordered[frame] and asked < latest):
-            odd[owner] = True
+            odd[owner], irregular[owner] = True, min(irregular[owner], frame)
         else:
             request[frame] = latest = asked
             waits[asked] = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,7 +15,7 @@ from wirekit.road.compiled import loop
 from wirekit.road.packets import PORT_BITS, Packets, numbered_flows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from wirekit.road.tails import Tail
 
@@ -88,6 +89,14 @@ class Streams:
     resumed: NDArray[Any]
     offsets: NDArray[Any]
     state: NDArray[Any]
+
+    @contextmanager
+    def shortened(self, flows: NDArray[Any], stops: NDArray[Any]) -> Iterator[None]:
+        """Lets some flows end at earlier places, (flow, side), as if the window ended there."""
+        before = self.stops[flows], self.final[flows], self.ended[flows]
+        self.stops[flows], self.final[flows], self.ended[flows] = stops, False, -1
+        yield
+        self.stops[flows], self.final[flows], self.ended[flows] = before
 
 
 class Resumable(Protocol):

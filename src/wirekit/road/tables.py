@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -43,6 +43,10 @@ ROUND = 500
 """A round is small if columns read fewer packets in it; it costs more than it saves."""
 SHARE = 512
 """A round is also small if columns read fewer than one in ``SHARE`` packets of it."""
+MOST_PARTS = 8
+"""The number of times that columns follow a connection again in a window after a frame that they do not read."""
+LEAST_FRAMES = 200
+"""The fewest frames of such connections for which that pays."""
 MOST_SMALL = 4
 """The number of small rounds after which objects read the rest of a window, so that the time is linear."""
 RELEASING = 2
@@ -298,11 +302,28 @@ class CaptureTables:
             return contents.odd, contents.undecoded
 
         odd, undecoded = yield from by_columns(index, begun)
-        for flow in _unusual_beginnings(streams, index) if not job.values else ():
+        if not job.values:
+            whole = _irregular(index, odd) & resumable(index.protocols)
+            whole[begun.flows] = False
+            if _frames(index, whole) >= LEAST_FRAMES:
+                connections.begin_fresh(streams, np.flatnonzero(whole), index.protocols)
+                begun = connections.begun(streams, begun)
+        parts = _regular_parts(index, begun, odd)
+        for flow in _unusual_beginnings(streams, index, parts) if not job.values else ():
             yield from self._items(connections.begin_one(streams, flow, index.protocols[flow]))
-        late = connections.begun(streams)
-        if late.flows.size:
-            yield from by_columns(index_frames(streams, job.choice, address, late, whole=False), late)
+        for left in range(MOST_PARTS, -1, -1):
+            if left and parts is not None:
+                with streams.shortened(parts.flows, parts.stops):
+                    before = index_frames(streams, job.choice, address, parts.begun, whole=False)
+                    still_odd, _ = yield from by_columns(before, parts.begun)
+                for place in np.flatnonzero(~still_odd[parts.flows]).tolist():
+                    yield from self._items(connections.pass_by(streams, *parts.at(place)))
+            late = connections.begun(streams)
+            if not late.flows.size:
+                break
+            late_index = index_frames(streams, job.choice, address, late, whole=False)
+            late_odd, _ = yield from by_columns(late_index, late)
+            parts = _regular_parts(late_index, late, late_odd)
         plain, followed = _Plain(streams, index, window.packets), {*begun.flows.tolist()}
         whole = ~odd
         whole[begun.flows] = False
@@ -319,9 +340,60 @@ class CaptureTables:
             yield from self._items(items)
 
 
-def _unusual_beginnings(streams: Streams, index: Index) -> list[int]:
+class _Parts(NamedTuple):
+    """The parts of begun connections before their first irregular frame.
+
+    Attributes:
+        flows: the connections.
+        begun: their state at the beginning.
+        stops: (connection, side) the end of the frames before the irregular one in ``Streams.stream``.
+        sides, ends: the side of the irregular frame, and its end.
+    """
+
+    flows: NDArray[Any]
+    begun: Begun
+    stops: NDArray[Any]
+    sides: NDArray[Any]
+    ends: NDArray[Any]
+
+    def at(self, place: int) -> tuple[int, tuple[int, int], tuple[int, int]]:
+        """The arguments of ``Connections.pass_by`` for one of the connections."""
+        client, server = self.stops[place].tolist()
+        return int(self.flows[place]), (client, server), (int(self.sides[place]), int(self.ends[place]))
+
+
+def _irregular(index: Index, odd: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The connections that a frame makes odd."""
+    return odd & (index.irregular < index.kind.size)
+
+
+def _frames(index: Index, which: NDArray[np.bool_]) -> int:
+    """The number of frames of some connections."""
+    return int((index.begins[1:] - index.begins[:-1])[which].sum())
+
+
+def _regular_parts(index: Index, begun: Begun, odd: NDArray[np.bool_]) -> _Parts | None:
+    """What columns may read of begun connections that are odd; None if it is too little."""
+    carried = np.bincount(begun.carried["connection"], minlength=odd.size)
+    own, end = index.begins[:-1] + carried, index.irregular
+    chosen, frames = np.zeros(odd.size, bool), np.arange(index.kind.size)
+    chosen[begun.flows] = True
+    chosen &= _irregular(index, odd) & (own <= end)
+    if _frames(index, chosen) < LEAST_FRAMES:
+        return None
+    flows, connection = np.flatnonzero(chosen), index.connection
+    stops = np.zeros((odd.size, len(SIDES)), np.int64)
+    stops[begun.flows] = begun.places
+    read = np.flatnonzero(chosen[connection] & (own[connection] <= frames) & (frames < end[connection]))
+    np.maximum.at(stops, (connection[read], index.side[read]), index.stop[read])
+    return _Parts(flows, begun.up_to(flows), stops[flows], index.side[end[flows]], index.stop[end[flows]])
+
+
+def _unusual_beginnings(streams: Streams, index: Index, parts: _Parts | None) -> list[int]:
     """Connections with an undeclared frame, such as a SASL token, that columns may follow after it."""
     plain = index.odd & ~streams.odd & streams.known & ~streams.resumed
+    if parts is not None:
+        plain[parts.flows] = False
     return np.flatnonzero(plain & resumable(index.protocols)).tolist()
 
 

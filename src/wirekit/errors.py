@@ -253,5 +253,6 @@ class Damaged(NamedTuple):
     error: WireError
 
     def __str__(self) -> str:
-        passed = f"{plural(self.length, 'byte')} passed over: " if self.length else ""
+        place = f" from byte {self.offset} on" if self.error.source else ""
+        passed = f"{plural(self.length, 'byte')} passed over{place}: " if self.length else ""
         return f"{passed}{self.error}"

@@ -73,7 +73,7 @@ class Piece:
         errors: the errors that end the file early.
         undecoded: the number of bytes at the end of the piece that these errors leave undecoded.
         damaged: the parts that were skipped.
-        gaps: bytes that no field explains.
+        gaps: bytes of the file that no field explains.
         fits: whether the bytes show that the file has the format that the reader expects.
     """
 
@@ -95,13 +95,14 @@ class Piece:
 
     @property
     def problems(self) -> list[str]:
-        """The problems of the piece, as text, in the order of the file; those in decompressed data are last."""
-        found = [(0, each.offset, str(each)) for each in self.damaged]
-        found += [(each.source, each.offset or 0, str(each)) for each in self.errors]
-        for gap in self.gaps:
-            where = f"byte {gap.offset}{' of decompressed data' if gap.source else ''}"
-            found.append((gap.source, gap.offset, f"{plural(gap.length, 'unexplained byte')} at {where}"))
-        return [text for *_, text in sorted(found)]
+        """The problems of the piece, as text, in the order of the file."""
+        end = self.offset + self.length - self.undecoded
+        found = [(each.offset, str(each)) for each in self.damaged]
+        found += [(end, str(Damaged(end, self.undecoded if each.source else 0, each))) for each in self.errors]
+        found += [
+            (each.offset, f"{plural(each.length, 'unexplained byte')} at byte {each.offset}") for each in self.gaps
+        ]
+        return [text for _, text in sorted(found)]
 
     def all_messages(self) -> Iterator[Message]:
         """All messages one by one, from either attribute."""

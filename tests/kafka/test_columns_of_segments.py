@@ -99,6 +99,14 @@ def unpacked(name: str, magic: int) -> bytes:
     return message_set(wrapper(compress(name, whole[:-1]), name.upper(), magic=magic, offset=30))
 
 
+def undecodable(intact: int, nested: bool = False) -> bytes:
+    """A valid wrapper whose contents have some intact messages, then bytes that are none."""
+    contents = message_set(*inner(intact, magic=0)) + b"\xff" * 50
+    if nested:
+        contents = message_set(wrapper(compress("gzip", contents), "GZIP", magic=0, offset=30))
+    return message_set(wrapper(compress("gzip", contents), "GZIP", magic=0, offset=30))
+
+
 LATER = message_set(message(b"later", offset=1000), message(b"and later", offset=1001, magic=1))
 DAMAGE = {
     "whole": WHOLE,
@@ -123,6 +131,9 @@ DAMAGE = {
     "magic 9": message_set(message(b"x")).replace(b"\0\0\xff\xff\xff\xff", b"\x09\0\xff\xff\xff\xff") + WHOLE,
     "damaged gzip": message_set(wrapper(b"\x1f\x8b no gzip", "GZIP", magic=1)) + WHOLE,
     "cut inside": unpacked("gzip", 1) + unpacked("gzip", 0) + WHOLE,
+    "undecodable inside": undecodable(2) + WHOLE,
+    "nothing decodable inside": undecodable(0) + WHOLE,
+    "nothing decodable inside, nested": undecodable(0, nested=True) + WHOLE,
     "unknown codec": message_set({**message(b"v"), "message": {**message(b"v")["message"], "attributes": 7}}) + WHOLE,
     "gap": WHOLE + trailing(WHOLE) + WHOLE,
     "null wrapper": message_set(message(None, codec="GZIP", magic=1)) + WHOLE,
@@ -173,11 +184,13 @@ def test_the_name_of_a_segment_shows_its_format_if_it_begins_with_damage(engine:
 @pytest.mark.parametrize("engine", ["rows", "columns"])
 def test_problems_are_in_the_order_of_the_file(engine: str, run: Run, tmp_path: Path) -> None:
     path = tmp_path / "00000000000000000000.log"
-    inside = message_set(wrapper(compress("gzip", trailing(WHOLE)), "GZIP", magic=1))
+    contents = compress("gzip", trailing(WHOLE))
+    inside = message_set(wrapper(contents, "GZIP", magic=1))
     path.write_bytes(inside + trailing(WHOLE) + b"\x55" * 50)
     places = re.findall(r" bytes? .*at (byte .*)", run(path, engine)[2])
     gap, end = len(inside) + 29, len(inside + trailing(WHOLE))
-    assert places == [f"byte {gap}", f"byte {end} ({end:#x})", "byte 29 of decompressed data"]
+    value = len(inside) - len(contents)
+    assert places == [f"byte {value} ({value:#x})", f"byte {gap}", f"byte {end} ({end:#x})"]
 
 
 @pytest.mark.parametrize("path", SEGMENTS, ids=lambda path: "-".join(path.parts[-4:]))
@@ -284,3 +297,18 @@ def test_large_segments_are_read_in_columns(run: Run, tmp_path: Path, monkeypatc
     assert messages._engine(much, "table") == "rows"
     monkeypatch.setattr(messages, "have_columns", lambda: False)
     assert messages._engine(much, "json") == "rows"
+
+
+@pytest.mark.parametrize("engine", ["rows", "columns"])
+@pytest.mark.parametrize("later", [b"", LATER])
+def test_an_error_in_decompressed_data_has_the_place_of_its_set(
+    later: bytes, engine: str, run: Run, tmp_path: Path
+) -> None:
+    """The set is nested deeper than the limit."""
+    nested = message_set(message(b"v"))
+    for _ in range(9):
+        nested = message_set(wrapper(compress("gzip", nested), "GZIP", magic=0, offset=7))
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(WHOLE + nested + later)
+    problems = run(path, engine)[2]
+    assert f"{len(nested)} bytes passed over from byte {len(WHOLE)} on: kafka.log_segment: " in problems

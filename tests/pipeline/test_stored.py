@@ -15,6 +15,7 @@ from tests.conftest import FIXTURES
 from tests.pipeline.helpers import rows, tables
 from wirekit import read
 from wirekit.cli import main
+from wirekit.compression import compress
 from wirekit.pipeline import serial, stored
 from wirekit.pipeline.inputs import CAPTURE, Job, find_inputs
 from wirekit.pipeline.run import Result
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 DISK = FIXTURES / "kafka" / "disk"
 BASE = "0" * 20
 VALUES = "kafka.consumer_offsets"
+ENTRY = wirekit.encode("kafka.message_set", {"messages": [{"offset": 3, "message": {"magic": 0, "value": "6869"}}]})
 
 
 @pytest.fixture(scope="module")
@@ -136,17 +138,42 @@ def test_stored_offsets_and_groups_are_those_in_the_messages(by_serial: tuple[Pa
     assert all(row["topics"] and row["assignment"] for row in events)
 
 
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize(
+    ("contents", "rows"),
+    [(b"\xff" * 50, 0), (ENTRY + b"\xff" * 50, 1), (ENTRY + ENTRY[:-1], 1)],
+    ids=["none", "undecodable", "cut"],
+)
+def test_lost_messages_of_a_compressed_set_are_quarantined(
+    contents: bytes, rows: int, magic: int, tmp_path: Path
+) -> None:
+    """The CRC of the set is good. Its bytes count as undecoded if none of its messages is decoded."""
+    value = {"compressed": compress("gzip", contents).hex()}
+    message = {"magic": magic, "attributes": {"codec": "GZIP"}, "timestamp": 7 if magic else None, "value": value}
+    wrapper = wirekit.encode("kafka.message_set", {"messages": [{"offset": 4, "message": message}]})
+    later = wirekit.encode("kafka.message_set", {"messages": [{"offset": 5, "message": {"magic": 0, "value": "6869"}}]})
+    path = tmp_path / f"{BASE}.log"
+    path.write_bytes(ENTRY + wrapper + later)
+    (row,) = wirekit.read(path, "quarantine").read_all().to_pylist()
+    assert (row["position"], row["length"]) == (len(ENTRY), 0 if rows else len(wrapper))
+    assert row["error_position"] == len(ENTRY + wrapper) - len(bytes.fromhex(value["compressed"]))
+    assert "whole messages in the compressed data" in row["reason"]
+    assert wirekit.read(path, "messages").read_all().num_rows == rows + 2
+    out = Run("messages", str(path))
+    assert out.status == 1
+    assert f"at byte {row['error_position']}" in out.err
+
+
 @pytest.mark.parametrize("after", [False, True])
 def test_a_message_that_does_not_decode_is_quarantined_from_its_first_byte(after: bool, tmp_path: Path) -> None:
     """With an intact message after it, and without one."""
-    entry = wirekit.encode("kafka.message_set", {"messages": [{"offset": 3, "message": {"magic": 0, "value": "6869"}}]})
     nonsense = bytes(7) + b"\7" + b"\xff" * 30
     path = tmp_path / f"{BASE}.log"
-    later = entry.replace(bytes(7) + b"\3", bytes(7) + b"\4", 1) if after else b""
-    path.write_bytes(entry + nonsense + later)
+    later = ENTRY.replace(bytes(7) + b"\3", bytes(7) + b"\4", 1) if after else b""
+    path.write_bytes(ENTRY + nonsense + later)
     (row,) = wirekit.read(path, "quarantine").read_all().to_pylist()
-    assert (row["position"], row["length"]) == (len(entry), len(nonsense))
-    assert row["error_position"] == len(entry) + 8  # its size
+    assert (row["position"], row["length"]) == (len(ENTRY), len(nonsense))
+    assert row["error_position"] == len(ENTRY) + 8  # its size
     assert wirekit.read(path, "messages").read_all().num_rows == 1 + after
 
 

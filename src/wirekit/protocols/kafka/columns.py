@@ -412,7 +412,8 @@ def _in_columns(
         return None
     data, rows, errors = scanned(segment, data, fields)
     consumed = int(rows.schema.metadata[b"wirekit.consumed"])
-    good = not errors.num_rows and not pc.any(pc.not_equal(rows["@gap"], 0)).as_py()
+    left_over = pc.or_kleene(pc.not_equal(rows["@gap"], 0), pc.greater(rows["@left"], 0))
+    good = not errors.num_rows and not pc.any(left_over).as_py()
     if not good or not consumed or not pc.any(rows["message.crc.ok"]).as_py():
         return None
     end, error = segment.end(len(data), bytes(data[consumed:]))

@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from io import BufferedReader
@@ -43,6 +44,7 @@ PIECE = 4 * 1024 * 1024
 WINDOW_BEHIND_DAMAGE = 4 * 1024
 ZEROS = bytes(12)
 SEGMENT = "kafka.log_segment"
+_NUMBER = re.compile(r"messages\[(\d+)\]")
 PARTITION = re.compile(r"(.+)-(\d+)(\.[0-9a-f]{32}-delete)?")
 LARGEST_PARTITION = (1 << 31) - 1
 NO_TIMESTAMP = -1
@@ -263,7 +265,8 @@ class SegmentFile:
             end,
             error,
             messages=messages_of(decoded, topic=self.topic, partition=self.partition),
-            gaps=tuple(decoded.gaps),
+            damaged=_undecoded_contents(decoded, _whole_entries(decoded)),
+            gaps=tuple(gap for gap in decoded.gaps if not gap.source),
             fits=any(check.status == "ok" for check in decoded.checks) or not data.strip(b"\0"),
         )
 
@@ -278,16 +281,20 @@ class SegmentFile:
             self.position + size,
             None,
             messages=messages_of(decoded, topic=self.topic, partition=self.partition),
-            gaps=tuple(gap for gap in decoded.gaps if not gap.path.startswith(exceeding)),
+            damaged=_undecoded_contents(decoded, messages),
+            gaps=tuple(gap for gap in decoded.gaps if not (gap.source or gap.path.startswith(exceeding))),
             fits=any(check.status == "ok" for check in decoded.checks),
         )
 
-    def piece(self, end: int, error: WireError | None, **content: Any) -> tuple[Piece, bool]:
+    def piece(
+        self, end: int, error: WireError | None, damaged: tuple[Damaged, ...] = (), **content: Any
+    ) -> tuple[Piece, bool]:
         """A piece with the whole messages of a window, and whether the segment continues.
 
         Args:
             end: the byte offset after the messages.
             error: the error at ``end``; reading continues at the next message after it, if there is one.
+            damaged: the parts before ``end`` that do not decode.
             content: other attributes of the piece.
         """
         begin = self.position
@@ -297,7 +304,9 @@ class SegmentFile:
             (end if error is None else self.size if next_start is None else next_start) - begin,
             errors=() if error is None or next_start is not None else (error,),
             undecoded=0 if error is None or next_start is not None else self.size - end,
-            damaged=() if error is None or next_start is None else (Damaged(end, next_start - end, error),),
+            damaged=damaged
+            if error is None or next_start is None
+            else (*damaged, Damaged(end, next_start - end, error)),
             **content,
         )
         if next_start is not None:
@@ -315,7 +324,7 @@ class SegmentFile:
         if not decoded.gaps:
             return None
         checks = verdicts(decoded.checks)
-        entries = decoded.value.messages if decoded.error is None else decoded.value.messages[:-1]
+        entries = _whole_entries(decoded)
         ends = _ends(entries)
         before = self.search.before
         for number, entry in enumerate(entries):
@@ -346,15 +355,15 @@ class SegmentFile:
             begin,
             self.position - begin,
             messages_of(decoded, topic=self.topic, partition=self.partition),
-            damaged=(damaged,),
-            gaps=tuple(gap for gap in decoded.gaps if gap.source or gap.offset < damaged.offset),
+            damaged=(*_undecoded_contents(decoded, decoded.value.messages), damaged),
+            gaps=tuple(gap for gap in decoded.gaps if not gap.source and gap.offset < damaged.offset),
             fits=True,
         )
 
     def _ended(self, data: bytes, decoded: Decoded) -> tuple[int, WireError | None]:
         """The end of the whole messages of a window, and the error there."""
         segment = decoded.value
-        whole = segment.messages if decoded.error is None else segment.messages[:-1]
+        whole = _whole_entries(decoded)
         if whole:
             self.search.before = whole[-1].offset
         if decoded.error is not None:
@@ -418,6 +427,53 @@ def _whole(segment: Record) -> int:
 def _ends(entries: list[Record]) -> list[int]:
     """0, the start of the first entry, and then the end of each entry."""
     return [*accumulate((ENTRY_HEAD + entry.message_size for entry in entries), initial=0)]
+
+
+def _whole_entries(decoded: Decoded) -> list[Record]:
+    """The entries of a decoded segment, without one in which decoding stopped."""
+    entries: list[Record] = decoded.value.messages
+    return entries if decoded.error is None else entries[:-1]
+
+
+def _undecoded_contents(decoded: Decoded, entries: Iterable[Record]) -> tuple[Damaged, ...]:
+    """The wrappers among the first entries of a segment whose decompressed contents are not decoded to their ends.
+
+    Each is damaged at its first byte. All of its bytes are undecoded if none of its messages is decoded, else 0.
+    """
+    gaps = Counter[int]()
+    for gap in decoded.gaps:
+        if gap.source and (number := _NUMBER.match(gap.path)):
+            gaps[int(number[1])] += gap.length
+    damaged, end = [], decoded.offset
+    for number, entry in enumerate(entries):
+        start, end = end, end + ENTRY_HEAD + entry.message_size
+        inside = content(entry.message.value)
+        left = 0 if inside is None else gaps[number] + _cut(inside)
+        if left:
+            value = end - len(left_over(entry)) - len(entry.message.value.compressed)
+            found = f"{plural(left, 'byte')} that no message has"
+            where = {"protocol": SEGMENT, "path": "messages[].message.value", "offset": value}
+            error = Wrong("whole messages in the compressed data", found, **where)
+            damaged.append(Damaged(start, 0 if _has_message(inside) else end - start, error))
+    return tuple(damaged)
+
+
+def _contents(message_set: Record) -> Iterator[Any]:
+    """For each decoded message of a set: the set in its value, None if it is no wrapper."""
+    for entry in message_set.get("messages") or ():
+        if "value" in (entry.get("message") or ()):
+            yield content(entry.message.value)
+
+
+def _cut(message_set: Record) -> int:
+    """The bytes of incomplete messages at the ends of a set and of the sets in it."""
+    inside = (_cut(inner) for inner in _contents(message_set) if inner is not None)
+    return len(message_set.get("partial") or b"") + sum(inside)
+
+
+def _has_message(message_set: Record) -> bool:
+    """Whether a set, or a set in it, has a decoded message."""
+    return any(inner is None or _has_message(inner) for inner in _contents(message_set))
 
 
 @dataclass(slots=True)

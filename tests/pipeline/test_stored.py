@@ -162,6 +162,12 @@ def test_lost_messages_of_a_compressed_set_are_quarantined(
     out = Run("messages", str(path))
     assert out.status == 1
     assert f"at byte {row['error_position']}" in out.err
+    extent = "damaged: 1 place" if rows else f"not decoded: {len(wrapper)} bytes"
+    assert f"{extent}; the table quarantine" in Run("sql", "SELECT count(*) FROM messages", str(path)).err
+    out = Run("pipeline", str(path), "-o", str(tmp_path / "lake"), "--strict")
+    assert out.status == 1
+    assert (f"{extent}; the table" if rows else f"{extent} in 1 piece; the table") in out.err
+    assert (b"not decoded    1 place: " if rows else b" B: messages[].message.value: ") in out.out
 
 
 @pytest.mark.parametrize("after", [False, True])

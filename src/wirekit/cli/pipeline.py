@@ -497,9 +497,9 @@ def _complain(result: Result, strict: bool) -> int:
     total = result.summary.total()
     if total.quarantine:
         pieces = sum(number for (_, unit), number in total.quarantine.items() if unit == "pieces")
-        if total.quarantined_bytes:
-            size = f"{plural(total.quarantined_bytes, 'byte')} in {plural(pieces, 'piece')}"
-            say(f"not decoded: {size}; the table quarantine has the reasons")
+        size = f"not decoded: {plural(total.quarantined_bytes, 'byte')} in {plural(pieces, 'piece')}"
+        extent = size if total.quarantined_bytes else f"damaged: {plural(pieces, 'place')}"
+        say(f"{extent}; the table quarantine has the reasons")
         status |= strict
     if total.checks:
         say(failed(total.checks))

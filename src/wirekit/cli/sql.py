@@ -155,10 +155,14 @@ def _answer(query: str, job: Job, lakes: list[str], form: str, to: str | None) -
             raise Misuse(f"{form} cannot express a column of this query: {in_one_line(str(error))}") from None
     for name, reason in summary.unreadable.items():
         say(f"{name}: {reason}")
-    undecoded = {kind: number for (kind, unit), number in summary.total().quarantine.items() if unit == "bytes"}
-    size = sum(number for kind, number in undecoded.items() if kind not in CUT)
-    if size and "quarantine" not in query.lower():
-        say(f"not decoded: {plural(size, 'byte')}; the table quarantine has the reasons")
+    undecoded = Counter[str]()
+    for (kind, unit), number in summary.total().quarantine.items():
+        undecoded[unit] += 0 if kind in CUT else number
+    if undecoded["pieces"] and "quarantine" not in query.lower():
+        # A piece without bytes is in decompressed data, or a wrong length.
+        size = undecoded["bytes"]
+        extent = f"not decoded: {plural(size, 'byte')}" if size else f"damaged: {plural(undecoded['pieces'], 'place')}"
+        say(f"{extent}; the table quarantine has the reasons")
     return 1 if summary.unreadable else 0
 
 

@@ -475,6 +475,8 @@ def _undecoded(reason: str, counts: Mapping[str, int]) -> str:
     number = counts.get("ranges") or counts.get("pieces", 0)
     if reason in (UNASKED, LOST):
         return f"{number:,} {reason if number > 1 else reason.replace('responses', 'response', 1)}"
+    if not counts["bytes"]:  # in decompressed data, or a wrong length
+        return f"{plural(number, 'place')}: {reason}"
     times = f" in {number:,} pieces" if number > 1 else ""
     return f"{size_text(counts['bytes'])}{times}: {reason}"
 

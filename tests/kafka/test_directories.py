@@ -23,7 +23,7 @@ from wirekit.cli import main
 pytest.importorskip("numba")
 pytest.importorskip("pyarrow")
 
-from wirekit.protocols.kafka import reading
+from wirekit.protocols.kafka import columns, reading
 from wirekit.protocols.kafka.data_directory import check
 from wirekit.protocols.kafka.partition import _Partition
 from wirekit.protocols.kafka.searching import Search
@@ -468,6 +468,39 @@ def test_a_damaged_offset_of_a_message_with_a_wrong_size_hides_no_messages(tmp_p
     assert report.facts["segments"][0]["messages"] == 60
     pieces = reading.pieces_of_file(str(folder / f"{BASE}.log"))
     assert sum(1 for each in pieces for _ in each.messages) == 60
+
+
+@pytest.mark.parametrize("piece", [None, 500])
+def test_a_damaged_offset_before_damage_hides_no_messages(
+    piece: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message after it is no message, and neither the commands nor the tables stop there."""
+    if piece is not None:
+        monkeypatch.setattr(reading, "PIECE", piece)
+    folder = written(tmp_path, {5: flipped(flipped(MANY[5], 0, 0x40), 40, 1), 6: b"\x55" * len(MANY[6])})
+    report = check(folder)
+    assert report is not None
+    assert report.facts["segments"][0]["messages"] == 59
+    for read in (reading.pieces_of_file, columns.pieces_of_file):
+        pieces = list(read(str(folder / f"{BASE}.log")))
+        assert sum(1 for each in pieces for _ in each.all_messages()) == 59
+        assert not any(each.errors for each in pieces)
+
+
+def test_messages_in_a_last_set_that_does_not_decompress_are_not_read(tmp_path: Path) -> None:
+    """gzip has stored them as they are, so that they can be recognised."""
+    stored = zlib.compressobj(0, wbits=31)
+    contents = stored.compress(MANY[20] + message_set(message(b"stored", offset=59))) + stored.flush()
+    last = message(b"", offset=59, codec="GZIP")
+    last["message"]["value"] = {"compressed": flipped(contents, len(contents) - 8, 1).hex()}
+    folder = written(tmp_path, {59: message_set(last)})
+    (problem,) = problems(folder)
+    assert problem[3].startswith("message.value: gzip: expected valid gzip data")
+    report = check(folder)
+    assert report is not None
+    assert report.facts["segments"][0]["messages"] == 60
+    (piece,) = reading.pieces_of_file(str(folder / f"{BASE}.log"))
+    assert sum(1 for _ in piece.messages) == 60
 
 
 def test_sizes_beyond_the_end_of_the_file_do_not_make_the_walk_longer(

@@ -417,7 +417,11 @@ def _in_columns(
     if not good or not consumed or not pc.any(rows["message.crc.ok"]).as_py():
         return None
     end, error = segment.end(len(data), bytes(data[consumed:]))
-    segment.search.before = int(numbers(rows, "offset")[numbers(rows, "@depth") == 0][-1])
+    good_offsets = numbers(rows, "offset")[
+        (numbers(rows, "@depth") == 0) & numbers(rows, "message.crc.ok").astype(bool)
+    ]
+    if good_offsets.size:
+        segment.search.before = int(good_offsets[-1])
     fixed = {"protocol": "kafka", "topic": segment.topic, "partition": segment.partition, "schema": SEGMENT}
     batch = _messages(rows, segment.position, requested)
     return segment.piece(end, error, batch=batch, fixed=fixed, fits=True)

@@ -371,7 +371,10 @@ class _Partition:
         """
         start, before, consumed = file.position, file.search.before, int(rows.schema.metadata[b"wirekit.consumed"])
         places, offsets = _good(rows)
-        for error in np.flatnonzero((numbers(errors, "depth") == 0) & (numbers(errors, "offset") < consumed)):
+        undecoded = ~np.isin(numbers(errors, "offset"), _places(rows))  # others only do not decompress
+        for error in np.flatnonzero(
+            undecoded & (numbers(errors, "depth") == 0) & (numbers(errors, "offset") < consumed)
+        ):
             begin = errors["offset"][error].as_py()
             end, number = begin + errors["length"][error].as_py(), int(np.searchsorted(places, begin))
             file.search.before = int(offsets[number - 1]) if number else before

@@ -276,7 +276,8 @@ class SegmentFile:
         exceeding = f"messages[{len(messages) - 1}]"
         size = _whole(decoded.value)
         messages.pop()
-        self.search.before, self.last = messages[-1].offset, False
+        self.last = False
+        self._follow(decoded, messages)
         return self.piece(
             self.position + size,
             None,
@@ -363,12 +364,18 @@ class SegmentFile:
     def _ended(self, data: bytes, decoded: Decoded) -> tuple[int, WireError | None]:
         """The end of the whole messages of a window, and the error there."""
         segment = decoded.value
-        whole = _whole_entries(decoded)
-        if whole:
-            self.search.before = whole[-1].offset
+        self._follow(decoded, _whole_entries(decoded))
         if decoded.error is not None:
             return self.position + _whole(segment), decoded.error
         return self.end(len(data), segment.tail)
+
+    def _follow(self, decoded: Decoded, entries: list[Record]) -> None:
+        """Sets the last good offset by the first entries of a window; the offset of a damaged message may be wrong."""
+        good = {check.path for check in decoded.checks if check.kind == "crc32" and check.status == "ok"}
+        for number in range(len(entries) - 1, -1, -1):
+            if f"messages[{number}].message.crc" in good:
+                self.search.before = entries[number].offset
+                return
 
     def end(self, size: int, left: bytes) -> tuple[int, WireError | None]:
         """The end of the whole messages of a window without a damaged one, and the error there.

@@ -634,6 +634,31 @@ class TestDataDirectory:
         assert (name, number) == (path.name, 2)
         assert text in found
 
+    def test_a_damaged_checkpoint_is_compared_up_to_the_damage(self, disk: Path) -> None:
+        path = disk / "replication-offset-checkpoint"
+        path.write_bytes(b"0\n3\nt-none 0 99\nt-none 0 5\n")
+        assert problems(disk) == [
+            (path.name, None, 27, "entries[2].topic: needs 1 byte, 0 available"),
+            (path.name, 2, None, "the high watermark of t-none 0, 99, is beyond the end of the log, 81"),
+        ]
+
+    def test_files_of_a_broker_on_windows(self, disk: Path) -> None:
+        """Kafka writes and reads lines as the system does."""
+        for path in (each for each in disk.iterdir() if each.is_file()):
+            path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+        report = check(disk)
+        assert report is not None
+        assert report.clean
+        assert report.facts["meta"] == {"broker.id": "1", "version": "0"}
+        path = disk / "replication-offset-checkpoint"
+        path.write_bytes(b"0\r\n2\r\nt-none 0 99\r\nt-none x 5\r\n")
+        assert problems(disk)[0] == (
+            path.name,
+            None,
+            26,
+            "entries[1].partition: expected an integer in decimal, found b'x'",
+        )
+
     def test_checkpoint_of_a_version_that_no_broker_reads(self, disk: Path) -> None:
         path = disk / "replication-offset-checkpoint"
         path.write_bytes(wirekit.encode("kafka.offset_checkpoint", {"version": 1, "entries": []}))

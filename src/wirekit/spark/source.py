@@ -417,7 +417,9 @@ def _report(summary: Summary, files: Iterable[Input]) -> None:
         LOG.warning("wirekit: %s: %s", name, reason)
     for name in (each.name for each in files if each.kind != CAPTURE and each.name in summary.files):
         for reason, counts in summary.files[name].undecoded.items():
-            LOG.warning("wirekit: %s: %s not decoded: %s", name, plural(counts["bytes"], "byte"), reason)
+            size, places = counts["bytes"], counts.get("pieces", 0)
+            extent = f"{plural(size, 'byte')} not decoded" if size else f"damaged in {plural(places, 'place')}"
+            LOG.warning("wirekit: %s: %s: %s", name, extent, reason)
 
 
 def _are(value: object, kind: type) -> bool:

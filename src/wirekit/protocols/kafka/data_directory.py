@@ -70,23 +70,32 @@ def _read(path: Path, report: Report, ends: dict[tuple[str, int], int | None]) -
     if not data and name != PROPERTIES:  # OffsetCheckpoint makes the file empty, and reads it as one without entries
         report.facts["checkpoints"][name] = 0
         return
-    decoded = decode(data, key)
+    text = data.replace(b"\r\n", b"\n")  # lines of a broker on Windows
+    decoded = decode(text, key)
+    value, end = decoded.value, len(text)
     if decoded.error is not None:
-        report.problems.append(Problem(str(path), str(decoded.error), decoded.error.offset))
-        return
-    if name != PROPERTIES and decoded.value.tail:
-        place = len(decoded.data) - len(decoded.value.tail)
-        report.problems.append(Problem(str(path), f"{len(decoded.value.tail)} bytes after the last line", place))
+        end = decoded.error.offset or 0
+        report.problems.append(_problem(path, f"{decoded.error.path}: {decoded.error.reason}", data, text, end))
     if name == PROPERTIES:
-        report.facts["meta"] = {line.name: line.value for line in decoded.value.lines if line.comment is None}
+        lines = [line for line in value.get("lines") or () if line.get("value") is not None]
+        report.facts["meta"] = {line.name: line.value for line in lines}
         return
-    report.facts["checkpoints"][name] = len(decoded.value.entries)
-    if decoded.value.version != 0:
-        report.problems.append(Problem(str(path), f"version {decoded.value.version}: Kafka reads only version 0", 0, 0))
-    for number, entry in enumerate(decoded.value.entries):
+    entries = [entry for entry in value.get("entries") or () if "offset" in entry]
+    report.facts["checkpoints"][name] = len(entries)
+    if decoded.error is None and value.tail:
+        place = end - len(value.tail)
+        report.problems.append(_problem(path, f"{len(value.tail)} bytes after the last line", data, text, place))
+    if value.get("version", 0) != 0:
+        report.problems.append(Problem(str(path), f"version {value.version}: Kafka reads only version 0", 0, 0))
+    for number, entry in enumerate(entries):
         wrong = _wrong(entry, CHECKPOINTS[name], ends)
         if wrong is not None:
             report.problems.append(Problem(str(path), wrong, None, number + IN_FRONT))
+
+
+def _problem(path: Path, reason: str, data: bytes, text: bytes, place: int) -> Problem:
+    """A problem at a place in the text of a file, whose lines may have one byte more in the file."""
+    return Problem(str(path), reason, place + (text.count(b"\n", 0, place) if len(data) > len(text) else 0))
 
 
 def _wrong(entry: Any, checkpoint: str, ends: dict[tuple[str, int], int | None]) -> str | None:

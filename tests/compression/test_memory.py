@@ -27,6 +27,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 import wirekit
 from wirekit.cli.verdicts import WithBytes
 from wirekit.compiler.engines import DECODERS
+from wirekit.compression import decompress
 from wirekit.registry import Layout, Protocol, registry
 from wirekit.values import SymbolTable
 from wirekit.wire import (
@@ -424,3 +425,19 @@ def test_fields_before_the_limit_are_shown_if_value_and_spans_exceed_it(capsys: 
     assert [len(each.value.messages) for each in drawn] == [len(traced.value.messages), 1]
     assert draw.status == 1
     assert capsys.readouterr().err.count("(memory)") == 1
+
+
+@pytest.mark.parametrize("damaged", [False, True], ids=["beyond the limit", "damaged"])
+def test_an_error_does_not_keep_the_output_before_it(damaged: bool) -> None:
+    """Commands collect garbage rarely, and columns keep the errors of all compressed sets of a segment."""
+    codec = zlib.compressobj(9, wbits=31)
+    data = codec.compress(bytes(20 << 20)) + codec.flush()
+    tracemalloc.start()
+    try:
+        with pytest.raises(wirekit.Wrong if damaged else wirekit.Limit) as refused:
+            decompress("gzip", data[:-5000] + b"x" * 5000 if damaged else data)
+        kept, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert refused.value.offset == 0
+    assert kept < 1 << 20 < peak

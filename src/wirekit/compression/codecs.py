@@ -76,6 +76,7 @@ def decompress(
     entry = _find(codec)
     view = _view(data)
     refused = _refused
+    output: Output | None = None
     try:
         if refused is not None and refused.again(entry, view, size, limits):
             raise copy(refused.error)
@@ -88,7 +89,8 @@ def decompress(
             _refused = _Refused(entry, bytes(view), size, limits, copy(error))  # without its traceback
         error.protocol, error.path, error.source = protocol, path, source
         error.offset = offset + (error.offset or 0)
-        raise
+        output = error.__context__ = None  # with the traceback, they would keep the output as long as the error
+        raise error.with_traceback(None) from None
 
 
 def compress(codec: str, data: Buffer) -> bytes:

@@ -449,8 +449,8 @@ def _undecoded_contents(decoded: Decoded, entries: Iterable[Record]) -> tuple[Da
     """
     gaps = Counter[int]()
     for gap in decoded.gaps:
-        if gap.source and (number := _NUMBER.match(gap.path)):
-            gaps[int(number[1])] += gap.length
+        if gap.source and (numbered := _NUMBER.match(gap.path)):
+            gaps[int(numbered[1])] += gap.length
     damaged, end = [], decoded.offset
     for number, entry in enumerate(entries):
         start, end = end, end + ENTRY_HEAD + entry.message_size

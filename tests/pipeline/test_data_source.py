@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import wirekit
 from tests.capture.second_parser import packets, write
 from tests.conftest import FIXTURES
+from wirekit.compression import compress
 from wirekit.errors import Misuse
 from wirekit.pipeline import serial
 from wirekit.pipeline.inputs import Input, Job, find_inputs, grouped
@@ -279,6 +281,18 @@ def test_damage_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> N
     damaged, undecoded = sorted(caplog.messages, reverse=True)
     assert re.fullmatch(rf"wirekit: {cut}: net\.pcap\.packet.*; the file ends in the middle of this record", damaged)
     assert undecoded.startswith(f"wirekit: {segment}: 3 bytes not decoded: ")
+
+
+def test_lost_messages_of_a_compressed_set_are_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Its bytes are in the table, because its other messages are."""
+    whole = wirekit.encode("kafka.message_set", {"messages": [{"offset": 3, "message": {"magic": 0, "value": "6869"}}]})
+    compressed = {"compressed": compress("gzip", whole + whole[:-1]).hex()}
+    message = {"magic": 0, "attributes": {"codec": "GZIP"}, "value": compressed}
+    segment = tmp_path / STORED
+    segment.write_bytes(wirekit.encode("kafka.message_set", {"messages": [{"offset": 4, "message": message}]}))
+    assert len(read(path=str(tmp_path), table="messages", columns="topic")) == 1
+    (text,) = caplog.messages
+    assert text.startswith(f"wirekit: {segment}: damaged in 1 place: messages[].message.value: expected whole messages")
 
 
 def test_captures_and_segments_are_read_together(tmp_path: Path) -> None:

@@ -742,3 +742,13 @@ def test_an_index_and_a_checkpoint_beyond_the_limit_cannot_be_read(tmp_path: Pat
         (checkpoint.name, "cannot be read: more than 256 MiB"),
         (index.name, "cannot be read: more than 256 MiB"),
     ]
+
+
+def test_a_directory_of_brokers_names_one_of_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for broker in ("one", "two"):
+        (tmp_path / broker).mkdir()
+        written(tmp_path / broker, {})
+    with pytest.raises(SystemExit) as stopped:
+        main(["inspect", str(tmp_path)])
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err.endswith(f"; name those in it, such as {tmp_path / 'one'}\n")

@@ -172,8 +172,12 @@ def _checked(path: str, protocol: str) -> DirectoryReport | None:
             report: DirectoryReport | None = named(place)(path)
             if report is not None:
                 return report
-    if not any(each.kind == CAPTURE for each in find_inputs([path])):
-        raise Misuse(f"{path} has no captures, and is not the directory of a broker or partition")
+    inputs = find_inputs([path])
+    if not any(each.kind == CAPTURE for each in inputs):
+        broker = os.path.dirname(os.path.dirname(inputs[0].name))
+        is_inside = os.path.dirname(broker).startswith(path.rstrip("/"))
+        hint = f"; name those in it, such as {broker}" if is_inside else ""
+        raise Misuse(f"{path} has no captures, and is not the directory of a broker or partition{hint}")
     return None
 
 

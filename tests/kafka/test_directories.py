@@ -752,3 +752,17 @@ def test_a_directory_of_brokers_names_one_of_them(tmp_path: Path, capsys: pytest
         main(["inspect", str(tmp_path)])
     assert stopped.value.code == 2
     assert capsys.readouterr().err.endswith(f"; name those in it, such as {tmp_path / 'one'}\n")
+
+
+@pytest.mark.parametrize("inner", ["", "2026-01-31"])
+def test_captures_in_directories_named_after_dates_are_summarised(
+    inner: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The name could be that of partition 31 of a topic 2026-01."""
+    folder = tmp_path / "2026-01-31"
+    folder.mkdir()
+    shutil.copy(DISK.parents[1] / "pcap" / "jmq4-consume.pcap", folder)
+    with pytest.raises(SystemExit):
+        main(["inspect", str(tmp_path if inner else folder), "--output", "json"])
+    (summary,) = json.loads(capsys.readouterr().out).values()
+    assert summary["connections"] == {"joyqueue": 1}

@@ -49,7 +49,7 @@ from wirekit.cli.reports import show_report
 from wirekit.cli.rules import Judge, check_captures, list_rules
 from wirekit.cli.where import where_frames
 from wirekit.errors import Misuse, WireError, plural
-from wirekit.pipeline.inputs import CAPTURE, find_inputs, joined_inputs
+from wirekit.pipeline.inputs import CAPTURE, find_inputs, is_input, joined_inputs, stored_kind
 from wirekit.pipeline.roads import LEAST_FOR_COLUMNS, by_columns, unpacked_size
 from wirekit.pipeline.summary import FileSummary, Summary, show
 from wirekit.registry import named, registry
@@ -166,6 +166,9 @@ def _form(output: str | None) -> str:
 def _checked(path: str, protocol: str) -> DirectoryReport | None:
     """The report of the first protocol that recognises the directory; None for a directory of captures."""
     need("inspecting a directory", *COLUMNS)
+    names = [name for *_, files in os.walk(path) for name in files]
+    if any(map(is_input, names)) and all(stored_kind(name, messages=False) == CAPTURE for name in names):
+        return None  # even if its name, such as 2026-01-31, could be that of a partition
     for name in [protocol] if protocol else registry.protocols():
         place = registry.protocol(name).directory
         if place:

@@ -76,6 +76,22 @@ def test_only_the_fields_that_are_asked_for() -> None:
     assert "correlation_id" not in batch.schema.names
 
 
+@pytest.mark.parametrize("lengths", [(), ("body.brokers.host",)])
+@pytest.mark.parametrize("key", ["kafka.metadata.response.v1", "pulsar.frame"])
+def test_a_choice_of_columns_has_the_values_and_the_schema_of_all_columns(key: str, lengths: tuple[str, ...]) -> None:
+    lengths = lengths if key.startswith("kafka") else ()
+    buffer, ends = FRAMES[key] * 3, np.arange(1, 4) * len(FRAMES[key])
+    ranges = ends - len(FRAMES[key]), ends
+    whole, _ = scan_ranges(key, buffer, *ranges, lengths=lengths)
+    assert whole.schema.metadata[b"wirekit.key"] == key.encode()
+    for fields in ([name] for name in whole.schema.names):
+        batch, _ = scan_ranges(key, buffer, *ranges, fields=fields, lengths=lengths)
+        inside = [each for each in whole.schema.names if each in fields or each.startswith(f"{fields[0]}.")]
+        assert set(inside) <= set(batch.schema.names)
+        assert all(each in fields or each.startswith(f"{fields[0]}.") for each in batch.schema.names)
+        assert batch.select(inside).equals(whole.select(inside), check_metadata=True)
+
+
 @pytest.mark.parametrize(("starts", "ends"), [([0], [99]), ([-1], [3]), ([3], [2]), ([0, 1], [2])])
 def test_ranges_lie_in_the_buffer(starts: list[int], ends: list[int]) -> None:
     with pytest.raises(Misuse):

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from wirekit.compiler.columns.programs import Columnar, type_of
+from wirekit.compiler.columns.filled import Place
+from wirekit.compiler.columns.programs import Columnar, described, in_lists, type_of
 from wirekit.compiler.columns.protobuf import LARGE, bit_buffer, list_array, text_array
 from wirekit.compiler.columns.protobuf import arrays as message_arrays
 from wirekit.compiler.columns.run import Level
 from wirekit.program.columns import Column
+from wirekit.program.messages import chosen
+
+_FLAG = pa.bool_()
 
 
 def merged_levels(columnar: Columnar, levels: list[Level], wrappers: bool) -> pa.RecordBatch:
@@ -75,54 +80,90 @@ def _order(levels: list[Level], wrappers: bool) -> tuple[NDArray[Any] | None, li
     return order, positions
 
 
-def _batch(columnar: Columnar, level: Level, depth: int, sizes: dict[int, int]) -> pa.RecordBatch:
-    """The columns of one level."""
+def _batch(
+    columnar: Columnar,
+    level: Level,
+    depth: int,
+    sizes: dict[int, int],
+    fields: tuple[str, ...] | None = None,
+    *,
+    metadata: bool = False,
+) -> pa.RecordBatch:
+    """The requested columns of one level, with ``described`` as metadata on demand."""
     code, rows, filled = columnar.program, level.rows, level.arrays
     columns: list[tuple[str, pa.Array]] = []
     places: dict[int, int] = {}
     nothing: dict[pa.DataType, pa.Array] = {}
-    for column in level.columns:
+    for place in level.places:
+        column = place.entry
+        assert isinstance(column, Column)
         places[column.slot] = len(columns)
-        if level.lacks(column):
-            kind = pa.int64() if column.slot in level.measured else columnar.fields[column.path].type
+        if level.lacks(place):
+            of_lengths = column.slot in level.measured
+            kind = in_lists(column, pa.int64())[0] if of_lengths else columnar.fields[column.path].type
             if kind not in nothing:
                 nothing[kind] = pa.nulls(rows, kind)
             columns.append((column.path, nothing[kind]))
         else:
-            columns.append((column.path, _array(column, level, sizes)))
+            columns.append((column.path, _array(place, level, sizes)))
         if code.packing is not None and column.slot == code.packing.column:
             codec = filled["codec"]
             good = pa.array(level.state == 1, mask=codec == 0) if codec.any() else pa.nulls(rows, pa.bool_())
             columns.append((f"{column.path}.ok", good))
     offset = filled["offset"] - level.begins[level.ranges_of_rows()] if depth else filled["offset"]
-    columns += [("@offset", _numbers(offset, pa.int64())), ("@length", _numbers(filled["length"], pa.int64()))]
-    if code.gaps:
-        columns.append(("@gap", _numbers(filled["gap"], pa.int64())))
+    extents = {"@offset": offset, "@length": filled["length"]} | ({"@gap": filled["gap"]} if code.gaps else {})
+    columns += [(name, _numbers(extents[name], pa.int64())) for name in extents if chosen(name, fields)]
     if code.packing is not None:
         columns.append(
             ("@depth", _numbers(np.full(rows, depth, np.int32) if depth else np.zeros(rows, np.int32), pa.int32()))
         )
         roots = _numbers(level.roots[level.ranges_of_rows()], pa.int64()) if depth else pa.nulls(rows, pa.int64())
         columns.append(("@wrapper", roots))
-    whole = len(columns) == len(columnar.schema)
-    fields = [columnar.fields[name] for name, _ in columns] if level.trays or level.measured or not whole else []
-    arrays = [array for _, array in columns]
+    names, arrays = tuple(name for name, _ in columns), [array for _, array in columns]
+    large = any(size > LARGE for size in sizes.values())
+    if not (level.trays or large):
+        places_of, schema = _selection(columnar, names, fields, level.measured, metadata)
+        return pa.RecordBatch.from_arrays([arrays[place] for place in places_of], schema=schema)
+    all_fields = [columnar.fields[name] for name in names]
     for tray in reversed(level.trays):
         slot = tray.tables.at
         good, at = _all_good(slot, code.columns[slot].nullable, level), places[slot]
         added = list(message_arrays(tray, level.buffer, rows, good))
-        fields[at:at] = [field for field, _ in added]
+        all_fields[at:at] = [field for field, _ in added]
         arrays[at:at] = [array for _, array in added]
-    large = any(size > LARGE for size in sizes.values())
     if large or level.measured:
-        fields = [field.with_type(array.type) for field, array in zip(fields, arrays, strict=True)]
-    schema = columnar.schema if whole and not level.trays and not level.measured and not large else None
-    return pa.RecordBatch.from_arrays(arrays, schema=schema or pa.schema(fields))
+        all_fields = [field.with_type(array.type) for field, array in zip(all_fields, arrays, strict=True)]
+    here = [place for place, field in enumerate(all_fields) if chosen(field.name, fields)]
+    schema = pa.schema(
+        [all_fields[place] for place in here], described(columnar.plan.key, columnar) if metadata else None
+    )
+    return pa.RecordBatch.from_arrays([arrays[place] for place in here], schema=schema)
 
 
-def batch_of(columnar: Columnar, level: Level, depth: int = 1) -> pa.RecordBatch:
-    """The rows of one level alone."""
-    return _batch(columnar, level, depth, {each.slot: level.used(each) for each in columnar.byte_columns})
+@lru_cache(1 << 10)
+def _selection(
+    columnar: Columnar, names: tuple[str, ...], fields: tuple[str, ...] | None, measured: frozenset[int], metadata: bool
+) -> tuple[list[int], pa.Schema]:
+    """The places of the requested columns among some columns without messages, and their schema."""
+    columns = [columnar.program.columns[slot] for slot in measured]
+    lengths = {each.path: in_lists(each, pa.int64())[0] for each in columns}
+    here = [place for place, name in enumerate(names) if chosen(name, fields)]
+    requested = [columnar.fields[names[place]] for place in here]
+    requested = [each.with_type(lengths[each.name]) if each.name in lengths else each for each in requested]
+    return here, pa.schema(requested, described(columnar.plan.key, columnar) if metadata else None)
+
+
+def batch_of(
+    columnar: Columnar,
+    level: Level,
+    depth: int = 1,
+    fields: tuple[str, ...] | None = None,
+    *,
+    metadata: bool = False,
+) -> pa.RecordBatch:
+    """The rows of one level alone; ``fields`` and ``metadata`` as for ``scan_ranges``."""
+    sizes = {each.slot: level.used(each) for each in columnar.byte_columns}
+    return _batch(columnar, level, depth, sizes, fields, metadata=metadata)
 
 
 def _all_good(slot: int, nullable: bool, level: Level) -> bool:
@@ -137,10 +178,10 @@ def _numbers(values: NDArray[Any], kind: pa.DataType, valid: pa.Buffer | None = 
     return pa.Array.from_buffers(kind, len(values), [valid, pa.py_buffer(values)])
 
 
-def _array(column: Column, level: Level, sizes: dict[int, int]) -> pa.Array:
+def _array(place: Place, level: Level, sizes: dict[int, int]) -> pa.Array:
     """An Arrow array of the filled memory."""
-    array, nullable = _values(column, level, sizes), column.nullable
-    for group in column.lists if column.within is not None else ():
+    array, nullable = _values(place, level, sizes), place.entry.nullable
+    for group in place.lists:
         offsets = level.arrays[f"lo{group.number}"][: level.elements(group.within) + 1]
         valid = bit_buffer(level.arrays[f"lv{group.number}"][: len(offsets) - 1]) if group.nullable else None
         array = list_array(array, offsets, valid, nullable=nullable)
@@ -148,20 +189,23 @@ def _array(column: Column, level: Level, sizes: dict[int, int]) -> pa.Array:
     return array
 
 
-def _values(column: Column, level: Level, sizes: dict[int, int]) -> pa.Array:
+def _values(place: Place, level: Level, sizes: dict[int, int]) -> pa.Array:
     """The values of a column, one per row or element."""
-    rows, arrays, slot = level.elements(column.within), level.arrays, column.slot
-    if f"{'o' if column.is_bytes else 'c'}{slot}" not in arrays:
+    rows = level.rows if place.outer is None else level.elements(place.outer)
+    column = place.entry
+    assert isinstance(column, Column)
+    arrays, values = level.arrays, level.arrays.get(place.values)
+    if values is None:
         return pa.nulls(rows, type_of(column))
-    valid = bit_buffer(arrays[f"v{slot}"]) if column.nullable else None
+    valid = bit_buffer(arrays[place.valid]) if place.valid else None
     if column.kind == "number":
-        return _numbers(arrays[f"c{slot}"], pa.from_numpy_dtype(arrays[f"c{slot}"].dtype), valid)
+        return _numbers(values, type_of(column), valid)
     if column.kind == "flag":
-        return pa.Array.from_buffers(pa.bool_(), rows, [valid, bit_buffer(arrays[f"c{slot}"])])
-    if slot in level.measured:
-        return _numbers(np.diff(arrays[f"o{slot}"]).astype(np.int64), pa.int64(), valid)
-    offsets, data = arrays[f"o{slot}"], arrays[f"d{slot}"]
-    large = sizes[slot] > LARGE
+        return pa.Array.from_buffers(_FLAG, rows, [valid, bit_buffer(values)])
+    if column.slot in level.measured:
+        return _numbers(np.diff(values).astype(np.int64), pa.int64(), valid)
+    offsets, data = values, arrays[place.data]
+    large = sizes[column.slot] > LARGE
     kind = pa.large_binary() if large else pa.binary()
     used = data[: int(offsets[rows])]
     buffers = [valid, pa.py_buffer(offsets.astype(np.int64 if large else np.int32, copy=False)), pa.py_buffer(used)]

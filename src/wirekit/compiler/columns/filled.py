@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -35,9 +35,12 @@ class Place:
         index: the register with the number of its rows.
         dtype: the type of its values, or offsets.
         has_offsets: whether it is a list, or has byte strings.
+        extra: the elements of the array of values beyond the number of rows.
+        width: the bytes of a row, without those of a byte string.
         direct: whether the program contains the address of its values.
         eager: whether it gets memory before the first value is written.
         slot: the slot of a column; -1 for a list.
+        values, valid, data: the names of its arrays, "" for an array that it does not have.
     """
 
     def __init__(self, entry: Column | Repeated, number: int, wide: bool, many: bool) -> None:
@@ -45,10 +48,20 @@ class Place:
         self.is_list = isinstance(entry, Repeated)
         self.is_bytes = isinstance(entry, Column) and entry.is_bytes
         self.has_offsets = self.is_list or self.is_bytes
-        self.slot = entry.slot if isinstance(entry, Column) else -1
-        self.index = ROW if entry.within is None else entry.within.index
-        offsets = _LONG if wide else _SHORT
-        self.dtype = np.dtype(entry.dtype) if isinstance(entry, Column) and not entry.is_bytes else offsets
+        self.outer, self.lists = entry.within, entry.lists if isinstance(entry, Column) else []
+        if isinstance(entry, Repeated):
+            self.slot, kind = -1, ""
+            self.values, valid = f"lo{entry.number}", f"lv{entry.number}"
+        else:
+            self.slot, kind = entry.slot, entry.dtype
+            self.values, valid = f"{'o' if self.is_bytes else 'c'}{entry.slot}", f"v{entry.slot}"
+            if entry.slot < 0:
+                self.values, valid = entry.path, ""
+        self.valid, self.data = valid if entry.nullable else "", f"d{self.slot}" if self.is_bytes else ""
+        self.index = ROW if self.outer is None else self.outer.index
+        self.dtype = np.dtype(kind) if not self.has_offsets else _LONG if wide else _SHORT
+        self.extra = int(self.has_offsets) + -(-op.SPARE // self.dtype.itemsize)
+        self.width = self.dtype.itemsize + int(entry.nullable)
         self.direct, self.eager = is_direct(entry), not (many and entry.sparse)
 
 
@@ -64,7 +77,7 @@ class Ready:
     Attributes:
         places: the types and sizes of each entry, by number.
         lists_first: the same, lists before columns.
-        columns: the columns among the entries that are no columns of the scan itself.
+        columns: those of the columns that are no columns of the scan itself.
         table: the table of a scan without addresses.
         messages: the place of the first protobuf message in the table.
         addresses: (words, places in the table): each word takes the number at its place in the table.
@@ -98,7 +111,7 @@ class Ready:
         where, which = words.places
         self.addresses = where, place_of(0) + op.WIDTH_OF_COLUMN * which + op.VALUES
         self.rooms = np.array([each.at + op.ROOM for each in self.places if each.direct])
-        self.columns = [each for each in entries if isinstance(each, Column) and each.slot >= 0]
+        self.columns = [each for each in self.places if each.slot >= 0]
 
     @property
     def kernel(self) -> str | None:
@@ -130,15 +143,13 @@ class Filled:
     def __init__(self, place: Place, pool: Pool, measured: bool = False) -> None:
         self.place, self.pool, self.measured = place, pool, measured
         self.room = 0
-        self.width = place.dtype.itemsize + int(place.entry.nullable)
         self.values = self.valid = self.data = _NOTHING
         self.values_at = self.valid_at = self.data_at = 0
 
     def grow(self, room: int, size: int) -> None:
         """Allocates memory for a number of rows and bytes."""
         place = self.place
-        extra = int(place.has_offsets) + -(-op.SPARE // place.dtype.itemsize)
-        values, self.values_at = self.pool.array(room + extra, place.dtype)
+        values, self.values_at = self.pool.array(room + place.extra, place.dtype)
         if self.room:
             values[: self.values.size] = self.values
         elif place.has_offsets:
@@ -146,7 +157,8 @@ class Filled:
         self.values = values
         if place.entry.nullable:
             valid, self.valid_at = self.pool.array(room, _BYTE)
-            valid[: self.valid.size] = self.valid
+            if self.room:
+                valid[: self.valid.size] = self.valid
             self.valid = valid
         self.room = room
         if place.is_bytes and not self.measured and size > self.data.size:
@@ -155,7 +167,8 @@ class Filled:
     def more(self, size: int) -> None:
         """Allocates memory for a number of bytes."""
         data, self.data_at = self.pool.array(size, _BYTE)
-        data[: self.data.size] = self.data
+        if self.data.size:
+            data[: self.data.size] = self.data
         self.data = data
 
     def describe(self, table: NDArray[Any]) -> None:
@@ -169,7 +182,7 @@ class Filled:
         """Bytes of the finished arrays of a number of rows, of which the last may not be set yet."""
         rows = min(count if end < 0 else min(count, end), self.room)
         kept = count if end or self.place.is_list else 0
-        return kept * self.width + (int(self.values[rows]) if self.data.size and self.room else 0)
+        return kept * self.place.width + (int(self.values[rows]) if self.data.size and self.room else 0)
 
     def enlarge(self, table: NDArray[Any], guess: int, more: int) -> None:
         """Allocates the requested memory; memory for rows grows to an estimate, to twice its size, or by a step."""
@@ -181,11 +194,13 @@ class Filled:
             self.more(max(size, 2 * self.data.size + 4096))
         table[at + op.ROWS_NEEDED] = table[at + op.BYTES_NEEDED] = 0
 
-    def finished(self, used: int, count: int) -> Iterator[tuple[str, NDArray[Any]]]:
-        """(name, array) with one element per row; nothing for a column that is null in all rows.
+    def finish(self, arrays: dict[str, NDArray[Any]], used: int, count: int) -> None:
+        """Adds the arrays with one element per row, by name; none for a column that is null in all rows.
 
         Args:
+            arrays: receives them.
             used: the number of rows up to the last that sets it; negative if every row sets it.
+            count: the number of rows.
         """
         place = self.place
         if used == 0 and count and not place.is_list:
@@ -197,21 +212,11 @@ class Filled:
             self.values[used + place.has_offsets : count + place.has_offsets] = (
                 self.values[used] if place.has_offsets else 0
             )
-        values = self._fitted(self.values, count + place.has_offsets)
-        if isinstance(place.entry, Repeated):
-            yield f"lo{place.entry.number}", values
-            if place.entry.nullable:
-                yield f"lv{place.entry.number}", self._fitted(self.valid, count)
-            return
-        name = place.entry.slot
-        if name < 0:
-            yield place.entry.path, values
-            return
-        yield f"{'o' if place.is_bytes else 'c'}{name}", values
-        if place.entry.nullable:
-            yield f"v{name}", self._fitted(self.valid, count)
-        if place.is_bytes:
-            yield f"d{name}", self._fitted(self.data, int(values[count]))
+        values = arrays[place.values] = self._fitted(self.values, count + place.has_offsets)
+        if place.valid:
+            arrays[place.valid] = self._fitted(self.valid, count)
+        if place.data:
+            arrays[place.data] = self._fitted(self.data, int(values[count]))
 
     def _fitted(self, array: NDArray[Any], size: int) -> NDArray[Any]:
         """The used part of an array; a copy if a view would keep much more memory."""

@@ -44,8 +44,8 @@ class Pool:
 
 
 def address(array: NDArray[Any]) -> int:
-    """The address of the elements of an array."""
-    return int(array.__array_interface__["data"][0])
+    """The address of the elements of a contiguous array."""
+    return int(pa.py_buffer(array).address)  # several times as fast as the attributes of numpy
 
 
 def array(size: int, dtype: np.dtype[Any]) -> NDArray[Any]:

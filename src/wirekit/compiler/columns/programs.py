@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -190,19 +190,30 @@ def _contents(key: str, program: Program) -> Columnar | None:
 
 def type_of(column: Column) -> pa.DataType:
     """The Arrow type of a column's values, of less than 2 GiB."""
+    return _type_of(column.kind, column.dtype)
+
+
+@cache
+def _type_of(kind: str, dtype: str) -> pa.DataType:
     named = {"flag": pa.bool_(), "bytes": pa.binary(), "text": pa.string()}
-    return named.get(column.kind) or pa.from_numpy_dtype(np.dtype(column.dtype))
+    return named.get(kind) or pa.from_numpy_dtype(np.dtype(dtype))
+
+
+def in_lists(column: Column, kind: pa.DataType) -> tuple[pa.DataType, bool]:
+    """The type of a column with values of a type, in lists if the column is in lists; and whether it may be null."""
+    nullable = column.nullable
+    for group in column.lists:
+        kind, nullable = pa.list_(pa.field("item", kind, nullable)), group.nullable
+    return kind, nullable
 
 
 def _schema(compiled: Program) -> pa.Schema:
     fields = []
     for column in compiled.columns:
         metadata = field_metadata(column.table, column.unit)
-        kind, nullable = type_of(column), column.nullable
-        for group in column.lists:
-            kind, nullable = pa.list_(pa.field("item", kind, nullable)), group.nullable
         # Null where it holds records.
         nested = compiled.contents is not None and column.slot == compiled.contents.column
+        kind, nullable = in_lists(column, type_of(column))
         fields.append(pa.field(column.path, kind, nullable or nested, metadata))
         if compiled.packing is not None and column.slot == compiled.packing.column:
             fields.append(pa.field(f"{column.path}.ok", pa.bool_()))

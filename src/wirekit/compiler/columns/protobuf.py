@@ -224,7 +224,7 @@ def _strings(
 
 def bit_buffer(flags: NDArray[Any]) -> pa.Buffer:
     """Flags, one byte each, as bits."""
-    return pa.py_buffer(np.packbits(flags, bitorder="little"))
+    return pa.py_buffer(np.packbits(flags, None, "little"))
 
 
 def text_array(array: pa.Array, good: bool) -> pa.Array:

@@ -10,10 +10,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from wirekit.compiler.columns.arrow import batch_of
-from wirekit.compiler.columns.column_names import checked, selected
+from wirekit.compiler.columns.column_names import checked
 from wirekit.compiler.columns.header_variants import selected_by_header
 from wirekit.compiler.columns.plan import Ranges
-from wirekit.compiler.columns.programs import Columnar, described, program
+from wirekit.compiler.columns.programs import Columnar, program
 from wirekit.compiler.columns.run import Level, as_array, run
 from wirekit.errors import Misuse
 from wirekit.registry import registry
@@ -86,17 +86,16 @@ def scan_ranges(
         each.slot for each in columnar.program.columns if each.is_bytes and each.coding is None and each.path in lengths
     )
     run(columnar, columnar.plan, level, limits or schema.limits, paths, verdicts=verdicts, measured=measured)
-    starts, ends = level.ranges.starts, level.ranges.ends
     first = level.arrays["first"]
     decoded = np.append(first[1:], level.rows) - first == 1
-    whole = decoded if prefix else decoded & (level.arrays["stopped"] == ends)
-    states = np.where(whole, CLEAN, REFUSED).astype(np.int8)
+    whole = decoded if prefix else decoded & (level.arrays["stopped"] == level.ranges.ends)
+    states = np.where(whole, np.int8(CLEAN), np.int8(REFUSED))
     rows = first[whole]
-    states[np.flatnonzero(whole)[_doubtful(columnar, level)[rows]]] = DOUBTFUL
-    batch = selected(batch_of(columnar, level, depth=0), paths)
-    if rows.size < level.rows:
-        batch = batch.take(pa.array(rows))
-    return batch.replace_schema_metadata(described(key, columnar)), states
+    doubtful = _doubtful(columnar, level)
+    if doubtful is not None:
+        states[np.flatnonzero(whole)[doubtful[rows]]] = DOUBTFUL
+    batch = batch_of(columnar, level, 0, paths, metadata=True)
+    return batch if rows.size == level.rows else batch.take(pa.array(rows)), states
 
 
 def scan_lists(
@@ -146,10 +145,11 @@ def scan_lists(
         last = (level.arrays["failed"] + failures - 1)[failures > 0]
         failures[failures > 0] -= level.arrays["error_offset"][last] == level.ranges.ends[failures > 0]
     states[failures != 0] = REFUSED
-    bad = level.ranges_of_rows()[np.flatnonzero(_doubtful(columnar, level))]
-    states[bad] = np.maximum(states[bad], DOUBTFUL)
-    batch = selected(batch_of(columnar, level, depth=0), paths)
-    return batch, firsts, states
+    doubtful = _doubtful(columnar, level)
+    if doubtful is not None:
+        bad = level.ranges_of_rows()[doubtful]
+        states[bad] = np.maximum(states[bad], DOUBTFUL)
+    return batch_of(columnar, level, 0, paths), firsts, states
 
 
 def _level(buffer: Any, starts: NDArray[Any], ends: NDArray[Any], count: int | NDArray[Any]) -> Level:
@@ -158,15 +158,15 @@ def _level(buffer: Any, starts: NDArray[Any], ends: NDArray[Any], count: int | N
     starts, ends = (np.ascontiguousarray(each, np.int64) for each in (starts, ends))
     if starts.shape != ends.shape or starts.ndim != 1:
         raise Misuse(f"starts and ends must be arrays of one length, not of shapes {starts.shape} and {ends.shape}")
-    if starts.size and (starts.min() < 0 or ends.max() > data.size or bool((starts > ends).any())):
+    if starts.size and (int(starts.min()) < 0 or int(ends.max()) > data.size or (starts > ends).any()):
         raise Misuse(f"each range must lie in the buffer of {data.size} bytes and start before its end")
     ranges = Ranges(starts, ends, np.full(starts.size, count, np.int64))
     return Level(data, ranges, np.zeros(starts.size, np.int64), np.zeros(starts.size, np.int64))
 
 
-def _doubtful(columnar: Columnar, level: Level) -> NDArray[Any]:
-    """For each row, whether one of its verdicts is bad."""
-    doubtful = np.zeros(level.rows, bool)
+def _doubtful(columnar: Columnar, level: Level) -> NDArray[np.bool_] | None:
+    """For each row, whether one of its verdicts is bad; None if no verdict is."""
+    doubtful: NDArray[np.bool_] | None = None
     for column in columnar.verdicts:
         if f"c{column.slot}" not in level.arrays:
             continue
@@ -180,5 +180,6 @@ def _doubtful(columnar: Columnar, level: Level) -> NDArray[Any]:
         for group in column.lists:
             offsets = level.arrays[f"lo{group.number}"][: level.elements(group.within) + 1]
             places = np.searchsorted(offsets, places, side="right") - 1
+        doubtful = np.zeros(level.rows, bool) if doubtful is None else doubtful
         doubtful[places] = True
     return doubtful

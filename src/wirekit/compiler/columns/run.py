@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from wirekit.compiler.columns.filled import EAGER, Filled, Ready
+from wirekit.compiler.columns.filled import EAGER, Filled, Place, Ready
 from wirekit.compiler.columns.memory import Pool, address
 from wirekit.compiler.columns.plan import Ranges, Records
 from wirekit.compiler.columns.programs import Columnar
@@ -41,7 +41,7 @@ class Level:
         arrays: the filled arrays by name.
         state: for each row: 0 a row of the result, 1 opened, 2 an error.
         left: for each opened row, the bytes after the last good record in it.
-        columns: the filled columns.
+        places: the types of the filled columns, and the names of their arrays.
         measured: the slots of columns that store only lengths.
         trays: the fields of the protobuf messages in the records.
     """
@@ -56,7 +56,7 @@ class Level:
     state: NDArray[Any] = field(default_factory=lambda: np.zeros(0, np.uint8))
     left: NDArray[Any] = field(default_factory=lambda: np.zeros(0, np.int64))
     roots: NDArray[Any] = field(default_factory=lambda: np.zeros(0, np.int64))
-    columns: list[Column] = field(default_factory=list)
+    places: list[Place] = field(default_factory=list)
     measured: frozenset[int] = frozenset()
     trays: list[Tray] = field(default_factory=list)
 
@@ -81,11 +81,11 @@ class Level:
         offsets = self.arrays.get(f"lo{group.number}")
         return 0 if offsets is None else int(offsets[self.elements(group.within)])
 
-    def lacks(self, column: Column) -> bool:
+    def lacks(self, place: Place) -> bool:
         """Whether a column is null in every row."""
-        if column.within is not None:
-            return f"lo{column.lists[-1].number}" not in self.arrays
-        return f"{'o' if column.is_bytes else 'c'}{column.slot}" not in self.arrays
+        if place.outer is None:
+            return place.values not in self.arrays
+        return f"lo{place.lists[-1].number}" not in self.arrays
 
     def used(self, column: Column) -> int:
         """The bytes of a column of byte strings."""
@@ -181,19 +181,21 @@ def run(
     for place in ready.places:
         if place.eager:
             filled[place.at] = entry = Filled(place, pool, place.slot in measured)
-            entry.grow(rows if place.entry.within is None else elements, room)
+            entry.grow(rows if place.outer is None else elements, room)
     level.trays = [Tray(tables, rows, fields) for tables in program.messages]
     table = ready.table.copy()
+    size = level.buffer.size
     last, tail = level.buffer[-op.LONGEST_RUN - 8 :], np.zeros(op.LONGEST_RUN + 16, np.uint8)
     tail[: last.size] = last
-    table[op.TAIL] = address(tail) - (level.buffer.size - last.size)
+    table[op.TAIL] = address(tail) - (size - last.size)
     until = np.frombuffer(plan.until, np.uint8) if plan.until else _NONE
     places = np.zeros((len(_RANGE_ARRAYS), ranges.starts.size), np.int64)
     errors = np.empty((len(_ERROR_ARRAYS), 16), np.int64)
-    table[op.DATA : op.STARTS] = address(level.buffer), level.buffer.size, address(until), until.size
-    table[op.STARTS : op.RANGES] = [address(array) for array in (ranges.starts, ranges.ends, ranges.counts)]
-    table[op.RANGES] = ranges.starts.size
-    table[op.FIRST : op.ERROR_AT] = _addresses(places)
+    table[op.DATA : op.ERROR_AT] = [
+        *(address(level.buffer), size, address(until), until.size),
+        *(address(ranges.starts), address(ranges.ends), address(ranges.counts), ranges.starts.size),
+        *_addresses(places),
+    ]
     state = np.array([0, -1, 0, 0, 0, min(limits.frame, HIGHEST), plan.stop, plan.except_first], np.int64)
     scan, registers, code = ready.scan(), ready.words.registers.copy(), ready.words.code.copy()
     where, which = ready.addresses
@@ -206,8 +208,10 @@ def run(
         for entry in filled.values():
             entry.describe(table)
         code[where] = table[which]
-        width = sum(entry.width for entry in filled.values()) + sum(tray.room for tray in level.trays)
-        affordable = level.rows + max(left, 0) // (COPIES * max(width, 1)) + STEP
+        affordable = HIGHEST
+        if allowance is not None:
+            width = sum(entry.place.width for entry in filled.values()) + sum(tray.room for tray in level.trays)
+            affordable = level.rows + max(left, 0) // (COPIES * max(width, 1)) + STEP
         for number, tray in enumerate(level.trays):
             tray.grow(min(rows, affordable), level.rows)
             at = ready.messages + op.WIDTH_OF_MESSAGE * number
@@ -216,11 +220,7 @@ def run(
         full = scan(code, registers, table, state)
         calls.done()
         level.rows, level.errors = int(state[3]), int(state[4])
-        used = 8 * 4 * level.errors
-        for at, entry in filled.items():
-            count = level.rows if entry.place.entry.within is None else int(registers[entry.place.index])
-            used += entry.used(count, int(table[at + op.NEXT]))
-        used = COPIES * (used + sum(tray.used(level.rows) for tray in level.trays))
+        used = 0 if allowance is None else COPIES * _used(filled, level, registers, table)
         left = HIGHEST if allowance is None else allowance.room - used
         if left < 0 and (full or level.roots.size):  # the arrays of a complete scan of the buffer itself may stay
             raise NoRoom(state, level)
@@ -229,16 +229,16 @@ def run(
         if level.errors >= errors.shape[1]:
             known, errors = errors, np.empty((len(_ERROR_ARRAYS), 4 * level.errors), np.int64)
             errors[:, : level.errors] = known[:, : level.errors]
-        width = sum(entry.width for entry in filled.values()) + sum(tray.width for tray in level.trays)
+        width = sum(entry.place.width for entry in filled.values()) + sum(tray.width for tray in level.trays)
         more = left // (COPIES * max(width, 1)) + STEP
         rows = min(2 * rows + 1024, rows + more) if level.rows >= rows else rows
         for place in ready.places:
             if place.at not in filled and table[place.at + op.ROWS_NEEDED]:
                 filled[place.at] = Filled(place, pool, place.slot in measured)
         for entry in filled.values():
-            guess = min(rows, level.rows + more) if entry.place.entry.within is None else min(elements, more)
+            guess = min(rows, level.rows + more) if entry.place.outer is None else min(elements, more)
             entry.enlarge(table, guess, more)
-    level.columns, level.measured = ready.columns, measured
+    level.places, level.measured = ready.columns, measured
     level.arrays = dict(zip((*_RANGE_ARRAYS, *_ERROR_ARRAYS), (*places, *errors), strict=True))
     _finish(ready, filled, level, table, pool)
     level.state = np.zeros(level.rows, np.uint8)
@@ -246,20 +246,31 @@ def run(
         allowance.room -= used
 
 
+def _used(filled: dict[int, Filled], level: Level, registers: NDArray[Any], table: NDArray[Any]) -> int:
+    """The bytes of the arrays that a scan has filled."""
+    used = 8 * len(_ERROR_ARRAYS) * level.errors + sum(tray.used(level.rows) for tray in level.trays)
+    for at, entry in filled.items():
+        count = level.rows if entry.place.outer is None else int(registers[entry.place.index])
+        used += entry.used(count, int(table[at + op.NEXT]))
+    return used
+
+
 def _finish(ready: Ready, filled: dict[int, Filled], level: Level, table: NDArray[Any], pool: Pool) -> None:
     """The arrays of a level, lists first. A list without elements has no array, nor do the columns in it."""
     for place in ready.lists_first:
         entry = filled.get(place.at)
         if entry is None:
-            if not place.is_list or place.entry.within is None or f"lo{place.entry.within.number}" not in level.arrays:
+            if not place.is_list or place.outer is None or f"lo{place.outer.number}" not in level.arrays:
                 continue
             entry = Filled(place, pool)
-        level.arrays.update(entry.finished(int(table[place.at + op.NEXT]), level.elements(place.entry.within)))
+        count = level.rows if place.outer is None else level.elements(place.outer)
+        entry.finish(level.arrays, int(table[place.at + op.NEXT]), count)
 
 
-def _addresses(table: NDArray[Any]) -> NDArray[Any]:
+def _addresses(table: NDArray[Any]) -> list[int]:
     """The addresses of the rows of a table."""
-    return address(table) + table.strides[0] * np.arange(table.shape[0])
+    begin, step = address(table), table.strides[0]
+    return [begin + step * row for row in range(len(table))]
 
 
 _NONE: NDArray[Any] = np.zeros(0, np.uint8)

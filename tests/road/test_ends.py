@@ -31,7 +31,7 @@ from wirekit.capture.tcp import Data, Event
 from wirekit.conversation import ENDED_INSIDE, SIDES
 from wirekit.pipeline.rows import Rows
 from wirekit.pipeline.summary import FileSummary
-from wirekit.road.tables import _Ends
+from wirekit.road.tables import _WORTH_COMPRESSING, _Ends
 from wirekit.tables.columns import CONNECTIONS
 
 __all__ = ["by_objects"]
@@ -136,13 +136,32 @@ def test_an_undeclared_request_is_before_the_last_frame(tmp_path: Path) -> None:
     assert sum(rows["calls"].values()) == len(said) // 2 + 2
 
 
-def test_rows_that_wait_for_late_packets_take_little_memory() -> None:
+def connections(count: int) -> pa.RecordBatch:
     rows = Rows(CONNECTIONS.schema)
-    for number in range(2000):
+    for number in range(count):
         times = dict.fromkeys(("time", "opened", "closed"), number)
-        rows.add({"connection_id": f"{number:040}", "file": "a.pcap", "client_frames": number, **times})
+        sizes = {"client_frames": number, "client_duplicate": 1}
+        rows.add({"connection_id": f"{number:040}", "file": "a.pcap", **sizes, **times})
     batch = rows.flush()
     assert batch is not None
+    return batch
+
+
+@pytest.mark.parametrize("count", [_WORTH_COMPRESSING - 1, _WORTH_COMPRESSING])
+def test_late_packets_correct_the_rows_that_wait(count: int) -> None:
+    batch, late = connections(count), {f"{3:040}": {("client", "duplicate"): 7}}
+    summary = FileSummary()
+    ends = _Ends(SimpleNamespace(late=late), summary)  # type: ignore[arg-type]
+    ends.wait(0, batch)
+    assert [*ends.ready(0)] == []
+    ((_, corrected),) = ends.ready(None)
+    assert corrected["client_duplicate"].to_pylist() == [8 if number == 3 else 1 for number in range(count)]
+    assert corrected.drop_columns("client_duplicate").equals(batch.drop_columns("client_duplicate"))
+    assert (late, summary.bytes["duplicate"]) == ({}, 7)
+
+
+def test_rows_that_wait_for_late_packets_take_little_memory() -> None:
+    batch = connections(2000)
     ends, before = _Ends(SimpleNamespace(late={}), FileSummary()), pa.total_allocated_bytes()  # type: ignore[arg-type]
     ends.wait(0, batch)
     assert pa.total_allocated_bytes() - before < batch.nbytes / 4

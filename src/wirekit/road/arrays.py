@@ -15,11 +15,21 @@ Columns = dict[str, Any]
 """Columns by name: arrays, or functions that make them when they are requested."""
 
 
+_TIME, _DAY = pa.timestamp("us", "UTC"), pa.date32()
+
+
 def codes_of(column: pa.Array) -> tuple[NDArray[Any], int]:
     """A number for each value, the same for equal values and for nulls; and the upper bound of these numbers."""
     coded = column.dictionary_encode()
-    missing = len(coded.dictionary)
-    return np.asarray(coded.indices.fill_null(missing)).astype(np.int64), missing + 1
+    missing, indices = len(coded.dictionary), coded.indices
+    indices = indices.fill_null(missing) if indices.null_count else indices
+    return np.asarray(indices).astype(np.int64), missing + 1
+
+
+def integers(column: pa.Array) -> NDArray[Any]:
+    """A column's numbers as signed ones of 64 bits, 0 for null."""
+    column = column.fill_null(False if pa.types.is_boolean(column.type) else 0) if column.null_count else column
+    return np.asarray(column).astype(np.int64, copy=False)
 
 
 def how_many(keys: NDArray[Any], among: NDArray[Any]) -> NDArray[Any]:
@@ -31,15 +41,10 @@ def how_many(keys: NDArray[Any], among: NDArray[Any]) -> NDArray[Any]:
     return np.where(known[place] == keys, counts[place], 0)
 
 
-def whole(column: pa.ChunkedArray) -> pa.Array:
-    joined = column.combine_chunks()
-    return joined.chunk(0) if isinstance(joined, pa.ChunkedArray) else joined
-
-
 def joined(columns: list[pa.Array | None], sizes: list[int], kind: pa.DataType) -> pa.Array:
     """Concatenates pieces of a column; a missing piece is null."""
     arrays = [
-        pa.nulls(size, kind) if column is None else column.cast(kind)
+        pa.nulls(size, kind) if column is None else column if column.type == kind else column.cast(kind)
         for column, size in zip(columns, sizes, strict=True)
     ]
     return pa.concat_arrays(arrays) if arrays else pa.nulls(0, kind)
@@ -49,14 +54,14 @@ def times(time: NDArray[Any], missing: NDArray[Any] | None = None) -> pa.Array:
     """Microseconds as timestamps; times that readers cannot represent are null."""
     beyond = (time < EARLIEST_US) | (time > LATEST_US)
     mask = beyond if missing is None else beyond | missing
-    return pa.array(time, mask=mask).cast(pa.timestamp("us", "UTC"))
+    return pa.array(time, mask=mask).view(_TIME)
 
 
 def days(time: NDArray[Any]) -> pa.Array:
     """UTC days of times in microseconds."""
     day = time // DAY_US
     beyond = (day < EARLIEST_US // DAY_US) | (day > LATEST_US // DAY_US)
-    return pa.array(np.where(beyond, 0, day).astype(np.int32), mask=beyond).cast(pa.date32())
+    return pa.array(np.where(beyond, 0, day).astype(np.int32), mask=beyond).view(_DAY)
 
 
 def small(numbers: NDArray[Any], missing: NDArray[Any]) -> pa.Array:
@@ -65,8 +70,8 @@ def small(numbers: NDArray[Any], missing: NDArray[Any]) -> pa.Array:
     return pa.array(np.where(beyond, 0, numbers).astype(np.int32), mask=beyond)
 
 
-def table_of(table: Table, count: int, columns: Columns) -> pa.Table:
-    """A table from some of its columns; the others are null."""
+def batch_of(table: Table, count: int, columns: Columns) -> pa.RecordBatch:
+    """Rows of a table from some of its columns; the others are null."""
     arrays = []
     nothing: dict[str, pa.Array] = {}
     for name, kind in table.types.items():
@@ -80,4 +85,4 @@ def table_of(table: Table, count: int, columns: Columns) -> pa.Table:
         elif column.type != arrow_type(kind):
             column = column.cast(arrow_type(kind))
         arrays.append(column)
-    return pa.Table.from_arrays(arrays, schema=table.schema)
+    return pa.RecordBatch.from_arrays(arrays, schema=table.schema)

@@ -21,7 +21,7 @@ from wirekit.pipeline.ids import connection_id
 from wirekit.pipeline.messages import embedded_rows
 from wirekit.pipeline.rows import Rows, array
 from wirekit.pipeline.summary import FileSummary
-from wirekit.road.arrays import Columns, codes_of, days, joined, small, table_of, times, whole
+from wirekit.road.arrays import Columns, batch_of, codes_of, days, joined, small, times
 from wirekit.road.begun import CARRIED, Begun, Called, Followed, nothing_begun
 from wirekit.road.contents import NOT_THERE, Contents, Messages
 from wirekit.road.index import Index, grouped
@@ -85,7 +85,10 @@ class Assembly:
         self._carried = np.bincount(begun.carried["connection"], minlength=contents.odd.size)
         self.begun = begun = begun.only(~contents.odd[begun.flows])
         self.ended = begun.flows[begun.ends & ~index.cut[begun.flows]]
-        self.whole = np.setdiff1d(self.flows, np.setdiff1d(begun.flows, self.ended))
+        only_here = ~contents.odd
+        only_here[begun.flows] = False
+        only_here[self.ended] = True
+        self.whole = np.flatnonzero(only_here)
         reported = ~contents.odd[index.connection] & contents.reported
         self.frames = np.flatnonzero(reported)
         self.checks = [(frame, failed) for frame, failed in sorted(contents.checks.items()) if reported[frame]]
@@ -102,18 +105,18 @@ class Assembly:
         """The requested tables."""
         if not (self.frames.size or self.whole.size):
             return
-        makers: dict[str, Callable[[], Iterable[pa.Table]]] = {
-            FRAMES.name: lambda: [self._frame_table()],
+        makers: dict[str, Callable[[], Iterable[pa.RecordBatch]]] = {
+            FRAMES.name: lambda: [self._frame_table()] if self.frames.size else [],
             CALLS.name: lambda: [self._calls[0]],
-            CONNECTIONS.name: lambda: [self._connection_table()],
+            CONNECTIONS.name: lambda: [self._connection_table()] if self.whole.size else [],
             MESSAGES.name: lambda: map(self._messages_of, self.messages),
             **{table.name: partial(self._of_several, table.name) for table in SEVERAL},
         }
         for name, make in makers.items():
             for rows in make() if name in self._tables else ():
                 if rows.num_rows:
-                    for batch in rows.select(self._tables[name].names).to_batches():
-                        yield name, batch
+                    names = self._tables[name].names
+                    yield name, rows if rows.num_columns == len(names) else rows.select(names)
         yield from self._embedded()
 
     def count(self, summary: FileSummary) -> None:
@@ -129,7 +132,7 @@ class Assembly:
             summary.messages[each.schema.partition(".")[0]] += each.frames.size
         for flow in self.whole.tolist():
             summary.connections[self.index.protocols[flow]] += 1
-        for fate, sizes in self._bytes().items():
+        for fate, sizes in self._bytes().items() if self.whole.size else ():
             size = int(sizes[self.whole].sum())
             if size:
                 summary.bytes[fate] += size
@@ -147,7 +150,7 @@ class Assembly:
         for group in grouped(np.stack(codes)) if codes else ():
             values = {name: column[int(group[0])].as_py() for name, column in declared.items()}
             facts[group] = {name: value for name, value in values.items() if value is not None} or None
-        return self._left_over(calls, errors, facts, whole(self._calls[0].column("client")))
+        return self._left_over(calls, errors, facts, self._calls[0].column("client"))
 
     def undecoded(self) -> Followed:
         """The same for frames that are not decoded here, without calls, errors and facts."""
@@ -300,7 +303,7 @@ class Assembly:
 
     # Tables
 
-    def _frame_table(self) -> pa.Table:
+    def _frame_table(self) -> pa.RecordBatch:
         index, facts, frames = self.index, self.facts, self.frames
         schema = pa.array(facts.schemas, pa.string())
         count = frames.size
@@ -314,7 +317,7 @@ class Assembly:
         ranges = pa.StructArray.from_arrays(
             [(self._positions + sizes - gaps)[unexplained], gaps[unexplained]], ["position", "length"]
         )
-        return table_of(
+        return batch_of(
             self._tables[FRAMES.name],
             count,
             {
@@ -333,13 +336,13 @@ class Assembly:
         )
 
     @cached_property
-    def _calls(self) -> tuple[pa.Table, dict[str, pa.Table]]:
+    def _calls(self) -> tuple[pa.RecordBatch, dict[str, pa.RecordBatch]]:
         """The table ``calls``, and the requested tables with several rows for a call, if they have rows."""
         index, facts, first, response = self.index, self.facts, self.first, self.response
         count = first.size
         calls_table = _with_computing(self._tables[CALLS.name].names if CALLS.name in self._tables else ())
         if not count:
-            return calls_table.schema.empty_table(), {}
+            return pa.RecordBatch.from_pylist([], calls_table.schema), {}
         answered = response >= 0
         waits = facts.answered[first]
         outcome = np.where(answered, 0, np.where(facts.role[first] == 0, 3, np.where(waits, 1, 2)))
@@ -358,7 +361,7 @@ class Assembly:
             **self._declared_of_calls(),
         }
         own = {name: columns.get(name, pa.nulls(count, CALLS.schema.field(name).type)) for name in ERROR}
-        several: dict[str, pa.Table] = {}
+        several: dict[str, pa.RecordBatch] = {}
         call_topics: Topics | None = None
         for table in SEVERAL:
             if table is not CALL_TOPICS and table.name not in self._tables:
@@ -370,19 +373,19 @@ class Assembly:
                     self._count_messages(call_topics, columns)
             if table.name in self._tables and calls.size:
                 rows = with_errors(table.name, calls, rows, own, call_topics)
-                several[table.name] = table_of(
+                several[table.name] = batch_of(
                     self._tables[table.name], calls.size, {**self._of_frames(first[calls]), **rows}
                 )
         assert call_topics is not None
         call_topics.complete(columns, own)
-        return table_of(calls_table, count, columns), several
+        return batch_of(calls_table, count, columns), several
 
     @property
     def _wants_counts(self) -> bool:
         """Whether the number of messages in calls, or in topics of calls, is requested."""
         return any("messages" in self._tables[table].names for table in COUNTED if table in self._tables)
 
-    def _of_several(self, table: str) -> list[pa.Table]:
+    def _of_several(self, table: str) -> list[pa.RecordBatch]:
         rows = self._calls[1].get(table)
         return [] if rows is None else [rows]
 
@@ -400,6 +403,9 @@ class Assembly:
         last_values = {}
         for name in sorted({name for side in pieces for _, columns in side for name in columns}):
             having = [(frames, columns[name]) for side in pieces for frames, columns in side if name in columns]
+            if all(column.null_count == len(column) for _, column in having):
+                last_values[name] = pa.nulls(self.first.size, having[0][1].type)
+                continue
             winner = np.full(self.first.size, -1, np.int64)
             count = 0
             for frames, column in having:
@@ -428,7 +434,7 @@ class Assembly:
             joined([each.columns.get("partition") for each in self.messages], sizes, pa.int32()),
         )
 
-    def _connection_table(self) -> pa.Table:
+    def _connection_table(self) -> pa.RecordBatch:
         flows, streams = self.whole, self.streams
         count, size = flows.size, self.index.odd.size
         calls, columns = self._calls[0], {}
@@ -441,7 +447,7 @@ class Assembly:
             for side, name in enumerate(SIDES):
                 columns[f"{name}_{fate}"] = pa.array(sizes[flows, side])
         opened, closed = streams.opened[flows], streams.closed[flows]
-        return table_of(
+        return batch_of(
             self._tables[CONNECTIONS.name],
             count,
             {
@@ -517,9 +523,9 @@ class Assembly:
         make = None if each.make is None else lambda: only(each.whole())
         return Messages(each.frames[there], only(each.columns), each.schema, make) if there.any() else None
 
-    def _messages_of(self, messages: Messages) -> pa.Table:
+    def _messages_of(self, messages: Messages) -> pa.RecordBatch:
         frames = messages.frames
-        return table_of(
+        return batch_of(
             self._tables[MESSAGES.name],
             frames.size,
             {
@@ -539,6 +545,8 @@ class Assembly:
 
     def _embedded(self) -> Iterator[Batch]:
         """The rows that are embedded in messages of some topics, read message by message."""
+        if not self.messages:
+            return
         tables = [self._tables[each.name] for each in (GROUP_EVENTS, OFFSETS) if each.name in self._tables]
         collectors = {table.name: Rows(table.schema) for table in tables}
         if not collectors:

@@ -330,8 +330,8 @@ class Connections:
         if at_once and not final and not (streams.starts[flow] < streams.stops[flow]).any():
             return
         for _, event in () if at_once else events(streams, flow, before):
-            there = tracked.follower is not None and places[beyond[0]] >= beyond[1]
-            if there and _may_leave(streams, flow, tracked.follower, event, particular=particular):
+            follower, there = tracked.follower, places[beyond[0]] >= beyond[1]
+            if follower is not None and there and _may_leave(streams, flow, follower, event, particular=particular):
                 break
             if not isinstance(event, Data):
                 self._places[flow] = places[0], places[1]

@@ -26,6 +26,7 @@ from wirekit.conversation.pairing import Kind, Pairing, pairing_of
 from wirekit.conversation.requests import MOST_WAITING
 from wirekit.decoding import header
 from wirekit.registry import registry
+from wirekit.road.arrays import integers
 from wirekit.road.begun import Begun, nothing_begun
 from wirekit.road.compiled import byte_ranges, loop
 from wirekit.road.streams import Streams, extended
@@ -43,7 +44,7 @@ class Index:
 
     Attributes:
         protocols: for each flow, the name of its protocol; "" for flows without payload and odd flows.
-        kinds: all kinds of frames.
+        kinds: the kinds of frames that occur.
         connection, side: the flow of each frame, and its side, 0 for the client.
         start, stop: its range in ``Streams.stream``.
         position: its offset in its direction.
@@ -192,7 +193,8 @@ def recognised(streams: Streams, choice: Choice, address: Callable[[int], str], 
             odd[flow] = not answer.protocol
     opening = streams.stream[streams.starts[flows][carries]]
     headed = [byte for byte in np.unique(opening).tolist() if header(bytes([byte])) is not None]
-    odd[np.repeat(flows, carries.sum(axis=1))[np.isin(opening, headed)]] = True
+    if headed:
+        odd[np.repeat(flows, carries.sum(axis=1))[np.isin(opening, headed)]] = True
     return protocols
 
 
@@ -321,11 +323,8 @@ class _Heads:
     ) -> None:
         self._heads = pairing.heads(side)
         self._key = registry.protocol(protocol).key(self._heads.layout)
-        self._places = {}
-        for each in self._heads.every:
-            self._places[id(each)] = len(kinds)
-            kinds += [each] if each.without is None else [each, each.without]
-        self._kind, self._numbers = kind, numbers
+        self._kinds, self._kind, self._numbers = kinds, kind, numbers
+        self._places: dict[int, int] = {}
 
     def read(self, stream: NDArray[Any], rows: NDArray[Any], starts: NDArray[Any], stops: NDArray[Any]) -> None:
         """Fills in the kind and the numbers of frames; frames of no kind keep -1."""
@@ -336,28 +335,35 @@ class _Heads:
             kind = heads.kind(values)
             if kind is None or not rows.size:
                 continue
+            if id(kind) not in self._places:
+                self._places[id(kind)] = len(self._kinds)
+                self._kinds += [kind] if kind.without is None else [kind, kind.without]
             place = self._places[id(kind)]
             fields = [(name, path) for name, path in _number_paths(kind) if path]
             usual = np.ones(mine.size, bool)
             for path in kind.paths:
-                usual &= np.asarray(batch[path].is_valid())[mine]
+                if batch[path].null_count:
+                    usual &= np.asarray(batch[path].is_valid())[mine]
             if kind.unusual is not None:
                 path, value = kind.unusual
-                usual &= (_integers(batch[path]) != _signed(value))[mine] | ~np.asarray(batch[path].is_valid())[mine]
+                usual &= (integers(batch[path]) != _signed(value))[mine] | ~np.asarray(batch[path].is_valid())[mine]
             if kind.without is not None:
                 self._kind[rows[mine[~np.asarray(batch[kind.number].is_valid())[mine]]]] = place + 1
             plain = mine[usual]
             self._kind[rows[plain]] = place
             for name, path in fields:
-                self._numbers[name][rows[plain]] = _integers(batch[path])[plain]
+                self._numbers[name][rows[plain]] = integers(batch[path])[plain]
 
     def _by_kind(self, batch: pa.RecordBatch) -> Iterator[tuple[tuple[int, ...], NDArray[Any]]]:
         """The rows of each kind that occurs."""
         if not self._heads.fields:
             yield (), np.arange(batch.num_rows)
             return
-        values = np.stack([_integers(batch[path]) for path in self._heads.fields])
-        valid = np.logical_and.reduce([np.asarray(batch[path].is_valid()) for path in self._heads.fields])
+        columns = [batch[path] for path in self._heads.fields]
+        values, valid = np.stack(list(map(integers, columns))), np.ones(batch.num_rows, bool)
+        for column in columns:
+            if column.null_count:
+                valid &= np.asarray(column.is_valid())
         rows = np.flatnonzero(valid)
         for group in grouped(values[:, rows]):
             yield tuple(values[:, rows[group[0]]].tolist()), rows[group]
@@ -392,12 +398,6 @@ def _number_paths(kind: Kind) -> Iterator[tuple[str, str]]:
     if isinstance(kind.version, str):
         yield "version", kind.version
     yield from zip(("first", "second"), kind.pair, strict=False)
-
-
-def _integers(column: pa.Array) -> NDArray[Any]:
-    """A column's numbers as signed ones of 64 bits, 0 for null."""
-    column = column.fill_null(False if pa.types.is_boolean(column.type) else 0) if column.null_count else column
-    return np.asarray(column.to_numpy(zero_copy_only=False)).astype(np.int64)
 
 
 def _signed(value: int) -> int:

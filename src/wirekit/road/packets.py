@@ -28,6 +28,7 @@ from wirekit.capture.files.fragments import Fragments
 from wirekit.capture.tcp import ACK, FIN, PSH, RST, SYN, Segment
 from wirekit.compiler.columns.errors import NO_ERRORS
 from wirekit.compiler.columns.ranges import REFUSED, scan_ranges
+from wirekit.road.arrays import integers
 from wirekit.road.compiled import loop
 from wirekit.schemas.net import ip, link, tunnels
 from wirekit.storage import FileRange
@@ -468,13 +469,13 @@ def _inside(
     ends = layer.ends
     whole = np.ones(layer.rows.size, bool)
     if packet:
-        ends = ends - _filled(batch["data.trailer"])
+        ends = ends - integers(batch["data.trailer"])
         for each in _FRAGMENT:
-            whole &= _filled(batch[each]) == 0
+            whole &= integers(batch[each]) == 0
     for selector, payload, symbols in selections:
         there = whole & np.asarray(batch[payload].is_valid())
-        starts = ends - _filled(batch[payload])
-        numbers = _filled(batch[selector]) if selector else np.zeros(layer.rows.size, np.int64)
+        starts = ends - integers(batch[payload])
+        numbers = integers(batch[selector]) if selector else np.zeros(layer.rows.size, np.int64)
         known, which = np.unique(numbers[there], return_inverse=True)
         whys = np.zeros(known.size, np.int64)
         for index, number in enumerate(known.tolist()):
@@ -488,10 +489,6 @@ def _inside(
                 whys[index] = _PLAINLY.get(symbol.lower() or layer.name, 0)
         captured = stops[layer.rows[there]] >= starts[there]
         reasons[layer.rows[there]] = np.where(captured, whys[which], 0)
-
-
-def _filled(column: pa.Array) -> NDArray[Any]:
-    return np.asarray(column.cast(pa.int64()).fill_null(0))
 
 
 def _plain(
@@ -508,8 +505,8 @@ def _plain(
     for network, size_of_all in _NETWORKS.items():
         fields += [f"{network}.{name}" for name in (size_of_all, *inner) if "." not in name]
     batch, layer = layer.scan(data, fields, _LENGTHS)
-    rows, lengths = layer.rows, _filled(batch["tcp.payload"])
-    begins = layer.ends - _filled(batch["data.trailer"]) - lengths
+    rows, lengths = layer.rows, integers(batch["tcp.payload"])
+    begins = layer.ends - integers(batch["data.trailer"]) - lengths
     captured = stops[rows] - begins  # negative if the headers are cut
     tcp = np.asarray(batch["tcp.payload"].is_valid()) & (captured >= 0)
     over = {name: np.asarray(batch[f"{name}.{each}"].is_valid()) for name, each in _NETWORKS.items()}
@@ -520,8 +517,8 @@ def _plain(
                 plain &= ~over[other]
         if not plain.any():
             continue
-        plain &= np.asarray(batch[f"{name}.{size_of_all}.ok"].fill_null(False))
-        plain &= np.asarray(batch[f"{name}.{size_of_all}"].fill_null(0)) > 0
+        plain &= integers(batch[f"{name}.{size_of_all}.ok"]) != 0
+        plain &= integers(batch[f"{name}.{size_of_all}"]) > 0
         part = batch if plain.all() else batch.filter(pa.array(plain))
         mine = slice(None) if part is batch and rows.size == usual.size else rows[plain]
         columns["length"][mine] = lengths[plain]

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from wirekit.road.arrays import codes_of, how_many, whole
+from wirekit.road.arrays import codes_of, how_many, joined
 from wirekit.tables.columns import CALL_TOPICS, DECLARED, OFFSETS
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ class Topics:
             calls, topics, partitions: the call, topic and partition of each message.
         """
         size = self._calls.size
+        if not size:
+            return
         codes, many = codes_of(pa.concat_arrays([self._topic, topics]))
         parts, most = codes_of(pa.concat_arrays([self._partition, partitions]))
         of_topic = np.concatenate([self._calls, calls]) * many + codes
@@ -92,6 +94,10 @@ class Topics:
             for name in ERROR:
                 mine = self.column(name).take(take)
                 columns[name] = pc.if_else(there, pc.coalesce(mine, own[name]), own[name])
+        if not self._calls.size:
+            stated = np.asarray(self._own.is_valid())
+            columns["topics"], columns["topic"] = pa.array(stated.astype(np.int32), mask=~stated), self._own
+            return
         names = pa.concat_arrays([self._topic, self._own])
         codes, many = codes_of(names)
         pairs = np.concatenate([self._calls, np.arange(count)]) * many + codes
@@ -139,10 +145,15 @@ def merged(
         return np.zeros(0, np.int64), {}
     frames = np.concatenate([each for each, _, _ in pieces])
     declared_keys = np.concatenate([np.full(each.size, bits) for each, bits, _ in pieces])
-    rows = pa.concat_tables([pa.table(columns) for _, _, columns in pieces], promote_options="default")
-    order = np.argsort(frames, kind="stable")
-    frames, declared_keys, rows = frames[order], declared_keys[order], rows.take(pa.array(order))
-    columns = {name: whole(rows.column(name)) for name in rows.schema.names}
+    columns = dict(pieces[0][2])
+    if len(pieces) > 1:
+        kinds = {name: column.type for _, _, each in pieces for name, column in each.items()}
+        sizes = [each.size for each, _, _ in pieces]
+        columns = {name: joined([each.get(name) for _, _, each in pieces], sizes, kinds[name]) for name in kinds}
+    if (frames[1:] < frames[:-1]).any():
+        order = np.argsort(frames, kind="stable")
+        frames, declared_keys, take = frames[order], declared_keys[order], pa.array(order)
+        columns = {name: column.take(take) for name, column in columns.items()}
     calls, answers = call_of[frames], request[frames] >= 0
     sides = np.zeros((count, 2), bool)
     sides[calls, answers.astype(np.int64)] = True
@@ -166,7 +177,8 @@ def merged(
     take, other = pa.array(rows_left), partner[rows_left]
     with_other = pa.array(other, mask=other < 0)
     return calls[rows_left], {
-        name: pc.coalesce(column.take(take), column.take(with_other)) for name, column in columns.items()
+        name: pc.coalesce(column.take(take), column.take(with_other)) if column.null_count else column.take(take)
+        for name, column in columns.items()
     }
 
 
@@ -195,7 +207,8 @@ def with_errors(
     none = pa.array(np.ones(calls.size, bool)) if error is None else error.is_null()
     for name, column in inherited.items():
         mine = rows.get(name, pa.nulls(calls.size, column.type))
-        rows[name] = pc.if_else(none, pc.coalesce(column, mine), mine)
+        some = column.null_count < len(column)
+        rows[name] = pc.if_else(none, pc.coalesce(column, mine), mine) if some else mine
     return rows
 
 

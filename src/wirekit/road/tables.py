@@ -52,6 +52,7 @@ MOST_SMALL = 4
 RELEASING = 2
 """The number of windows after which unused memory is returned to the system, against fragmentation."""
 _TIME = pa.timestamp("us", "UTC")
+_WORTH_COMPRESSING = 200  # rows; a compressor costs some milliseconds, whatever their number
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="zstd")
 
 
@@ -398,15 +399,21 @@ def _unusual_beginnings(streams: Streams, index: Index, parts: _Parts | None) ->
 
 
 class _Ends:
-    """Rows of ``connections`` that wait, compressed, until no late packet, such as a retransmission, changes them."""
+    """Rows of ``connections`` that wait until no late packet, such as a retransmission, changes them.
+
+    Many rows are compressed.
+    """
 
     def __init__(self, connections: Connections, count: FileSummary) -> None:
         self._connections = connections
         self._count = count
-        self._waiting: deque[tuple[int, pa.Buffer]] = deque()
+        self._waiting: deque[tuple[int, pa.Buffer | pa.RecordBatch]] = deque()
 
     def wait(self, clock: int, batch: pa.RecordBatch) -> None:
         """Adds the rows of connections that ended before a time."""
+        if batch.num_rows < _WORTH_COMPRESSING:
+            self._waiting.append((clock, batch))
+            return
         stored = pa.BufferOutputStream()
         with pa.ipc.new_stream(stored, batch.schema, options=_COMPRESSED) as writer:
             writer.write_batch(batch)
@@ -422,8 +429,9 @@ class _Ends:
         while self._waiting and (clock is None or clock > self._waiting[0][0] + Settings().patience_us):
             yield CONNECTIONS.name, self._corrected(self._waiting.popleft()[1])
 
-    def _corrected(self, stored: pa.Buffer) -> pa.RecordBatch:
-        batch, late = pa.ipc.open_stream(stored).read_next_batch(), self._connections.late
+    def _corrected(self, stored: pa.Buffer | pa.RecordBatch) -> pa.RecordBatch:
+        batch = stored if isinstance(stored, pa.RecordBatch) else pa.ipc.open_stream(stored).read_next_batch()
+        late = self._connections.late
         places = (
             [place for place, each in enumerate(batch["connection_id"].to_pylist()) if each in late] if late else []
         )

@@ -367,7 +367,8 @@ def _of_section(
     interfaces = [*before, *_interfaces(rows, kinds, section, order)]
     before[:] = [each._replace(row=-1) for each in interfaces]
     described_at = np.array([each.row for each in interfaces], np.int64)
-    places = np.flatnonzero(np.isin(kinds, (pcapng.ENHANCED_PACKET, pcapng.PACKET, pcapng.SIMPLE_PACKET)) & good)
+    holds = (kinds == pcapng.ENHANCED_PACKET) | (kinds == pcapng.PACKET) | (kinds == pcapng.SIMPLE_PACKET)
+    places = np.flatnonzero(holds & good)
     numbers = _numbers(rows, "body.interface_id")[places].astype(np.int64)
     known = np.searchsorted(described_at, places)
     for row in np.flatnonzero(~good):
@@ -379,7 +380,8 @@ def _of_section(
             )
         )
     places, numbers = places[numbers < known], numbers[numbers < known]
-    content = rows["body.data"].take(pa.array(places)).cast(pa.large_binary())
+    chosen = rows if places.size == rows.num_rows else rows.take(pa.array(places))
+    content = chosen["body.data"].cast(pa.large_binary())
     high, low = (_numbers(rows, f"body.timestamp_{half}")[places].astype(np.uint64) for half in ("high", "low"))
     units, simple = high << np.uint64(32) | low, kinds[places] == pcapng.SIMPLE_PACKET
     times, timed = np.zeros(places.size, np.int64), ~simple
@@ -398,7 +400,7 @@ def _of_section(
             pa.array(numbers.astype(np.int32)),
             pa.array(links),
             pa.array(sizes),
-            rows["body.original_length"].take(pa.array(places)),
+            chosen["body.original_length"],
             pa.array(offsets[places] + begin),
             pa.array(offsets[places] + begin + leads),
             content,

@@ -157,6 +157,8 @@ def _unless(values: Values, other: int | str) -> Values:
         same = pc.equal(array, pa.scalar(other, array.type))
     except (OverflowError, pa.ArrowInvalid):
         return values
+    if not same.true_count:
+        return values
     return Values(pc.if_else(same, pa.scalar(None, array.type), array), values.symbols)
 
 

@@ -15,6 +15,7 @@ from wirekit.times import EARLIEST_US, LATEST_US
 
 NUMBERS = (INT, BIGINT, MILLIS, MICROS)
 _HALF = 1 << 63
+_FEW = 32  # values that are converted one by one; of more, each distinct one
 
 
 def fitted(values: Values, kind: str) -> pa.Array:
@@ -54,6 +55,8 @@ def _text(array: pa.Array, symbols: Mapping[int, str]) -> pa.Array:
         return array
     if pa.types.is_boolean(array.type) or not (pa.types.is_integer(array.type) or pa.types.is_binary(array.type)):
         raise Unfit(f"{array.type} as text")
+    if len(array) <= _FEW:
+        return pa.array([_as_text(each, symbols) for each in array.to_pylist()], pa.string())
     coded = array.dictionary_encode()
     texts = [_as_text(each, symbols) for each in coded.dictionary.to_pylist()]
     return pa.array(texts, pa.string()).take(coded.indices)
@@ -88,6 +91,9 @@ def _number(array: pa.Array, kind: str) -> pa.Array:
 def _between(array: pa.Array, low: int, high: int) -> pa.Array:
     """Numbers within a range; null for others."""
     if array.type.bit_width < 64 and array.type.bit_width < high.bit_length() + pa.types.is_signed_integer(array.type):
+        return array
+    present = np.asarray(array.drop_null() if array.null_count else array)
+    if not present.size or (low <= int(present.min()) and int(present.max()) <= high):
         return array
     beyond = pc.greater(array, pa.scalar(high, array.type))
     if pa.types.is_signed_integer(array.type):

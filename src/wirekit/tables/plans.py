@@ -133,27 +133,32 @@ class Plan:
     def rows(self, frames: Frames) -> list[Declared]:
         """The rows of all tables except ``messages``."""
         declared = []
+        scopes: dict[str, Scope] = {}
         for each in self._rows:
-            scope = Scope(frames, parse(each.each) if each.each else ())
+            if each.each not in scopes:
+                scopes[each.each] = Scope(frames, parse(each.each) if each.each else ())
+            scope = scopes[each.each]
             types, keys = DECLARED[each.table].types, DECLARED[each.table].keys
             columns = {
                 name: fitted(evaluate(value, scope, types[name]), types[name]) for name, value in each.columns.items()
             }
             rows = scope.rows
             if each.when is not None:
-                matching = np.flatnonzero(where(each.when, Scope(frames))[rows])
-                indexes = pa.array(matching)
-                rows, columns = rows[matching], {name: column.take(indexes) for name, column in columns.items()}
+                matching = where(each.when, Scope(frames))[rows]
+                if not matching.all():
+                    indexes = pa.array(np.flatnonzero(matching))
+                    rows, columns = rows[matching], {name: column.take(indexes) for name, column in columns.items()}
             bits = sum(1 << number for number, key in enumerate(keys) if key in each.columns)
             declared.append(Declared(each.table, bits, rows, columns))
         return declared
 
     def holds_messages(self, frames: Frames) -> NDArray[Any]:
         """Whether messages are declared, for each row."""
-        scope = Scope(frames)
         if self._messages is None:
-            return np.zeros(scope.size, bool)
-        return np.ones(scope.size, bool) if self._messages.when is None else where(self._messages.when, scope)
+            return np.zeros(frames.batch.num_rows, bool)
+        if self._messages.when is None:
+            return np.ones(frames.batch.num_rows, bool)
+        return where(self._messages.when, Scope(frames))
 
     def messages(self, frames: Frames) -> tuple[NDArray[Any], dict[str, pa.Array]]:
         """For each message, the row of its frame and its columns.
@@ -169,12 +174,14 @@ class Plan:
         if declared.batches:
             batch = self._messages_of(frames)
             rows = np.asarray(batch.column(ROW))
-            columns = self._columns(frames, declared, ())
+            if not rows.size:
+                return rows, {}
+            columns = self._columns(Scope(frames), declared)
             columns = {name: frames.repeats.taken(column, rows) for name, column in columns.items()}
             columns |= {name: batch.column(name) for name in batch.schema.names if name != ROW}
         elif type(self)._is_declared(self.protocol) and (declared.each or "value" in declared.columns):
             scope = Scope(frames, parse(declared.each) if declared.each else ())
-            rows, columns = scope.rows, self._columns(frames, declared, parse(declared.each) if declared.each else ())
+            rows, columns = scope.rows, self._columns(scope, declared)
             columns["crc_status"] = _status(scope, declared.columns.get("crc"))
             columns.setdefault("codec", pa.repeat("none", scope.size))
             if "log_offset" in columns and "message_id" in columns:
@@ -196,8 +203,8 @@ class Plan:
         return type(registry.protocol(protocol).follow()).messages is Dialogue.messages
 
     @staticmethod
-    def _columns(frames: Frames, messages: Messages, each: tuple[Any, ...]) -> dict[str, pa.Array]:
-        scope, types = Scope(frames, each), MESSAGES.types
+    def _columns(scope: Scope, messages: Messages) -> dict[str, pa.Array]:
+        types = MESSAGES.types
         return {
             name: fitted(evaluate(value, scope, types[name]), types[name]) for name, value in messages.columns.items()
         }

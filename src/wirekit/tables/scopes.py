@@ -170,7 +170,8 @@ class Scope:
                 offsets = _offsets(_inside(column, len(owners)))
                 owners.append(np.repeat(np.arange(offsets.size - 1), np.diff(offsets)))
                 self.size = owners[-1].size
-        self._owners = owners[-1] if owners else np.arange(self.size)
+        self._owners = owners[-1] if owners else None
+        self._known: dict[str, Values] = {}
         self._places: list[NDArray[Any] | None] = [None]
         for owner in reversed(owners):
             inner = self._places[0]
@@ -185,7 +186,7 @@ class Scope:
     @property
     def owners(self) -> NDArray[Any]:
         """For each element of the innermost list, the element or frame that contains the list."""
-        return self._owners
+        return np.arange(self.size) if self._owners is None else self._owners
 
     def path(self, path: str) -> Values:
         """The column at a path; null if the path leads nowhere.
@@ -193,8 +194,12 @@ class Scope:
         Raises:
             Unfit: the path leads to fields inside the elements of a list.
         """
-        steps = parse(path)
-        depth, left = bound(self.each, steps)
+        if path not in self._known:
+            self._known[path] = self._at(path)
+        return self._known[path]
+
+    def _at(self, path: str) -> Values:
+        depth, left = bound(self.each, parse(path))
         number = self.batch.schema.get_field_index(column_at(path))
         if number < 0:
             return Values(pa.nulls(self.size))

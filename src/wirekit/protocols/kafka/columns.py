@@ -90,6 +90,11 @@ SCANNED_AT_ONCE = 16 << 20
 """Decompressed bytes of one frame whose messages are read before it is checked that the frame may have more."""
 
 
+_TYPES = pa.array([TIMESTAMP_TYPES(number).symbol for number in (0, 1)])
+_CODECS = pa.array([CODEC_NAMES.get(number, f"codec {number}") for number in range(CODECS)])
+_NO_MESSAGES = pa.RecordBatch.from_pydict({"@row": pa.array([], pa.int64())})
+
+
 def produced(frames: Frames) -> pa.RecordBatch:
     """The messages of produce requests; no offset is known yet (see ``wirekit.tables.Messages``)."""
     return _of_frames(frames, "body.topic_data[]", "data[]", offsets=False)
@@ -118,12 +123,14 @@ def _of_frames(frames: Frames, topics: str, partitions: str, *, offsets: bool) -
     place = f"{topics}.{partitions}"
     entries = f"{place}.record_set.messages[]"
     scope = Scope(frames, parse(entries))
+    if not scope.size:
+        return _NO_MESSAGES
     refuse_crowds(scope.rows)
     held = {name: scope.path(f"{entries}.{name}").array for name in SET_FIELDS}
     held["topic"], held["partition"] = scope.path(f"{topics}.topic").array, scope.path(f"{place}.partition").array
     held["@row"] = pa.array(scope.rows)
-    wrapper_rows = np.flatnonzero(_filled(held["message.attributes.codec"]) != UNCOMPRESSED)
     codec = _filled(held["message.attributes.codec"])
+    wrapper_rows = np.flatnonzero(codec != UNCOMPRESSED)
     if wrapper_rows.size:
         held, codec = _unwrapped(frames, scope, held, wrapper_rows)
     else:
@@ -139,15 +146,11 @@ def _of_frames(frames: Frames, topics: str, partitions: str, *, offsets: bool) -
         "topic": held["topic"],
         "partition": held["partition"],
         "timestamp_ms": pa.array(times, mask=(magic < 1) | (times == NO_TIMESTAMP)),
-        "timestamp_type": pa.array([TIMESTAMP_TYPES(number).symbol for number in (0, 1)]).take(
-            pa.array(types if kinds is None else _filled(kinds), mask=magic < 1)
-        ),
+        "timestamp_type": _TYPES.take(pa.array(types if kinds is None else _filled(kinds), mask=magic < 1)),
         "key": held["message.key"],
         "value": held["message.value"],
         "attributes": pa.array(attributes),
-        "codec": pa.array([CODEC_NAMES.get(number, f"codec {number}") for number in range(CODECS)]).take(
-            pa.array(codec)
-        ),
+        "codec": _CODECS.take(pa.array(codec)),
         "crc": held["message.crc"].cast(pa.int64()),
         "crc_status": pa.repeat("ok", codec.size),
         "wire_bytes": pa.array(_filled(held["message_size"]) + ENTRY_HEAD),

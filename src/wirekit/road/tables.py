@@ -43,10 +43,12 @@ ROUND = 500
 """A round is small if columns read fewer packets in it; it costs more than it saves."""
 SHARE = 512
 """A round is also small if columns read fewer than one in ``SHARE`` packets of it."""
-MOST_PARTS = 8
-"""The number of times that columns follow a connection again in a window after a frame that they do not read."""
-LEAST_FRAMES = 200
-"""The fewest frames of such connections for which that pays."""
+MOST_PARTS, MOST_SMALL_PARTS = 8, 2
+"""How often columns follow connections again in a window after an irregular frame; and how often if the frames before
+it are few."""
+LEAST_FRAMES, SMALL_PART = 200, 25
+"""The fewest frames of such connections for which that pays; and the number below which the frames before the irregular
+ones are few."""
 MOST_SMALL = 4
 """The number of small rounds after which objects read the rest of a window, so that the time is linear."""
 RELEASING = 2
@@ -312,8 +314,10 @@ class CaptureTables:
         parts = _regular_parts(index, begun, odd)
         for flow in _unusual_beginnings(streams, index, parts) if not job.values else ():
             yield from self._items(connections.begin_one(streams, flow, index.protocols[flow]))
-        for left in range(MOST_PARTS, -1, -1):
-            if left and parts is not None:
+        left = MOST_PARTS
+        while True:
+            if left > 0 and parts is not None:
+                left -= 1 if parts.frames >= SMALL_PART else MOST_PARTS // MOST_SMALL_PARTS
                 with streams.shortened(parts.flows, parts.stops):
                     before = index_frames(streams, job.choice, address, parts.begun, whole=False)
                     still_odd, _ = yield from by_columns(before, parts.begun)
@@ -349,6 +353,7 @@ class _Parts(NamedTuple):
         begun: their state at the beginning.
         stops: (connection, side) the end of the frames before the irregular one in ``Streams.stream``.
         sides, ends: the side of the irregular frame, and its end.
+        frames: the number of frames before the irregular ones.
     """
 
     flows: NDArray[Any]
@@ -356,6 +361,7 @@ class _Parts(NamedTuple):
     stops: NDArray[Any]
     sides: NDArray[Any]
     ends: NDArray[Any]
+    frames: int
 
     def at(self, place: int) -> tuple[int, tuple[int, int], tuple[int, int]]:
         """The arguments of ``Connections.pass_by`` for one of the connections."""
@@ -387,7 +393,7 @@ def _regular_parts(index: Index, begun: Begun, odd: NDArray[np.bool_]) -> _Parts
     stops[begun.flows] = begun.places
     read = np.flatnonzero(chosen[connection] & (own[connection] <= frames) & (frames < end[connection]))
     np.maximum.at(stops, (connection[read], index.side[read]), index.stop[read])
-    return _Parts(flows, begun.up_to(flows), stops[flows], index.side[end[flows]], index.stop[end[flows]])
+    return _Parts(flows, begun.up_to(flows), stops[flows], index.side[end[flows]], index.stop[end[flows]], read.size)
 
 
 def _unusual_beginnings(streams: Streams, index: Index, parts: _Parts | None) -> list[int]:

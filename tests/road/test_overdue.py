@@ -13,9 +13,10 @@ import wirekit
 from tests.capture.second_parser import packets, write
 from tests.road.law import assert_same, by_columns
 from tests.road.test_pairing import capture as connection
-from wirekit.conversation import following
+from wirekit.conversation import following, requests
 from wirekit.conversation.following import LEAST_OVERDUE_BYTES, LEAST_OVERDUE_US
-from wirekit.road import index
+from wirekit.pipeline import calls as counting
+from wirekit.road import index, tracking
 
 CALLS = 400
 EVERY_US = 1_000
@@ -167,3 +168,27 @@ def test_the_wait_grows_with_responses_out_of_order() -> None:
     conversation.receive("client", send(2).request, time_us=waiting + 3)
     assert not overdue(3 * waiting + 3)
     assert overdue(3 * waiting + 8)
+
+
+def test_objects_follow_a_connection_while_too_many_calls_are_incomplete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The oldest call ends if too many are incomplete, also those whose number was used again."""
+    for module in (counting, requests, index):
+        monkeypatch.setattr(module, "MOST_WAITING", 60)
+    for module in (following, tracking, index):
+        monkeypatch.setattr(module, "MOST_OVERDUE", 40)
+    late, again, *others = map(heartbeat, range(CALLS))
+    pieces = [(0, late.request)]
+    for each in others[:52]:
+        pieces += [(0, again.request), (0, each.request), (1, each.response)]
+    for each in others[52:300]:
+        pieces += [(0, each.request), (1, each.response)]
+    burst = others[300:310]
+    pieces += [*((0, each.request) for each in burst), *((1, each.response) for each in burst)]
+    for each in others[310:]:
+        pieces += [(0, each.request), (1, each.response)]
+    path = connection(tmp_path / "copy.pcap", *pieces, (1, late.response))
+    write(path, [each._replace(time_us=number * EVERY_US) for number, each in enumerate(packets(path))])
+    assert_same(path, windows=(5_000, 20_000))
+    assert "repeated" in {call["outcome"] for call in calls_of(path)}

@@ -110,9 +110,9 @@ class Calls:
         return totals
 
     @property
-    def waiting(self) -> bool:
-        """Whether a call is incomplete."""
-        return bool(self._waiting)
+    def waiting(self) -> int:
+        """The number of incomplete calls."""
+        return len(self._waiting)
 
     def end(self) -> Iterator[Emitted]:
         """The rows of the calls without a response, and of the connection."""

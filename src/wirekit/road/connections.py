@@ -343,9 +343,8 @@ class Connections:
         if tracked.link is None or follower is None or not follower.quiet:
             return
         unheard = follower.unheard
-        if not (unheard and particular):
+        if not (unheard and particular) and self._objects.put_into_columns(tracked, tracked.link, follower):
             self._ready.append(([flow], [places], [[side in unheard for side in SIDES]]))
-            self._objects.put_into_columns(tracked, tracked.link, follower)
 
     def begun(self, streams: Streams, before: Begun | None = None) -> Begun:
         """The connections that columns follow from here on, added to ``before``."""

@@ -21,6 +21,7 @@ from wirekit.capture.links import Choice
 from wirekit.compiler.columns.ranges import REFUSED, scan_ranges
 from wirekit.compiler.heading import heading
 from wirekit.conversation import SIDES, Recognised, recognise
+from wirekit.conversation.following import MOST_OVERDUE
 from wirekit.conversation.joined import RECOGNISE_WITHIN
 from wirekit.conversation.pairing import Kind, Pairing, pairing_of
 from wirekit.conversation.requests import MOST_WAITING
@@ -427,7 +428,7 @@ def _paired(
     request = np.full(count, -1, np.int64)
     table = np.full(1 << max(2 * count, 2).bit_length(), -1, np.int64)
     loop("pair_frames")(
-        connection, 2 * of_kind[kind] + asker, numbers["first"], numbers["second"], role, ordered, MOST_WAITING,
-        odd, irregular, request, table,
+        connection, 2 * of_kind[kind] + asker, numbers["first"], numbers["second"], role, ordered,
+        MOST_WAITING - MOST_OVERDUE, odd, irregular, request, table,
     )  # fmt: skip
     return request

@@ -19,6 +19,7 @@ from wirekit.capture.follow import Follower
 from wirekit.capture.links import Choice, Item, Link
 from wirekit.capture.tcp import Closed, Connection, Data, Duplicate, Event, Ignored, Opened, Settings
 from wirekit.conversation import Skipped
+from wirekit.conversation.following import MOST_OVERDUE
 from wirekit.pipeline.ids import connection_id
 from wirekit.road.begun import CARRIED, CONVERSATION
 from wirekit.road.conversations import Conversations
@@ -192,18 +193,24 @@ class Tracking:
         if usual and link is not None and follower is not None and at_rest(follower):
             self.put_into_columns(tracked, link, follower)
 
-    def put_into_columns(self, tracked: TrackedFlow, link: Link, follower: Follower) -> None:
-        """Gives a connection that objects have followed to columns."""
+    def put_into_columns(self, tracked: TrackedFlow, link: Link, follower: Follower) -> bool:
+        """Gives a connection that objects have followed to columns.
+
+        Returns:
+            False if objects must follow it: so many calls are incomplete that later ones may end the oldest.
+        """
         row, states = tracked.row, self.states
         calls = self._writer.calls_of(self._name, link)
+        overdue = [(row, SIDES.index(each.side), each.offset, 0, each.data) for each in follower.waiting]
+        if overdue and calls.waiting > MOST_OVERDUE:
+            return False
         number, errors, facts, names = calls.take()
         counted = link.bytes
         sizes = [[counted.get((side, fate), 0) for fate in FATES] for side in SIDES]
         link.forget()
         stated = link.opened_us, link.known_start, link.ordinal, [link.client, link.server]
         here = states.opened[row], states.known[row], states.count[row] - 1, self._texts(row)
-        overdue = [(row, SIDES.index(each.side), each.offset, 0, each.data) for each in follower.waiting]
-        waits = calls.waiting or bool(link.closed) or stated != here or bool(overdue)
+        waits = bool(calls.waiting) or bool(link.closed) or stated != here or bool(overdue)
         if not waits:
             self._writer.forget(link)
             self.conversations.pack_later(row)
@@ -216,6 +223,7 @@ class Tracking:
         tracked.link, tracked.follower, tracked.carried = None, None, []
         if not any(tracked.gaps):
             del self.flows[row]
+        return True
 
     def _take_from_columns(self, row: int) -> TrackedFlow:
         """Creates the objects for a connection that columns have followed."""

@@ -9,12 +9,14 @@ import signal
 import subprocess
 import sys
 import warnings
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from wirekit.compiler import cache as columns_cache
+from wirekit.runtime.loop import module_text
 
 
 def run(script: str, *arguments: str, **environment: str) -> str:
@@ -87,6 +89,7 @@ def said(**environment: str) -> tuple[str, str]:
 SCANS = """
 import struct, wirekit
 from wirekit.compiler import cache as columns_cache
+from wirekit.runtime.loop import module_text
 batch = wirekit.columns("kafka.offset_index", struct.pack(">iiii", 1, 2, 3, 4))
 function = columns_cache.interpreter()
 print(batch["position"].to_pylist(), "from the cache" if sum(function.stats.cache_hits.values()) else "compiled")
@@ -222,3 +225,16 @@ def test_machine_code_that_was_cut_is_compiled_anew(tmp_path: Path, ending: str,
         path.write_bytes(data[: int(left * len(data))].rstrip(b"."))
     assert said(**environment) == (IN_THE_PROCESS, "")
     assert said(**environment) == (FROM_THE_CACHE, "")
+
+
+def test_the_text_of_a_kernel_is_not_kept_after_its_program() -> None:
+    """A process may see many layouts and choices of columns; each text has up to some 100 KB."""
+
+    class Text(str):
+        pass
+
+    reader = Text("# reads a record\n")
+    kept = weakref.ref(reader)
+    assert reader in module_text(reader)
+    del reader
+    assert kept() is None

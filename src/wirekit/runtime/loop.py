@@ -115,7 +115,9 @@ def scan(words: Any, registers: Any, table: Any, state: Any) -> int:
     return np.int64(get(t, op.FULL))  # type: ignore[return-value]
 
 
-@cache
+_source = cache(inspect.getsource)
+
+
 def module_text(reader: str = "") -> str:
     """The text of a module with the loop.
 
@@ -126,4 +128,4 @@ def module_text(reader: str = "") -> str:
         name for name in scan.__code__.co_names if name in globals() and not (reader and name == "read_record")
     )
     head = f"from numba import njit\n\nfrom {__name__} import {', '.join(names)}\n\n\n"
-    return f"{head}{reader}@njit(error_model='numpy', nogil=True, cache=True)\n{inspect.getsource(scan)}"
+    return f"{head}{reader}@njit(error_model='numpy', nogil=True, cache=True)\n{_source(scan)}"

@@ -499,7 +499,9 @@ def _complain(result: Result, strict: bool) -> int:
         pieces = sum(number for (_, unit), number in total.quarantine.items() if unit == "pieces")
         size = f"not decoded: {plural(total.quarantined_bytes, 'byte')} in {plural(pieces, 'piece')}"
         extent = size if total.quarantined_bytes else f"damaged: {plural(pieces, 'place')}"
-        say(f"{extent}; the table quarantine has the reasons")
+        untold = any(each.quarantine for name, each in result.summary.files.items() if name not in unreadable)
+        if total.quarantined_bytes or untold:
+            say(f"{extent}; the table quarantine has the reasons")
         status |= strict
     if total.checks:
         say(failed(total.checks))

@@ -312,8 +312,8 @@ class CaptureTables:
                 connections.begin_fresh(streams, np.flatnonzero(whole), index.protocols)
                 begun = connections.begun(streams, begun)
         parts = _regular_parts(index, begun, odd)
-        for flow in _unusual_beginnings(streams, index, parts) if not job.values else ():
-            yield from self._items(connections.begin_one(streams, flow, index.protocols[flow]))
+        unusual = [] if job.values else _unusual_beginnings(streams, index, parts)
+        followed = {flow: connections.begin_one(streams, flow, index.protocols[flow]) for flow in unusual}
         left = MOST_PARTS
         while True:
             if left > 0 and parts is not None:
@@ -322,19 +322,22 @@ class CaptureTables:
                     before = index_frames(streams, job.choice, address, parts.begun, whole=False)
                     still_odd, _ = yield from by_columns(before, parts.begun)
                 for place in np.flatnonzero(~still_odd[parts.flows]).tolist():
-                    yield from self._items(connections.pass_by(streams, *parts.at(place)))
+                    flow, places, frame = parts.at(place)
+                    followed[flow] = connections.pass_by(streams, flow, places, frame)
+            for flow in sorted(followed):
+                yield from self._items(followed.pop(flow))
             late = connections.begun(streams)
             if not late.flows.size:
                 break
             late_index = index_frames(streams, job.choice, address, late, whole=False)
             late_odd, _ = yield from by_columns(late_index, late)
             parts = _regular_parts(late_index, late, late_odd)
-        plain, followed = _Plain(streams, index, window.packets), {*begun.flows.tolist()}
+        plain, known = _Plain(streams, index, window.packets), {*begun.flows.tolist()}
         whole = ~odd
         whole[begun.flows] = False
         connections.record_whole(np.flatnonzero(whole))
         for flow in np.flatnonzero(~(whole | connections.done)).tolist():
-            hopeless = index.odd[flow] or undecoded[flow] or flow in followed
+            hopeless = index.odd[flow] or undecoded[flow] or flow in known
             connection = None if hopeless else plain.connection(flow)
             if connection is not None:
                 items = connections.whole(window, flow, *connection)

@@ -31,7 +31,7 @@ ENDED_INSIDE = "the connection or the capture ended inside a frame"
 BEFORE_FIRST = "before the first whole frame of the capture"
 LEAST_OVERDUE_US = 100_000
 LEAST_OVERDUE_BYTES = 1 << 14
-"""A response is not overdue before this time, or until a request this many bytes later is answered."""
+"""The least age, or the least distance in bytes to an answered request, of a request whose response is overdue."""
 MOST_OVERDUE = 4096
 MOST_OVERDUE_BYTES = 1 << 20
 """Limits on the requests with overdue responses: their number, and their bytes."""
@@ -121,8 +121,10 @@ class Conversation:
     def overdue(self) -> bool:
         """Whether the responses of all waiting requests are probably lost.
 
-        True if they are few, a later request is answered, and either their age or the distance of that request is twice
-        as much as those of any response that came out of order, at least ``LEAST_OVERDUE_US``, ``LEAST_OVERDUE_BYTES``.
+        True if no request waits. Otherwise a later request must be answered. The newest waiting request must be more
+        than ``LEAST_OVERDUE_US`` old, or more than ``LEAST_OVERDUE_BYTES`` before the answered one; if responses came
+        out of order before, more than twice as old, or as far before, as any request that they answered. False if more
+        than ``MOST_OVERDUE`` requests or ``MOST_OVERDUE_BYTES`` wait.
         """
         requests = self.dialogue.requests
         newest = requests.newest

@@ -13,7 +13,7 @@ from tests.capture.second_parser import packets, write
 from tests.road.law import assert_same, by_columns
 from tests.road.test_overdue import CONNECT, Exchange, heartbeat, send
 from tests.road.test_pairing import capture as connection
-from wirekit.road import tables
+from wirekit.road import reading
 
 CALLS = 300
 PLACES = (40, 160)
@@ -63,7 +63,7 @@ def test_columns_read_around_an_irregular_frame(
     by_columns(path, window=1 << 26)
     assert len(received) < 10 * len(PLACES)
     received.clear()
-    monkeypatch.setattr(tables, "MOST_PARTS", 0)
+    monkeypatch.setattr(reading, "MOST_PARTS", 0)
     by_columns(path, window=1 << 26)
     assert len(received) > CALLS
 

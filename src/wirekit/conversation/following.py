@@ -388,7 +388,9 @@ class Conversation:
                 self._note_answer(frame.request, frame.latency_us)
         elif description.role == "request" and description.answered and pair is not None:
             self.dialogue.requests[pair] = frame
-        return self._observed(frame)
+        self.dialogue.observe(frame)
+        frame.messages = list(self.dialogue.messages(frame))
+        return frame
 
     def _note_answer(self, request: Frame, latency_us: int | None) -> None:
         """Notes what ``overdue`` needs to know about an answer."""
@@ -399,28 +401,6 @@ class Conversation:
         self._overdue_bytes = max(self._overdue_bytes, 2 * distance)
         if latency_us is not None:
             self._overdue_us = max(self._overdue_us, 2 * latency_us)
-
-    def paired(
-        self,
-        side: str,
-        data: bytes,
-        *,
-        offset: int,
-        time_us: int,
-        key: str,
-        context: Mapping[str, Any],
-        description: Description,
-        request: Frame | None,
-    ) -> Frame:
-        """Adds a frame that another follower has described and paired; the dialogue observes it.
-
-        Args:
-            side, data, offset, time_us: as in ``Frame``.
-            key, context: the layout and the context to decode it.
-            description, request: its description, and for a response, the request that it answers.
-        """
-        decoded = self._decoded(data, key, context, offset)
-        return self._observed(Frame(self.protocol.name, side, offset, data, time_us, decoded, description, request))
 
     def _decoded(
         self,
@@ -460,11 +440,6 @@ class Conversation:
             if other.error is None and not other.gaps:
                 return other
         return decoded
-
-    def _observed(self, frame: Frame) -> Frame:
-        self.dialogue.observe(frame)
-        frame.messages = list(self.dialogue.messages(frame))
-        return frame
 
     def _agreed(self) -> Limits:
         """The limits, with the frame size that the two sides agreed on; limits of the caller are never exceeded."""

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from wirekit.capture.endpoints import endpoint
 from wirekit.capture.follow import Flow, Follower
-from wirekit.capture.links import Choice, Item, Link
+from wirekit.capture.links import Choice, Link
 from wirekit.capture.tcp import Closed, Data, Duplicate, Event, Settings
 from wirekit.conversation import Conversation
 from wirekit.conversation.joined import recognise_joined
@@ -479,14 +479,6 @@ class Connections:
             if window.last and tracked.link is not None:
                 self._objects.ending.pop(tracked.row, None)
                 yield tracked.link, None
-
-    def whole(self, window: Window, flow: int, link: Link, items: Iterable[Item]) -> Iterator[Followed]:
-        """Reports a connection that lies within a window, with its items."""
-        tracked = self._objects.of(self._rows[flow])
-        tracked.link, self._states.count[tracked.row] = link, 1
-        yield from ((link, item) for item in items)
-        if window.last:
-            yield link, None
 
     def keep(self, streams: Streams, flows: NDArray[Any]) -> None:
         """Stores the state of plain connections after the packets that have been read."""

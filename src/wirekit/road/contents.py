@@ -106,7 +106,6 @@ class Contents:
     Attributes:
         facts: the facts of all frames.
         odd: for each connection, whether it is left to objects.
-        undecoded: for each connection, whether one of its frames does not decode.
         gaps: for each frame, the bytes at its end that no field explains.
         reported: for each frame, whether it is written to the tables now. False in begun connections for waiting
             requests, and for the frames after them where these depend on the answers.
@@ -119,7 +118,6 @@ class Contents:
 
     facts: Facts
     odd: NDArray[Any]
-    undecoded: NDArray[Any]
     gaps: NDArray[Any]
     reported: NDArray[Any]
     rows: list[tuple[NDArray[Any], Declared]] = field(default_factory=list)
@@ -249,8 +247,7 @@ class _Reader:
     def _undecoded(self) -> Contents:
         """The contents that follow from the index alone."""
         count = self.index.kind.size
-        undecoded, gaps = np.zeros(self.odd.size, bool), np.zeros(count, np.int64)
-        return Contents(_facts(self.index), self.odd, undecoded, gaps, np.ones(count, bool))
+        return Contents(_facts(self.index), self.odd, np.zeros(count, np.int64), np.ones(count, bool))
 
     def release(self) -> None:
         """Drops the references to the frames: they refer to the reader, and the cycle would keep their arrays alive."""
@@ -312,7 +309,6 @@ class _Reader:
                     states[row], good[row] = REFUSED, False
         if not good.all():
             self._doubt(members[~good])
-            contents.undecoded[index.connection[members[states == REFUSED]]] = True
             batch = batch.filter(pa.array(good[rows]))
             members = members[good]
         frames = Frames(protocol, batch, members, self._asked, self._named, self._doubted, self.repeats)

@@ -170,9 +170,8 @@ def test_protocols_that_are_given() -> None:
 
 @pytest.mark.parametrize("large", [False, True])
 def test_large_captures_take_columns(large: bool, monkeypatch: pytest.MonkeyPatch, rode: list[bool]) -> None:
-    for module in (inspect, roads):
-        monkeypatch.setattr(module, "LEAST_FOR_COLUMNS", 0 if large else 1 << 40)
-    monkeypatch.setattr(roads, "LEAST_COMPILED", 0)
+    monkeypatch.setattr(roads, "LEAST_FOR_COLUMNS", 1 << 40)
+    monkeypatch.setattr(roads, "LEAST_COMPILED", 0 if large else 1 << 40)
     inspected(FEW[0], road="auto")
     assert rode == [True] * large
 

@@ -198,7 +198,7 @@ def _count(
     size = 0 if by_objects or road == "objects" else unpacked_size(files)
     whole = by_objects or road == "objects" or size < LEAST_FOR_COLUMNS
     overview = Overview(parts[0], large=not whole)
-    if files and not by_objects and by_columns(size, "objects" if whole and road == "auto" else road):
+    if files and not by_objects and by_columns(size, road):
         from wirekit.cli.overview_columns import count_tables
 
         if count_tables(files, choice, summary, overview):

@@ -8,6 +8,7 @@ import importlib
 import json
 import os
 import shlex
+import shutil
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,41 @@ def test_a_file_that_cannot_be_opened_does_not_end_the_command(
     assert result.return_value == 1
     assert "Permission denied" in result.output
     assert Run(*command, capture).out in result.stdout_bytes
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["frames"],
+        ["messages"],
+        ["inspect"],
+        ["inspect", "--rules"],
+        ["sql", "SELECT api FROM calls"],
+        ["pipeline", "-o", "OUT"],
+    ],
+    ids=" ".join,
+)
+def test_a_directory_that_cannot_be_read_does_not_end_the_command(
+    command: list[str], fixtures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("all", "all/a", "all/locked", "rest"):
+        os.mkdir(folder)
+    for folder in ("all/a", "all/locked", "rest"):
+        (tmp_path / folder / "a.pcap").write_bytes((fixtures / "pcap" / "jmq4-produce.pcap").read_bytes())
+    scandir = os.scandir
+
+    def refuse(path: str) -> Any:  # as root, no permissions refuse a directory
+        if path == "all/locked":
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    module = importlib.import_module(f"wirekit.cli.{command[0]}")
+    result = CliRunner().invoke(module.command, [*command[1:], "all"], standalone_mode=False)
+    assert (result.return_value, result.stderr) == (1, "wirekit: all/locked: Permission denied\n")
+    shutil.rmtree("OUT", ignore_errors=True)
+    assert Run(*command, "rest").out == result.stdout_bytes.replace(b"all/a", b"rest") != b""
 
 
 @pytest.mark.parametrize("name", ["decode", "encode", "frames", "messages", "inspect", "sql", "pipeline"])

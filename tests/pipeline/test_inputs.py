@@ -65,6 +65,35 @@ def test_what_is_no_regular_file_in_a_directory_is_skipped_with_a_warning(
         find_inputs(["captures"])
 
 
+def test_a_file_that_vanishes_from_a_directory_is_skipped_with_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    touch(tmp_path / "a.pcap", tmp_path / "b.pcap", tmp_path / "c.pcap")
+    stat, vanishes = os.stat, str(tmp_path / "b.pcap")
+
+    def vanish(path: Any, **options: Any) -> os.stat_result:
+        if path == vanishes and os.path.lexists(path):
+            os.unlink(path)
+        return stat(path, **options)
+
+    monkeypatch.setattr(os, "stat", vanish)
+    with pytest.warns(RuntimeWarning, match=r"b\.pcap: No such file or directory$"):
+        inputs = find_inputs([tmp_path])
+    assert [Path(each.name).name for each in inputs] == ["a.pcap", "c.pcap"]
+
+
+def test_a_directory_that_is_named_and_cannot_be_read_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: str) -> Any:
+        raise PermissionError(errno.EACCES, "Permission denied", path)
+
+    touch(tmp_path / "a.pcap")
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(PermissionError):
+        find_inputs([tmp_path])
+
+
 def test_named_files_are_read_once_whatever_their_suffix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     touch(tmp_path / "dump", tmp_path / "a.pcap")

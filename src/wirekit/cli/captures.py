@@ -185,13 +185,32 @@ def expanded(paths: tuple[str, ...]) -> tuple[str, ...]:
     )
 
 
-def captures_of(paths: Sequence[str], *, separate: bool, stored: bool = False) -> list[Parts]:
+class Unread:
+    """Reports files and directories in directories that the system refuses to read, each once.
+
+    Attributes:
+        status: 1 after such a report.
+    """
+
+    def __init__(self) -> None:
+        self.status = 0
+        self._lines: set[str] = set()
+
+    def __call__(self, error: OSError) -> None:
+        line = f"{error.filename}: {error.strerror}"
+        if line not in self._lines:
+            say(line)
+        self._lines.add(line)
+        self.status = 1
+
+
+def captures_of(paths: Sequence[str], unread: Unread, *, separate: bool, stored: bool = False) -> list[Parts]:
     """The captures that files are parts of; reports on standard error which files are read as one.
 
     A URI may be a pattern, or the prefix of many objects; a directory is searched for captures, with ``stored`` for the
     files of brokers as well.
     """
-    named = [each for path in paths for each in _named(path, stored=stored)]
+    named = [each for path in paths for each in _named(path, unread, stored=stored)]
     parted: list[Parts] = [(path,) for path in named] if separate else rotations(named)
     for parts in parted:
         if len(parts) > 1:
@@ -199,11 +218,12 @@ def captures_of(paths: Sequence[str], *, separate: bool, stored: bool = False) -
     return parted
 
 
-def _named(path: str, *, stored: bool) -> list[str]:
+def _named(path: str, unread: Unread, *, stored: bool) -> list[str]:
     if not is_remote(path):
         if not os.path.isdir(path):
             return [path]
-        names = [each.name for each in find_inputs([path], separate=True) if stored or each.kind == CAPTURE]
+        inputs = find_inputs([path], separate=True, unread=unread)
+        names = [each.name for each in inputs if stored or each.kind == CAPTURE]
         if not names:
             raise Misuse(
                 f"nothing to read in {path}; it has log segments only, which `wirekit messages` lists without "
@@ -223,13 +243,14 @@ def say_joined(parts: Parts) -> None:
 
 
 @contextmanager
-def inputs_of(names: Sequence[str], *, separate: bool) -> Iterator[tuple[Input, ...]]:
+def inputs_of(names: Sequence[str], unread: Unread, *, separate: bool) -> Iterator[tuple[Input, ...]]:
     """The captures and stored files of files and directories, within the block: standard input is copied to a file."""
     for name in names:
         if not is_remote(name) and Path(local(name)).is_fifo():
             raise Misuse(f"{name} is a pipe; save it to a file first, or pass it as standard input: - < {name}")
     with reopenable(STANDARD_INPUT) if STANDARD_INPUT in names else nullcontext(STANDARD_INPUT) as copy:
-        inputs = find_inputs((copy if name == STANDARD_INPUT else name for name in names), separate=separate)
+        paths = (copy if name == STANDARD_INPUT else name for name in names)
+        inputs = find_inputs(paths, separate=separate, unread=unread)
         for parts in captures(inputs):
             if len(parts) > 1:
                 say_joined(tuple(each.name for each in parts))

@@ -13,6 +13,7 @@ from wirekit.capture.links import Choice
 from wirekit.capture.rotation import Parts
 from wirekit.cli.captures import (
     FollowedCapture,
+    Unread,
     allow_cut_option,
     captures_of,
     choice_options,
@@ -99,7 +100,8 @@ def command(
     captures = expanded(captures)
     choice = parse_choice(protocol, ports)
     _check_options(selection, follow, number, output)
-    parted = captures_of(captures, separate=separate)
+    unread = Unread()
+    parted = captures_of(captures, unread, separate=separate)
     if number is not None:
         parted = [parts for parts in parted if not file or file in parts]
         return _one(parted, choice, number, output or ("tree" if on_terminal() else "json"))
@@ -122,7 +124,7 @@ def command(
             whole=follow is not None,
         )
         statuses.append(listed)
-    return max((status for status in statuses if status != NO_CONNECTION), default=NO_CONNECTION)
+    return max((status for status in statuses if status != NO_CONNECTION), default=NO_CONNECTION) or unread.status
 
 
 def _placed(captures: tuple[str, ...], place: str | None) -> tuple[tuple[str, ...], str, int | None]:

@@ -15,6 +15,7 @@ from wirekit.capture.rotation import Parts
 from wirekit.capture.tcp import Segment
 from wirekit.cli.captures import (
     CUT,
+    Unread,
     allow_cut_option,
     by_time,
     captures_of,
@@ -118,15 +119,16 @@ def command(
     if road == "columns":
         need("--road columns", "pyarrow", "numba")
     choice = parse_choice(protocol, ports)
+    unread = Unread()
     directories = [] if connections or rules else [path for path in paths if os.path.isdir(path)]
-    reports = {path: report for path in directories if (report := _checked(path, protocol)) is not None}
-    captures = captures_of([path for path in paths if path not in reports], separate=separate)
+    reports = {path: report for path in directories if (report := _checked(path, protocol, unread)) is not None}
+    captures = captures_of([path for path in paths if path not in reports], unread, separate=separate)
     if page is not None and not captures:
         raise click.UsageError(f"--report shows captures; {next(iter(reports))} is the data directory of a broker")
     if connections:
-        return show_connections(captures, choice, _form(output))
+        return show_connections(captures, choice, _form(output)) or unread.status
     if rules:
-        return check_captures(captures, choice, _form(output))
+        return check_captures(captures, choice, _form(output)) or unread.status
     summary = Summary()
     overviews: dict[str, Overview] = {}
     collected = Report(payloads=payloads) if page is not None else None
@@ -145,7 +147,7 @@ def command(
             show_report(report, console())
     undecoded = {kind for each in summary.files.values() for kind, _ in each.quarantine}
     wrong = undecoded - (CUT if allow_cut else set()) or summary.unreadable or summary.incomplete
-    return 1 if wrong or not all(report.clean for report in reports.values()) else 0
+    return 1 if wrong or unread.status or not all(report.clean for report in reports.values()) else 0
 
 
 def _check_options(paths: tuple[str, ...], *, connections: bool, rules: bool, listed: bool) -> None:
@@ -163,7 +165,7 @@ def _form(output: str | None) -> str:
     return output or ("text" if on_terminal() else "json")
 
 
-def _checked(path: str, protocol: str) -> DirectoryReport | None:
+def _checked(path: str, protocol: str, unread: Unread) -> DirectoryReport | None:
     """The report of the first protocol that recognises the directory; None for a directory of captures."""
     need("inspecting a directory", *COLUMNS)
     names = [name for *_, files in os.walk(path) for name in files]
@@ -175,7 +177,7 @@ def _checked(path: str, protocol: str) -> DirectoryReport | None:
             report: DirectoryReport | None = named(place)(path)
             if report is not None:
                 return report
-    inputs = find_inputs([path])
+    inputs = find_inputs([path], unread=unread)
     if not any(each.kind == CAPTURE for each in inputs):
         broker = os.path.dirname(os.path.dirname(inputs[0].name))
         is_inside = os.path.dirname(broker).startswith(path.rstrip("/"))

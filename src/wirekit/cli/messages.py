@@ -18,6 +18,7 @@ from wirekit.capture.links import Choice, Item, Link
 from wirekit.capture.rotation import Parts
 from wirekit.cli.captures import (
     FollowedCapture,
+    Unread,
     allow_cut_option,
     captures_of,
     choice_options,
@@ -110,8 +111,9 @@ def command(
     files = expanded(files)
     much = _size(files)
     show: Show = _Table() if output == "table" else _Json()
-    status = 0
-    parted = captures_of(files, separate=separate, stored=not selection.active)
+    unread = Unread()
+    parted = captures_of(files, unread, separate=separate, stored=not selection.active)
+    status = unread.status
     for path in (parts[0] for parts in parted if selection.active and len(parts) == 1):
         if not _is_capture(path):
             raise Misuse(f"{path} is not a capture: selection options need frames; use `wirekit sql`")

@@ -10,13 +10,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from wirekit.capture.tcp import Settings
-from wirekit.cli.captures import choice_options, inputs_of, parse_choice, road_option, separate_option
+from wirekit.cli.captures import Unread, choice_options, inputs_of, parse_choice, road_option, separate_option
 from wirekit.cli.common import STANDARD_INPUT, console, failed, need, once, print_wrapped, say
 from wirekit.errors import plural
 from wirekit.pipeline.inputs import Input, Job, NothingToReadError, find_inputs
@@ -228,10 +229,12 @@ def command(
             return _on_spark(job, output, master, conf, how, debug=debug)
         return _here(job, output, jobs, how)
 
+    unread = Unread()
     if watch:
-        return _watch(lambda: find_inputs(inputs, separate=separate), add, output, settle, strict=strict)
-    with inputs_of(inputs, separate=separate) as files:
-        return _report(add(files), output, strict)
+        look = partial(find_inputs, inputs, separate=separate, unread=unread)
+        return _watch(look, add, output, settle, strict=strict) or unread.status
+    with inputs_of(inputs, unread, separate=separate) as files:
+        return _report(add(files), output, strict) or unread.status
 
 
 def _conf(settings: Sequence[str]) -> dict[str, str]:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wirekit.cli.captures import CUT, choice_options, inputs_of, parse_choice, separate_option
+from wirekit.cli.captures import CUT, Unread, choice_options, inputs_of, parse_choice, separate_option
 from wirekit.cli.common import cells, need, on_terminal, once, padded, refuse_input, say, whole_file
 from wirekit.errors import Misuse, plural, refuse_unless_utf8
 from wirekit.pipeline.inputs import Job
@@ -99,12 +99,13 @@ def command(
     others = [path for path in paths if path not in tables]
     if not others and (protocol or ports or separate):
         raise click.UsageError("--protocol, --port and --separate apply to captures, but all inputs are tables")
-    with inputs_of(others, separate=separate) if others else nullcontext(()) as inputs:
+    unread = Unread()
+    with inputs_of(others, unread, separate=separate) if others else nullcontext(()) as inputs:
         refusal = "" if lakes else refusal_of(inputs)
         if refusal:
             say(refusal)
             return 1
-        return _answer(query, Job(inputs, choice.protocol, dict(choice.ports)), lakes, form, to)
+        return _answer(query, Job(inputs, choice.protocol, dict(choice.ports)), lakes, form, to) or unread.status
 
 
 def _form_of(to: str | None) -> str:

@@ -7,9 +7,10 @@ import glob
 import hashlib
 import os
 import re
+import stat
 import threading
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -146,7 +147,16 @@ class Job:
         return {"protocol": self.protocol, "ports": ports, "raw": self.raw, "values": self.values}
 
 
-def find_inputs(paths: Iterable[str | os.PathLike[str]], *, separate: bool = False) -> tuple[Input, ...]:
+def _warn_of_unread(error: OSError) -> None:
+    warnings.warn(f"{error.filename}: {error.strerror}", RuntimeWarning, stacklevel=3)
+
+
+def find_inputs(
+    paths: Iterable[str | os.PathLike[str]],
+    *,
+    separate: bool = False,
+    unread: Callable[[OSError], None] = _warn_of_unread,
+) -> tuple[Input, ...]:
     """The captures in files and directories, followed by the files that brokers store.
 
     A file that is named directly may have any name; its content is examined if its name is not that of a protocol's
@@ -159,16 +169,18 @@ def find_inputs(paths: Iterable[str | os.PathLike[str]], *, separate: bool = Fal
     Args:
         paths: files and directories, URIs of objects and prefixes, and patterns of both (``s3://bucket/2026/*.pcap``).
         separate: whether each file is a separate capture, even if it is a part of a rotation.
+        unread: called with the error for each file or directory in a directory that the system refuses to read; the
+            others are read. By default a RuntimeWarning.
 
     Raises:
         Misuse: a path is not a regular file (a pipe can be read only once).
         NothingToReadError: there is nothing to read.
-        OSError: a path does not exist, or a directory cannot be read.
+        OSError: a path does not exist, or is a directory that cannot be read.
     """
     statuses: dict[str, Status] = {}
     named = {text if is_remote(text) else local(text): None for text in map(_text, paths)}
     for name in named:
-        for each in _captures(name):
+        for each in _captures(name, unread):
             statuses.setdefault(each.name if is_remote(each.name) else os.path.realpath(each.name), each)
     if not statuses:
         where = f" in {', '.join(named)}" if named else ""
@@ -280,12 +292,12 @@ def kind_of(name: str) -> str:
     return CAPTURE
 
 
-def _captures(name: str) -> Iterator[Status]:
+def _captures(name: str, unread: Callable[[OSError], None]) -> Iterator[Status]:
     if is_remote(name):
         yield from objects_of(name)
         return
     for path in matching(name):
-        yield from _in_path(path)
+        yield from _in_path(path, unread)
 
 
 def matching(name: str) -> list[str]:
@@ -305,7 +317,7 @@ def matching(name: str) -> list[str]:
     return paths
 
 
-def _in_path(name: str) -> Iterator[Status]:
+def _in_path(name: str, unread: Callable[[OSError], None]) -> Iterator[Status]:
     if os.path.isfile(name):
         yield status(name)
         return
@@ -313,13 +325,27 @@ def _in_path(name: str) -> Iterator[Status]:
         raise Misuse(f"{name} is neither a file nor a directory; save it to a file first")
     others: list[str] = []
     links: list[str] = []
-    for folder, folders, files in os.walk(name, onerror=_raise):
+
+    def without(error: OSError) -> None:
+        if error.filename == name:
+            raise error
+        unread(error)
+
+    for folder, folders, files in os.walk(name, onerror=without):
         folders.sort()
         links += filter(os.path.islink, (os.path.join(folder, each) for each in folders))
         for file in filter(is_input, sorted(files)):
             path = os.path.join(folder, file)
-            if os.path.isfile(path):
-                yield status(path)
+            try:
+                about = os.stat(path)
+            except OSError as error:
+                if os.path.islink(path):
+                    others.append(path)
+                else:
+                    unread(error)
+                continue
+            if stat.S_ISREG(about.st_mode):
+                yield Status(path, about.st_size, about.st_mtime_ns)
             else:
                 others.append(path)
     _warn_of_skipped("not a regular file", others)
@@ -353,10 +379,6 @@ def is_input(name: str) -> bool:
     """Whether a scan of its directory reads a file."""
     base = os.path.basename(name)
     return CAPTURE_NAME.fullmatch(base) is not None or stored_kind(base) != CAPTURE
-
-
-def _raise(error: OSError) -> None:
-    raise error
 
 
 SAME, CHANGED, GONE = "same", "changed", "gone"

@@ -1,7 +1,8 @@
 """The first bytes of streams and files of other formats; the layouts of those that can be read are in ``net``.
 
 Sources: the PROXY protocol, https://www.haproxy.org/download/2.9/doc/proxy-protocol.txt; TLS records, RFC 8446 §5.1;
-HTTP/1.1, RFC 9112; HTTP/2, RFC 9113 §3.4; SSH, RFC 4253 §4.2; Parquet, https://parquet.apache.org/docs/file-format/.
+HTTP/1.1, RFC 9112; HTTP/2, RFC 9113 §3.4; SSH, RFC 4253 §4.2; Parquet, https://parquet.apache.org/docs/file-format/;
+tar, POSIX.1-2017 pax; zip, https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT.
 """
 
 from __future__ import annotations
@@ -40,4 +41,6 @@ BEGINNINGS = (
     ),
     Beginning("SSH", (b"SSH-2.0-", b"SSH-1.")),
     Beginning("a Parquet file", (b"PAR1",), advice="`wirekit sql` reads the directory that `wirekit pipeline` wrote"),
+    Beginning("a tar archive", (b"ustar",), advice="extract it, and pass the files in it", offset=257),
+    Beginning("a zip archive", (b"PK\3\4",), advice="extract it, and pass the files in it"),
 )

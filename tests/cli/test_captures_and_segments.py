@@ -9,6 +9,8 @@ import json
 import os
 import shlex
 import shutil
+import tarfile
+import zipfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -322,6 +324,35 @@ def test_a_parquet_file_is_named(command: str, tmp_path: Path, monkeypatch: pyte
     assert "wirekit decode" not in run.out.decode() + run.err
 
 
+@pytest.mark.parametrize("command", ["frames", "messages", "inspect", "pipeline --output lake", "sql 'SELECT 1'"])
+def test_a_file_that_another_command_or_step_makes_readable_is_named(
+    command: str, fixtures: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    disk = fixtures / "kafka" / "disk"
+    index = f"{0:020}.index"
+    Path(index).write_bytes((disk / "0.8.2.2-t-lz4-0.index").read_bytes())
+    packed = f"{0:020}.log.gz"
+    Path(packed).write_bytes(gzip.compress((disk / "0.10.2.2-t-none-0.log").read_bytes()))
+    capture = fixtures / "pcap" / "jmq4-produce.pcap"
+    with tarfile.open("a.tar", "w") as tar, tarfile.open("a.tar.gz", "w:gz") as packed_tar:
+        tar.add(capture)
+        packed_tar.add(capture)
+    with zipfile.ZipFile("a.zip", "w") as archive:
+        archive.write(capture)
+    advice = {
+        index: "; `wirekit decode` shows a file of kafka.offset_index, `wirekit inspect` checks its directory",
+        packed: "; of compressed files, only captures are read; decompress this file of kafka.log_segment",
+        "a.tar": "found a tar archive, at byte 0 (0x0); extract it, and pass the files in it",
+        "a.tar.gz": "found a tar archive, at byte 0 (0x0); extract it, and pass the files in it",
+        "a.zip": "found a zip archive, at byte 0 (0x0); extract it, and pass the files in it",
+    }
+    for name, text in advice.items():
+        run = Run(*shlex.split(command), name)
+        assert run.status == 1
+        assert text in (json.loads(run.out)[name]["unreadable"] if command == "inspect" else run.err)
+
+
 @pytest.mark.parametrize("command", ["frames", "messages", "inspect", "inspect --connections", "inspect --rules"])
 def test_a_capture_from_standard_input(command: str, fixtures: Path) -> None:
     capture = fixtures / "pcap" / "jmq4-produce.pcap"
@@ -481,7 +512,12 @@ def test_a_compressed_segment_is_not_read(fixtures: Path, tmp_path: Path) -> Non
     for command in ("messages", "frames"):
         run = Run(command, str(path))
         assert (run.status, run.out) == (1, b"")
-        assert run.err.endswith("; of compressed files, only captures are read\n")
+        assert run.err.endswith(
+            "; of compressed files, only captures are read; decompress this file of kafka.log_segment\n"
+        )
+        path.rename(other := tmp_path / "other.gz")
+        assert Run(command, str(other)).err.endswith("; of compressed files, only captures are read\n")
+        other.rename(path)
 
 
 def test_decode_reads_no_more_of_a_file_than_its_limit(tmp_path: Path) -> None:

@@ -209,7 +209,9 @@ def test_a_named_file_that_gives_no_row_of_any_kind_is_refused(tmp_path: Path) -
     path = tmp_path / "0.log"
     path.write_bytes(b"hello" * 100)
     for table in ("messages", "frames", "packets"):
-        with pytest.raises(Misuse, match=r"is neither a capture nor a log segment$"):
+        with pytest.raises(
+            Misuse, match=r"is neither a capture nor a log segment; `wirekit decode` reads single frames"
+        ):
             read(path=str(path), table=table)
     assert read(path=str(path), table="quarantine")
 

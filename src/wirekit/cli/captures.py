@@ -7,7 +7,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ from click.shell_completion import CompletionItem
 
 from wirekit.capture.files import Capture, Damaged, Skipped, open_capture, piped_capture, segments
 from wirekit.capture.files.fragments import Fragments
-from wirekit.capture.files.unpacking import LONGEST_MAGIC, packing_of
 from wirekit.capture.follow import follow
 from wirekit.capture.links import Choice, Item, Link
 from wirekit.capture.rotation import Parts, rotations
@@ -29,22 +28,21 @@ from wirekit.errors import Misuse, WireError, plural
 from wirekit.pipeline.inputs import (
     CAPTURE,
     Input,
+    advised,
     captures,
     find_inputs,
     joined_inputs,
     kind_of,
     matching,
     objects_of,
-    stored_kind,
 )
 from wirekit.pipeline.roads import by_columns, captures_by_columns
 from wirekit.pipeline.summary import UNASKED, kind_of_reason, of_other_links, unasked
 from wirekit.registry import BUILT_IN, OF_YOUR_OWN, WITHOUT_STREAM, registry
-from wirekit.storage import is_remote, local, open_binary
+from wirekit.storage import is_remote, local
 from wirekit.values import shown
 
 LARGEST_PORT = 1 << 16
-FRAMES_AND_DUMPS = "`wirekit decode` reads single frames and hex dumps"
 PROTOCOL_HELP = "Protocol of all connections. joyqueue is JMQ4 as peers speak it; jmq4 follows its document literally."
 
 
@@ -99,28 +97,14 @@ def _of_connections(name: str, option: str) -> str:
     return name
 
 
-def other_use(path: str) -> str:
-    """The command that can read a file which is no capture and has no messages."""
-    layout = stored_kind(path, messages=False)
-    if layout != CAPTURE:
-        return f"`wirekit decode` shows a file of {layout}, `wirekit inspect` checks its directory"
-    with suppress(OSError), open_binary(path) as file:
-        if packing_of(file.peek(LONGEST_MAGIC)[:LONGEST_MAGIC]) is not None:
-            return "of compressed files, only captures are read"
-    return FRAMES_AND_DUMPS
-
-
 def no_capture(path: str, error: WireError | OSError) -> str:
     """Why a file cannot be read as a capture, and the command that can read it."""
     if isinstance(error, OSError):
         place = "" if error.filename in (None, path) else f"{error.filename}: "  # such as that of temporary files
         return f"{place}{error.strerror or error}"
-    read_twice = is_remote(path) or os.path.isfile(path)
-    if not read_twice or kind_of(path) == CAPTURE:
-        if error.protocol or error.hint:  # it begins as a capture, or as another file that is known
-            return str(error)
-        return f"{error}; {other_use(path) if read_twice else FRAMES_AND_DUMPS}"
-    return f"{error}; `wirekit messages` shows the messages of a log segment, `wirekit inspect` checks its directory"
+    if (is_remote(path) or os.path.isfile(path)) and kind_of(path) != CAPTURE:
+        error.hint = "`wirekit messages` shows the messages of a log segment, `wirekit inspect` checks its directory"
+    return str(advised(error, path))
 
 
 separate_option = click.option(

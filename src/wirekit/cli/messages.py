@@ -24,7 +24,6 @@ from wirekit.cli.captures import (
     choice_options,
     expanded,
     inputs_by_columns,
-    other_use,
     parse_choice,
     road_option,
     separate_option,
@@ -53,7 +52,7 @@ from wirekit.cli.where import MessageRows, where_messages
 from wirekit.conversation import Frame, Message
 from wirekit.conversation.events import SHOWN
 from wirekit.errors import Misuse, WireError, plural
-from wirekit.pipeline.inputs import CAPTURE, stored_kind
+from wirekit.pipeline.inputs import CAPTURE, stored_kind, use_of
 from wirekit.registry import registry
 from wirekit.stored import Piece
 from wirekit.times import moment
@@ -366,7 +365,7 @@ def _not_known(path: str, copy: str, names: list[str]) -> str:
             return str(error)
     protocols = map(registry.protocol, names)
     layouts = [f"a file of {each.key(layout)}" for each in protocols for layout in each.stored]
-    return f"expected {' or '.join(['a pcap or pcapng file', *layouts])}; {other_use(copy)}"
+    return f"expected {' or '.join(['a pcap or pcapng file', *layouts])}; {use_of(copy)}"
 
 
 def _ahead(pieces: Iterator[Piece]) -> Iterator[Piece]:

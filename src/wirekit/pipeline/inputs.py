@@ -19,10 +19,10 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wirekit.capture.files import Place, is_capture
-from wirekit.capture.files.unpacking import packing_of
+from wirekit.capture.files.unpacking import LONGEST_MAGIC, packing_of
 from wirekit.capture.links import Choice
 from wirekit.capture.rotation import CAPTURE_NAME, rotations
-from wirekit.errors import Misuse
+from wirekit.errors import Misuse, WireError
 from wirekit.registry import registry
 from wirekit.storage import Status, in_parallel, is_remote, local, objects, open_binary, status
 from wirekit.times import moment
@@ -34,6 +34,7 @@ CAPTURE = "capture"
 KINDS = (".pcap", ".pcapng", ".cap")
 HEAD = 64
 """The number of bytes that identify a capture."""
+FRAMES_AND_DUMPS = "`wirekit decode` reads single frames and hex dumps"
 _PIECE = 4 << 20
 MOST_NAMES = 5
 """The maximum number of names in a warning."""
@@ -211,6 +212,28 @@ def tables_around(name: str) -> str:
             if is_lake(lake):
                 return f"{lake} has tables of `wirekit pipeline`, which `wirekit sql` queries"
     return ""
+
+
+def advised(error: WireError, path: str) -> WireError:
+    """The error of a file that is not a capture, with the command or the step that helps, if it has no hint yet."""
+    if not (error.protocol or error.hint):
+        error.hint = use_of(path)
+    return error
+
+
+def use_of(path: str) -> str:
+    """The command that can read a file which is no capture and has no messages, or what to do before."""
+    layout = stored_kind(path, messages=False)
+    if layout != CAPTURE:
+        return f"`wirekit decode` shows a file of {layout}, `wirekit inspect` checks its directory"
+    if is_remote(path) or os.path.isfile(path):
+        with suppress(OSError), open_binary(path) as file:
+            if packing_of(file.peek(LONGEST_MAGIC)[:LONGEST_MAGIC]) is not None:
+                layout = stored_kind(os.path.splitext(path)[0], messages=False)
+                if layout != CAPTURE:
+                    return f"of compressed files, only captures are read; decompress this file of {layout}"
+                return "of compressed files, only captures are read"
+    return FRAMES_AND_DUMPS
 
 
 def _text(path: object) -> str:

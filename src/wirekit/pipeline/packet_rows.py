@@ -18,7 +18,7 @@ from wirekit.capture.files import Capture, Damaged, Skipped, open_capture, segme
 from wirekit.capture.files.fragments import Fragments
 from wirekit.capture.tcp import Segment
 from wirekit.errors import WireError
-from wirekit.pipeline.inputs import Input
+from wirekit.pipeline.inputs import Input, advised
 from wirekit.storage import open_binary
 from wirekit.values import json_text
 
@@ -66,7 +66,7 @@ def capture_rows(
     try:
         capture = open_capture(file.path)
     except WireError as error:
-        note = Note("unreadable", error.reason, error.path, error.offset, str(error))
+        note = Note("unreadable", error.reason, error.path, error.offset, str(advised(error, file.path)))
         yield _note(file, note, 0, file.size, _head(file.path))
         return
     except OSError as error:

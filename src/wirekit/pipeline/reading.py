@@ -17,7 +17,7 @@ from wirekit.capture.files import check_capture
 from wirekit.errors import Misuse, WireError
 from wirekit.pipeline.carried import Carried, Continuation
 from wirekit.pipeline.flows import flow_batches
-from wirekit.pipeline.inputs import CAPTURE, FlowShare, Input, Job, captures, find_inputs, tables_around
+from wirekit.pipeline.inputs import CAPTURE, FlowShare, Input, Job, advised, captures, find_inputs, tables_around
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.predicates import columns_of, may_have_rows
 from wirekit.pipeline.roads import road_among
@@ -136,7 +136,7 @@ def refusal_of(inputs: Iterable[Input]) -> str:
             check_capture(each.path)
         except WireError as error:
             error.hint = tables_around(each.name) or error.hint
-            refusal = refusal or f"{each.name}: {error}"
+            refusal = refusal or f"{each.name}: {advised(error, each.path)}"
         except OSError as error:
             refusal = refusal or f"{each.name}: {error.strerror or error}"
         else:

@@ -35,6 +35,7 @@ class Beginning:
         header: the key of the layout of a header that precedes the expected protocol; else "".
         longest: the maximal size of a header in bytes.
         advice: a suggestion for the reader.
+        offset: the offset of these byte strings; only for formats without a header.
     """
 
     title: str
@@ -42,6 +43,7 @@ class Beginning:
     header: str = ""
     longest: int = 0
     advice: str = ""
+    offset: int = 0
 
     @property
     def described(self) -> str:

@@ -46,7 +46,7 @@ class Registry:
         self._schemas: dict[str, Schema] = {}
         self._lock = threading.RLock()
         self._searched = False
-        self._beginnings: dict[bytes, list[Beginning]] | None = None  # by their first byte
+        self._beginnings: dict[bytes | None, list[Beginning]] | None = None  # by their first byte; None: at an offset
         self._with_stream: tuple[Protocol, ...] | None = None
         self._broken: dict[str, str] = {}  # why an entry point gave no protocol, by its name
 
@@ -200,13 +200,13 @@ class Registry:
         for each in self._beginnings.get(data[:1], ()):
             if data.startswith(each.starts) or (cut and any(start.startswith(data) for start in each.starts)):
                 return each
-        return None
+        return next((each for each in self._beginnings[None] if data.startswith(each.starts, each.offset)), None)
 
-    def _by_first_byte(self) -> dict[bytes, list[Beginning]]:
-        beginnings: dict[bytes, list[Beginning]] = {}
+    def _by_first_byte(self) -> dict[bytes | None, list[Beginning]]:
+        beginnings: dict[bytes | None, list[Beginning]] = {None: []}
         tables = [protocol.beginnings for protocol in list(self._protocols.values())]
         for each in chain(named(BEGINNINGS), *tables):
-            for first in dict.fromkeys(start[:1] for start in each.starts):
+            for first in dict.fromkeys(None if each.offset else start[:1] for start in each.starts):
                 beginnings.setdefault(first, []).append(each)
         return beginnings
 

@@ -54,6 +54,7 @@ from wirekit.pipeline.inputs import (
     joined_inputs,
     renumbered,
     tables_around,
+    use_of,
 )
 from wirekit.pipeline.packets import packet_batches
 from wirekit.pipeline.predicates import columns_of, parsed
@@ -298,8 +299,8 @@ def _refuse_others(files: Iterable[Input]) -> None:
         with open_binary(each.path) as source:
             head = source.peek(HEAD)[:HEAD]
         if len(head) == HEAD and packing_of(head) is None and not is_capture(head):
-            advice = tables_around(each.name)
-            raise Misuse(f"{each.name} is neither a capture nor a log segment{'; ' if advice else ''}{advice}")
+            advice = tables_around(each.name) or use_of(each.path)
+            raise Misuse(f"{each.name} is neither a capture nor a log segment; {advice}")
 
 
 def _splits(file: Input) -> list[Split]:

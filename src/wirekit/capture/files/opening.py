@@ -26,7 +26,8 @@ from wirekit.wire import Limits
 
 JOINED = "another capture begins at byte {}: `mergecap` joins captures, `cat` does not; or name each file"
 CUT = "the file ends in the middle of this record"
-_HEAD = 64  # bytes; enough to recognise a format
+_HEAD = 64  # bytes; enough to recognise a capture
+_FOREIGN_HEAD = 512  # bytes; enough to recognise another format
 _LONGEST_HEAD = 1024  # bytes; enough of a compressed capture for its first ones
 _RATIO_FLOOR = 16 << 20  # bytes; the decompression ratio of less content is not limited
 _MANY = 16 * 1024  # bytes of records whose decoding takes longer than generating code for it
@@ -136,7 +137,7 @@ class Capture:
                 raise unpacking or error  # it is cut, or only its first bytes are right
         if unpacking is not None:
             raise unpacking
-        beginning = registry.beginning(head)
+        beginning = registry.beginning(self.read(0, _FOREIGN_HEAD))
         begins = f"bytes that begin with {head[:4].hex(' ')}" if beginning is None else beginning.title
         other = Wrong("a pcap or pcapng file", begins, offset=0)
         other.hint = "" if beginning is None else beginning.advice

@@ -132,10 +132,15 @@ def test_stored_offsets_and_groups_are_those_in_the_messages(by_serial: tuple[Pa
         if key.version > 1 and value is not None
         for member in wirekit.decode(value, f"{VALUES}.group_value").value.members
     }
-    events = rows(output, "group_events")
-    assert {(row["group_id"], row["member_id"]) for row in events} == members
-    assert {row["event"] for row in events} == {"stored"}
-    assert all(row["topics"] and row["assignment"] for row in events)
+    events = {
+        event: [row for row in rows(output, "group_events") if row["event"] == event] for event in ("stored", "deleted")
+    }
+    assert sum(map(len, events.values())) == len(rows(output, "group_events"))
+    assert {(row["group_id"], row["member_id"]) for row in events["stored"]} == members
+    assert all(row["topics"] and row["assignment"] for row in events["stored"])
+    deleted = {position: key.group for position, (key, value) in values.items() if key.version > 1 and value is None}
+    assert {row["position"]: row["group_id"] for row in events["deleted"]} == deleted != {}
+    assert {(row["member_id"], row["generation"], row["topics"]) for row in events["deleted"]} == {(None, None, None)}
 
 
 @pytest.mark.parametrize("magic", [0, 1])

@@ -14,6 +14,7 @@ pytest.importorskip("numba")
 
 import wirekit
 from tests.capture.second_parser import packets, write
+from tests.kafka.golden import message
 from tests.pulsar.commands import connect, producer, receipt, send
 from tests.road.law import CAPTURES, assert_same, by_columns
 from tests.road.made import (
@@ -234,6 +235,27 @@ def test_text_inside_that_is_no_utf_8_is_for_objects(orders: None, tmp_path: Pat
     path = capture(tmp_path / "damaged.pcap", (0, damaged))
     assert left_to_objects(path) == (1, 1)
     assert_same(path)
+
+
+def test_deleted_groups_and_positions_of_kafka(tmp_path: Path) -> None:
+    """A null value deletes its key, in a set that another broker fetches, too."""
+    keys = {"version": 2, "group": "idle"}, {"version": 1, "group": "idle", "topic": "t", "partition": 3}
+    deleting = [message(None, key=wirekit.encode("kafka.consumer_offsets.key", key).hex()) for key in keys]
+    asked = {"replica_id": 2, "max_wait_time": 1, "min_bytes": 1, "topics": []}
+    partition = {"partition": 0, "error_code": 0, "high_watermark": 9, "record_set": {"messages": deleting}}
+    answers = {"responses": [{"topic": "__consumer_offsets", "partition_responses": [partition]}]}
+    path = capture(
+        tmp_path / "offsets.pcap",
+        (0, wirekit.encode("kafka.fetch.request.v0", {"correlation_id": 1, "client_id": "c", "body": asked})),
+        (1, wirekit.encode("kafka.fetch.response.v0", {"correlation_id": 1, "body": answers})),
+    )
+    assert left_to_objects(path) == (1, 0)
+    assert_same(path)
+    (event,) = wirekit.read(path, "group_events").read_all().to_pylist()
+    assert (event["event"], event["group_id"], event["member_id"]) == ("deleted", "idle", None)
+    (position,) = wirekit.read(path, "offsets").read_all().to_pylist()
+    assert (position["deleted"], position["group_id"], position["partition"]) == (True, "idle", 3)
+    assert position["log_offset"] is None
 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)

@@ -38,7 +38,10 @@ def test_a_declaration_that_holds_is_registered() -> None:
             Rows("calls", "frame", {"client": Inside("blob", "item", "name"), "error_text": Asked("blob")}),
             names=(Names("shop", "frame", "kind", {"title": "blob"}),),
             messages=(Messages("frame", "items[]", {"value": "items[].name"}),),
-            embedded=(Embedded("offsets", "x", "item", "frame", {"topic": "key.name"}),),
+            embedded=(
+                Embedded("offsets", "x", "item", "frame", {"topic": "key.name"}),
+                Embedded("offsets", "x", "item", "", {"topic": "key.name"}),
+            ),
         )
     )
 
@@ -79,6 +82,10 @@ def test_an_unknown_name_is_reported_with_the_names_that_exist(rows: Rows, text:
         ({"messages": (Messages("frame", payloads=("blobs",)),)}, "has no 'blobs'"),
         ({"embedded": (Embedded("calls", "x", "item", "item", {}),)}, "not 'calls'"),
         ({"embedded": (Embedded("offsets", "x", "item", "item", {"topic": "name"}),)}, "has no 'name'; it has key"),
+        (
+            {"embedded": (Embedded("offsets", "x", "item", "", {"topic": "value.name"}),)},
+            "has no 'value.name'; it has key",
+        ),
     ],
 )
 def test_so_is_the_rest_of_a_declaration(more: dict[str, Any], text: str) -> None:

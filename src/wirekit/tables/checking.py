@@ -200,9 +200,10 @@ class _Checker:
         if embedded.table not in ("group_events", "offsets"):
             raise Misuse(f"Embedded fills group_events and offsets, not {embedded.table!r}")
         self._known(embedded.table, embedded.columns)
-        for layout in (embedded.key, embedded.value):
+        layouts = {"key": embedded.key} | ({"value": embedded.value} if embedded.value else {})
+        for layout in layouts.values():
             matching(self._layouts, layout)
-        both = _Checker(self._tables, {**self._layouts, "": lambda: self._pair(embedded)})
+        both = _Checker(self._tables, {**self._layouts, "": lambda: self._content(layouts)})
         where = embedded.table
         if embedded.each:
             both._list([""], embedded.each, where)
@@ -212,9 +213,9 @@ class _Checker:
         if embedded.when is not None:
             both._value([""], "", embedded.when, f"{where}, when", True)
 
-    def _pair(self, embedded: Embedded) -> ir.Node:
-        members = [ir.Member(name, self._layouts[getattr(embedded, name)]()) for name in ("key", "value")]
-        return ir.Structure("Embedded", tuple(members), (), ())
+    def _content(self, layouts: Mapping[str, str]) -> ir.Node:
+        members = tuple(ir.Member(name, self._layouts[layout]()) for name, layout in layouts.items())
+        return ir.Structure("Embedded", members, (), ())
 
     def _kinds(self, name: str, path: str | Asked) -> list[str]:
         """The kinds of frames of a layout: the symbols of one of its fields, or of a field of the request."""

@@ -285,12 +285,13 @@ _GROUP_EVENTS = (
     _CALL,
     *_AT_TIME,
     _POSITION,
-    Column("time", MICROS, "when the call's first frame was captured; for stored events, the time of the message"),
+    Column("time", MICROS, "when the call's first frame was captured; for stored files, the time of the message"),
     Column(
         "event",
         TEXT,
         "`join`, `sync`, `leave`, `heartbeat failed`, `subscribe`, `unsubscribe`, `close`, `seek`, `active`, "
-        "`inactive`, `end of topic`, `stored` (a member as `__consumer_offsets` has it)",
+        "`inactive`, `end of topic`, `stored` (a member as `__consumer_offsets` has it), `deleted` (a group "
+        "that a null value deleted there)",
     ),
     _GROUP,
     Column("member_id", TEXT, "the server's id or name of the member or consumer"),
@@ -303,7 +304,7 @@ _GROUP_EVENTS = (
 )
 GROUP_EVENTS = Table(
     "group_events",
-    "An event in the life of a member of a consumer group or subscription.",
+    "An event in the life of a consumer group or subscription, or of one of its members.",
     _GROUP_EVENTS,
     ("group_id", "time", "call_id"),
     _named(_GROUP_EVENTS, "event group_id member_id client client_host generation topics assignment error_code error"),

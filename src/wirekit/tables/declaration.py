@@ -210,7 +210,8 @@ class Embedded:
     Attributes:
         table: ``group_events`` or ``offsets``.
         topic: its name.
-        key, value: the layouts of both without the protocol.
+        key, value: the layouts of both without the protocol; a ``value`` of "" declares rows of messages without a
+            value, which delete their key.
         columns: {column: value}; paths begin with ``key`` or ``value``; ``value`` is null if the message's value is.
         each: as in ``Rows``.
         when: an expression over both that must be true.

@@ -284,7 +284,7 @@ class _EmbeddedRows(_RowsOf):
 
     def of(self, key: bytes | None, value: bytes | None) -> Iterator[FrameRows]:
         """The rows of a message with this key and value."""
-        if key is None:
+        if key is None or (value is not None and not self._declared.value):
             return
         front = decode(key, self._keys["key"])
         if front.error is not None or front.consumed != len(key):

@@ -259,5 +259,13 @@ TABLES = Tables(
             "value.members[]",
             IS_GROUP & (this.value.protocol_type != "consumer"),
         ),
+        Embedded(
+            "group_events",
+            GROUPS,
+            KEY,
+            "",
+            {"event": Fixed("deleted"), "group_id": "key.group"},
+            when=IS_GROUP,
+        ),
     ),
 )

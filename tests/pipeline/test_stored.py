@@ -175,6 +175,17 @@ def test_lost_messages_of_a_compressed_set_are_quarantined(
     assert (b"not decoded    1 place: " if rows else b" B: messages[].message.value: ") in out.out
 
 
+@pytest.mark.parametrize("codec", ["GZIP", "SNAPPY"])
+def test_a_compressed_set_whose_content_is_empty_has_no_row(codec: str, tmp_path: Path) -> None:
+    value = {"compressed": compress(codec.lower(), b"").hex()}
+    message = {"magic": 0, "attributes": {"codec": codec}, "value": value}
+    path = tmp_path / f"{BASE}.log"
+    path.write_bytes(ENTRY + wirekit.encode("kafka.message_set", {"messages": [{"offset": 4, "message": message}]}))
+    assert wirekit.read(path, "messages").read_all().num_rows == 1
+    assert wirekit.read(path, "quarantine").read_all().num_rows == 0
+    assert Run("messages", str(path)).status == 0
+
+
 @pytest.mark.parametrize("after", [False, True])
 def test_a_message_that_does_not_decode_is_quarantined_from_its_first_byte(after: bool, tmp_path: Path) -> None:
     """With an intact message after it, and without one."""

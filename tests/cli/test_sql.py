@@ -146,7 +146,13 @@ def test_standard_input_is_read(fixtures: Path) -> None:
         ("SELECT apy FROM calls", 'column "apy" not found in FROM clause! Candidate bindings: "api"'),
         ("SELECT api::int FROM calls", "Conversion Error: Could not convert string"),
         ("SELECT '\udcff'", "QUERY is not UTF-8 at character 9"),
+        (f"SELECT {'(' * 5000}1{')' * 5000}", "Max expression depth limit of 1000 exceeded"),
+        (
+            f"SELECT {'[' * 70}1{']' * 70}",
+            "Arrow cannot express a column of this query: Recursion level in ArrowSchema",
+        ),
     ],
+    ids=lambda text: text[:12].encode("ascii", "replace").decode(),
 )
 def test_a_wrong_query_is_reported_in_one_line(query: str, said: str, fixtures: Path) -> None:
     run = Run("sql", query, str(fixtures / "pcap" / "jmq4-produce.pcap"))

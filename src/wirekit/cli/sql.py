@@ -142,7 +142,7 @@ def _answer(query: str, job: Job, lakes: list[str], form: str, to: str | None) -
             relation = connection.sql(query)
             if relation is not None:
                 relation = _with_durations_as_text(relation)
-                with pa.RecordBatchReader.from_stream(relation) as reader:
+                with _reader(relation) as reader:
                     _write(reader, form, to)
         except duckdb.Error as error:
             unknown = re.match(r"Catalog Error: Table with name (.+?) does not exist!", str(error))
@@ -165,6 +165,20 @@ def _answer(query: str, job: Job, lakes: list[str], form: str, to: str | None) -
         extent = f"not decoded: {plural(size, 'byte')}" if size else f"damaged: {plural(undecoded['pieces'], 'place')}"
         say(f"{extent}; the table quarantine has the reasons")
     return 1 if summary.unreadable else 0
+
+
+def _reader(relation: duckdb.DuckDBPyRelation) -> pa.RecordBatchReader:
+    """The result of a query.
+
+    Raises:
+        Misuse: Arrow has no type for a column, such as lists in more than 60 lists.
+    """
+    import pyarrow as pa
+
+    try:
+        return pa.RecordBatchReader.from_stream(relation)
+    except pa.ArrowInvalid as error:
+        raise Misuse(f"Arrow cannot express a column of this query: {in_one_line(str(error))}") from None
 
 
 def _with_durations_as_text(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:

@@ -13,7 +13,10 @@ from typing import Any, ClassVar, NamedTuple
 
 
 class WirekitError(Exception):
-    """Base class of all errors that wirekit raises."""
+    """Base class of all errors that wirekit raises; ``repr`` shows the text of ``str``, as it is."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self}>"
 
 
 class Misuse(WirekitError, ValueError):
@@ -147,9 +150,6 @@ class WireError(WirekitError):
             if self.source:
                 text += f" of decompressed data #{self.source}"
         return f"{text}; {self.hint}" if self.hint else text
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self}>"
 
     def to_json(self) -> dict[str, Any]:
         """The error as the command line prints it: kind, path, offset (bytes), message."""

@@ -80,6 +80,17 @@ def check_printable(error: wirekit.WirekitError) -> None:
         json.dumps(error.to_json())
 
 
+@pytest.mark.parametrize("value", [{"a\\b": 1}, "a\\b", {"magic": "a\\b"}], ids=["field", "shape", "symbol"])
+def test_the_repr_has_the_text_and_the_place_as_they_are(value: Any) -> None:
+    with pytest.raises(wirekit.WirekitError) as caught:
+        wirekit.encode("kafka.message", value)
+    assert repr(caught.value) == f"<{type(caught.value).__name__}: {caught.value}>"
+    with pytest.raises(wirekit.Misuse) as misused:
+        wirekit.decode(b"", r"C:\captures")
+    assert repr(misused.value) == f"<Misuse: {misused.value}>"
+    assert repr(copy.copy(misused.value)) == repr(misused.value)
+
+
 @pytest.mark.parametrize("engine", ENCODERS)
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize("odd", range(len(ODD)))

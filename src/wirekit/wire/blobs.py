@@ -14,7 +14,7 @@ from wirekit.values import shown, to_json
 from wirekit.wire.arguments import Expression, at_least, one_of
 from wirekit.wire.dollar_entries import load_bytes
 from wirekit.wire.fields import this
-from wirekit.wire.node import NOTHING, Node, evaluate_size, expect_size, is_null
+from wirekit.wire.node import NOTHING, Node, evaluate_size, expect_size, is_null, null_length
 from wirekit.wire.numbers import UNPACKED, Integer
 from wirekit.wire.stream import Reader, Scope, Writer
 
@@ -135,9 +135,9 @@ class Bytes(Node):
         data = self._encode(obj, stream)
         prefix = self.prefix
         if prefix is not None:
+            raw = null_length(self.null, stream, coded=self.coding is not None)
             if data is None or (self.null == 0 and not data):
-                raw = stream.noted("raw")
-                prefix._build(raw if isinstance(raw, int) else self.null, stream, context, path)
+                prefix._build(raw, stream, context, path)
                 return obj
             if len(data) > prefix.high:
                 raise stream.wrong(f"at most {prefix.high} bytes", f"{len(data)} bytes")
@@ -297,7 +297,7 @@ class String(_Decoded):
             return None
         if not isinstance(obj, str):
             raise stream.wrong("a string", shown(obj))
-        return encode_text(obj, stream) if self.coding is None else _encoded(self.coding, obj, stream)
+        return encode_text(obj, stream) if self.coding is None else _encoded(self.coding, obj, stream, self.null)
 
 
 class Custom(_Decoded):
@@ -339,7 +339,7 @@ class Custom(_Decoded):
     def _encode(self, obj: Any, stream: Writer) -> bytes | None:
         if obj is None and self.null is not None:
             return None
-        return None if self.coding is None else _encoded(self.coding, obj, stream)
+        return None if self.coding is None else _encoded(self.coding, obj, stream, self.null)
 
 
 def _decoded(coding: Coding, data: bytes, stream: Reader, start: int) -> Any:
@@ -355,9 +355,11 @@ def _decoded(coding: Coding, data: bytes, stream: Reader, start: int) -> Any:
     return value
 
 
-def _encoded(coding: Coding, obj: Any, stream: Writer) -> bytes:
+def _encoded(coding: Coding, obj: Any, stream: Writer, null: int | None) -> bytes:
     """The bytes of a value, or the kept bytes that it was parsed from."""
     raw = stream.noted("raw")
+    if isinstance(raw, int) and null is None:
+        raise stream.wrong("bytes in hex in $raw", raw)
     try:
         if isinstance(raw, bytes):
             known = coding.decode(raw) if stands(coding, raw) else coding.damaged(raw)

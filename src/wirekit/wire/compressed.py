@@ -10,7 +10,7 @@ from wirekit.values import Record, plain_mapping, record_type, shown
 from wirekit.wire.arguments import Expression, check_cases
 from wirekit.wire.blobs import Bytes
 from wirekit.wire.costs import OPENED
-from wirekit.wire.dollar_entries import load_bytes, load_extras
+from wirekit.wire.dollar_entries import OF_OPENED, load_bytes, load_extras
 from wirekit.wire.node import Node, Wrapping, evaluate, load_part
 from wirekit.wire.stream import Limits, Reader, Scope, Writer, located
 
@@ -22,7 +22,7 @@ def load_opened(mapping: Mapping[str, Any], content: Any) -> Record:
     """The record of compressed data, from its JSON form and the loaded content."""
     record = Opened(content=content)
     record.compressed = load_bytes(mapping.get("compressed"))
-    record._extra = load_extras(mapping, Opened._fields)
+    record._extra = load_extras(mapping, Opened._fields, OF_OPENED)
     return record
 
 
@@ -145,6 +145,7 @@ class Compressed(Wrapping):
         extra = (obj._extra or {}) if isinstance(obj, Record) else {}
         compressed = obj.get("compressed")
         if compressed is not None and ("compressed" in extra.get("keep", ()) or obj.get("content") is None):
+            stream.written("content")
             return self._held(compressed, stream)
         name = self._name(context)
         if name is None:

@@ -13,14 +13,20 @@ FIRST = re.compile(r"[^.\[]*")
 LARGEST_FIELD = (1 << 29) - 1
 SIZES = {1: 8, 5: 4}  # bytes of a protobuf value by wire type
 VARINT, LENGTH = 0, 2
+OF_STRUCT = ("keep", "trailing", "raw", "width")
+OF_OPENED = ("keep", "trailing")
+"""The entries of the record of compressed data."""
+OF_MESSAGE = ("keep", "bytes", "unknown")
 
 
-def load_extras(mapping: Mapping[str, Any], fields: Iterable[str], *, absent: bool = False) -> dict[str, Any] | None:
+def load_extras(
+    mapping: Mapping[str, Any], fields: Iterable[str], entries: tuple[str, ...] = OF_STRUCT
+) -> dict[str, Any] | None:
     """``Record.extra`` of a mapping in the JSON form; None if it has no ``$`` entries.
 
     Args:
         fields: the fields of the record.
-        absent: whether ``$keep`` may name a field that the mapping does not have.
+        entries: the entries that it may have; a protobuf message may keep a field that the mapping does not have.
 
     Raises:
         Misfit: for an entry with invalid content, or for a field that does not exist.
@@ -29,13 +35,16 @@ def load_extras(mapping: Mapping[str, Any], fields: Iterable[str], *, absent: bo
     for name, value in mapping.items():
         if name.startswith("$"):
             extra[name[1:]] = _entry(name[1:], value)
+            if name[1:] not in entries:
+                have = ", ".join(f"${each}" for each in entries)
+                raise Misfit(f"{name} does not apply to this record; leave it out (the entries here are {have})")
     for name in ("keep", "trailing", "raw", "width"):
         for path in extra.get(name, ()):
             first = _first(path)
             if first not in fields:
                 has = ", ".join(fields) or "none"
                 raise Misfit(f"${name} names {shown(path)}, but there is no field {shown(first)}; the fields are {has}")
-            if name == "keep" and not absent and first not in mapping:
+            if name == "keep" and entries is not OF_MESSAGE and first not in mapping:
                 raise Misfit(f"$keep names {shown(path)}, but no value is given for it")
     return extra or None
 

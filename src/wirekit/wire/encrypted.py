@@ -79,6 +79,7 @@ class Encrypted(Bytes):
         if data is None:
             raise stream.wrong("the cipher text in `encrypted`", "only the decrypted content")
         super()._build(data, stream, context, path)
+        stream.written("content")
         return obj
 
     def load(self, obj: Any, context: Scope) -> Any:

@@ -179,6 +179,23 @@ def is_null(number: int, null: int | None) -> bool:
     return null is not None and number <= null
 
 
+def null_length(null: int | None, stream: Writer, *, coded: bool = False) -> int | None:
+    """The length or count that means null in a field: that of ``$raw``, or ``null``.
+
+    Args:
+        coded: whether ``$raw`` may also have the bytes of a value that is not null.
+
+    Raises:
+        Wrong: ``$raw`` has something else.
+    """
+    raw = None if null is None else stream.noted("raw")
+    if raw is None or (coded and isinstance(raw, bytes)):
+        return null
+    if not isinstance(raw, int) or not is_null(raw, null):
+        raise stream.wrong(f"an integer of at most {null} in $raw", shown(raw))
+    return raw
+
+
 class wrapping:
     """Marks an optional wrapper as present, so that values inside it get a path of their own."""
 

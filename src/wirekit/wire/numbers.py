@@ -114,9 +114,23 @@ class Integer(construct.FormatField, Node):
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
         number = self.check(obj, stream)
-        raw = stream.noted("raw") if self.real and number != number else None
-        stream.write(self.write(number, stream) if raw is None else int(raw).to_bytes(self.length, "big"))
+        raw = stream.noted("raw") if self.real else None
+        if raw is None or number == number:
+            stream.write(self.write(number, stream))
+            return obj
+        data = self._nan(raw)
+        if data is None:
+            raise stream.wrong("the bytes of a NaN, as an integer, in $raw", shown(raw))
+        stream.write(data)
         return obj
+
+    def _nan(self, raw: Any) -> bytes | None:
+        """The bytes of a NaN that an integer, in big-endian order, stands for; None if it is not one."""
+        if not isinstance(raw, int) or not 0 <= raw <= self.mask:
+            return None
+        data = raw.to_bytes(self.length, "big")
+        (number,) = struct.unpack(self.fmtstr, data)
+        return data if number != number else None
 
     def load(self, obj: Any, context: Scope) -> Any:
         return load_real(obj) if self.real else load_integer(obj)
@@ -195,7 +209,9 @@ class Varint(Integer):
 
     def write(self, value: Any, stream: Writer) -> bytes:
         width = stream.noted("width", wrapped=True)
-        return self.form.write(value, width if isinstance(width, int) and width <= self.form.groups else 1)
+        if width is not None and not 0 < width <= self.form.groups:
+            raise stream.wrong(f"a size of 1 to {self.form.groups} bytes in $width", width)
+        return self.form.write(value, width or 1)
 
     def __repr__(self) -> str:
         groups = "" if self.form.groups == -(-8 * self.length // 7) else f" of at most {self.form.groups} bytes"
@@ -261,8 +277,9 @@ class Flag(Wrapping):
         if not isinstance(obj, (bool, int)):
             raise stream.wrong("true or false", shown(obj))
         raw = stream.noted("raw")
-        number = raw if obj and isinstance(raw, int) else int(bool(obj))
-        self.inner._build(number, stream, context, path)
+        if raw is not None and (not isinstance(raw, int) or not raw):
+            raise stream.wrong("an integer other than 0 in $raw", shown(raw))
+        self.inner._build(raw if obj and raw else int(bool(obj)), stream, context, path)
         return obj
 
 

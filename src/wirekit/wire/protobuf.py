@@ -24,7 +24,7 @@ from wirekit.values import Record, Symbol, SymbolTable, plain_mapping, record_ty
 from wirekit.varints import ZIGZAG
 from wirekit.wire import costs
 from wirekit.wire.blobs import decode_text, encode_text
-from wirekit.wire.dollar_entries import load_bytes, load_extras
+from wirekit.wire.dollar_entries import OF_MESSAGE, load_bytes, load_extras
 from wirekit.wire.node import load_number, put_in_front
 from wirekit.wire.numbers import load_float
 from wirekit.wire.stream import Reader, Session, Writer, join_path
@@ -473,7 +473,7 @@ def build_message(message: Message, obj: Any, stream: Writer) -> bytes:
         values, extra = obj.__dict__ if obj._sparse else dict(obj._pairs()), obj._extra or {}
     elif isinstance(obj, Mapping):
         values = {name: value for name, value in obj.items() if not name.startswith("$")}
-        extra = load_extras(obj, message.by_name, absent=True) or {}
+        extra = load_extras(obj, message.by_name, OF_MESSAGE) or {}
     else:
         raise stream.wrong(f"a {message.name}", shown(obj))
     original = extra.get("bytes")
@@ -608,7 +608,7 @@ def load_message(message: Message, obj: Any, depth: int = 0) -> Any:
     for name in obj:
         if not str(name).startswith("$") and name not in message.by_name:
             raise Misfit(f"{message.name} has no field {shown(name)}; it has {', '.join(message.by_name) or 'none'}")
-    record._extra = load_extras(obj, message.by_name, absent=True)
+    record._extra = load_extras(obj, message.by_name, OF_MESSAGE)
     return record
 
 

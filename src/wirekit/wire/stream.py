@@ -8,12 +8,13 @@ data in it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
-from wirekit.errors import Limit, Short, WireError, Wrong, short_at
-from wirekit.values import Check, Gap, Span
+from wirekit.errors import Limit, Misfit, Short, WireError, Wrong, short_at
+from wirekit.values import Check, Gap, Span, shown
 from wirekit.wire.arguments import at_least, refuse_unless_fit
 from wirekit.wire.costs import CONTAINED, EXTRAS, SPAN, VERDICT
 
@@ -142,6 +143,10 @@ class Allowance:
             raise Limit(TOTAL, self.total, self.total - self.left + error.actual) from None
         self.take(len(plain))
         return plain
+
+
+PART_ENDS = re.compile(r"(?=[.\[])|$")
+"""The ends of the parts of a path in text."""
 
 
 def join_path(parts: list[str | int]) -> str:
@@ -548,7 +553,7 @@ class Writer:
         self.path: list[str | int] = []
         self.protocol = protocol
         self.limits = limits
-        self.frames: list[tuple[int, dict[str, Any]]] = []
+        self.frames: list[tuple[int, dict[str, Any], set[tuple[str, str]]]] = []
         self.messages = 0
         self.parsed = False
         self.wrapped: list[int] = []
@@ -598,15 +603,39 @@ class Writer:
         """The note that ``Reader.note`` stored for the field at the path, or None."""
         if not self.frames:
             return None
-        depth, extra = self.frames[-1]
+        depth, extra, used = self.frames[-1]
         notes = extra.get(kind)
-        return notes.get(join_path(self._place(depth, wrapped))) if notes else None
+        if not notes:
+            return None
+        place = join_path(self._place(depth, wrapped))
+        used.add((kind, place))
+        return notes.get(place)
+
+    def written(self, *names: str | int) -> None:
+        """Marks the notes inside the field at the path as used, because its bytes are written as they are."""
+        if self.frames and ("raw" in self.frames[-1][1] or "width" in self.frames[-1][1]):
+            depth, _, used = self.frames[-1]
+            used.add(("", join_path([*self.path[depth:], *names])))
+
+    def refuse_unused(self) -> None:
+        """Refuses notes of the enclosing record that no field has used.
+
+        Raises:
+            Misfit: the text names the note.
+        """
+        _, extra, used = self.frames[-1]
+        for kind in ("raw", "width"):
+            for place in extra.get(kind, ()):
+                parts = {place[: match.start()] for match in PART_ENDS.finditer(place)}
+                if (kind, place) not in used and not any(("", part) in used for part in parts):
+                    other = "which does not exist here, or has only one form"
+                    raise Misfit(f"${kind} names {shown(place)}, {other}; leave it out of ${kind}")
 
     def is_kept(self, *, wrapped: bool = False) -> bool:
         """Whether the field at the path is written unchanged."""
         if not self.frames:
             return False
-        depth, extra = self.frames[-1]
+        depth, extra, _ = self.frames[-1]
         return join_path(self._place(depth, wrapped)) in extra.get("keep", ())
 
     def _place(self, depth: int, wrapped: bool) -> list[str | int]:

@@ -212,6 +212,7 @@ class OrBytes(Wrapping):
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
         if isinstance(obj, (bytes, bytearray, memoryview)):
             stream.write(bytes(obj))
+            stream.written()
             return obj
         return self.inner._build(obj, stream, context, path)
 
@@ -244,6 +245,7 @@ class Lookahead(Wrapping):
             stream.span(start, "ahead", depth=mark[0])
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        stream.written()
         return obj
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from wirekit.errors import Misuse, Short, WireError
 from wirekit.values import shown
 from wirekit.wire.arguments import Expression, at_least, one_of
-from wirekit.wire.node import NOTHING, Node, evaluate, evaluate_size, expect_size, is_null, load_part
+from wirekit.wire.node import NOTHING, Node, evaluate, evaluate_size, expect_size, is_null, load_part, null_length
 from wirekit.wire.numbers import Integer
 from wirekit.wire.references import cost_of, fixed_size_of, minimum_of
 from wirekit.wire.stream import Ended, Reader, Scope, Shorter, Sparse, Writer, join_path
@@ -117,11 +117,11 @@ class Array(_Elements):
         return self._read(number, stream, context)
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        raw = null_length(self.null, stream)
         if obj is None:
             if self.null is None:
                 raise stream.wrong("a list", "null")
-            raw = stream.noted("raw")
-            self.count._build(self.null if raw is None else raw, stream, context, path)
+            self.count._build(raw, stream, context, path)
             return obj
         items = self._listed(obj, stream)
         if len(items) > self.count.high:
@@ -251,6 +251,7 @@ class RecordsToEnd(_Elements):
             while shorter and shorter[0].start + size <= len(stream.buffer):
                 stream.decide([shorter.pop(0)], len(stream.buffer))
         stream.undecided += shorter
+        stream.written(len(items))  # where an element that ends early is left to later fields
         if self._least_next:
             until = self.until if len(items) >= self.except_first else b""
             stream.undecided.append(Ended(len(stream.buffer), join_path(stream.path), until, self._least_next))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wirekit.errors import Limit, WireError
-from wirekit.wire.node import NOTHING, Node, Wrapping, is_null, wrapping
+from wirekit.wire.node import NOTHING, Node, Wrapping, is_null, null_length, wrapping
 from wirekit.wire.numbers import Integer
 from wirekit.wire.references import referred
 from wirekit.wire.stream import Reader, Scope, Writer
@@ -75,9 +75,9 @@ class Sized(Wrapping):
         return value
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:
+        raw = null_length(self.null, stream)
         if obj is None and self.null is not None and not stream.is_kept(wrapped=True):
-            raw = stream.noted("raw")
-            self.length._build(self.null if raw is None else raw, stream, context, path)
+            self.length._build(raw, stream, context, path)
             return obj
         start = len(stream.buffer)
         self.length._build(0, stream, context, path)

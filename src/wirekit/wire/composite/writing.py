@@ -51,7 +51,7 @@ class Writing:
 
     def write(self) -> None:
         """Appends all members."""
-        self.stream.frames.append((len(self.stream.path), self.extra))
+        self.stream.frames.append((len(self.stream.path), self.extra, set()))
         self._tell()
         left = self.extra.get("trailing", {})
         for index, (name, node) in enumerate(self.struct.members):
@@ -62,6 +62,7 @@ class Writing:
         self._lengths()
         self._checks()
         self._decide()
+        self.stream.refuse_unused()
         self.stream.frames.pop()
 
     def _tell(self) -> None:

@@ -252,6 +252,26 @@ def test_a_protocol_of_ones_own_fills_the_tables() -> None:
     assert [check["path"] for row in bad for check in row["checks"]] == ["items[1].crc"]
 
 
+def test_rows_without_an_error_have_that_of_their_call_or_topic() -> None:
+    """In the answer to a fetch of feedback, only the response as a whole has an error; in the others, only topics."""
+    found = {
+        table: wirekit.read(FIXTURES / "pcap" / "jmq4-consume.pcap", table).read_all().to_pylist()
+        for table in ("calls", "call_topics", "offsets")
+    }
+    calls = {row["call_id"]: row for row in found["calls"]}
+
+    def errors(table: str, api: str) -> dict[tuple[str, int | None], str | None]:
+        rows = (row for row in found[table] if calls[row["call_id"]]["api"] == api)
+        return {(row["topic"], row["partition"]): row["error"] for row in rows}
+
+    assert errors("call_topics", "FETCH_PRODUCE_FEEDBACK") == {("topic1", None): "CN_NO_PERMISSION"}
+    failed = {place: error for place, error in errors("call_topics", "COMMIT_ACK").items() if error}
+    assert failed == {("t2", 1): "FW_CONSUMER_ACK_FAIL"}
+    of_positions = errors("offsets", "COMMIT_ACK")
+    assert {place for place, error in of_positions.items() if error} == failed.keys() & of_positions.keys()
+    assert {row["error"] for row in found["calls"] if row["api"] == "COMMIT_ACK"} >= {"FW_CONSUMER_ACK_FAIL"}
+
+
 @pytest.mark.usefixtures("store")
 def test_a_dialogue_that_describes_nothing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StoreDialogue, "describe", lambda self, side, decoded: None)

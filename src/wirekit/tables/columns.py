@@ -120,10 +120,20 @@ _PROTOCOL = Column(
 _CONNECTION = Column("connection_id", TEXT, "the connection, in `connections`")
 _CALL = Column("call_id", TEXT, "the call, in `calls`; null for stored files")
 _SIDE = Column("side", TEXT, "the sender: `client` or `server`")
-_ERROR = (
-    Column("error_code", INT, "the error's number; null without an error"),
-    Column("error", TEXT, "the error's name, or its number if it has no name; null without an error"),
-)
+
+
+def _error(whose: str) -> tuple[Column, Column]:
+    """The columns of an error; the text says whose error it is if the row itself has none."""
+    return (
+        Column("error_code", INT, f"the error's number{whose}; null without an error"),
+        Column("error", TEXT, f"the error's name, or its number if it has no name{whose}; null without an error"),
+    )
+
+
+_ERROR_OF_CALL = _error("; if the call itself has none, that of its first topic with an error")
+_ERROR_OF_TOPIC = _error("; if the topic itself has none, that of the call")
+_ERROR_OF_EVENT = _error("; if the event itself has none, that of the call")
+_ERROR_OF_OFFSET = _error("; that of its topic or partition in the call, else that of the call")
 _GROUP = Column("group_id", TEXT, "consumer group (Kafka), subscription (Pulsar) or consuming app (JMQ4)")
 _POSITION = Column("position", BIGINT, "byte offset of its entry in the stored file; null for captures")
 
@@ -175,7 +185,7 @@ _CALLS = (
     Column("request_bytes", BIGINT, "bytes of the request, or of the event"),
     Column("response_bytes", BIGINT, "bytes of the response"),
     Column("correlation_id", BIGINT, "the protocol's request id; an unsigned id of 2⁶³ or more is negative here"),
-    *_ERROR,
+    *_ERROR_OF_CALL,
     Column("error_text", TEXT, "the server's error message"),
     Column("throttle_ms", BIGINT, "milliseconds by which a quota delayed the response"),
     Column(
@@ -201,7 +211,7 @@ _CALL_TOPICS = (
     _PROTOCOL,
     Column("topic", TEXT, "topic"),
     Column("partition", INT, "partition; null if the call refers to a whole topic"),
-    *_ERROR,
+    *_ERROR_OF_TOPIC,
     Column(
         "log_offset", BIGINT, "offset requested, or given by the response: first one fetched, stored, listed, committed"
     ),
@@ -300,7 +310,7 @@ _GROUP_EVENTS = (
     Column("generation", INT, "generation of the group (Kafka)"),
     Column("topics", TEXTS, "topics subscribed to"),
     Column("assignment", PARTITIONS, "partitions assigned to the member"),
-    *_ERROR,
+    *_ERROR_OF_EVENT,
 )
 GROUP_EVENTS = Table(
     "group_events",
@@ -331,7 +341,7 @@ _OFFSETS = (
     Column("commit_time", MILLIS, "commit time stated by the protocol"),
     Column("expire_time", MILLIS, "when the position expires"),
     Column("deleted", BOOLEAN, "whether a null value deleted the stored position; null for a request"),
-    *_ERROR,
+    *_ERROR_OF_OFFSET,
 )
 OFFSETS = Table(
     "offsets",

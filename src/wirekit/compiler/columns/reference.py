@@ -18,7 +18,7 @@ from wirekit.registry import registry
 from wirekit.values import Check
 from wirekit.wire.composite import Array, RecordsToEnd, Repeat, Struct
 from wirekit.wire.node import Node
-from wirekit.wire.stream import Allowance, Reader, Scope, Session
+from wirekit.wire.stream import Allowance, Reader, Scope, Session, forget_origin
 
 LISTS = (RecordsToEnd, Array, Repeat)
 
@@ -62,6 +62,7 @@ class Reference:
         try:
             self.node._parse(reader, self.scope, "")
         except WireError as error:
+            forget_origin(error)
             return error, session.checks
         return None, session.checks
 

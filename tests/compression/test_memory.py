@@ -28,7 +28,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 import wirekit
 from wirekit.cli.verdicts import WithBytes
 from wirekit.compiler.engines import DECODERS
-from wirekit.compression import decompress
+from wirekit.compression import compress, decompress
 from wirekit.registry import Layout, Protocol, registry
 from wirekit.values import SymbolTable
 from wirekit.wire import (
@@ -461,6 +461,26 @@ def test_errors_of_columns_keep_no_decompressed_data(content: bytes, engine: str
         gc.enable()
     assert errors.num_rows >= 3
     assert kept < 1 << 20 < 3 << 20 < peak
+
+
+@pytest.mark.parametrize("engine", [engine for engine in ENGINES if engine == "columns"])
+def test_columns_hold_decompressed_data_once(engine: str) -> None:
+    """Arrow allocates the arrays with the values outside of what is traced."""
+    from wirekit.compiler.columns import scan
+
+    value = {"compressed": compress("gzip", message_of(500_000)).hex()}
+    entry = {"offset": 0, "message": {"magic": 0, "attributes": {"codec": "GZIP"}, "value": value}}
+    data = wirekit.encode("kafka.message_set", {"messages": [entry] * 20})
+    limits = wirekit.Limits(memory=1 << 30)
+    scan("kafka.message_set", data, limits=limits)  # which compiles
+    tracemalloc.start()
+    try:
+        batch, _ = scan("kafka.message_set", data, limits=limits)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert batch.num_rows == 20
+    assert 20 * 500_000 < peak < 1.5 * 20 * 500_000
 
 
 @pytest.mark.parametrize("damaged", [False, True], ids=["beyond the limit", "damaged"])

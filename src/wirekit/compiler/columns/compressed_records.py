@@ -70,26 +70,25 @@ class _Level:
         if packed.size == 0:
             return None
         level.left = np.full(level.rows, -1, np.int64)
-        pieces, parents = self._decompressed(packed)
+        data, sizes, parents = self._decompressed(packed)
         level.state[parents] = 1
-        while pieces:
+        while parents.size:
             try:
-                below = self._scanned(pieces, parents)
+                below = self._scanned(data, sizes, parents)
             except NoRoom as error:
                 for row in parents[error.range :].tolist():
                     level.state[row] = 2
                     self.errors.too_much(row)
-                pieces, parents = pieces[: error.range], parents[: error.range]
+                sizes, parents = sizes[: error.range], parents[: error.range]
             else:
-                sizes = np.fromiter(map(len, pieces), np.int64, len(pieces))
                 level.left[parents] = below.begins + sizes - below.arrays["good"]
                 return below
         return None
 
-    def _scanned(self, pieces: list[bytes], parents: NDArray[Any]) -> Level:
+    def _scanned(self, data: bytearray, sizes: NDArray[Any], parents: NDArray[Any]) -> Level:
         """The level of the decompressed pieces; the range of a ``NoRoom`` is the piece that exceeds the memory."""
         level, inner, allowance = self.level, self.inner, self.errors.reference.allowance
-        below = Level.of(pieces, parents)
+        below = Level.of(memoryview(data)[: int(sizes.sum())], sizes, parents)
         if inner.lead:
             places = zip(below.ranges.starts.tolist(), below.ranges.ends.tolist(), strict=True)
             view = below.buffer.data
@@ -99,17 +98,17 @@ class _Level:
         run(self.columnar, inner, below, allowance.limits, self.fields, allowance)
         return below
 
-    def _decompressed(self, packed: NDArray[Any]) -> tuple[list[bytes], NDArray[Any]]:
-        """The decompressed bytes, and the rows that held them."""
-        pieces: list[bytes] = []
-        unpacked = np.ones(packed.size, bool)
+    def _decompressed(self, packed: NDArray[Any]) -> tuple[bytearray, NDArray[Any], NDArray[Any]]:
+        """The decompressed bytes, one piece after the other; the sizes of the pieces, and the rows that held them."""
+        data = bytearray()
+        sizes = np.full(packed.size, -1, np.int64)
         for number, quick in enumerate(self._quickly(packed)):
             piece = self._content(int(packed[number])) if quick is None else quick
-            if piece is None:
-                unpacked[number] = False
-            else:
-                pieces.append(piece)
-        return pieces, packed[unpacked]
+            if piece is not None:
+                sizes[number] = len(piece)
+                data += piece
+        there = sizes >= 0
+        return data, sizes[there], packed[there]
 
     def _quickly(self, packed: NDArray[Any]) -> Iterator[bytes | None]:
         """The contents of the valid compressed rows, run by run of rows of one codec."""

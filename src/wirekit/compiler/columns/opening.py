@@ -202,7 +202,8 @@ class Opening:
         """The level of the nested records, and the row of each range; without rows that exceed the memory limit."""
         while True:
             parents = np.array(list(self.lists), np.int64)
-            below = Level.of([*self.lists.values()], parents)
+            sizes = np.fromiter(map(len, self.lists.values()), np.int64, len(self.lists))
+            below = Level.of(b"".join(self.lists.values()), sizes, parents)
             below.roots = self.level.arrays["offset"][parents]
             fields, allowance = inside(self.fields, self.path), self.reference.allowance
             try:

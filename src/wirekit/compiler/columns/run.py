@@ -61,13 +61,18 @@ class Level:
     trays: list[Tray] = field(default_factory=list)
 
     @classmethod
-    def of(cls, pieces: list[bytes], parents: NDArray[Any]) -> Level:
-        """The level of the records in byte strings, with one string per row."""
-        sizes = np.fromiter(map(len, pieces), np.int64, len(pieces))
+    def of(cls, data: Any, sizes: NDArray[Any], parents: NDArray[Any]) -> Level:
+        """The level of the records in byte strings, with one string per row.
+
+        Args:
+            data: the byte strings, one after the other.
+            sizes: their sizes.
+            parents: as for the class.
+        """
         ends = np.cumsum(sizes)
         begins = ends - sizes
         ranges = Ranges(begins, ends, np.full(begins.size, -1, np.int64))
-        return cls(as_array(b"".join(pieces)), ranges, begins, parents)
+        return cls(as_array(data), ranges, begins, parents)
 
     def ranges_of_rows(self) -> NDArray[Any]:
         """The range of each row."""

@@ -1,4 +1,4 @@
-"""``$raw`` and ``$width`` of a value to encode: they are applied, or refused with their place."""
+"""``$raw``, ``$width`` and names that are no fields, in a value to encode: applied, or refused with their place."""
 
 from __future__ import annotations
 
@@ -109,6 +109,28 @@ def test_other_entries_are_applied_if_the_value_is_still_the_same(
 def test_a_record_without_such_fields_has_no_such_entries(node: Node, value: dict[str, Any]) -> None:
     with own(node) as key, pytest.raises(wirekit.Misuse, match=r"\$raw does not apply to this record; leave it out"):
         wirekit.encode(key, value)
+
+
+@pytest.mark.parametrize("engine", ENCODERS)
+@pytest.mark.parametrize(
+    ("given", "path", "text"),
+    [
+        (
+            {"attributes": {"codecs": "GZIP"}},
+            "attributes",
+            "no field 'codecs'; the fields are codec, timestamp_type, res",
+        ),
+        ({"attributes": {"$raw": {"codec": 1}}}, "attributes", "$raw does not apply to this record; leave it out"),
+        ({"value": {"contents": {}}}, "value", "no field 'contents'; the fields are compressed, content"),
+    ],
+)
+def test_bit_fields_and_compressed_data_have_no_other_fields(
+    given: dict[str, Any], path: str, text: str, engine: str
+) -> None:
+    value = {"magic": 0, "attributes": {"codec": "GZIP"}, "key": None, "value": None} | given
+    with pytest.raises(wirekit.Misuse) as caught:
+        wirekit.encode("kafka.message", value, engine=engine)
+    assert str(caught.value).startswith(f"kafka.message: {path}: {text}")
 
 
 @pytest.mark.parametrize(

@@ -31,13 +31,11 @@ def load_extras(
     Raises:
         Misfit: for an entry with invalid content, or for a field that does not exist.
     """
+    refuse_unknown(mapping, fields, entries)
     extra = {}
     for name, value in mapping.items():
         if name.startswith("$"):
             extra[name[1:]] = _entry(name[1:], value)
-            if name[1:] not in entries:
-                have = ", ".join(f"${each}" for each in entries)
-                raise Misfit(f"{name} does not apply to this record; leave it out (the entries here are {have})")
     for name in ("keep", "trailing", "raw", "width"):
         for path in extra.get(name, ()):
             first = _first(path)
@@ -47,6 +45,23 @@ def load_extras(
             if name == "keep" and entries is not OF_MESSAGE and first not in mapping:
                 raise Misfit(f"$keep names {shown(path)}, but no value is given for it")
     return extra or None
+
+
+def refuse_unknown(mapping: Mapping[str, Any], fields: Iterable[str], entries: tuple[str, ...] = ()) -> None:
+    """Refuses a mapping in the JSON form that has other names than fields and some ``$`` entries.
+
+    Raises:
+        Misfit: the text has the name.
+    """
+    for name in mapping:
+        if not str(name).startswith("$"):
+            if name not in fields:
+                raise Misfit(f"no field {shown(name)}; the fields are {', '.join(fields) or 'none'}")
+        elif name[1:] not in EXTRAS:
+            raise Misfit(f"{shown(name)} is not one of {', '.join('$' + extra for extra in EXTRAS)}")
+        elif name[1:] not in entries:
+            have = f" (the entries here are {', '.join(f'${each}' for each in entries)})" if entries else ""
+            raise Misfit(f"{name} does not apply to this record; leave it out{have}")
 
 
 def load_bytes(value: Any) -> Any:
@@ -93,7 +108,7 @@ def _entry(name: str, value: Any) -> Any:
             return dict(value)
         case "bytes":
             return _hex("$bytes", value)
-        case "unknown":
+        case _:
             if not is_list:
                 raise Misfit(f"$unknown must be a list of protobuf fields, not {shown(value)}")
             for index, field in enumerate(value):
@@ -101,7 +116,6 @@ def _entry(name: str, value: Any) -> Any:
                     expected = "number, wire_type (0, 1, 2 or 5) and a value of that wire type"
                     raise Misfit(f"$unknown[{index}] must be an object of {expected}, not {shown(field)}")
             return list(value)
-    raise Misfit(f"{shown('$' + name)} is not one of {', '.join('$' + extra for extra in EXTRAS)}")
 
 
 def _hex(entry: str, value: Any, form: str = "bytes in hex") -> bytes:

@@ -8,6 +8,7 @@ from typing import Any
 from wirekit.errors import Limit, WireError
 from wirekit.values import Check, Record, plain_mapping, record_type
 from wirekit.wire.blobs import Bytes
+from wirekit.wire.dollar_entries import refuse_unknown
 from wirekit.wire.node import Node, evaluate, load_part
 from wirekit.wire.stream import Reader, Scope, Writer, join_path
 
@@ -84,6 +85,7 @@ class Encrypted(Bytes):
 
     def load(self, obj: Any, context: Scope) -> Any:
         if plain_mapping(obj):
+            refuse_unknown(obj, Decrypted._fields)
             data = super().load(obj.get("encrypted"), context)
             return Decrypted(encrypted=data, content=load_part("content", self.content, obj.get("content"), context))
         return super().load(obj, context)

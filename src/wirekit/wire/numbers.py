@@ -12,6 +12,7 @@ from wirekit.errors import Misfit, Misuse
 from wirekit.values import Record, Symbol, SymbolTable, field_of, plain_mapping, record_type, shown
 from wirekit.varints import LONG, SHORT, SLEB, UNSIGNED, ZIGZAG, VarintForm
 from wirekit.wire.arguments import at_least, one_of
+from wirekit.wire.dollar_entries import refuse_unknown
 from wirekit.wire.node import Node, Wrapping, check_names, load_number, unnamed
 from wirekit.wire.stream import Reader, Scope, Writer
 
@@ -406,6 +407,8 @@ class Bits(Wrapping):
             return obj
         if not isinstance(obj, (Record, Mapping)):
             raise stream.wrong("bit fields by name", shown(obj))
+        if isinstance(obj, Mapping):
+            refuse_unknown(obj, self.record._fields)
         number = 0
         for name, bit, shift in self.fields:
             stream.path.append(name)
@@ -421,6 +424,7 @@ class Bits(Wrapping):
         if isinstance(obj, int):
             return self.unpack(obj)
         if plain_mapping(obj):
+            refuse_unknown(obj, self.record._fields)
             return self.record(
                 **{name: load_bit(bit.width, bit.table, obj.get(name, 0)) for name, bit, _ in self.fields}
             )

@@ -173,6 +173,8 @@ class Loader(Generator):
         with code.block(f"if isinstance({x}, int):"):
             code.put(f"{x} = {self._split(code, node, x)}")
         with code.block(f"elif plain_mapping({x}):"):
+            names = self._constant(frozenset(node.record._fields), "names")
+            code.put(f"if not {names}.issuperset({x}): raise Unusual")
             record = self._blank(code, node.record)
             for bit in node.fields:
                 table = "None" if bit.table is None else self._constant(bit.table, "table")

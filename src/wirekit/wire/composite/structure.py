@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import construct
 
-from wirekit.errors import Misfit, Misuse, Short, Wrong
-from wirekit.values import Record, SymbolTable, plain_mapping, record_type, shown
+from wirekit.errors import Misuse, Short, Wrong
+from wirekit.values import Record, SymbolTable, plain_mapping, record_type
 from wirekit.wire.blobs import BEGIN, Bytes, Padding
 from wirekit.wire.composite.choices import bare, fixed_size
 from wirekit.wire.composite.reading import read, read_plain
@@ -225,9 +225,6 @@ class Struct(Node):
                 scope[name] = core.unpack(value) if isinstance(core, Bits) and isinstance(value, int) else value
             else:
                 _assume(scope, name, node)
-        for name in obj:
-            if not str(name).startswith("$") and name not in self.record._fields:
-                raise Misfit(f"no field {shown(name)}; the fields are {', '.join(self.record._fields) or 'none'}")
         record._extra = load_extras(obj, self.record._fields)
         return record
 

@@ -576,6 +576,37 @@ def test_zeros_of_preallocation_are_no_damage(tmp_path: Path) -> None:
     assert (segment["zeros"], segment["index_entries"], segment["timeindex_entries"]) == (1200, 3, 3)
 
 
+@pytest.mark.parametrize("name", ["index", "timeindex"])
+def test_entries_that_a_truncation_left_are_stale(name: str, tmp_path: Path) -> None:
+    """As a broker of 0.10.2.2 left them when it became a follower: new entries overwrote only the first of them."""
+    folder = copied(tmp_path, "0.10.2.2", "t-none-0")
+    entries = (folder / f"{BASE}.{name}").read_bytes()
+    appended(name, entries[len(entries) // 3 :])(folder)
+    assert any("does not ascend" in text for *_, text in problems(folder))
+    appended(name, bytes(1200))(folder)
+    report = check(folder)
+    assert report is not None
+    assert report.problems == []
+    assert report.facts["stale_entries"] == {f"{BASE}.{name}": 2}
+    assert report.facts["segments"][0][f"{name}_entries"] == 3
+
+
+@pytest.mark.parametrize("size", [0, 4167])
+def test_entries_of_an_open_index_beyond_the_log_are_stale(size: int, tmp_path: Path) -> None:
+    """The log was truncated, and nothing was appended since."""
+    folder = copied(tmp_path, "0.10.2.2", "t-none-0")
+    cut(size)(folder)
+    for name in ("index", "timeindex"):
+        appended(name, bytes(1200))(folder)
+    report = check(folder)
+    assert report is not None
+    assert report.problems == []
+    left = 1 if size else 0
+    assert report.facts["stale_entries"] == {f"{BASE}.{name}": 3 - left for name in ("index", "timeindex")}
+    (segment,) = report.facts["segments"]
+    assert (segment["index_entries"], segment["timeindex_entries"]) == (left, left)
+
+
 def test_a_follower_indexes_the_last_offset_of_a_set_and_a_leader_the_first(tmp_path: Path) -> None:
     entries = [message([message(b"x", offset=n, magic=1) for n in range(3)], offset=2, magic=1, codec="GZIP")]
     entries.append(message([message(b"x", offset=n, magic=1) for n in range(3)], offset=5, magic=1, codec="GZIP"))

@@ -10,6 +10,9 @@ The conditions, by file:
 - ``.timeindex``: both columns ascend; an entry's timestamp is the latest among the messages up to its offset. Messages
   without a timestamp are ignored, because brokers then use the file's time. A message that is lost, or has a wrong
   checksum, may have had any timestamp: after it, an entry is wrong only if a good message is later than the entry.
+- both indexes: a broker that truncates its log (a follower after a change of leaders) keeps the bytes of the dropped
+  entries until it overwrites them or closes the index. So in an index with preallocated zeros, entries from the first
+  that does not ascend on, and those beyond the log, are stale; they are counted and not compared.
 - consecutive segments: each begins where the previous one ends, unless the log was compacted.
 - checkpoints: every named partition exists, and its log extends to the offset.
 
@@ -110,6 +113,7 @@ class _Index:
 
     Attributes:
         keys: the positions or offsets at which the walk reaches the entries, sorted; ``order``, the entries' numbers.
+        is_open: whether preallocated zeros follow the entries, as until the broker closes the index.
         taken: the number of entries that the walk has passed; ``missed``, those of them that it did not reach.
     """
 
@@ -119,6 +123,7 @@ class _Index:
     values: NDArray[Any]
     keys: NDArray[Any]
     order: NDArray[Any]
+    is_open: bool = False
     taken: int = 0
     missed: list[NDArray[Any]] = field(default_factory=list)
 
@@ -227,6 +232,7 @@ class _Partition:
         topic, partition = named_partition(folder.absolute().name) or (None, None)
         self.report.facts = {"topic": topic, "partition": partition}
         timed = any(name.endswith(".timeindex") for name in names)
+        self.stale = Counter[str]()
         self.segments = [self._segment(name, timed) for name in logs]
         self.report.facts["segments"] = [segment.facts() for segment in self.segments]
         indexes = [name for name in names if INDEX.fullmatch(name)]
@@ -234,6 +240,7 @@ class _Partition:
             if f"{name.partition('.')[0]}.log" not in logs:
                 self._say(name, "the segment of this index does not exist")
         self.report.facts["other_files"] = [name for name in names if name not in logs and name not in indexes]
+        self.report.facts["stale_entries"] = dict(self.stale)
         self._in_a_row()
 
     def _say(self, name: str, text: str, offset: int | None = None, entry: int | None = None) -> None:
@@ -288,15 +295,20 @@ class _Partition:
         width = rows["@length"][0].as_py() if rows.num_rows else 1
         values = numbers(rows, "position" if kind == "index" else "timestamp")
         offsets = numbers(rows, "relative_offset").astype(np.int64) + segment.base
+        rises = np.diff(values) > 0
+        follows = np.diff(offsets) > 0 if kind == "index" else np.diff(offsets) >= 0
+        falls = np.flatnonzero(~(rises & follows)) + 1
+        is_open = bool(left) and not left.strip(b"\0")
+        if is_open and falls.size:
+            self.stale[path.name] = len(offsets) - int(falls[0])
+            offsets, values, falls = offsets[: falls[0]], values[: falls[0]], falls[:0]
         keys = values if kind == "index" else offsets
         order = np.argsort(keys, kind="stable")
-        index = _Index(path.name, width, offsets, values, keys[order], order)
+        index = _Index(path.name, width, offsets, values, keys[order], order, is_open)
         segment.entries[kind] = len(offsets)
         if (offsets[:1] < segment.base).any():
             self._about(index, 0, f"{self._entry(segment, index, 0)} is before the base offset")
-        rises = np.diff(values) > 0
-        follows = np.diff(offsets) > 0 if kind == "index" else np.diff(offsets) >= 0
-        for number in np.flatnonzero(~(rises & follows)) + 1:
+        for number in falls:
             before, here = self._entry(segment, index, int(number) - 1), self._entry(segment, index, int(number))
             self._about(index, int(number), f"{here} does not ascend: the offset before it is {before}")
         return index
@@ -313,9 +325,14 @@ class _Partition:
         """Reports an entry that the walk never reached."""
         entry = self._entry(segment, index, number)
         if index.name.endswith(".index"):
-            self._about(index, number, f"{entry} is beyond the log's last message, which ends at byte {segment.end}")
-        elif segment.last is not None and index.offsets[number] > segment.last:
-            self._about(index, number, f"{entry} is beyond the log's last offset {segment.last}")
+            beyond, text = index.values[number] >= segment.end, f"last message, which ends at byte {segment.end}"
+        else:
+            beyond, text = segment.last is None or index.offsets[number] > segment.last, f"last offset {segment.last}"
+        if beyond and index.is_open:
+            self.stale[index.name] += 1
+            segment.entries[index.name.rpartition(".")[2]] -= 1
+        elif index.name.endswith(".index") or (beyond and segment.last is not None):
+            self._about(index, number, f"{entry} is beyond the log's {text}")
 
     # The log, compared with the indexes
 

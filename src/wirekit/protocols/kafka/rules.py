@@ -29,8 +29,8 @@ MEMBERS_ONLY = ("heartbeat", "sync_group", "offset_commit")
 CONSUMER = -1
 PRODUCE, FETCH, METADATA = "produce", "fetch", "metadata"
 SINCE_MAGIC_1 = 2
-PARTITION_LIMIT_UNTIL = 2
-"""Fetch from version 3 on returns the first message whole, however large."""
+"""For a Fetch before this version, brokers convert messages of magic 1, and decompress them: the set may then exceed
+``max_bytes``. From version 3 on, Fetch returns the first message whole, however large."""
 
 
 class Versions(NamedTuple):
@@ -115,22 +115,17 @@ def _answered_partitions(frame: Frame, request: Frame) -> Iterator[Event]:
     }
     for topic, partition, content in _partitions(frame, "response"):
         entries = _entries(content)
-        yield Event(
-            f"{api} answered partition",
-            {
-                "topic": topic,
-                "partition": partition,
-                "error": content.get("error_code"),
-                "unasked": (topic, partition) not in most,
-                "size": sum(entry.get("message_size") or 0 for entry in entries),
-                "most": most.get((topic, partition)) if version <= PARTITION_LIMIT_UNTIL else None,
-            },
-        )
+        size = sum(entry.get("message_size") or 0 for entry in entries)
+        fields = {"topic": topic, "partition": partition, "size": size, "most": most.get((topic, partition))}
+        unasked = (topic, partition) not in most
+        yield Event(f"{api} answered partition", {**fields, "error": content.get("error_code"), "unasked": unasked})
         if content.get("error_code") == NOT_LEADER:
             yield Event("not leader", {"topic": topic, "partition": partition})
         if api == FETCH and version < SINCE_MAGIC_1:
             magics = [entry.message.get("magic") or 0 for entry in entries]
-            yield Event("old fetch answered", {"topic": topic, "partition": partition, "magic": max(magics, default=0)})
+            yield Event("old fetch answered", {**fields, "magic": max(magics, default=0)})
+        elif api == FETCH and version == SINCE_MAGIC_1:
+            yield Event("fetch v2 answered", fields)
 
 
 def _other_topics(body: Any, request_body: Any) -> Iterator[Event]:
@@ -325,10 +320,18 @@ RULES = RuleSet(
         ),
         Rule(
             "fetch_above_max_bytes",
-            "a message set is not larger than the max_bytes of its partition, up to version 2",
+            "a message set is not larger than the max_bytes of its partition, in version 2",
             f"{PAGE}, Fetch Request, MaxBytes",
-            "fetch answered partition",
+            "fetch v2 answered",
             this.size > this.most,
+        ),
+        Rule(
+            "old_fetch_above_max_bytes",
+            "before version 2, only a set that the broker converted is larger than the max_bytes of its partition",
+            f"{PAGE}, Fetch Request, MaxBytes; {KAFKA}, KafkaApis.scala, handleFetchRequest",
+            "old fetch answered",
+            this.size > this.most,
+            severity="warning",
         ),
         Rule(
             "magic_above_version",

@@ -14,6 +14,7 @@ from wirekit.capture.follow import follow
 from wirekit.capture.links import Link
 from wirekit.capture.tcp import ACK, SYN, Segment
 from wirekit.conversation import Conversation, Frame, recognise
+from wirekit.conversation.joined import recognise_joined
 
 CASES = [json.loads(line) for line in (FIXTURES / "connections.jsonl").read_text().splitlines()]
 IDS = [case["case"] for case in CASES]
@@ -129,6 +130,32 @@ def test_a_header_alone_identifies_an_undeclared_request(key: int, body: bytes) 
 )
 def test_other_headers_prove_nothing(data: bytes) -> None:
     assert not recognise(data, b"", sides_known=True).protocol
+
+
+ZOOKEEPER = {
+    "client": "0000002d00000000000000000000000000007530000000000000000000000010"
+    + 17 * "00"
+    + "0000001900000001000000030000000c2f62726f6b6572732f69647300"
+    + "00000008fffffffe0000000b",
+    "server": "0000002bffffffffffffffffffffffff0000000000000004000000030000000f2f62726f6b6572732f746f70696373"
+    + "00000054000006be000000000000078c000000000000000000000006",
+}
+
+
+@pytest.mark.parametrize("sender", ZOOKEEPER)
+@pytest.mark.parametrize("settled", [True, False])
+def test_a_cut_frame_without_the_beginning_of_a_name_proves_nothing(sender: str, settled: bool) -> None:
+    """Bytes that ZooKeeper and a broker of 0.10.2.2 sent; inside them, a large Metadata v0 seems to begin."""
+    both = {"client": b"", "server": b"", sender: bytes.fromhex(ZOOKEEPER[sender])}
+    assert recognise_joined(**both, settled=settled).protocol == ""
+
+
+@pytest.mark.parametrize("left", [14, 15, 30])
+def test_a_cut_frame_with_the_beginning_of_a_name_proves_its_protocol(left: int) -> None:
+    request = headed(3, 0, b"ReplicaFetcherThread-0-1", bytes(4))
+    assert recognise_joined(request[3:] + request[:left], b"", settled=True).protocol == "kafka"
+    longer = headed(3, 0, b"x" * 256, bytes(4))
+    assert recognise_joined(longer[3:5] + longer[:left], b"", settled=True).protocol == ""
 
 
 def test_a_clean_frame_counts_for_more_than_a_partial_match() -> None:

@@ -24,6 +24,7 @@ from typing import Any
 from wirekit.conversation import CALL, THOROUGH, Description, Dialogue, Frame, Message, Skipped, Undeclared
 from wirekit.decoding import decode, frame_size
 from wirekit.engine import Decoded
+from wirekit.errors import Short
 from wirekit.fitting import begins, fitting_value, lead_of, numbers_of, value_of
 from wirekit.registry import Protocol, variants
 from wirekit.schemas.kafka.admin_apis import API_VERSIONS, SASL_HANDSHAKE
@@ -48,6 +49,8 @@ HIGHEST = 255
 """The largest API key or version of any Kafka, which distinguishes an unknown request from a token."""
 NEWEST_API, NEWEST_VERSION = 99, 20
 """The same for a request without other evidence, slightly above the largest of Kafka 4."""
+LONGEST_NAME = 255
+"""Bytes of a client name that is evidence although only its beginning was captured."""
 UNSUPPORTED_VERSION = 35
 ANY_SIZE = Limits(frame=(1 << 31) - 1)
 
@@ -202,13 +205,14 @@ class KafkaDialogue(Dialogue):
         return Description(name, version, number, "response", pair=pair)
 
     def sender(self, decoded: Decoded) -> str:
-        """The client, if a request of a known API and version was decoded.
+        """The client, if a request of a known API and version was decoded, to its client name at least.
 
-        Produce has key 0, and responses can begin with two zero bytes: it needs a client name and a topic.
+        Produce has key 0, and responses can begin with two zero bytes: it needs a client name and a topic. Of a name
+        that is cut, the beginning must be one: in ZooKeeper's frames, too, small numbers come before text.
         """
         value = decoded.value
         api = BY_KEY.get(value.get("api_key")) if decoded.schema == ANY_REQUEST and value is not None else None
-        if api is None or not _speaks(api, value.get("api_version")):
+        if api is None or not _speaks(api, value.get("api_version")) or not _may_be_named(decoded):
             return ""
         proven = api is not PRODUCE or (_is_name(value.get("client_id")) and value.body.get("topic_data"))
         return "client" if proven else ""
@@ -427,6 +431,15 @@ def _is_headed(header: Any, data: bytes, lowest: int) -> bool:
 def _is_name(client_id: str | None) -> bool:
     """Whether a client name is printable ASCII."""
     return client_id is not None and client_id != "" and client_id.isascii() and client_id.isprintable()
+
+
+def _may_be_named(decoded: Decoded) -> bool:
+    """Whether the bytes end after the client name of a request, or inside one of a usual length."""
+    error = decoded.error
+    if not isinstance(error, Short) or error.path != "client_id":
+        return True
+    begun = decoded.data[len(decoded.data) - error.available :].decode("ascii", "replace")
+    return error.needed <= LONGEST_NAME and (begun == "" or _is_name(begun))
 
 
 def _requests(header: Any) -> list[str]:

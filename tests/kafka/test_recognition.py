@@ -158,6 +158,20 @@ def test_a_cut_frame_with_the_beginning_of_a_name_proves_its_protocol(left: int)
     assert recognise_joined(longer[3:5] + longer[:left], b"", settled=True).protocol == ""
 
 
+@pytest.mark.parametrize(
+    "inside",
+    [
+        bytes.fromhex("000000140000000000000007000000000000001700000000"),
+        headed(3, 0, b"", bytes(4))[:-1],
+        headed(3, 0, b"\x01\x02", bytes(4))[:-1],
+    ],
+    ids=["produce without topics", "cut without a name", "cut with an odd name"],
+)
+def test_numbers_inside_other_bytes_prove_nothing(inside: bytes) -> None:
+    """Such as those of programs, message catalogues and log segments."""
+    assert recognise_joined(b"\x7f" + inside, b"", settled=True).protocol == ""
+
+
 def test_a_clean_frame_counts_for_more_than_a_partial_match() -> None:
     ping = wirekit.encode("pulsar.frame", {"command": {"type": "PING", "ping": {}}})
     assert recognise(ping, headed(18, 3, b"client", b"")).protocol == "pulsar"

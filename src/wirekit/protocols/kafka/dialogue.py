@@ -205,14 +205,14 @@ class KafkaDialogue(Dialogue):
         return Description(name, version, number, "response", pair=pair)
 
     def sender(self, decoded: Decoded) -> str:
-        """The client, if a request of a known API and version was decoded, to its client name at least.
+        """The client, if a request of a known API and version was decoded.
 
-        Produce has key 0, and responses can begin with two zero bytes: it needs a client name and a topic. Of a name
-        that is cut, the beginning must be one: in ZooKeeper's frames, too, small numbers come before text.
+        Produce has key 0, and responses can begin with two zero bytes: it needs a client name and a topic. A request
+        that is cut needs a client name, too: elsewhere, such as in ZooKeeper's frames, small numbers come before text.
         """
         value = decoded.value
         api = BY_KEY.get(value.get("api_key")) if decoded.schema == ANY_REQUEST and value is not None else None
-        if api is None or not _speaks(api, value.get("api_version")) or not _may_be_named(decoded):
+        if api is None or not _speaks(api, value.get("api_version")) or not _named_if_cut(decoded):
             return ""
         proven = api is not PRODUCE or (_is_name(value.get("client_id")) and value.body.get("topic_data"))
         return "client" if proven else ""
@@ -221,6 +221,7 @@ class KafkaDialogue(Dialogue):
         """Whether it is a whole request, with a known client id if there is any, or the response to a known request.
 
         A wrong CRC is accepted: the rest of the frame must fit. Of an undeclared request, only the header must fit.
+        Produce without client id and topics is too much like other bytes, unless there is a client id to compare.
         If a capture starts while a consumer or follower waits, the server's side begins with the response to a
         fetch that was not captured: it is accepted, too; so is the first response to an undeclared request.
         """
@@ -233,9 +234,12 @@ class KafkaDialogue(Dialogue):
             if not _is_headed(header, data, 0):
                 return False
             self.effort += THOROUGH * CALL if len(data) == size else 0  # the reference engine will decode it
-        if not self.client_ids or len(data) < size:
+        if len(data) < size:
             return True
-        value = self.whole.value if self.whole is not None else value_of(data, CLIENT_HEADER)
+        whole = None if self.whole is None else self.whole.value
+        if not self.client_ids:
+            return whole is None or whole.api_key != PRODUCE.key or bool(whole.client_id or whole.body.topic_data)
+        value = value_of(data, CLIENT_HEADER) if whole is None else whole
         return "client_id" not in value or value.client_id in self.client_ids
 
     def proven(self, side: str, data: bytes) -> bool:
@@ -433,11 +437,13 @@ def _is_name(client_id: str | None) -> bool:
     return client_id is not None and client_id != "" and client_id.isascii() and client_id.isprintable()
 
 
-def _may_be_named(decoded: Decoded) -> bool:
-    """Whether the bytes end after the client name of a request, or inside one of a usual length."""
+def _named_if_cut(decoded: Decoded) -> bool:
+    """Whether a request is whole, or has a client name; if its bytes end inside the name, its beginning decides."""
     error = decoded.error
-    if not isinstance(error, Short) or error.path != "client_id":
+    if not isinstance(error, Short):
         return True
+    if error.path != "client_id":
+        return _is_name(decoded.value.get("client_id"))
     begun = decoded.data[len(decoded.data) - error.available :].decode("ascii", "replace")
     return error.needed <= LONGEST_NAME and (begun == "" or _is_name(begun))
 

@@ -8,7 +8,7 @@ from functools import partial
 
 from wirekit.compression.output import Buffer, Codec, Output
 from wirekit.compression.reading import at_end, drain, integer, take
-from wirekit.errors import Short, Wrong
+from wirekit.errors import Wrong
 
 
 class _Inflater:
@@ -57,10 +57,8 @@ _SYNC_FLUSH = b"\x00\x00\xff\xff"
 
 
 def _zlib_decompress(data: memoryview, output: Output) -> None:
-    if not data:
-        error = Short(2, 0, offset=0)
-        error.hint = "Java's Inflater takes no bytes for empty data, zlib's uncompress() does not"
-        raise error
+    if not data and output.expected == 0:
+        return  # Java's Deflater writes no bytes for empty data
     take(data, 0, 2)
     end = _inflate(15, data, 0, output, "zlib data")
     if end is not None:

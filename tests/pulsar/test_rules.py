@@ -131,10 +131,12 @@ CASES: dict[str, tuple[list[Said], list[list[Said]], list[Said]]] = {
     ),
     "message_without_consumer": (
         [*connect(), *consumer(), flow(9), flow(9, 2)],
-        [
-            [message(1, consumer=2)],
-            [c("CLOSE_CONSUMER", consumer_id=1, request_id=9), s("SUCCESS", request_id=9), message(1)],
-        ],
+        [[message(1, consumer=2)]],
+        [c("CLOSE_CONSUMER", consumer_id=1, request_id=9), s("SUCCESS", request_id=9), message(1)],
+    ),
+    "message_after_close": (
+        [*connect(), *consumer(), flow(9)],
+        [[c("CLOSE_CONSUMER", consumer_id=1, request_id=9), s("SUCCESS", request_id=9), message(1)]],
         [c("CLOSE_CONSUMER", consumer_id=1, request_id=9), message(1), s("SUCCESS", request_id=9)],
     ),
     "message_without_permits": (
@@ -155,10 +157,12 @@ CASES: dict[str, tuple[list[Said], list[list[Said]], list[Said]]] = {
     "flow_before_subscribed": ([*connect(), consumer()[0]], [[flow(1)]], [consumer()[1], flow(1)]),
     "consumer_not_subscribed": (
         [*connect(), *consumer()],
-        [
-            [c("SEEK", consumer_id=2, request_id=3)],
-            [c("UNSUBSCRIBE", consumer_id=1, request_id=3), s("SUCCESS", request_id=3), ack()],
-        ],
+        [[c("SEEK", consumer_id=2, request_id=3)]],
+        [c("UNSUBSCRIBE", consumer_id=1, request_id=3), s("SUCCESS", request_id=3), ack()],
+    ),
+    "consumer_used_after_close": (
+        [*connect(), *consumer()],
+        [[c("UNSUBSCRIBE", consumer_id=1, request_id=3), s("SUCCESS", request_id=3), ack()]],
         [c("UNSUBSCRIBE", consumer_id=1, request_id=3), ack()],
     ),
     "subscribed_twice": (

@@ -216,6 +216,23 @@ def test_frames_that_are_cut_at_each_byte(name: str, known: bool) -> None:
                 assert b"".join(each.data for each in pieces) == begun
 
 
+@pytest.mark.parametrize(
+    "name", ["kafka-0.8.2.2-2-produce.pcapng", "pulsar-comp_zlib.pcap", "pulsar-nobatch.pcap", "jmq4-odd.pcap"]
+)
+def test_no_check_fails_for_bytes_that_are_missing(name: str) -> None:
+    frames: dict[tuple[str, str], bytes] = {}
+    for link, said in captured(FIXTURES / "pcap" / name):
+        for side, data, _ in said:
+            decoded = Conversation(link.protocol).preview(side, data)
+            frames.setdefault((decoded.schema, decoded.description.api or ""), data)
+    for (schema, _), data in frames.items():
+        bad = {(check.path, check.kind) for check in wirekit.decode(data, schema).checks if check.status == "bad"}
+        for end in range(8, len(data), 1 + len(data) // 100):
+            cut = wirekit.decode(data[:end], schema)
+            assert cut.error is not None
+            assert {(check.path, check.kind) for check in cut.checks if check.status == "bad"} <= bad, end
+
+
 def test_bytes_that_do_not_begin_a_frame_are_not_its_first_ones() -> None:
     conversation = Conversation("kafka")
     conversation.gap("client", 33)

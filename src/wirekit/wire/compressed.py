@@ -103,7 +103,8 @@ class Compressed(Wrapping):
             reader.gap(reader.position, end)
             gap_start, reader.position = reader.position, end
             reader.span(gap_start, "gap", "content", "$trailing")
-            stream.check("decompression", None, None, False, start, f"decompressed, but {error}")
+            note = f"decompressed, but {error}"
+            stream.check("decompression", None, None, False, start, note, end=stream.position)
             content, extra = error.partial, {"keep": ["compressed"]}
         del names[depth:]
         stream.span(stream.position - len(data), "record")
@@ -127,7 +128,7 @@ class Compressed(Wrapping):
 
     def _unopened(self, data: bytes, stream: Reader, start: int, why: str) -> None:
         """Records that no field explains the bytes."""
-        stream.check("decompression", None, None, False, start, why)
+        stream.check("decompression", None, None, False, start, why, end=stream.position)
         stream.gap(stream.position - len(data), stream.position)
         if data:
             stream.rename("gap")

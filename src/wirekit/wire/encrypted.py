@@ -72,7 +72,7 @@ class Encrypted(Bytes):
             gap_start, reader.position = reader.position, end
             reader.span(gap_start, "gap", "$trailing")
         session.path.pop()
-        stream.check("decryption", None, None, not problem, start, problem)
+        stream.check("decryption", None, None, not problem, start, problem, end=stream.position)
         return content
 
     def _build(self, obj: Any, stream: Writer, context: Scope, path: str) -> Any:

@@ -99,7 +99,9 @@ def _has_content(value: Any) -> bool:
     return "content" in (value._fields if isinstance(value, Record) else value if isinstance(value, Mapping) else ())
 
 
-def verify(derived: Derived, message: Any, value: Any, extent: int | None, stream: Reader, position: int) -> None:
+def verify(
+    derived: Derived, message: Any, value: Any, extent: int | None, stream: Reader, position: int, end: int
+) -> None:
     """Verifies a parsed number; ``$keep`` lists it if building would change it.
 
     Args:
@@ -107,6 +109,7 @@ def verify(derived: Derived, message: Any, value: Any, extent: int | None, strea
         value: the member that it is derived from.
         extent: the size of the member in bytes, None if the number does not count them.
         position: the start of the message.
+        end: the end of the member.
     """
     if message is None:
         return
@@ -120,7 +123,7 @@ def verify(derived: Derived, message: Any, value: Any, extent: int | None, strea
         right = stored is None or extent is None or stored == extent
         if not right:
             stream.session.path.append(derived.field)
-            stream.check("length", stored, extent, False, position)
+            stream.check("length", stored, extent, False, position, end=end)
             stream.session.path.pop()
     if not right:
         message._beside().setdefault("keep", []).append(derived.field)

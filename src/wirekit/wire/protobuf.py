@@ -258,7 +258,7 @@ def parse_message(message: Message, stream: Reader) -> Record:
         extra["unknown"] = unknown
     for name, expected, stored in refused(message, record.get):
         names.append(name)
-        stream.check("required", stored, None, False, begin, f"readers expect {expected}")
+        stream.check("required", stored, None, False, begin, f"readers expect {expected}", end=stream.position)
         names.pop()
         extra.setdefault("keep", []).append(name)
     if extra or not stream.plain:

@@ -272,13 +272,14 @@ class Reader:
         nested: number of references to other layouts around this position.
         messages: number of protobuf messages around the current one.
         bounded: number of valid lengths around this position; distinguishes damage inside a record from a cut tail.
+        cut: the limit before which a length around this position wanted more bytes; -1 if none did.
         plain: whether the current protobuf message is in canonical form so far.
         leave: the value of ``bounded`` at which a length that does not fit ends a list of records; -1 for none.
         wrapped: the path length of each enclosing optional node that is present.
     """
 
     __slots__ = (
-        "bounded", "buffer", "depth", "leave", "limit", "messages", "nested", "origin", "plain", "position", "session",
+        "bounded", "buffer", "cut", "depth", "leave", "limit", "messages", "nested", "origin", "plain", "position", "session",
         "source", "wrapped",
     )  # fmt: skip
 
@@ -301,6 +302,7 @@ class Reader:
         self.source = source
         self.depth = depth
         self.bounded = 0
+        self.cut = -1
         self.nested = 0
         self.messages = 0
         self.leave = -1
@@ -351,8 +353,16 @@ class Reader:
             where["offset"] = self.origin + position
         return Wrong(expected, actual, **where)
 
-    def check(self, kind: str, stored: Any, computed: Any, ok: bool, position: int, note: str = "") -> None:
-        """Records the verdict on the field at the path."""
+    def check(
+        self, kind: str, stored: Any, computed: Any, ok: bool, position: int, note: str = "", *, end: int | None = None
+    ) -> None:
+        """Records the verdict on the field at the path.
+
+        ``end`` is that of the bytes that the verdict needs, if there may be fewer than the layout says: then there is
+        no verdict.
+        """
+        if end is not None and end == self.cut:
+            return
         if ok and stored == computed:
             computed = stored  # a symbol of the same number
         path = join_path(self.session.path)

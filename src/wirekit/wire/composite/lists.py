@@ -224,7 +224,8 @@ class RecordsToEnd(_Elements):
         stream.span(begin, "list")
         if self.count is not None:
             announced = evaluate(self.count, context)
-            stream.check("count", announced, len(items), announced == len(items), stream.position)
+            agrees, end = announced == len(items), stream.position
+            stream.check("count", announced, len(items), agrees, end, end=end)
         return items
 
     @cached_property

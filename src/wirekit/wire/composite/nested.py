@@ -45,7 +45,10 @@ class Sized(Wrapping):
             raise stream.short(size)
         names = stream.session.path
         depth, bounded, nested, leave = len(names), stream.bounded, stream.nested, stream.leave
+        before = stream.cut
         stream.limit = end = min(begin + size, outer)
+        if cut:
+            stream.cut = end
         stream.bounded += not cut
         try:
             with wrapping(stream, names):
@@ -58,7 +61,7 @@ class Sized(Wrapping):
             stream.position = end
             return inside.partial
         finally:
-            stream.limit = outer
+            stream.limit, stream.cut = outer, before
         if value is None and self.null is not None:
             stream.keep(wrapped=True)
         stream.bounded -= not cut

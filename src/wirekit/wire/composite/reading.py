@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class _Bound:
     """A length whose covered members are being read."""
 
-    __slots__ = ("cut", "end", "index", "last", "name", "outer", "size", "start")
+    __slots__ = ("before", "cut", "end", "index", "last", "name", "outer", "size", "start")
 
     def __init__(self, index: int, name: str, last: int, size: int, reader: Reader) -> None:
         self.index = index
@@ -28,6 +28,7 @@ class _Bound:
         self.size = size
         self.start = start = reader.position
         self.outer = limit = reader.limit
+        self.before = reader.cut
         self.cut = cut = start + size > limit
         self.end = limit if cut else start + size
 
@@ -82,7 +83,7 @@ class Reading:
             setattr(self.record, self.struct.members[reached][0], error.partial)
         error.partial = self.record
         if self.bounds:
-            self.stream.limit = self.bounds[0].outer
+            self.stream.limit, self.stream.cut = self.bounds[0].outer, self.bounds[0].before
             self._blame(error, depth)
 
     def length(self, index: int, number: int) -> None:
@@ -104,7 +105,7 @@ class Reading:
         name = self.struct.members[index][0]
         actual = self.ends[last] - self.starts[first] + node.add
         fits = actual == number or (node.exceeds and number > actual)
-        self._check(name, "length", number, actual, fits, self.starts[index])
+        self._check(name, "length", number, actual, fits, self.starts[index], end=self.ends[last])
         if actual != number:
             self._keep(name)
 
@@ -118,8 +119,10 @@ class Reading:
             bound = _Bound(index, struct.members[index][0], last, size, stream)
             if not bound.cut:
                 stream.bounded += 1
-            elif stream.bounded == stream.leave and not length.clip:
-                raise stream.short(size)
+            elif not length.clip:
+                if stream.bounded == stream.leave:
+                    raise stream.short(size)
+                stream.cut = bound.end
             self.bounds.append(bound)
             stream.limit = bound.end
 
@@ -154,6 +157,7 @@ class Reading:
             self._keep(bound.name)
             names.pop()
             return
+        stream.cut = bound.before
         position, stream.position = stream.position, bound.start
         error = stream.short(bound.size)
         stream.position = position
@@ -188,7 +192,7 @@ class Reading:
             data = bytearray(data)
             data[position - start : after - start] = bytes(after - position)
         computed = checked.compute(data)
-        self._check(name, checked.algorithm, stored, computed, stored == computed, position)
+        self._check(name, checked.algorithm, stored, computed, stored == computed, position, end=end)
         if stored != computed:
             self._keep(name)
 
@@ -199,7 +203,7 @@ class Reading:
             extent = None if node.settled(self.scope).opaque else self.ends[derived.of] - self.starts[derived.of]
             self.stream.session.path.append(name)
             message, value = getattr(self.record, name), getattr(self.record, of)
-            verify(derived, message, value, extent, self.stream, self.starts[derived.at])
+            verify(derived, message, value, extent, self.stream, self.starts[derived.at], self.ends[derived.of])
             self.stream.session.path.pop()
 
     def _refuse(self, refused: Refused) -> None:
@@ -210,9 +214,11 @@ class Reading:
         start = self.starts[self.record._fields.index(refused.names[0])]
         self._check(refused.field, "acceptance", value, None, False, start, str(refused))
 
-    def _check(self, name: str, kind: str, stored: Any, computed: Any, ok: bool, position: int, note: str = "") -> None:
+    def _check(
+        self, name: str, kind: str, stored: Any, computed: Any, ok: bool, position: int, note: str = "", *, end: int = 0
+    ) -> None:
         self.stream.session.path.append(name)
-        self.stream.check(kind, stored, computed, ok, position, note)
+        self.stream.check(kind, stored, computed, ok, position, note, end=end)
         self.stream.session.path.pop()
 
     def _keep(self, name: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import wirekit
+from tests.pulsar.commands import connect, consumer, message
 from wirekit.conversation import Conversation, Frame, Message
 from wirekit.protocols.pulsar.ack_set import ack_set, acknowledged, is_unacknowledged, unacknowledged
 
@@ -117,6 +118,51 @@ def test_chunks_that_do_not_decompress_stay_as_they_are(codec: dict[str, int]) -
     said = {"uuid": "p-7", "num_chunks_from_msg": 2, **codec}
     (message,) = heard(*(entry("00ff", chunk_id=number, **said) for number in range(2)))
     assert (message.value, message.check) == (b"\x00\xff\x00\xff", "bad")
+
+
+def pieces_of(texts: list[str]) -> list[dict[str, Any]]:
+    said = {"uuid": "p-7", "num_chunks_from_msg": len(texts)}
+    return [entry(text.encode().hex(), chunk_id=number, **said) for number, text in enumerate(texts)]
+
+
+def test_a_first_chunk_begins_the_message_anew() -> None:
+    chunks = pieces_of(["one ", "two ", "three"])
+    assert [each.value for each in heard(*chunks[:2], *chunks)] == [b"one two three"]
+    assert not heard(chunks[0], chunks[2], chunks[1], chunks[2])
+
+
+def test_chunks_that_several_consumers_of_a_connection_get_in_turn() -> None:
+    conversation = Conversation("pulsar")
+    for said in [*connect(), *consumer(1, 20), *consumer(2, 21)]:
+        conversation.receive(said.side, said.data)
+    frames = [message(0, chunk, number) for chunk in pieces_of(["one ", "two"]) for number in (1, 2)]
+    events = [each for said in frames for each in conversation.receive(said.side, said.data)]
+    assert [each.value for frame in events if isinstance(frame, Frame) for each in frame.messages] == [b"one two"] * 2
+
+
+def test_a_message_is_bad_if_one_of_its_chunks_is() -> None:
+    chunks = pieces_of(["one ", "two ", "three"])
+    chunks[1] |= {"checksum": 1, "$keep": ["checksum"]}
+    (message,) = heard(*chunks)
+    assert (message.value, message.check) == (b"one two three", "bad")
+    assert [each.check for each in heard(*chunks[:2], *pieces_of(["a", "b"]))] == ["ok"]
+
+
+def test_a_payload_of_which_bytes_are_missing_is_no_message() -> None:
+    conversation = Conversation("pulsar")
+    whole = [message(0, chunk) for chunk in (entry(b"alone".hex()), *pieces_of(["one ", "two ", "three"]))]
+    for said in [*connect(), *consumer()]:
+        conversation.receive(said.side, said.data)
+    messages = []
+    for number, said in enumerate(whole):
+        missing = 2 if number in (0, 2) else 0
+        events = conversation.receive(said.side, said.data[: len(said.data) - missing])
+        events += conversation.gap(said.side, missing) if missing else []
+        for frame in events:
+            if isinstance(frame, Frame):
+                assert not [check for check in frame.decoded.checks if check.status == "bad"]
+                messages += frame.messages
+    assert not messages
 
 
 def sealed(plain: bytes, **metadata: Any) -> dict[str, Any]:

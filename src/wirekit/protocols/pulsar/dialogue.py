@@ -145,7 +145,8 @@ class PulsarDialogue(Dialogue):
         super().__init__(protocol)
         self.ends = Ends()
         self._topics: dict[tuple[str, int], str] = {}
-        self._chunks: OrderedDict[tuple[str, str], list[bytes]] = OrderedDict()
+        self._chunks: OrderedDict[tuple[str, int, str], list[bytes]] = OrderedDict()
+        self._bad_chunks: set[tuple[str, int, str]] = set()  # those of which a chunk failed a check
         self._held = 0  # bytes in them
         self._sends: OrderedDict[tuple[Any, ...], tuple[int, int]] = OrderedDict()
 
@@ -270,33 +271,39 @@ class PulsarDialogue(Dialogue):
         if entry.get("payload") is None or entry.metadata.marker_type is not None:
             return
         payload = _Payload.of(frame, entry)
+        if len(frame.data) < frame.size and not isinstance(payload.content, list):
+            return
         if (entry.metadata.num_chunks_from_msg or 0) > 1 and not payload.encrypted:
-            whole = self._whole(frame.side, entry.metadata, payload)
+            whole = self._whole(owner, entry.metadata, payload)
             if whole is None:
                 return
             payload = whole
         yield from _entry_messages(frame, topic, content, entry, payload)
 
-    def _whole(self, side: str, metadata: Any, chunk: _Payload) -> _Payload | None:
-        """The complete message with its last chunk, otherwise None."""
-        key = (side, metadata.uuid or "")
+    def _whole(self, owner: tuple[str, int], metadata: Any, chunk: _Payload) -> _Payload | None:
+        """The complete message with its last chunk, otherwise None; a first chunk begins it anew."""
+        key = (*owner, metadata.uuid or "")
         pieces = self._chunks.pop(key, [])
         if metadata.chunk_id != len(pieces):
-            self._held -= sum(map(len, pieces))
-            return None
+            self._drop(key, pieces)
+            if metadata.chunk_id != 0:
+                return None
+            pieces = []
         pieces.append(chunk.content)
+        if chunk.check == "bad":
+            self._bad_chunks.add(key)
         self._held += len(chunk.content)
         if len(pieces) < metadata.num_chunks_from_msg:
             self._chunks[key] = pieces
             while self._held > MOST_CHUNKS_HELD or len(self._chunks) > MOST_CHUNKED:
-                _, oldest = self._chunks.popitem(last=False)
-                self._held -= sum(map(len, oldest))
+                self._drop(*self._chunks.popitem(last=False))
             return None
         data = b"".join(pieces)
-        self._held -= len(data)
+        check = "bad" if key in self._bad_chunks else chunk.check
+        self._drop(key, pieces)
         codec, size = CODECS.get(metadata.compression or 0), metadata.uncompressed_size
         if codec is None:
-            return _Payload(data, chunk.check)
+            return _Payload(data, check)
         if size is None and codec in NEED_SIZE:
             return _Payload(data, "bad")
         from wirekit.compression import Decompression, decompress
@@ -305,7 +312,12 @@ class PulsarDialogue(Dialogue):
             plain = decompress(codec, data, limits=Decompression(), size=size)
         except WireError:
             return _Payload(data, "bad")
-        return _Payload(plain, chunk.check)
+        return _Payload(plain, check)
+
+    def _drop(self, key: tuple[str, int, str], pieces: list[bytes]) -> None:
+        """Stops counting the chunks of a message that is complete or given up."""
+        self._held -= sum(map(len, pieces))
+        self._bad_chunks.discard(key)
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,10 @@ PAIRS = {
         [c("GET_SCHEMA", topic="t", request_id=0), s("CLOSE_PRODUCER", producer_id=1, request_id=0)],
         {},
     ),
+    "a scalable consumer that unsubscribes (5.0.1)": (
+        [c("SCALABLE_TOPIC_UNSUBSCRIBE", request_id=3, consumer_id=1), s("SUCCESS", request_id=3)],
+        {1: 0},
+    ),
     "an answer to nothing": ([*consumer(), s("SUCCESS", request_id=21)], {1: 0}),
 }
 

@@ -93,6 +93,7 @@ class _BaseCommand(Fields):
     watchTcAssignments: _CommandWatchTcAssignments | None
     watchTcAssignmentsUpdate: _CommandWatchTcAssignmentsUpdate | None
     watchTcAssignmentsClose: _CommandWatchTcAssignmentsClose | None
+    scalableTopicUnsubscribe: _CommandScalableTopicUnsubscribe | None
 
 class _CommandConnect(Fields):
     client_version: str
@@ -168,6 +169,7 @@ class _KeySharedMeta(Fields):
     keySharedMode: Symbol
     hashRanges: list[_IntRange]
     allowOutOfOrderDelivery: bool | None
+    entryBucketDispatch: bool | None
 
 class _IntRange(Fields):
     start: int
@@ -662,6 +664,10 @@ class _TcAssignment(Fields):
 
 class _CommandWatchTcAssignmentsClose(Fields):
     watch_id: int
+
+class _CommandScalableTopicUnsubscribe(Fields):
+    request_id: int
+    consumer_id: int
 
 class _BrokerEntryMetadata(Fields):
     broker_timestamp: int | None

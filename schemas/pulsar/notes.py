@@ -47,9 +47,9 @@ ENTRY = (
     ),
     Note("ZLIB data of Java clients ends without a final block and checksum", "apache/pulsar#2854"),
     Note(
-        "Java decompresses a ZLIB payload without bytes, or with an empty stream, to nothing; the C++ client discards "
-        "the message with DecompressionError",
-        f"CompressionCodecZLib.java; {CPP}, observed for an empty stream",
+        "Java sends an empty message with ZLIB as a payload without bytes, and reads it or an empty stream; the C++ "
+        "client discards a message with either, with DecompressionError",
+        f"CompressionCodecZLib.java; apache/pulsar 3.0.7 and {CPP}, observed",
     ),
     Note(
         "an entry is compressed, then cut into chunks, then each is encrypted; the checksum covers the cipher text",

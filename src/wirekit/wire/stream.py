@@ -279,8 +279,8 @@ class Reader:
     """
 
     __slots__ = (
-        "bounded", "buffer", "cut", "depth", "leave", "limit", "messages", "nested", "origin", "plain", "position", "session",
-        "source", "wrapped",
+        "bounded", "buffer", "cut", "depth", "leave", "limit", "messages", "nested", "origin", "plain", "position",
+        "session", "source", "wrapped",
     )  # fmt: skip
 
     def __init__(

@@ -267,7 +267,9 @@ _MESSAGES = (
     Column("batch_index", INT, "its index in the batch, from 0"),
     Column("wire_bytes", BIGINT, "size of the message after decompression, with its own header, in bytes"),
     Column("crc", BIGINT, "the checksum as stored, or null"),
-    Column("crc_status", TEXT, "the verdict on `crc`: `ok`, `bad` or `absent`, also if bytes it covers are missing"),
+    Column(
+        "crc_status", TEXT, "the verdict on `crc`: `ok`, `bad` or `absent` (no checksum, or bytes under it are missing)"
+    ),
     Column("producer", TEXT, "name of the producer; null if unknown"),
     Column("sequence_id", BIGINT, "the producer's sequence number (Pulsar)"),
     Column("group_id", TEXT, "the group, subscription or app that received it; null if unknown"),

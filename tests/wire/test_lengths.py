@@ -21,6 +21,7 @@ from wirekit.wire import (
     IfMore,
     Length,
     OrBytes,
+    RecordsToEnd,
     Ref,
     Sized,
     String,
@@ -237,3 +238,36 @@ def test_a_limit_is_not_contained() -> None:
         assert isinstance(decoded.error, wirekit.Limit)
         assert not decoded.contained
         assert decoded.value.get("end") is None
+
+
+CHECKED = ("crc" / Checked(uint32, "crc32c"), "text" / rest())
+NOTE = Struct("size" / Length(uint8), *CHECKED)
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        Struct("total" / Length(uint8), "notes" / RecordsToEnd(NOTE)),
+        Struct("notes" / Sized(uint8, RecordsToEnd(NOTE))),
+        Struct("total" / Length(uint8), "notes" / RecordsToEnd(Sized(uint8, Struct(*CHECKED)))),
+    ],
+)
+@pytest.mark.parametrize("good", [True, False])
+def test_a_verdict_needs_no_bytes_behind_a_length_that_fits(node: Struct, good: bool) -> None:
+    with own(NOTE) as key:
+        note = wirekit.encode(key, {"text": b"hello"})
+    last = note if good else note[:-1] + b"0"
+    with own(node) as key:
+        for missing, verdicts in ((0, 2), (1, 1), (2, 1)):
+            data = bytes([3 * len(note)]) + note + last[: len(note) - missing]
+            decoded = agree(key, data, {}, columns=False)
+            assert decoded.error is not None
+            assert [check.status for check in decoded.checks] == ["ok", "ok" if good else "bad"][:verdicts]
+
+
+def test_a_protobuf_message_that_fits_needs_no_bytes_behind_it() -> None:
+    frame = bytes.fromhex("00000010 0000000c 0802 1202 2004 28")  # CONNECT with a version, without its name
+    decoded = agree("pulsar.frame", frame[:-1], {}, columns=False)
+    assert ("command.connect.client_version", "bad") in [(check.path, check.status) for check in decoded.checks]
+    cut = agree("pulsar.frame", frame[:-2], {}, columns=False)
+    assert not cut.checks

@@ -100,7 +100,7 @@ def _has_content(value: Any) -> bool:
 
 
 def verify(
-    derived: Derived, message: Any, value: Any, extent: int | None, stream: Reader, position: int, end: int
+    derived: Derived, message: Any, value: Any, extent: int | None, stream: Reader, position: int, end: int | None
 ) -> None:
     """Verifies a parsed number; ``$keep`` lists it if building would change it.
 
@@ -109,7 +109,7 @@ def verify(
         value: the member that it is derived from.
         extent: the size of the member in bytes, None if the number does not count them.
         position: the start of the message.
-        end: the end of the member.
+        end: the end of the member, None if no byte of it is missing.
     """
     if message is None:
         return

@@ -408,14 +408,15 @@ def _nested(message: Message, stream: Reader, size: int) -> Record:
     """A message of ``size`` bytes in a field; if fewer are left, Short has those as its partial value."""
     if stream.messages == DEEPEST:
         raise Limit("messages", DEEPEST, DEEPEST + 1, **stream.where())
-    begin, outer = stream.position, stream.limit
+    begin, outer, before = stream.position, stream.limit, stream.cut
     stream.limit = min(begin + size, outer)
+    stream.cut = outer if begin + size > outer else -1
     stream.messages += 1
     try:
         value = parse_message(message, stream)
     finally:
         stream.messages -= 1
-        stream.limit = outer
+        stream.limit, stream.cut = outer, before
     if begin + size > outer:
         stream.position = begin
         error = stream.short(size)

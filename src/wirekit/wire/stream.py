@@ -272,7 +272,7 @@ class Reader:
         nested: number of references to other layouts around this position.
         messages: number of protobuf messages around the current one.
         bounded: number of valid lengths around this position; distinguishes damage inside a record from a cut tail.
-        cut: the limit before which a length around this position wanted more bytes; -1 if none did.
+        cut: the limit, if the nearest length around this position wanted more bytes; otherwise -1.
         plain: whether the current protobuf message is in canonical form so far.
         leave: the value of ``bounded`` at which a length that does not fit ends a list of records; -1 for none.
         wrapped: the path length of each enclosing optional node that is present.

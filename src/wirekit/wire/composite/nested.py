@@ -47,8 +47,7 @@ class Sized(Wrapping):
         depth, bounded, nested, leave = len(names), stream.bounded, stream.nested, stream.leave
         before = stream.cut
         stream.limit = end = min(begin + size, outer)
-        if cut:
-            stream.cut = end
+        stream.cut = end if cut else -1
         stream.bounded += not cut
         try:
             with wrapping(stream, names):

@@ -42,9 +42,10 @@ class Reading:
         starts, ends: the range of each member.
         pending: lengths before their covered members, with their numbers, by the index of the first covered member.
         bounds: the active lengths, innermost last.
+        complete: the last member that a length covered which was not beyond the limit; -1 if none did.
     """
 
-    __slots__ = ("bounds", "ends", "extra", "pending", "record", "scope", "starts", "stream", "struct")
+    __slots__ = ("bounds", "complete", "ends", "extra", "pending", "record", "scope", "starts", "stream", "struct")
 
     def __init__(self, struct: Struct, stream: Reader, context: Scope) -> None:
         self.struct = struct
@@ -57,6 +58,7 @@ class Reading:
         self.ends: list[int] = []
         self.pending: dict[int, list[tuple[int, int]]] = {}
         self.bounds: list[_Bound] = []
+        self.complete = -1
 
     def verify(self) -> None:
         """Verifies lengths and checksums that need all members."""
@@ -68,7 +70,7 @@ class Reading:
             elif length.zero_is_rest and number == 0 and self.ends[last] - self.starts[first] + length.add:
                 self._keep(name)
         for index, checked, first, last in self.struct.checked:
-            self._verify(index, checked, self.starts[first], self.ends[last])
+            self._verify(index, checked, first, last)
         self._observe()
         for refused in self.struct.refused:
             if evaluate(refused.when, self.scope):
@@ -105,7 +107,7 @@ class Reading:
         name = self.struct.members[index][0]
         actual = self.ends[last] - self.starts[first] + node.add
         fits = actual == number or (node.exceeds and number > actual)
-        self._check(name, "length", number, actual, fits, self.starts[index], end=self.ends[last])
+        self._check(name, "length", number, actual, fits, self.starts[index], end=self._end(last))
         if actual != number:
             self._keep(name)
 
@@ -119,6 +121,7 @@ class Reading:
             bound = _Bound(index, struct.members[index][0], last, size, stream)
             if not bound.cut:
                 stream.bounded += 1
+                stream.cut = -1
             elif not length.clip:
                 if stream.bounded == stream.leave:
                     raise stream.short(size)
@@ -131,11 +134,12 @@ class Reading:
         stream = self.stream
         if stream.position < bound.end:
             self._trailing(bound)
-        stream.limit = bound.outer
+        stream.limit, stream.cut = bound.outer, bound.before
         if bound.cut:
             self._cut(bound, self.struct.lengths[bound.index][0])
         else:
             stream.bounded -= 1
+            self.complete = max(self.complete, bound.last)
 
     def _trailing(self, bound: _Bound) -> None:
         """Keeps the bytes left over inside a length."""
@@ -157,7 +161,6 @@ class Reading:
             self._keep(bound.name)
             names.pop()
             return
-        stream.cut = bound.before
         position, stream.position = stream.position, bound.start
         error = stream.short(bound.size)
         stream.position = position
@@ -174,8 +177,12 @@ class Reading:
             where = join_path([*self.stream.session.path[:depth], beyond.name])
             error.hint = f"{where} says {beyond.size} bytes, but {beyond.end - beyond.start} are left"
 
-    def _verify(self, index: int, checked: Checked, start: int, end: int) -> None:
-        stream = self.stream
+    def _end(self, last: int) -> int | None:
+        """The end of a member; None if a length shows that no byte before it is missing."""
+        return None if last <= self.complete else self.ends[last]
+
+    def _verify(self, index: int, checked: Checked, first: int, last: int) -> None:
+        stream, start, end = self.stream, self.starts[first], self.ends[last]
         name = self.struct.members[index][0]
         stored = getattr(self.record, name)
         after = self.ends[index]
@@ -192,7 +199,7 @@ class Reading:
             data = bytearray(data)
             data[position - start : after - start] = bytes(after - position)
         computed = checked.compute(data)
-        self._check(name, checked.algorithm, stored, computed, stored == computed, position, end=end)
+        self._check(name, checked.algorithm, stored, computed, stored == computed, position, end=self._end(last))
         if stored != computed:
             self._keep(name)
 
@@ -203,7 +210,7 @@ class Reading:
             extent = None if node.settled(self.scope).opaque else self.ends[derived.of] - self.starts[derived.of]
             self.stream.session.path.append(name)
             message, value = getattr(self.record, name), getattr(self.record, of)
-            verify(derived, message, value, extent, self.stream, self.starts[derived.at], self.ends[derived.of])
+            verify(derived, message, value, extent, self.stream, self.starts[derived.at], self._end(derived.of))
             self.stream.session.path.pop()
 
     def _refuse(self, refused: Refused) -> None:
@@ -215,7 +222,16 @@ class Reading:
         self._check(refused.field, "acceptance", value, None, False, start, str(refused))
 
     def _check(
-        self, name: str, kind: str, stored: Any, computed: Any, ok: bool, position: int, note: str = "", *, end: int = 0
+        self,
+        name: str,
+        kind: str,
+        stored: Any,
+        computed: Any,
+        ok: bool,
+        position: int,
+        note: str = "",
+        *,
+        end: int | None = None,
     ) -> None:
         self.stream.session.path.append(name)
         self.stream.check(kind, stored, computed, ok, position, note, end=end)

@@ -6,6 +6,7 @@ import pickle
 from typing import Any
 
 import pytest
+from google.protobuf.message import DecodeError
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ import wirekit
 from wirekit.compiler.rows.messages import REASONS, read_message
 from wirekit.compiler.rows.state import State
 from wirekit.errors import WireError
+from wirekit.proto.PulsarApi_pb2 import BaseCommand
 from wirekit.schemas.pulsar.frame import COMMAND
 from wirekit.strategies import frames
 from wirekit.values import Record
@@ -89,6 +91,26 @@ def test_whole_and_damaged_commands(whole: bytes, drawn: st.DataObject) -> None:
 )
 def test_forms(form: str, usual: bool) -> None:
     assert compared(bytes.fromhex(form)) is usual
+
+
+@pytest.mark.parametrize(
+    ("tag", "error"),
+    [
+        ("f8ffffff0f", None),
+        ("8080808010", "expected a field number of 1 to 536870911, found 536870912"),
+        ("00", "expected a field number of 1 to 536870911, found 0"),
+    ],
+)
+def test_field_numbers_are_those_that_protobuf_and_the_json_form_accept(tag: str, error: str | None) -> None:
+    data = PING + bytes.fromhex(tag) + b"\x05"
+    decoded = wirekit.decode(data, "pulsar.command")
+    if error is None:
+        assert wirekit.encode("pulsar.command", wirekit.to_json(decoded.value)) == data
+        assert BaseCommand.FromString(data).type == BaseCommand.PING
+    else:
+        assert error in str(decoded.error)
+        with pytest.raises(DecodeError):
+            BaseCommand.FromString(data)
 
 
 def test_absent_fields_are_none_and_take_no_room() -> None:

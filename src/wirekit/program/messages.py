@@ -20,6 +20,7 @@ from wirekit.program.columns import Reason
 from wirekit.program.unfit import unfit
 from wirekit.program.values import HIGHEST, LONGEST, Picked, Value
 from wirekit.varints import ZIGZAG
+from wirekit.wire.dollar_entries import LARGEST_FIELD
 from wirekit.wire.protobuf import DEEPEST, SIGNED, VARINT, Field, Message
 
 LARGEST_NUMBER = 1 << 16  # of a field: tables have an element a number
@@ -32,7 +33,7 @@ _SIGNS = {"": 0, SIGNED: 1, ZIGZAG: 2}
 _WRONG = (
     ("short", "needs more bytes than there are"),
     ("wrong", "expected a varint of at most 10 bytes, found a longer one"),
-    ("wrong", "expected a field number of at least 1, found 0"),
+    ("wrong", f"expected a field number of 1 to {LARGEST_FIELD}"),
     ("wrong", "expected a wire type of 0, 1, 2 or 5"),
     ("limit", f"messages inside of more than {DEEPEST} others"),
 )

@@ -24,7 +24,7 @@ from wirekit.values import Record, Symbol, SymbolTable, plain_mapping, record_ty
 from wirekit.varints import ZIGZAG
 from wirekit.wire import costs
 from wirekit.wire.blobs import decode_text, encode_text
-from wirekit.wire.dollar_entries import OF_MESSAGE, load_bytes, load_extras
+from wirekit.wire.dollar_entries import LARGEST_FIELD, OF_MESSAGE, load_bytes, load_extras
 from wirekit.wire.node import load_number, put_in_front
 from wirekit.wire.numbers import load_float
 from wirekit.wire.stream import Reader, Session, Writer, join_path
@@ -447,8 +447,8 @@ def encoded_number(field: Field, number: Any) -> int:
 
 def _unknown(number: int, wire_type: int, stream: Reader, index: int) -> dict[str, Any]:
     start = stream.position
-    if number == 0:
-        raise stream.wrong("a field number of at least 1", 0)
+    if not 1 <= number <= LARGEST_FIELD:
+        raise stream.wrong(f"a field number of 1 to {LARGEST_FIELD}", number)
     value: Any
     size = 0
     if wire_type in (FIXED64, FIXED32):

@@ -19,7 +19,7 @@ from wirekit.compiler.kernels.reads import is_utf8, uint32_le, uint64_le
 from wirekit.program import messages as layout
 from wirekit.runtime import opcodes
 from wirekit.runtime.memory import get
-from wirekit.wire import protobuf
+from wirekit.wire import dollar_entries, protobuf
 
 # The results of ``walk_message``: GOOD, an error, or FULL if ``items`` is full.
 GOOD, SHORT, LONG_VARINT, NO_FIELD, NO_TYPE, DEEP, FULL = 0, 1, 2, 3, 4, 5, -1
@@ -34,6 +34,7 @@ RECORD, KEPT, ITEMS, TOUCHED, OK, DENSE, MESSAGES, LIST_OF_TOUCHED, STACK, NEW =
 LOST: Final = U(layout.LOST)
 WIDTH: Final = U(layout.WIDTH)
 DEEPEST: Final = protobuf.DEEPEST
+LARGEST_FIELD: Final = U(dollar_entries.LARGEST_FIELD)
 # Places of the numbers of a slot, of a field, of a message, and of an entry of the stack.
 VALUE, LENGTH, STAMP, WHERE = (U(at) for at in range(4))
 WIRE_TYPE, KIND, BITS, SLOT, MESSAGE, REPEATED, REQUIRED, LISTED = (U(at) for at in range(8))
@@ -245,7 +246,7 @@ def walk_message(t: Any, at: Any, p: Any, limit: Any, row: Any) -> Any:
             packed = m[field + REPEATED] != ZERO and wire_type == WIRE_BYTES
             if not packed:
                 field = NONE
-        if field == NONE and number == ZERO:
+        if field == NONE and not ONE <= number <= LARGEST_FIELD:
             return np.int64(NO_FIELD), p, np.int64((at - messages) // WIDTH)
         raw: Any = ZERO
         length: Any = np.int64(-1)

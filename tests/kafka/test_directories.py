@@ -591,6 +591,22 @@ def test_entries_that_a_truncation_left_are_stale(name: str, tmp_path: Path) -> 
     assert report.facts["segments"][0][f"{name}_entries"] == 3
 
 
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [("index", {"position": 1 << 30}), ("index", {"relative_offset": 1 << 30, "position": 1 << 30}),
+     ("timeindex", {"relative_offset": 1 << 30, "timestamp": 1 << 60})],
+)  # fmt: skip
+def test_an_entry_of_an_open_index_beyond_the_log_is_damaged_if_the_others_are_in_order(
+    name: str, fields: dict[str, int], tmp_path: Path
+) -> None:
+    folder = copied(tmp_path, "0.10.2.2", "t-none-0")
+    entry(name, 1, **fields)(folder)
+    appended(name, bytes(1200))(folder)
+    ((file, number, _, text),) = problems(folder)
+    assert (file, number) == (f"{BASE}.{name}", 1)
+    assert "beyond the log's last" in text
+
+
 @pytest.mark.parametrize("size", [0, 4167])
 def test_entries_of_an_open_index_beyond_the_log_are_stale(size: int, tmp_path: Path) -> None:
     """The log was truncated, and nothing was appended since."""

@@ -12,7 +12,8 @@ The conditions, by file:
   checksum, may have had any timestamp: after it, an entry is wrong only if a good message is later than the entry.
 - both indexes: a broker that truncates its log (a follower after a change of leaders) keeps the bytes of the dropped
   entries until it overwrites them or closes the index. So in an index with preallocated zeros, entries from the first
-  that does not ascend on, and those beyond the log, are stale; they are counted and not compared.
+  that does not ascend on, and those beyond the log, are stale; they are counted and not compared. An entry beyond the
+  log is damaged if all entries before and after it ascend and are in the log.
 - consecutive segments: each begins where the previous one ends, unless the log was compacted.
 - checkpoints: every named partition exists, and its log extends to the offset.
 
@@ -114,6 +115,7 @@ class _Index:
     Attributes:
         keys: the positions or offsets at which the walk reaches the entries, sorted; ``order``, the entries' numbers.
         is_open: whether preallocated zeros follow the entries, as until the broker closes the index.
+        after: the first and the last of the entries that are not compared, if these ascend: (offset, value).
         taken: the number of entries that the walk has passed; ``missed``, those of them that it did not reach.
     """
 
@@ -124,6 +126,7 @@ class _Index:
     keys: NDArray[Any]
     order: NDArray[Any]
     is_open: bool = False
+    after: tuple[tuple[int, int], tuple[int, int]] | None = None
     taken: int = 0
     missed: list[NDArray[Any]] = field(default_factory=list)
 
@@ -299,12 +302,16 @@ class _Partition:
         follows = np.diff(offsets) > 0 if kind == "index" else np.diff(offsets) >= 0
         falls = np.flatnonzero(~(rises & follows)) + 1
         is_open = bool(left) and not left.strip(b"\0")
+        after = None
         if is_open and falls.size:
-            self.stale[path.name] = len(offsets) - int(falls[0])
-            offsets, values, falls = offsets[: falls[0]], values[: falls[0]], falls[:0]
+            first = int(falls[0])
+            self.stale[path.name] = len(offsets) - first
+            if falls.size == 1:
+                after = (int(offsets[first]), int(values[first])), (int(offsets[-1]), int(values[-1]))
+            offsets, values, falls = offsets[:first], values[:first], falls[:0]
         keys = values if kind == "index" else offsets
         order = np.argsort(keys, kind="stable")
-        index = _Index(path.name, width, offsets, values, keys[order], order, is_open)
+        index = _Index(path.name, width, offsets, values, keys[order], order, is_open, after)
         segment.entries[kind] = len(offsets)
         if (offsets[:1] < segment.base).any():
             self._about(index, 0, f"{self._entry(segment, index, 0)} is before the base offset")
@@ -328,11 +335,19 @@ class _Partition:
             beyond, text = index.values[number] >= segment.end, f"last message, which ends at byte {segment.end}"
         else:
             beyond, text = segment.last is None or index.offsets[number] > segment.last, f"last offset {segment.last}"
-        if beyond and index.is_open:
+        if beyond and index.is_open and not self._is_alone(segment, index, number):
             self.stale[index.name] += 1
             segment.entries[index.name.rpartition(".")[2]] -= 1
         elif index.name.endswith(".index") or (beyond and segment.last is not None):
             self._about(index, number, f"{entry} is beyond the log's {text}")
+
+    def _is_alone(self, segment: Segment, index: _Index, number: int) -> bool:
+        """Whether an entry beyond the log is a damaged one: those before and after it ascend, and are in the log."""
+        if index.after is None or number != len(index.offsets) - 1 or number == 0:
+            return False
+        (offset, value), (last, last_value) = index.after
+        inside = last_value < segment.end if index.name.endswith(".index") else last <= (segment.last or 0)
+        return inside and bool(index.offsets[number - 1] < offset and index.values[number - 1] < value)
 
     # The log, compared with the indexes
 

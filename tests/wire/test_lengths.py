@@ -265,6 +265,14 @@ def test_a_verdict_needs_no_bytes_behind_a_length_that_fits(node: Struct, good: 
             assert [check.status for check in decoded.checks] == ["ok", "ok" if good else "bad"][:verdicts]
 
 
+@pytest.mark.parametrize(("total", "verdicts"), [(3, ["bad"]), (9, [])])
+def test_a_length_that_may_be_clipped_has_no_verdict_if_bytes_are_missing(total: int, verdicts: list[str]) -> None:
+    with own(Struct("total" / Length(uint8), "inner" / Struct("n" / Length(uint8, clip=True), "a" / rest()))) as key:
+        decoded = agree(key, bytes([total, 5]) + b"ab", {}, columns=False)
+        assert [check.status for check in decoded.checks] == verdicts
+        assert (decoded.error is None) is bool(verdicts)
+
+
 def test_a_protobuf_message_that_fits_needs_no_bytes_behind_it() -> None:
     frame = bytes.fromhex("00000010 0000000c 0802 1202 2004 28")  # CONNECT with a version, without its name
     decoded = agree("pulsar.frame", frame[:-1], {}, columns=False)

@@ -157,7 +157,8 @@ class Reading:
         available = bound.end - bound.start
         names.append(bound.name)
         if length.clip:
-            stream.check("length", bound.size, available, length.exceeds, bound.start, "cut by the end of the data")
+            note = "cut by the end of the data"
+            stream.check("length", bound.size, available, length.exceeds, bound.start, note, end=bound.end)
             self._keep(bound.name)
             names.pop()
             return

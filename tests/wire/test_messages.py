@@ -87,6 +87,8 @@ def test_whole_and_damaged_commands(whole: bytes, drawn: st.DataObject) -> None:
         ("080422070a03ff41411001", False),  # text that is no UTF-8
         ("0806320f080110ffffffffffffffffff011805", True),  # a number of 64 bits
         ("08063210080110ffffffffffffffffff021805", False),  # one of more
+        ("081ad2010b0800210000000000000000", False),  # a floating-point number
+        ("080212060a0010006000", False),  # a field that nobody knows, in a nested message
     ],
 )
 def test_forms(form: str, usual: bool) -> None:

@@ -133,7 +133,7 @@ def test_a_file_of_another_kind_does_not_stop_the_run(captures: Path, by_serial:
     name = str(captures / "sub" / "notes.cap")
     (row,) = [row for row in rows(output, "quarantine") if row["file"] == name]
     assert row["raw"] == Path(name).read_bytes()
-    assert result.summary.file(name).unreadable.endswith("at byte 0 (0x0)")
+    assert "at byte 0 (0x0); `wirekit decode` reads" in result.summary.file(name).unreadable
 
 
 def test_a_compressed_capture_gives_the_rows_of_the_plain_one(captures: Path, by_serial: tuple[Path, Result]) -> None:

@@ -171,7 +171,8 @@ def test_protocols_that_are_given() -> None:
 @pytest.mark.parametrize("large", [False, True])
 def test_large_captures_take_columns(large: bool, monkeypatch: pytest.MonkeyPatch, rode: list[bool]) -> None:
     monkeypatch.setattr(roads, "LEAST_FOR_COLUMNS", 1 << 40)
-    monkeypatch.setattr(roads, "LEAST_COMPILED", 0 if large else 1 << 40)
+    monkeypatch.setattr(roads, "LEAST_COMPILED", 0)
+    monkeypatch.setattr(inspect, "LEAST_WITH_DETAILS", 0 if large else 1 << 40)
     inspected(FEW[0], road="auto")
     assert rode == [True] * large
 

@@ -56,6 +56,9 @@ from wirekit.pipeline.summary import FileSummary, Summary, show
 from wirekit.registry import named, registry
 from wirekit.stored import Report as DirectoryReport
 
+LEAST_WITH_DETAILS = 8 << 20
+"""The size in bytes from which on columns count a capture that objects read as well, for what no table has."""
+
 
 @click.command("inspect")
 @click.argument("paths", nargs=-1, type=click.Path(readable=False), metavar="CAPTURE|DIRECTORY...")
@@ -200,7 +203,8 @@ def _count(
     size = 0 if by_objects or road == "objects" else unpacked_size(files)
     whole = by_objects or road == "objects" or size < LEAST_FOR_COLUMNS
     overview = Overview(parts[0], large=not whole)
-    if files and not by_objects and by_columns(size, road):
+    small = whole and road == "auto" and size < LEAST_WITH_DETAILS
+    if files and not by_objects and by_columns(size, "objects" if small else road):
         from wirekit.cli.overview_columns import count_tables
 
         if count_tables(files, choice, summary, overview):

@@ -32,6 +32,9 @@ COPIES = 2  # of decompressed data: as a whole, and as the values in it
 MEMORY = "memory"
 """The limit on the memory of decoded values, as ``Limit`` names it."""
 
+PART_ENDS = re.compile(r"(?=[.\[])|$")
+"""The ends of the parts of a path in text."""
+
 SHARED = TOTAL, MEMORY
 """The limits on all parts of an input together: a smaller part may be within them."""
 
@@ -143,10 +146,6 @@ class Allowance:
             raise Limit(TOTAL, self.total, self.total - self.left + error.actual) from None
         self.take(len(plain))
         return plain
-
-
-PART_ENDS = re.compile(r"(?=[.\[])|$")
-"""The ends of the parts of a path in text."""
 
 
 def join_path(parts: list[str | int]) -> str:

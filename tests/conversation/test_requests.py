@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 import wirekit
+from wirekit.conversation import requests as limits
 from wirekit.conversation.events import Description, Frame
-from wirekit.conversation.requests import Requests
+from wirekit.conversation.requests import MOST_UNHEARD, Requests
 
 DATA = wirekit.encode("kafka.list_groups.request.v0", {"correlation_id": 1, "client_id": None, "body": {}})
 
@@ -28,3 +29,51 @@ def test_a_request_in_the_place_of_another_is_the_youngest(number: int | None) -
     assert requests.with_number(number, 9)[-1][1].offset == 3
     assert requests.pop("a").offset == 3
     assert [pair for pair, _ in requests.with_number(7, 9)] == ["b", "c"]
+
+
+def exchange(number: int) -> tuple[bytes, bytes]:
+    asked = wirekit.encode("kafka.list_groups.request.v0", {"correlation_id": number, "client_id": "c", "body": {}})
+    body = {"error_code": 0, "groups": []}
+    return asked, wirekit.encode("kafka.list_groups.response.v0", {"correlation_id": number, "body": body})
+
+
+@pytest.mark.parametrize("in_time", [False, True])
+def test_no_request_waits_if_only_one_side_was_captured(in_time: bool) -> None:
+    """Only if the order of the bytes is that of their times: a caller may give all bytes of one side first."""
+    conversation = wirekit.Conversation("kafka", in_time=in_time)
+    calls = [exchange(number) for number in range(MOST_UNHEARD + 10)]
+    for asked, _ in calls[:MOST_UNHEARD]:
+        conversation.receive("client", asked)
+    assert len(conversation.requests) == MOST_UNHEARD
+    for asked, _ in calls[MOST_UNHEARD:]:
+        conversation.receive("client", asked)
+    assert len(conversation.requests) == (0 if in_time else len(calls))
+    (frame,) = conversation.receive("server", calls[7][1])
+    assert isinstance(frame, Frame)
+    assert (frame.request is None) is in_time
+    later, answer = exchange(1 << 20)
+    conversation.receive("client", later)
+    (frame,) = conversation.receive("server", answer)
+    assert isinstance(frame, Frame)
+    assert frame.request is not None
+
+
+def test_the_state_says_that_no_request_waits() -> None:
+    conversation = wirekit.Conversation("kafka", in_time=True)
+    for number in range(MOST_UNHEARD + 1):
+        conversation.receive("client", exchange(number)[0])
+    restored = wirekit.Conversation("kafka", in_time=True)
+    restored.restore(conversation.state())
+    restored.receive("client", exchange(MOST_UNHEARD + 1)[0])
+    assert not restored.requests
+
+
+def test_the_bytes_of_waiting_requests_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MOST_WAITING_BYTES", 5 * len(DATA))
+    requests = Requests()
+    for number in range(9):
+        requests.add(number, request(number, number), heard=True)
+    assert (list(requests), requests.size) == ([4, 5, 6, 7, 8], 5 * len(DATA))
+    monkeypatch.setattr(limits, "MOST_WAITING_BYTES", 0)
+    requests.add(9, request(9, 9), heard=True)
+    assert list(requests) == [9]

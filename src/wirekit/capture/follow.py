@@ -15,12 +15,11 @@ from typing import Any
 from wirekit.capture import tcp
 from wirekit.capture.files import NO_TIME_US
 from wirekit.capture.links import Choice, Item, Link, Missing
-from wirekit.conversation import Conversation, Event, Frame, Quarantined, Skipped, recognise
+from wirekit.conversation import OTHER_SIDES, Conversation, Event, Frame, Quarantined, Skipped, recognise
 from wirekit.conversation.joined import RECOGNISE_WITHIN, Prospects, recognise_begun, recognise_joined, recognise_piece
 from wirekit.conversation.recognition import UNRECOGNISED, Recognised
 
 SAME_SIDES = {"client": "client", "server": "server"}
-OTHER_SIDES = {"client": "server", "server": "client"}
 ATTEMPTS_PER_SEGMENT = 4
 BY_PORT = "name its protocol by --port"
 BEGAN_BEFORE = f"; the connection began before the capture: {BY_PORT}"
@@ -122,6 +121,16 @@ class Follower:
     def waiting(self) -> list[Frame]:
         """The requests that wait for their response; none while the protocol is not known."""
         return [] if self._conversation is None else self._conversation.requests
+
+    @property
+    def one_sided(self) -> bool:
+        """Whether no request waits, because only one side was captured so far; see ``Requests``."""
+        return self._conversation is not None and self._conversation.dialogue.requests.one_sided
+
+    @one_sided.setter
+    def one_sided(self, one_sided: bool) -> None:
+        assert self._conversation is not None
+        self._conversation.dialogue.requests.one_sided = one_sided
 
     @property
     def resumable(self) -> bool:
@@ -326,7 +335,7 @@ class Follower:
 
     def _begin(self, protocol: str) -> None:
         self.link.protocol = protocol
-        self._conversation = Conversation(protocol, started=self.link.known_start)
+        self._conversation = Conversation(protocol, started=self.link.known_start, in_time=True)
         self.link.dialogue = self._conversation.dialogue
 
     def _feed(self, event: tcp.Data | tcp.Gap) -> list[Item]:

@@ -10,7 +10,17 @@ After damaged bytes, framing resumes at the next offset with a complete frame th
 from __future__ import annotations
 
 from wirekit.conversation.dialogue import CALL, THOROUGH, Dialogue, Names, Skipped
-from wirekit.conversation.events import NEED_DATA, SIDES, Description, Event, Frame, Message, Quarantined, Undeclared
+from wirekit.conversation.events import (
+    NEED_DATA,
+    OTHER_SIDES,
+    SIDES,
+    Description,
+    Event,
+    Frame,
+    Message,
+    Quarantined,
+    Undeclared,
+)
 from wirekit.conversation.following import BEFORE_FIRST, ENDED_INSIDE, Conversation
 from wirekit.conversation.recognition import Recognised, best_fit, reading, recognise
 
@@ -19,6 +29,7 @@ __all__ = [
     "BEFORE_FIRST",
     "ENDED_INSIDE",
     "NEED_DATA",
+    "OTHER_SIDES",
     "SIDES",
     "THOROUGH",
     "Conversation",

@@ -10,6 +10,7 @@ from wirekit.engine import Decoded
 from wirekit.values import to_json
 
 SIDES = ("client", "server")
+OTHER_SIDES = {"client": "server", "server": "client"}
 
 
 class _NeedData:

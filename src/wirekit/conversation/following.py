@@ -14,7 +14,7 @@ from wirekit.conversation.dialogue import (
     LEAST_BEGUN,
     Dialogue,
 )
-from wirekit.conversation.events import NEED_DATA, ROLES, SIDES, Description, Event, Frame, Quarantined
+from wirekit.conversation.events import NEED_DATA, OTHER_SIDES, ROLES, SIDES, Description, Event, Frame, Quarantined
 from wirekit.conversation.search import Direction, next_frame
 from wirekit.decoding import LARGEST_HEADER, MOST_SHORT, decode, frame_size, header, shortness
 from wirekit.engine import Decoded, decode_bytes, foreign
@@ -45,6 +45,9 @@ class Conversation:
         limits: limits on frames; by default the protocol's.
         started: False if the connection was joined in the middle, so that the first bytes may be inside a frame.
         decrypt: a function that decrypts cipher text, as for ``wirekit.decode``.
+        in_time: True if the bytes of both sides come in the order of their times. If a side then sends more than 256
+            requests, or 8 MiB of them, before the other one has sent anything, the bytes of the other one were probably
+            not captured, and no request waits for its response until they come.
 
     >>> import wirekit
     >>> conversation = wirekit.Conversation("kafka")
@@ -57,12 +60,19 @@ class Conversation:
 
     @checked
     def __init__(
-        self, protocol: str, *, limits: Limits | None = None, started: bool = True, decrypt: Decrypt | None = None
+        self,
+        protocol: str,
+        *,
+        limits: Limits | None = None,
+        started: bool = True,
+        decrypt: Decrypt | None = None,
+        in_time: bool = False,
     ) -> None:
         self.decrypt = decrypt
         self.protocol = registry.protocol(protocol)
         self.limits = limits or self.protocol.limits
         self._limits_given = limits is not None
+        self._in_time = in_time
         self._agreement = self.limits
         self.dialogue = self.protocol.follow()
         self._directions = {side: Direction() for side in SIDES}
@@ -81,6 +91,7 @@ class Conversation:
         return {
             "directions": {side: each.state() for side, each in self._directions.items()},
             "requests": [[pair, _stored(frame)] for pair, frame in self.dialogue.requests.items()],
+            "one_sided": self.dialogue.requests.one_sided,
             "dialogue": self.dialogue.state(),
         }
 
@@ -98,6 +109,7 @@ class Conversation:
             self.dialogue.requests[pair] = Frame(
                 self.protocol.name, side, offset, data, time_us, decoded, Description(*description), announced=announced
             )
+        self.dialogue.requests.one_sided = state.get("one_sided") is True
         self.dialogue.restore(state["dialogue"])
 
     @property
@@ -387,7 +399,8 @@ class Conversation:
             if frame.request is not None:
                 self._note_answer(frame.request, frame.latency_us)
         elif description.role == "request" and description.answered and pair is not None:
-            self.dialogue.requests[pair] = frame
+            heard = not self._in_time or OTHER_SIDES[frame.side] not in self.unheard
+            self.dialogue.requests.add(pair, frame, heard=heard)
         self.dialogue.observe(frame)
         frame.messages = list(self.dialogue.messages(frame))
         return frame

@@ -10,7 +10,12 @@ from typing import Any
 from wirekit.conversation.events import Frame
 
 MOST_WAITING = 1 << 16
-"""The maximum number of waiting requests; the oldest is dropped. Clients have some thousands at most."""
+MOST_WAITING_BYTES = 64 << 20
+"""Limits on the waiting requests: their number, and their bytes; the oldest are dropped. Clients have some thousands at
+most."""
+MOST_UNHEARD = 256
+MOST_UNHEARD_BYTES = 8 << 20
+"""The same before the other side has sent anything. Beyond them, the capture probably holds one direction only."""
 
 
 class Requests(MutableMapping[Hashable, "Frame"]):
@@ -18,10 +23,12 @@ class Requests(MutableMapping[Hashable, "Frame"]):
 
     Attributes:
         size: the bytes of all of them.
+        one_sided: whether no request waits, because ``MOST_UNHEARD`` were exceeded and nothing was received since.
     """
 
     def __init__(self) -> None:
         self.size = 0
+        self.one_sided = False
         self._frames: OrderedDict[Hashable, Frame] = OrderedDict()
         # By correlation id: the key that pairs the request, or an OrderedDict of keys if several requests have the id.
         self._numbered: dict[int | None, Any] = {}
@@ -50,8 +57,6 @@ class Requests(MutableMapping[Hashable, "Frame"]):
                     numbered[number].move_to_end(pair)
                 return
             del self[pair]
-        elif len(frames) >= MOST_WAITING:
-            del self[next(iter(frames))]
         frames[pair] = frame
         self.size += len(frame.data)
         if number not in numbered:
@@ -61,6 +66,23 @@ class Requests(MutableMapping[Hashable, "Frame"]):
         if not isinstance(same, OrderedDict):
             same = numbered[number] = OrderedDict({same: None})
         same[pair] = None
+
+    def add(self, pair: Hashable, frame: Frame, *, heard: bool) -> None:
+        """Adds a request, and drops those that exceed a limit.
+
+        Args:
+            pair, frame: the request.
+            heard: whether the other side has sent anything so far.
+        """
+        self.one_sided &= not heard
+        if self.one_sided:
+            return
+        self[pair] = frame
+        if not heard and (len(self) > MOST_UNHEARD or self.size > MOST_UNHEARD_BYTES):
+            self.clear()
+            self.one_sided = True
+        while len(self) > MOST_WAITING or (self.size > MOST_WAITING_BYTES and len(self) > 1):
+            del self[next(iter(self))]
 
     def __delitem__(self, pair: Hashable) -> None:
         frame = self._frames.pop(pair)

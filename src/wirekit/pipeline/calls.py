@@ -75,7 +75,9 @@ class Calls:
         emitted = list(self._messages(call, evaluator, frame, frames, connection))
         if about.role == "request" and about.answered:
             self._waiting[frame.side, frame.offset] = call
-            if len(self._waiting) > MOST_WAITING:
+            dialogue = self.link.dialogue
+            one_sided = dialogue is not None and dialogue.requests.one_sided
+            while len(self._waiting) > (0 if one_sided else MOST_WAITING):
                 oldest = next(iter(self._waiting))
                 emitted += self._completed(self._waiting.pop(oldest), "unanswered")
             return call_id, emitted

@@ -171,12 +171,13 @@ class Assembly:
         bounds = zip(index.start[unreported].tolist(), index.stop[unreported].tolist(), strict=True)
         waiting["data"] = [self.streams.stream[start:stop].tobytes() for start, stop in bounds]
         sizes, called = places - self.begun.places, self._called(flows, clients)
-        return Followed(flows, places, sizes, waiting, calls, errors, called, facts, contents.names, contents.most)
+        names, most, one_sided = contents.names, contents.most, contents.one_sided[flows]
+        return Followed(flows, places, sizes, waiting, calls, errors, called, facts, names, most, one_sided)
 
     def _called(self, flows: NDArray[Any], clients: pa.Array | None) -> NDArray[Any]:
-        """For each of some connections, the set of its calls, as ``Called``."""
+        """For each of some connections, the set of its calls, as ``Called``; empty if no response was captured."""
         facts, called = self.facts, np.full(flows.size, frozenset(), object)
-        there = facts.api[self.first] >= 0
+        there = (facts.api[self.first] >= 0) & ~self.contents.one_sided[self.index.connection[self.first]]
         first = self.first[there]
         client, texts = np.zeros(first.size, np.int64), list[tuple[str | None, ...]]([()])
         if clients is not None:

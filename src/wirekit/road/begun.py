@@ -34,6 +34,7 @@ CONVERSATION = np.dtype(
         ("facts", object),
         ("names", object),
         ("waits", np.bool_),
+        ("one_sided", np.bool_),
         ("follower", object),
     ]
 )
@@ -48,6 +49,7 @@ CONVERSATION = np.dtype(
 - ``called``: the calls in these frames, as ``Called``; ``facts``: columns of ``connections``; ``names``: the meanings
   of declared names.
 - ``waits``: whether objects must report its end, because they know of waiting calls or of the end of a side.
+- ``one_sided``: see ``wirekit.conversation.requests``.
 - ``follower``: the ``Follower`` of the frames that objects have read, its state as bytes, or None if there are none.
 """
 CARRIED = np.dtype(
@@ -76,6 +78,7 @@ class Begun:
         ends: whether the end needs no further report if all bytes are whole frames.
         unheard: (connection, side) whether the side has sent nothing so far. If the handshake is missing as well, its
             first frame must be clean and without a header in front; otherwise objects search for a frame.
+        alone: whether one side has sent nothing up to the end of this window.
         carried: frames of earlier windows, which come first: waiting requests, and frames that may depend on them.
         overdue: waiting requests that objects have reported, as ``CARRIED`` rows. If one is answered
             or its number is used again, objects must follow the connection.
@@ -87,6 +90,7 @@ class Begun:
     final: NDArray[Any]
     ends: NDArray[Any]
     unheard: NDArray[Any]
+    alone: NDArray[Any]
     carried: NDArray[Any]
     overdue: NDArray[Any]
 
@@ -122,6 +126,7 @@ class Followed:
         called: for each connection the set of its calls, as ``Called``.
         facts: for each connection, columns of the table ``connections``.
         names, most: by flow, the attributes of ``Skipped``.
+        one_sided: for each connection, the field of ``CONVERSATION``.
     """
 
     flows: NDArray[Any]
@@ -134,6 +139,7 @@ class Followed:
     facts: NDArray[Any]
     names: Mapping[int, Names]
     most: Mapping[int, int]
+    one_sided: NDArray[Any]
 
 
 def conversations(connections: Sequence[int] | NDArray[Any], protocols: Any = "") -> NDArray[Any]:
@@ -148,4 +154,4 @@ def nothing_begun() -> Begun:
     """No connections."""
     sides = np.zeros((0, len(SIDES)), np.int64)
     none = sides[:, 0] > 0
-    return Begun(conversations([]), sides[:, 0], sides, none, none, sides > 0, *np.zeros((2, 0), CARRIED))
+    return Begun(conversations([]), sides[:, 0], sides, none, none, sides > 0, none, *np.zeros((2, 0), CARRIED))

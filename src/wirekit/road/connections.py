@@ -363,7 +363,10 @@ class Connections:
         final = streams.final[flows] & ~np.isin(rows, self._tails.rows)
         conversations, *frames = open_conversations.of_flows(rows, flows)
         ends = final & ~conversations["waits"]
-        return Begun(conversations, states.count[rows] - 1, places[order], final, ends, unheard[order], *frames)
+        places = places[order]
+        silent = (places == streams.stops[flows]) & (places - streams.starts[flows] + streams.offsets[flows] == 0)
+        alone = silent.any(axis=1) & ~np.isin(rows, self._tails.rows)
+        return Begun(conversations, states.count[rows] - 1, places, final, ends, unheard[order], alone, *frames)
 
     def look_ahead(self, streams: Streams, flows: NDArray[Any]) -> None:
         """Computes, before ``begin``, how many bytes it takes to recognise connections that were joined in the middle.

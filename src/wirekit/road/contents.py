@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from wirekit.compiler.columns.ranges import CLEAN, DOUBTFUL, REFUSED, scan_ranges
 from wirekit.conversation import Names
 from wirekit.conversation.pairing import Kind, pairing_of
+from wirekit.conversation.requests import MOST_UNHEARD, MOST_UNHEARD_BYTES
 from wirekit.decoding import decode
 from wirekit.engine import Decoded, by_rows_once
 from wirekit.errors import Misuse
@@ -109,6 +110,7 @@ class Contents:
         gaps: for each frame, the bytes at its end that no field explains.
         reported: for each frame, whether it is written to the tables now. False in begun connections for waiting
             requests, and for the frames after them where these depend on the answers.
+        one_sided: for each connection, the field of ``CONVERSATION`` at the end of the window.
         rows: declared rows, with the frame of each.
         messages: the messages.
         checks: the failed checks of frames that are usual otherwise, by frame.
@@ -120,6 +122,7 @@ class Contents:
     odd: NDArray[Any]
     gaps: NDArray[Any]
     reported: NDArray[Any]
+    one_sided: NDArray[Any]
     rows: list[tuple[NDArray[Any], Declared]] = field(default_factory=list)
     messages: list[Messages] = field(default_factory=list)
     holders: list[NDArray[Any]] = field(default_factory=list)
@@ -181,7 +184,7 @@ class _Reader:
         self._silence(facts)
         self._stay_within()
         self._name()
-        self._cut(facts, contents.reported)
+        self._cut(contents)
         for group in self.groups:
             try:
                 frames = group.frames
@@ -241,13 +244,14 @@ class _Reader:
                 self.groups.append(Group(plan, key, frames, kind.silent))
         self._silence(facts)
         self._stay_within()
-        self._cut(facts, contents.reported)
+        self._cut(contents)
         return None if self.odd.any() else contents
 
     def _undecoded(self) -> Contents:
         """The contents that follow from the index alone."""
         count = self.index.kind.size
-        return Contents(_facts(self.index), self.odd, np.zeros(count, np.int64), np.ones(count, bool))
+        one_sided = np.zeros(self.odd.size, bool)
+        return Contents(_facts(self.index), self.odd, np.zeros(count, np.int64), np.ones(count, bool), one_sided)
 
     def release(self) -> None:
         """Drops the references to the frames: they refer to the reader, and the cycle would keep their arrays alive."""
@@ -398,7 +402,7 @@ class _Reader:
         responses = np.flatnonzero(asked >= 0)
         self._doubt(responses[~facts.answered[asked[responses]]])
 
-    def _cut(self, facts: Facts, reported: NDArray[Any]) -> None:
+    def _cut(self, contents: Contents) -> None:
         """Marks requests that wait for a later frame, and the frames that depend on them, as not reported.
 
         Such a frame is in a later window, or is cut at the end of the connection.
@@ -406,12 +410,14 @@ class _Reader:
         Later frames depend on a waiting request if the request or a later frame declares names, if the protocol answers
         in order and a later request is answered already, or if the answer must be examined by objects.
         """
-        index = self.index
+        index, facts, reported = self.index, contents.facts, contents.reported
         answers = index.request >= 0
         waits = facts.answered.copy()
         waits[index.request[answers]] = False
         open_here = np.zeros(index.odd.size, bool)
         open_here[self.begun.flows[~self.begun.final | index.cut[self.begun.flows]]] = True
+        contents.one_sided[:] = self._one_sided(waits)
+        open_here &= ~contents.one_sided
         waiting = np.flatnonzero(waits & open_here[index.connection])
         if not waiting.size:
             return
@@ -433,6 +439,16 @@ class _Reader:
             none = np.flatnonzero(pending == 0)
             reported[begin + (int(none[-1]) + 1 if none.size else 0) : end] = False
         reported[waiting] = False
+
+    def _one_sided(self, waits: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """For each connection, whether only one side is captured and too many requests wait."""
+        index, begun, one_sided = self.index, self.begun, np.zeros(self.odd.size, bool)
+        requests = np.flatnonzero(waits)
+        flows, sizes = index.connection[requests], (index.stop - index.start)[requests]
+        many = np.bincount(flows, minlength=one_sided.size) > MOST_UNHEARD
+        large = np.bincount(flows, sizes, one_sided.size) > MOST_UNHEARD_BYTES
+        one_sided[begun.flows] = begun.alone & (begun.conversations["one_sided"] | (many | large)[begun.flows])
+        return one_sided
 
     def _doubted(self, frames: Frames, rows: NDArray[Any]) -> None:
         self._doubt(frames.numbers[rows])

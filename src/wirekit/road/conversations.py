@@ -120,6 +120,7 @@ class Conversations:
         stored["calls"][at] += frames.calls
         stored["errors"][at] += frames.errors
         stored["skipped"][at] += frames.sizes
+        stored["one_sided"][at] = frames.one_sided
         called, facts = stored["called"], stored["facts"]
         for place, calls, columns in zip(at.tolist(), frames.called.tolist(), frames.facts.tolist(), strict=True):
             if not calls <= called[place]:

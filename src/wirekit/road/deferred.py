@@ -40,7 +40,7 @@ from wirekit.road.packets import Endpoints
 from wirekit.road.streams import Streams, with_room
 from wirekit.storage import FileRange
 
-_OF_CONVERSATION = ("protocol", "most", "names")
+_OF_CONVERSATION = ("protocol", "most", "names", "one_sided")
 """The fields of a conversation on which the frames of a unit depend."""
 
 
@@ -104,6 +104,7 @@ class LongFlow:
             "begins": begun.places.tolist(),
             "final": bool(begun.final[0]),
             "unheard": begun.unheard.tolist(),
+            "alone": bool(begun.alone[0]),
             "carried": begun.carried.tolist(),
             "places": followed.places.tolist(),
             "waiting": followed.waiting["position"].tolist(),
@@ -182,6 +183,7 @@ def _decode(store: Folder, unit: Unit, job: Job, summary: Summary) -> Iterator[t
         np.array([about["final"]]),
         np.zeros(1, bool),
         np.array(about["unheard"]),
+        np.array([about["alone"]]),
         carried,
         overdue=carried[:0],  # the task that stored the frames has found that they concern none
     )

@@ -21,10 +21,10 @@ from wirekit.capture.links import Choice
 from wirekit.compiler.columns.ranges import REFUSED, scan_ranges
 from wirekit.compiler.heading import heading
 from wirekit.conversation import SIDES, Recognised, recognise
-from wirekit.conversation.following import MOST_OVERDUE
+from wirekit.conversation.following import MOST_OVERDUE, MOST_OVERDUE_BYTES
 from wirekit.conversation.joined import RECOGNISE_WITHIN
 from wirekit.conversation.pairing import Kind, Pairing, pairing_of
-from wirekit.conversation.requests import MOST_WAITING
+from wirekit.conversation.requests import MOST_UNHEARD, MOST_UNHEARD_BYTES, MOST_WAITING, MOST_WAITING_BYTES
 from wirekit.decoding import header
 from wirekit.registry import registry
 from wirekit.road.arrays import integers
@@ -36,6 +36,10 @@ ROLES = {"event": 0, "request": 1, "response": 2}
 _LARGEST_REMEMBERED = 1 << 10  # bytes of the beginnings of connections whose protocol is remembered
 _REMEMBERED = 1 << 12
 _OF_FRAMES = ("connection", "side", "start", "stop", "position", "time", "kind", "number", "version", "request")
+_MOST_WAITING = np.array([
+    [MOST_WAITING - MOST_OVERDUE, MOST_WAITING_BYTES - MOST_OVERDUE_BYTES], [MOST_UNHEARD, MOST_UNHEARD_BYTES],
+])  # fmt: skip
+"""How many requests of a connection, and how many bytes of them, may wait; and before the other side is heard."""
 _CODES = 1 << 62  # numbers that stand for the values of several columns
 
 
@@ -132,9 +136,15 @@ def index_frames(
         mine = slice(begins[flow], begins[flow + 1])
         first = np.flatnonzero(side[mine] == which)[:1]
         odd[flow] |= any(kinds[number].headed for number in kind[mine][first].tolist() if number >= 0)
+    alone = np.zeros(odd.size, bool)
+    alone[begun.flows] = begun.alone
+    heard = begun.flows[~begun.alone & begun.conversations["one_sided"]]
+    odd[heard], irregular[heard] = True, begins[heard]
+    opening = ~alone & (starts - streams.starts + streams.offsets == 0).any(axis=1)
     request = _paired(
-        odd, irregular, connection, side, kinds, kind, numbers, of_protocol, [pairings.get(n) for n in names]
-    )
+        odd, irregular, alone, opening, connection, side, stop - start, kinds, kind, numbers, of_protocol,
+        [pairings.get(n) for n in names],
+    )  # fmt: skip
     index = Index(
         protocols, kinds, connection, side, start, stop, position, time, kind, numbers["number"], numbers["version"],
         request, odd, begins, np.any(tails < streams.stops, axis=1), irregular,
@@ -409,8 +419,11 @@ def _signed(value: int) -> int:
 def _paired(
     odd: NDArray[Any],
     irregular: NDArray[Any],
+    alone: NDArray[Any],
+    opening: NDArray[Any],
     connection: NDArray[Any],
     side: NDArray[Any],
+    size: NDArray[Any],
     kinds: list[Kind],
     kind: NDArray[Any],
     numbers: Mapping[str, NDArray[Any]],
@@ -428,7 +441,7 @@ def _paired(
     request = np.full(count, -1, np.int64)
     table = np.full(1 << max(2 * count, 2).bit_length(), -1, np.int64)
     loop("pair_frames")(
-        connection, 2 * of_kind[kind] + asker, numbers["first"], numbers["second"], role, ordered,
-        MOST_WAITING - MOST_OVERDUE, odd, irregular, request, table,
+        connection, side, size, 2 * of_kind[kind] + asker, numbers["first"], numbers["second"], role, ordered,
+        _MOST_WAITING, alone, opening, odd, irregular, request, table,
     )  # fmt: skip
     return request

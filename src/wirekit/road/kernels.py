@@ -496,12 +496,16 @@ def cut_frames(
 @njit(nogil=True, cache=True)
 def pair_frames(
     connection: Any,
+    side: Any,
+    size: Any,
     link: Any,
     first: Any,
     second: Any,
     role: Any,
     ordered: Any,
     most: Any,
+    alone: Any,
+    opening: Any,
     odd: Any,
     irregular: Any,
     request: Any,
@@ -512,9 +516,13 @@ def pair_frames(
     Args:
         connection, link, first, second: numbers that a request and its response have in common; frames are ordered by
             connection, then by arrival.
+        side, size: the side of each frame, 0 or 1, and its bytes.
         role: 1 for a request that is answered, 2 for a response, 0 for anything else.
         ordered: for each frame, whether its protocol answers in order.
-        most: the number of requests that may wait at once.
+        most: the number and the bytes of requests that may wait at once; and of those before the first frame of the
+            other side.
+        alone: for each connection, whether one side has sent nothing so far; any number of requests may wait.
+        opening: for each connection, whether a side has sent its first bytes among those of these frames.
         odd: for each connection, set if more requests wait, a response has no request, two requests wait with the same
             numbers, or answers are out of order in a protocol that answers in order.
         irregular: for each connection, receives the first such frame if it is before the given one.
@@ -525,11 +533,12 @@ def pair_frames(
     waits = np.zeros(connection.size, np.bool_)
     owner: Any = np.int64(-1)
     latest: Any = np.int64(-1)
-    outstanding = 0
+    outstanding = waiting_bytes = heard = 0
     for frame in range(connection.size):
         request[frame] = -1
         if connection[frame] != owner:
-            owner, latest, outstanding = connection[frame], -1, 0
+            owner, latest, outstanding, waiting_bytes, heard = connection[frame], -1, 0, 0, 0
+        heard |= 1 << side[frame]
         if role[frame] == 0:
             continue
         mixed = np.uint64(connection[frame]) * np.uint64(0x9E3779B97F4A7C15)
@@ -549,7 +558,10 @@ def pair_frames(
         waiting = asked >= 0 and waits[asked]
         if role[frame] == 1:
             outstanding += 1
-            if waiting or outstanding >= most:
+            waiting_bytes += size[frame]
+            allowed = 1 if opening[owner] and heard != 3 else 0
+            many = outstanding >= most[allowed, 0] or waiting_bytes >= most[allowed, 1]
+            if waiting or (many and not alone[owner]):
                 odd[owner], irregular[owner] = True, min(irregular[owner], frame)
             table[slot] = frame
             waits[frame] = True
@@ -559,3 +571,4 @@ def pair_frames(
             request[frame] = latest = asked
             waits[asked] = False
             outstanding -= 1
+            waiting_bytes -= size[asked]

@@ -217,7 +217,7 @@ class Tracking:
         most, nothing = follower.frame_limit or 0, (0, 0)
         conversation: tuple[Any, ...] = (
             row, link.protocol, number, errors, sizes, nothing, 0, most, frozenset(), facts or None, names or None,
-            waits, follower,
+            waits, follower.one_sided, follower,
         )  # fmt: skip
         self.conversations.add(np.array([conversation], CONVERSATION), np.array(tracked.carried, CARRIED), overdue)
         tracked.link, tracked.follower, tracked.carried = None, None, []
@@ -246,11 +246,12 @@ class Tracking:
         called = {(api, version) for api, version, _ in conversation["called"]}
         clients = {name for *_, each in conversation["called"] for name in each}
         follower.skipped(Skipped(sides, clients, sorted(called), names, int(conversation["stated"])))
+        follower.one_sided = bool(conversation["one_sided"])
         calls = self._writer.calls_of(self._name, tracked.link)
         calls.add(int(conversation["calls"]), int(conversation["errors"]), conversation["facts"] or {}, names)
         return tracked
 
 
 def at_rest(follower: Follower | None) -> bool:
-    """Whether nothing of a conversation is pending, and both sides have sent bytes."""
-    return follower is not None and follower.quiet and not follower.unheard
+    """Whether nothing of a conversation is pending, and both sides have sent bytes if the capture has both."""
+    return follower is not None and follower.quiet and (follower.one_sided or not follower.unheard)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from wirekit.conversation import Description, Dialogue, Frame, Message
+from wirekit.conversation import OTHER_SIDES, Description, Dialogue, Frame, Message
 from wirekit.conversation.dialogue import MOST_THOROUGH, THOROUGH
 from wirekit.decoding import decode
 from wirekit.engine import Decoded
@@ -64,7 +64,7 @@ class JmqDialogue(Dialogue):
         header = decode(data, self.protocol.key("header"))
         if header.error is not None or header.value.type not in VERSIONED:
             return key, {}, None
-        request = self.requests.get((_other(side), header.value.request_id))
+        request = self.requests.get((OTHER_SIDES[side], header.value.request_id))
         version = request.description.version if request is not None else None
         return key, {"layout_version": version} if version else {}, None
 
@@ -86,7 +86,7 @@ class JmqDialogue(Dialogue):
             return Description()
         api = value.type.symbol or str(int(value.type))
         answer = value.identity.direction == 1
-        asker = _other(side) if answer else side
+        asker = OTHER_SIDES[side] if answer else side
         return Description(
             api=api,
             version=value.version,
@@ -143,10 +143,6 @@ class JmqDialogue(Dialogue):
                 check = verdicts.get(f"{path}.body_crc", "absent")
                 stored = value.type != PRODUCE_MESSAGE
                 yield from _application_messages(frame, topic, message, check, allowance, number, stored=stored)
-
-
-def _other(side: str) -> str:
-    return "server" if side == "client" else "client"
 
 
 def _records(kind: int, payload: Any) -> Iterator[tuple[str | None, str, int, Any]]:

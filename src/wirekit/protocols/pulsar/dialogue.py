@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from wirekit.conversation import CALL, Description, Dialogue, Frame, Message, Skipped
+from wirekit.conversation import CALL, OTHER_SIDES, Description, Dialogue, Frame, Message, Skipped
 from wirekit.engine import Decoded
 from wirekit.errors import WireError
 from wirekit.protocols.pulsar.ack_set import is_unacknowledged
@@ -168,7 +168,7 @@ class PulsarDialogue(Dialogue):
         if api not in LINKED:
             return Description(api, None, number)
         role, link = LINKED[api]
-        asker = side if role == "request" else "server" if side == "client" else "client"
+        asker = side if role == "request" else OTHER_SIDES[side]
         if link == "send":
             return Description(api, None, None, role, pair=self._sent(role, content))
         return Description(api, None, None, role, pair=(link, asker))
@@ -248,6 +248,9 @@ class PulsarDialogue(Dialogue):
         return self.ends.to_json()
 
     def _count(self, frame: Frame, ids: tuple[Any, ...]) -> None:
+        if self.requests.one_sided:
+            self._sends.clear()
+            return
         requests, responses = self._sends.get(ids, (0, 0))
         if frame.description.role == "request":
             requests += 1

@@ -187,7 +187,7 @@ FRAMINGS = {"ZIP": "zip", "ZLIB": "zlib", "SNAPPY": "snappy-framed"}
 """The framing of each compression."""
 
 
-def opened(compressions: SymbolTable, batch: Node, of_source: Any) -> Compressed:
+def opened_body(compressions: SymbolTable, batch: Node, of_source: Any) -> Compressed:
     """A body that is opened: decompressed if system_code says so, and split if it is a batch.
 
     Args:
@@ -212,9 +212,9 @@ def opened(compressions: SymbolTable, batch: Node, of_source: Any) -> Compressed
     )
 
 
-OPENED = opened(COMPRESSIONS, BATCH_OF_MESSAGE, this.system_code.source == 3)
+OPENED = opened_body(COMPRESSIONS, BATCH_OF_MESSAGE, this.system_code.source == 3)
 OPENED_MESSAGE = message(string1, OPENED, CLIENT_IP)
-DOCUMENTED_OPENED_MESSAGE = documented_message(opened(DOCUMENTED_COMPRESSIONS, DOCUMENTED_BATCH, True))
+DOCUMENTED_OPENED_MESSAGE = documented_message(opened_body(DOCUMENTED_COMPRESSIONS, DOCUMENTED_BATCH, True))
 
 
 def as_integer(code: Any) -> int:

@@ -62,7 +62,7 @@ class Decoded:
     """
 
     __slots__ = (
-        "_asked", "_checks", "_gaps", "_spans", "_state", "consumed", "contained", "context", "data", "decrypt",
+        "_checks", "_gaps", "_requested", "_spans", "_state", "consumed", "contained", "context", "data", "decrypt",
         "error", "limits", "offset", "schema", "sources", "value",
     )  # fmt: skip
 
@@ -76,7 +76,7 @@ class Decoded:
         self.value: Any = None
         self._checks: list[Check] | None = None
         self._state: State | None = None
-        self._asked: str | None = None
+        self._requested: str | None = None
         self._gaps: list[Gap] | None = None
         self.error: WireError | None = None
         self.contained: Sequence[Contained] = ()
@@ -107,7 +107,7 @@ class Decoded:
 
     def _again(self) -> Decoded:
         again = self.schema, self.data, self.offset, self.context, self.limits
-        generated = self.clean and is_generated(self._asked, self.schema, _traced_times, DECODERS)
+        generated = self.clean and is_generated(self._requested, self.schema, _traced_times, DECODERS)
         return _traced(*again, generated=generated, decrypt=self.decrypt)
 
     @property
@@ -140,7 +140,7 @@ class Decoded:
     @property
     def engine(self) -> str:
         """The engine that decoded the value: ``rows``, ``trace`` or ``reference``."""
-        return "reference" if self._state is None else "trace" if self._asked == "trace" else "rows"
+        return "reference" if self._state is None else "trace" if self._requested == "trace" else "rows"
 
     @property
     def clean(self) -> bool:
@@ -333,7 +333,7 @@ def decode_bytes(
         decoded = by_reference(schema, data, offset, context, limits, decrypt=decrypt)
         if generated and engine is None:
             _given_up[schema.key] += 1
-    decoded._asked = engine
+    decoded._requested = engine
     if decoded.error is not None:
         hint = foreign(data)
         if hint and is_stream(schema):

@@ -277,7 +277,7 @@ class Checker:
         self._rules: dict[str, list[Rule]] = _by_event(rules.rules)
         self._steps: dict[str, list[Step]] = _by_event(rules.steps)
         self._reported: dict[Hashable, set[str]] = {}
-        self._held: list[Violation] = []
+        self._violations: list[Violation] = []
         self._frames = 0
         self._last: dict[str, int] = {}
         self._latest: int | None = None
@@ -313,7 +313,7 @@ class Checker:
     def lose(self, side: str | None = None) -> None:
         """Reports that bytes are missing or undecodable after the last frame of a side, or of both sides."""
         before = [self._last.get(each, 0) for each in SIDES if side in (None, each)]
-        self._held = [violation for violation in self._held if violation.frame <= min(before)]
+        self._violations = [violation for violation in self._violations if violation.frame <= min(before)]
         self._forget()
 
     def _forget(self) -> None:
@@ -326,8 +326,8 @@ class Checker:
         if time_us is not None and len(self._last) > 1:
             end = Frame("", "", 0, b"", time_us, None, None)  # type: ignore[arg-type]  # nothing but a time
             self._happens(Event(TIME), end)
-        held, self._held = self._held, []
-        return held
+        violations, self._violations = self._violations, []
+        return violations
 
     def _late(self, item: Frame | Quarantined) -> bool:
         """Whether a newer frame came before; then the violations since the time of this frame are withdrawn."""
@@ -335,7 +335,7 @@ class Checker:
         if time_us is None or self._latest is None or time_us >= self._latest:
             self._latest = self._latest if time_us is None else time_us
             return False
-        self._held = [each for each in self._held if each.time_us is None or each.time_us < time_us]
+        self._violations = [each for each in self._violations if each.time_us is None or each.time_us < time_us]
         self._forget()
         return True
 
@@ -360,11 +360,11 @@ class Checker:
         if state is UNKNOWN or not _breaks(rule.never, state, fields):
             return
         reported = self._reported.setdefault((rule.table, key), set()) if rule.once else None
-        if (reported is not None and rule.name in reported) or len(self._held) >= MOST_VIOLATIONS:
+        if (reported is not None and rule.name in reported) or len(self._violations) >= MOST_VIOLATIONS:
             return
         if reported is not None:
             reported.add(rule.name)
-        self._held.append(_violation(rule, key, state, frame, self._frames))
+        self._violations.append(_violation(rule, key, state, frame, self._frames))
 
     def _state(self, table: str, key: Any) -> Any:
         if key is OLDEST:

@@ -365,11 +365,11 @@ def open_binary(name: str | os.PathLike[str]) -> BufferedReader:
     ahead = getattr(_of_thread, "ahead", None)
     file = None if ahead is None else ahead.take(text)
     with failures(text):
-        file = _opened(text) if file is None else file
+        file = _ranged(text) if file is None else file
         return BufferedReader(RangedFile(text, file, file.size(), may_end=ahead is not None), CHUNK)
 
 
-def _opened(uri: str) -> Any:
+def _ranged(uri: str) -> Any:
     """A ``pyarrow.NativeFile``."""
     place = place_of(uri)
     with failures(uri):
@@ -420,19 +420,19 @@ class ReadAhead:
 
     def _fetch(self) -> None:
         """Requests the next objects."""
-        held = sum(size for _, size in self._fetched.values())
+        total = sum(size for _, size in self._fetched.values())
         while self._pool is not None and self._waiting and len(self._fetched) < REQUESTS:
             name, size = self._waiting[0]
-            if held + size > HELD * CHUNK:
+            if total + size > HELD * CHUNK:
                 break
             self._waiting.popleft()
             self._fetched[name] = self._pool.submit(_fetched, name), size
-            held += size
+            total += size
 
 
 def _fetched(uri: str) -> Any:
     """A small object in memory; as a file of the store if it has become large."""
-    file = _opened(uri)
+    file = _ranged(uri)
     if file.size() > CHUNK:
         return file
     import pyarrow as pa

@@ -97,12 +97,12 @@ class Piece:
     def problems(self) -> list[str]:
         """The problems of the piece, as text, in the order of the file."""
         end = self.offset + self.length - self.undecoded
-        found = [(each.offset, str(each)) for each in self.damaged]
-        found += [(end, str(Damaged(end, self.undecoded if each.source else 0, each))) for each in self.errors]
-        found += [
+        problems = [(each.offset, str(each)) for each in self.damaged]
+        problems += [(end, str(Damaged(end, self.undecoded if each.source else 0, each))) for each in self.errors]
+        problems += [
             (each.offset, f"{plural(each.length, 'unexplained byte')} at byte {each.offset}") for each in self.gaps
         ]
-        return [text for _, text in sorted(found)]
+        return [text for _, text in sorted(problems)]
 
     def all_messages(self) -> Iterator[Message]:
         """All messages one by one, from either attribute."""

@@ -156,8 +156,8 @@ def test_a_file_name_may_be_any_bytes(tmp_path: Path) -> None:
 
 def assert_in_order(told: list[Step], size: int) -> None:
     """Bytes only grow, from none to all, and each bundle is committed."""
-    assert told == sorted(told, key=lambda step: (step.bundle, step.done))
-    assert [step.done for step in told] == sorted(step.done for step in told)
+    assert told == sorted(told, key=lambda step: (step.bundle, step.processed))
+    assert [step.processed for step in told] == sorted(step.processed for step in told)
     assert (told[0].done, told[-1].done) == (0, size)
     assert {step.total for step in told} == {size}
     bundles = told[0].bundles
@@ -170,7 +170,7 @@ def test_progress_is_told_in_bytes_by_bundle_and_stage(captures: Path, tmp_path:
     serial.run(job, tmp_path / "out", told.append, bundle=job.size // 4)
     assert_in_order(told, job.size)
     assert told[0].bundles > 2
-    assert len({step.done for step in told if step.stage == READING}) > len(job.inputs) // 2
+    assert len({step.processed for step in told if step.stage == READING}) > len(job.inputs) // 2
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_drivers_make_the_same_tables(
     assert mine["engine"] in ("spark", "here")
     assert len(mine["tables"]["frames"]["files"]) > 1
     assert_in_order(told, job.size)
-    seen = {step.stage for step in told if step.done}
+    seen = {step.stage for step in told if step.processed}
     assert (READING in seen, FOLLOWING in seen) == (shuffled is not True, shuffled is not False)
 
 
@@ -270,7 +270,7 @@ def test_progress_moves_within_a_task(
     job = Job(find_inputs([captures]))
     pipeline.run(job, tmp_path / "out", spark, told.append, around=lingering, shuffled=shuffled)
     assert_in_order(told, job.size)
-    found = {stage: {step.done for step in told if step.stage == stage} for stage in {step.stage for step in told}}
+    found = {stage: {step.processed for step in told if step.stage == stage} for stage in {step.stage for step in told}}
     if shuffled:
         half = job.size - job.size // 2
         assert any(0 < done < half for done in found[SHUFFLING])

@@ -128,7 +128,7 @@ def test_only_flows_of_several_parts_and_notes_are_exchanged(size: int, tmp_path
         rows.append(packet(3 - part, 0, 0, part, b"", "{}"))
         kept, file = Kept(), Input(part, f"{part}.pcap", "", 0, 0, first=0)
         batches = pa.Table.from_pylist(rows, PACKETS.schema).to_batches(max_chunksize=5)
-        files = [*write_files(file, batches, tmp_path, f"packets-{part}", PLACES, size, crossing=crossing, kept=kept)]
+        files = [*write_files(file, batches, tmp_path, f"packets-{part}", PLACES, size, crossing=crossing, others=kept)]
         found = [window.rows.to_pylist() for window in kept_windows(files, kept, size)]
         assert not kept
         assert [row["position"] for each in found for row in each] == [*range(part * 60 + 2, part * 60 + 60, 3)]

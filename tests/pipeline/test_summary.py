@@ -18,7 +18,7 @@ def part(number: int) -> Summary:
     summary = Summary()
     file = summary.file(f"{number % 2}.pcap")
     for time_us in (number, 10 * number):
-        file.seen(time_us)
+        file.count_segment(time_us)
     file.connections["kafka" if number else ""] += 1
     file.calls["kafka", "produce", number % 3, "request"] += 7
     file.calls["pulsar", "PING", None, "request"] += number

@@ -152,7 +152,7 @@ def written(
             again=again and not is_packed(each.path),
             fragments=fragments,
             crossing=None if part is None else part.crossing,
-            kept=None if part is None else part.kept,
+            others=None if part is None else part.kept,
         )
     return files
 

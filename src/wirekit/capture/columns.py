@@ -277,23 +277,23 @@ def _scanned(
     begin: int,
     size: int,
     limits: Limits,
-    held: memoryview | None = None,
+    loaded: memoryview | None = None,
     fields: Sequence[str] | None = None,
 ) -> tuple[memoryview, pa.RecordBatch, pa.RecordBatch, bool]:
     """Scans bytes from an offset on: returns whole records, the errors, and whether the file ends there.
 
     Args:
         source, key, begin, size, limits: the file, layout, offset, and number of bytes (more for a longer record).
-        held: bytes from this offset on that were read already.
+        loaded: bytes from this offset on that were read already.
         fields: the columns to return, None for all.
     """
     while True:
-        data = source.load(begin, size) if held is None else held
-        ended = begin + len(data) >= source.size or (held is None and len(data) < size)
+        data = source.load(begin, size) if loaded is None else loaded
+        ended = begin + len(data) >= source.size or (loaded is None and len(data) < size)
         rows, wrong = scan(key, data, limits=limits, fields=fields)
         if ended or rows.num_rows or wrong.num_rows:
             return data, rows, wrong, ended
-        size, held = size if held is not None else 2 * size, None
+        size, loaded = size if loaded is not None else 2 * size, None
 
 
 def _pcap_records(rows: pa.RecordBatch, begin: int, link_type: int, unit: int) -> pa.RecordBatch:
@@ -317,7 +317,7 @@ def _pcap_records(rows: pa.RecordBatch, begin: int, link_type: int, unit: int) -
 
 
 def _pcapng(source: Source, limits: Limits, errors: list[pa.RecordBatch], size: int, start: Place) -> Iterator[Records]:
-    position, number, order, another, held = start.offset, start.number, start.order, True, None
+    position, number, order, another, loaded = start.offset, start.number, start.order, True, None
     given_order = order  # before a section's first block, the order is in it
     interfaces = [_Described(each, -1) for each in start.interfaces]
     while another:
@@ -331,7 +331,7 @@ def _pcapng(source: Source, limits: Limits, errors: list[pa.RecordBatch], size: 
             interfaces = []
         key, ended, another = f"net.pcapng.blocks.{order}", False, False
         while not (ended or another):
-            data, rows, wrong, ended = _scanned(source, key, position, size, limits, held, _BLOCK)
+            data, rows, wrong, ended = _scanned(source, key, position, size, limits, loaded, _BLOCK)
             errors.append(_moved(wrong, position))
             place = Place(position, number, order=given_order, interfaces=tuple(each.interface for each in interfaces))
             located = _of_section(rows, data, order, errors, position, interfaces)
@@ -341,7 +341,7 @@ def _pcapng(source: Source, limits: Limits, errors: list[pa.RecordBatch], size: 
             if wrong.num_rows:
                 return
             another = _consumed(rows) > 0 and bytes(source.load(position, 4)) == pcapng.SECTION_START
-            held = left if another else None
+            loaded = left if another else None
         order = given_order = ""
     _cut(left, position, key.replace("blocks", "block"), limits, errors)
 

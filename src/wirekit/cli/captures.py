@@ -271,18 +271,18 @@ def by_time(parts: Parts, segments: Iterator[Segment]) -> Iterator[Segment]:
     if any(piped(name) for name in parts):
         yield from segments
         return
-    held: list[tuple[int, int, Segment]] = []
+    heap: list[tuple[int, int, Segment]] = []
     before = latest = -sys.maxsize
     for number, each in enumerate(segments):
         if before - each.time_us > CLOCK_STEP_US:
-            yield from (segment for _, _, segment in sorted(held))
-            held.clear()
+            yield from (segment for _, _, segment in sorted(heap))
+            heap.clear()
             latest = each.time_us
         before, latest = each.time_us, max(latest, each.time_us)
-        heapq.heappush(held, (each.time_us, number, each))
-        while held[0][0] < latest - CLOCK_STEP_US:
-            yield heapq.heappop(held)[2]
-    yield from (segment for _, _, segment in sorted(held))
+        heapq.heappush(heap, (each.time_us, number, each))
+        while heap[0][0] < latest - CLOCK_STEP_US:
+            yield heapq.heappop(heap)[2]
+    yield from (segment for _, _, segment in sorted(heap))
 
 
 class FollowedCapture:

@@ -183,9 +183,9 @@ def _listed(
     shown = 0
     complaints = Complaints.of(followed.path, followed.choice, allow_cut=allow_cut)
     live = any(piped(part) is not None for part in followed.parts)
-    seen = Names(selection)
+    names = Names(selection)
     items = chosen(
-        seen.counted(numbered(followed, describe=table is not None or selection.active)),
+        names.counted(numbered(followed, describe=table is not None or selection.active)),
         selection,
         None if selection.where is None else where_frames(selection.where),
         live=live,
@@ -203,12 +203,12 @@ def _listed(
             elif whole and table is not None:
                 table.undecoded(each.connection, each.link, each.item)
     status = complaints.status | followed.status
-    if whole and not seen.connected and not status:
-        has = plural(seen.connections, "connection")
+    if whole and not names.connected and not status:
+        has = plural(names.connections, "connection")
         say(f"{followed.path} has no connection {selection.links[0] or repr('')}; it has {has}")
         return NO_CONNECTION
     if selection.active and not shown:
-        say(f"{followed.path}: no frame matches; {seen.text()}")
+        say(f"{followed.path}: no frame matches; {names.text()}")
         return status
     return status | _summed_up(followed.path, bad, shown, status, followed.skipped, strict=strict)
 

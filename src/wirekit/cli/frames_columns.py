@@ -65,12 +65,12 @@ class FrameWindows(Windows[str]):
     def show(self, rows: pa.Table, items: list[tuple[int, str]]) -> None:
         """Prints the lines of frames that columns cut, and between them those of frames that objects read."""
         self.shown += rows.num_rows + len(items)
-        lines, done = self._lines(rows), 0
+        lines, printed = self._lines(rows), 0
         for place, line in items:
-            for each in islice(lines, place - done):
+            for each in islice(lines, place - printed):
                 print_line(each)
             print_line(line)
-            done = place
+            printed = place
         for each in lines:
             print_line(each)
 
@@ -80,9 +80,9 @@ class FrameWindows(Windows[str]):
         for begin, end in pairwise(bounds.tolist()):
             yield from self._parts[parts[begin]].lines(frames[begin:end])
 
-    def end(self, done: int = 0) -> None:
-        """Prints the window that was read; ``done`` is the number of bytes read so far."""
-        super().end(done)
+    def end(self, size: int = 0) -> None:
+        """Prints the window that was read; ``size`` is the number of bytes read so far."""
+        super().end(size)
         self._parts = []
 
 
@@ -94,10 +94,10 @@ class FrameLines(Assembly):
         self._part = part
         self._heads: dict[tuple[int, int], str] = {}
         index = self.index
-        asked = np.where(index.request >= 0, index.kind[index.request], -1)
+        request_kind = np.where(index.request >= 0, index.kind[index.request], -1)
         headed = np.array([*(kind.headed for kind in index.kinds), False])
         contextual = np.array([*(bool(kind.context) for kind in index.kinds), False])
-        self._alone = headed[index.kind] | headed[asked] | (self.facts.numbered & (index.number < 0))
+        self._alone = headed[index.kind] | headed[request_kind] | (self.facts.numbered & (index.number < 0))
         self._contextual = contextual[index.kind]
 
     def batches(self) -> Iterator[Batch]:
@@ -120,8 +120,8 @@ class FrameLines(Assembly):
         stream = self.streams.stream.data
         for number, *row in zip(frames.tolist(), *(column[frames].tolist() for column in columns), strict=True):
             (
-                flow, side, start, stop, offset, time_us, correlation_id, asked, numbered, protocol, key, api, version,
-                role, alone, contextual,
+                flow, side, start, stop, offset, time_us, correlation_id, request, numbered, protocol, key, api,
+                version, role, alone, contextual,
             ) = row  # fmt: skip
             data, schema = bytes(stream[start:stop]), registry[facts.schemas[key]]
             context = context_of(index, facts, number) if contextual else {}
@@ -134,16 +134,16 @@ class FrameLines(Assembly):
             decoded = decode_bytes(schema, data, context, schema.limits, offset)
             frame = Frame(facts.protocols[protocol], SIDES[side], offset, data, time_us, decoded, description)
             if alone:
-                self._describe(frame, asked, stream)
-            latency_us = time_us - int(index.time[asked]) if asked >= 0 else None
+                self._describe(frame, request, stream)
+            latency_us = time_us - int(index.time[request]) if request >= 0 else None
             yield line_of(frame, self._head(flow, side), latency_us)
 
-    def _describe(self, frame: Frame, asked: int, stream: memoryview) -> None:
+    def _describe(self, frame: Frame, request: int, stream: memoryview) -> None:
         """Adds facts that only the protocol's dialogue knows, from a conversation of the frame and its request."""
         conversation = Conversation(frame.protocol)
-        if asked >= 0:
-            start, stop = int(self.index.start[asked]), int(self.index.stop[asked])
-            conversation.receive(SIDES[int(self.index.side[asked])], bytes(stream[start:stop]))
+        if request >= 0:
+            start, stop = int(self.index.start[request]), int(self.index.stop[request])
+            conversation.receive(SIDES[int(self.index.side[request])], bytes(stream[start:stop]))
         for event in conversation.receive(frame.side, frame.data):
             if isinstance(event, Frame):
                 frame.description, frame.reason = event.description, event.reason

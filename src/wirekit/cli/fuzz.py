@@ -171,7 +171,7 @@ def _explore(key: str, context: dict[str, Any], corpus: Corpus, options: dict[st
         raise click.UsageError(
             "--explore applies to python: targets; other fuzzers can start from the queue of a --corpus"
         )
-    corpus.put(NumberedCases(key, options["seed"], context=context).sound(QUEUE_FRAMES))
+    corpus.queue_frames(NumberedCases(key, options["seed"], context=context).sound(QUEUE_FRAMES))
     added = explore(corpus, place.parts[0], place.parts[1], options["explore"], _bounds(options))
     say(f"atheris added {plural(added, 'input')}")
 

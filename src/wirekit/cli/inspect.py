@@ -217,8 +217,8 @@ def _count(
     where = None if selection.where is None else where_frames(selection.where)
     rows = CallRows(overview)
     items = numbered(follow(by_time(parts, _segments(parts, count)), choice), describe=by_objects)
-    seen = Names(selection)
-    for each in chosen(rows.seen(seen.counted(items) if selecting else items), selection, where, live=False):
+    names = Names(selection)
+    for each in chosen(rows.counting(names.counted(items) if selecting else items), selection, where, live=False):
         rows.choose(each)
         if selecting and each.item is None and each.connection not in fitting:
             continue
@@ -229,7 +229,7 @@ def _count(
         if judge is not None:
             overview.broken(each.link.protocol, judge.take(each.link, each.item))
     if selecting and not fitting and not count.unread:
-        say(f"{parts[0]}: no frame matches; {seen.text()}")
+        say(f"{parts[0]}: no frame matches; {names.text()}")
     if collected is not None:
         collected.end(parts[0], count, overview)
     return overview
@@ -271,6 +271,6 @@ def _of_file(capture: Capture, number: int, count: FileSummary, fragments: Fragm
         elif isinstance(each, Skipped) and each.problem:
             count.quarantined(each.problem, "", each.length)
         elif isinstance(each, Segment):
-            count.seen(each.time_us)
+            count.count_segment(each.time_us)
             yield each
     count.skipped.update(capture.skipped)

@@ -155,10 +155,10 @@ def _captured(parts: Parts, choice: Choice, selection: Selection, show: Show, ro
     followed = FollowedCapture(parts, choice)
     where = None if selection.where is None else where_messages(selection.where)
     rows_of = MessageRows(followed.path)
-    seen, shown = Names(selection), 0
+    names, shown = Names(selection), 0
     items = numbered(followed, describe=selection.active)
     with complaints:
-        for each in seen.counted(items) if selection.active else items:
+        for each in names.counted(items) if selection.active else items:
             rows = [] if where is None else rows_of.of(each.link, each.item)
             if each.item is not None and not selection.wants(each):
                 continue
@@ -174,7 +174,7 @@ def _captured(parts: Parts, choice: Choice, selection: Selection, show: Show, ro
             show.unplaced += _unplaced(each.item, messages)
             shown += len(messages)
     if selection.active and not shown:
-        say(f"{followed.path}: no message matches; {seen.text()}")
+        say(f"{followed.path}: no message matches; {names.text()}")
     return complaints.status | followed.status
 
 

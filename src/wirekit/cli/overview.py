@@ -146,9 +146,9 @@ class Overview:
         if self.large or not isinstance(frame, Frame) or frame.request is None or frame.latency_us is None:
             return
         if self.is_slow(frame.latency_us):
-            link, asked = each.link, frame.request
+            link, request = each.link, frame.request
             call_id = frame_id(
-                connection_id(self.file, link.client, link.server, link.ordinal), asked.side, asked.offset
+                connection_id(self.file, link.client, link.server, link.ordinal), request.side, request.offset
             )
             for *_, other, row in self._slowest:
                 if other == call_id and row["frame"] is None:

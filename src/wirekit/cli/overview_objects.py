@@ -34,7 +34,7 @@ class CallRows:
         self._call = ""
         self._topics: set[str] = set()
 
-    def seen(self, items: Iterable[Numbered]) -> Iterator[Numbered]:
+    def counting(self, items: Iterable[Numbered]) -> Iterator[Numbered]:
         """Yields the same items, and adds them to the overview."""
         for each in items:
             link, item = each.link, each.item
@@ -49,7 +49,7 @@ class CallRows:
             yield each
 
     def choose(self, each: Numbered) -> None:
-        """Counts an item that ``seen`` has given; the frames before it that were not chosen are passed over."""
+        """Counts an item that ``counting`` has given; the frames before it that were not chosen are passed over."""
         chosen = each.item is not None and not isinstance(each.item, Frame)
         while not chosen:
             item, call_id, emitted = self._waiting.popleft()

@@ -25,7 +25,7 @@ class _Paged(io.RawIOBase):
         self.waits = False
         self._over = False
         self._terminal = terminal
-        self._held = bytearray()
+        self._buffer = bytearray()
         self._rows = shutil.get_terminal_size().lines - 1
         self.pager: subprocess.Popen[bytes] | None = None
 
@@ -48,8 +48,8 @@ class _Paged(io.RawIOBase):
             self._terminal.buffer.write(data)
             self._terminal.buffer.flush()
         else:
-            self._held += data
-            if self._held.count(b"\n") >= self._rows:
+            self._buffer += data
+            if self._buffer.count(b"\n") >= self._rows:
                 self._start()
         return len(data)
 
@@ -59,14 +59,14 @@ class _Paged(io.RawIOBase):
             self.pager = subprocess.Popen(_command(), stdin=subprocess.PIPE, env=environment)
         except OSError:
             self.waits = False
-        self.write(bytes(self._held))
-        self._held.clear()
+        self.write(bytes(self._buffer))
+        self._buffer.clear()
 
     def end(self) -> None:
         """Shows the held output; waits until the user leaves the pager."""
         if self.pager is None:
             self.waits = False
-            self.write(bytes(self._held))
+            self.write(bytes(self._buffer))
             self._over = True
             return
         self._over = True
@@ -87,7 +87,7 @@ class _Remarks(io.TextIOBase):
     """Standard error: held while the pager has the screen."""
 
     def __init__(self, terminal: Any, paged: _Paged) -> None:
-        self.held: list[str] = []
+        self.texts: list[str] = []
         self._terminal = terminal
         self._paged = paged
 
@@ -96,7 +96,7 @@ class _Remarks(io.TextIOBase):
             self._terminal.write(text)
             self._terminal.flush()
         else:
-            self.held.append(text)
+            self.texts.append(text)
         return len(text)
 
     def isatty(self) -> bool:
@@ -127,7 +127,7 @@ def paging() -> Iterator[None]:
             pass
         paged.end()
         sys.stdout, sys.stderr = terminal, errors
-        errors.write("".join(remarks.held))
+        errors.write("".join(remarks.texts))
 
 
 def no_pager_option() -> click.Option:

@@ -420,7 +420,7 @@ def _progress(begin: str) -> Iterator[Progress]:
         task = bar.add_task(begin, total=None)
 
         def show_step(step: Step) -> None:
-            bar.update(task, completed=step.done, total=step.total, description=_step_text(step))
+            bar.update(task, completed=step.processed, total=step.total, description=_step_text(step))
 
         yield show_step
 
@@ -435,7 +435,7 @@ def _progress_lines() -> Progress:
         if now - latest < LINE_SECONDS:
             return
         latest = now
-        left = f", {(now - start) * (step.total / step.done - 1) / 60:.0f} min left" if step.done else ""
+        left = f", {(now - start) * (step.total / step.processed - 1) / 60:.0f} min left" if step.processed else ""
         say(f"{_step_text(step)} after {(now - start) / 60:.0f} min{left}")
 
     return say_step
@@ -443,7 +443,7 @@ def _progress_lines() -> Progress:
 
 def _step_text(step: Step) -> str:
     bundle = f"bundle {step.bundle} of {step.bundles}, " if step.bundles > 1 else ""
-    return f"{bundle}{step.stage}: {size_text(step.done)} of {size_text(step.total)}"
+    return f"{bundle}{step.stage}: {size_text(step.processed)} of {size_text(step.total)}"
 
 
 def _say_some(lines: Sequence[str], kind: str) -> None:

@@ -64,12 +64,12 @@ def complain(decoded: Decoded, strict: bool) -> int:
     if decoded.gaps and not registry.protocol(decoded.schema).readings:
         from wirekit.compiler.contexts import names_of
 
-        asked = [name for name in names_of(decoded.schema) if name not in decoded.context]
-        fitting = clean_contexts(decoded.data[: decoded.consumed], decoded.schema, decoded.context) if asked else []
+        missing = [name for name in names_of(decoded.schema) if name not in decoded.context]
+        fitting = clean_contexts(decoded.data[: decoded.consumed], decoded.schema, decoded.context) if missing else []
         if fitting:
             say(f"{decoded.schema} decodes cleanly with {' or '.join(map(pairs, fitting[-1 : -MOST_OTHERS - 2 : -1]))}")
-        elif asked:
-            say(f"pass {' '.join(f'--context {name}=…' for name in asked)} to decode more of {decoded.schema}")
+        elif missing:
+            say(f"pass {' '.join(f'--context {name}=…' for name in missing)} to decode more of {decoded.schema}")
     for gap in decoded.gaps:
         where = f"byte {gap.offset}" if not gap.source else f"byte {gap.offset} of decompressed data #{gap.source}"
         say(f"{decoded.schema}: {gap.path}: {plural(gap.length, 'unexplained byte')} at {where}")

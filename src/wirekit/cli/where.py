@@ -174,13 +174,13 @@ class MessageRows:
 
 def filtered(items: Iterable[Numbered], where: Where, *, at_once: int = AT_ONCE) -> Iterator[Numbered]:
     """The frames that fit, and all connections' ends; ``at_once`` is the number that is evaluated together."""
-    held: list[Numbered] = []
+    batch: list[Numbered] = []
     for each in items:
-        held.append(each)
-        if len(held) >= at_once:
-            yield from _fitting(held, where)
-            held = []
-    yield from _fitting(held, where)
+        batch.append(each)
+        if len(batch) >= at_once:
+            yield from _fitting(batch, where)
+            batch = []
+    yield from _fitting(batch, where)
 
 
 def _fitting(items: list[Numbered], where: Where) -> Iterator[Numbered]:
@@ -193,14 +193,14 @@ def in_order(items: Iterable[Numbered]) -> Iterator[Numbered]:
 
     A frame comes late if the protocol of its connection was recognised later, or segments before it were.
     """
-    held: list[tuple[int, int, Numbered]] = []
+    heap: list[tuple[int, int, Numbered]] = []
     latest = -(1 << 63)
     for number, each in enumerate(items):
         time_us = each.item.time_us if each.item is not None else None
         time_us = latest if time_us is None else time_us
         latest = max(latest, time_us)
-        heapq.heappush(held, (time_us, number, each))
-        while held and (len(held) > MOST_HELD or held[0][0] < latest - LATE_US):
-            yield heapq.heappop(held)[2]
-    while held:
-        yield heapq.heappop(held)[2]
+        heapq.heappush(heap, (time_us, number, each))
+        while heap and (len(heap) > MOST_HELD or heap[0][0] < latest - LATE_US):
+            yield heapq.heappop(heap)[2]
+    while heap:
+        yield heapq.heappop(heap)[2]

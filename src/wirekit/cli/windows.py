@@ -94,8 +94,8 @@ class Windows(Writer, Generic[T]):
                 say(f"{name}: {reason}")
         return True
 
-    def end(self, done: int = 0) -> None:
-        """Shows the window that was read; ``done`` is the number of bytes read so far.
+    def end(self, size: int = 0) -> None:
+        """Shows the window that was read; ``size`` is the number of bytes read so far.
 
         Rows and items are in the order of time; at equal times, rows come first, in their order.
         """

@@ -476,13 +476,13 @@ def parts(node: Node) -> Iterator[tuple[str, Node]]:
 
 def walk(node: Node) -> Iterator[tuple[str, Node]]:
     """(path, node) of a node and all nodes inside, outer first; a shared node only at its first path."""
-    seen: set[int] = set()
+    visited: set[int] = set()
     waiting = [("", node)]
     while waiting:
         path, at = waiting.pop()
-        if id(at) in seen:
+        if id(at) in visited:
             continue
-        seen.add(id(at))
+        visited.add(id(at))
         yield path, at
         inside = [(f"{path}.{role}" if path else role, inner) for role, inner in parts(at)]
         waiting += reversed(inside)
@@ -531,13 +531,13 @@ def _roles(kind: type[Node]) -> tuple[str, ...]:
 
 def nested(node: Node) -> Iterator[tuple[int, Node]]:
     """(number of structures around it, node) of a node and all nodes inside."""
-    seen: set[tuple[int, int]] = set()
+    visited: set[tuple[int, int]] = set()
     waiting = [(node, 0)]
     while waiting:
         at, around = waiting.pop()
-        if (id(at), around) in seen:
+        if (id(at), around) in visited:
             continue
-        seen.add((id(at), around))
+        visited.add((id(at), around))
         yield around, at
         deeper = around + isinstance(at, Structure)
         waiting += [(inner, deeper) for _, inner in parts(at)]
@@ -682,7 +682,7 @@ def dump(node: Node) -> str:
     return "\n".join(_lines(node, "", 0, set()))
 
 
-def _lines(node: Node, role: str, depth: int, seen: set[int]) -> Iterator[str]:
+def _lines(node: Node, role: str, depth: int, visited: set[int]) -> Iterator[str]:
     inside = {id(inner) for _, inner in parts(node)}
     shown = []
     for name in (each.name for each in fields(node)):
@@ -698,12 +698,12 @@ def _lines(node: Node, role: str, depth: int, seen: set[int]) -> Iterator[str]:
         shown += [f"{field.name}:{field.width}@{field.shift}" for field in node.fields]
     if isinstance(node, Blob) and not node.explained:
         shown.append("unexplained")
-    known = bool(inside) and id(node) in seen
-    seen.add(id(node))
+    known = bool(inside) and id(node) in visited
+    visited.add(id(node))
     shown += ["(as above)"] if known else []
     yield f"{'  ' * depth}{role + ': ' if role else ''}{type(node).__name__} {' '.join(shown)}".rstrip()
     for inner_role, inner in () if known else parts(node):
-        yield from _lines(inner, inner_role, depth + 1, seen)
+        yield from _lines(inner, inner_role, depth + 1, visited)
 
 
 def _text(value: Any) -> str:

@@ -17,8 +17,8 @@ Lowerer = Callable[[Any, str], ir.Node]
 
 # Layouts share parts, so the graph is lowered part by part and shared again: a tree of it would be thousands of times
 # as large. The source is kept with its IR so that its id stays its own.
-_Done = dict[int, tuple[Any, ir.Node]]
-_done: ContextVar[_Done | None] = ContextVar("_done", default=None)
+_Lowered = dict[int, tuple[Any, ir.Node]]
+_parts: ContextVar[_Lowered | None] = ContextVar("_parts", default=None)
 _placed: ContextVar[set[int]] = ContextVar("_placed")
 """Ids of the lengths and checksums that are members of a struct."""
 _LENGTH_FACTS = [field.name for field in fields(ir.Measure)][3:]
@@ -41,17 +41,17 @@ def lower(source: Any, path: str = "") -> ir.Node:
       name: Blob text=True
         length: Number code=h size=2 signed=True
     """
-    done = _done.get()
-    if done is None:
-        token, placed = _done.set({}), _placed.set(set())
+    parts = _parts.get()
+    if parts is None:
+        token, placed = _parts.set({}), _placed.set(set())
         try:
             return lower(source, path)
         finally:
-            _done.reset(token)
+            _parts.reset(token)
             _placed.reset(placed)
-    if id(source) not in done:
-        done[id(source)] = source, _lower(source, path)
-    return done[id(source)][1]
+    if id(source) not in parts:
+        parts[id(source)] = source, _lower(source, path)
+    return parts[id(source)][1]
 
 
 def _lower(source: Any, path: str) -> ir.Node:

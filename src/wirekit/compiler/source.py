@@ -71,19 +71,19 @@ class Code:
     loops: int = 0
     opening: list[str] = field(default_factory=list)
 
-    def put(self, line: str) -> None:
+    def add_line(self, line: str) -> None:
         """Adds a line to the current block."""
         self.lines.append("    " * self.depth + line)
 
     @contextmanager
     def block(self, header: str) -> Iterator[None]:
         """A block of lines, under a condition or in a loop; it may be empty."""
-        self.put(header)
+        self.add_line(header)
         lines = len(self.lines)
         self.depth += 1
         yield
         if len(self.lines) == lines:
-            self.put("pass")
+            self.add_line("pass")
         self.depth -= 1
 
     def fresh(self, stem: str) -> str:
@@ -101,9 +101,9 @@ class Code:
         pairs = zip(values, last, strict=True)
         with self.block(f"if {' or '.join(f'{value} is not {old}' for value, old in pairs)}:"):
             write()
-            self.put(f"{', '.join(last)} = {', '.join(values)}")
+            self.add_line(f"{', '.join(last)} = {', '.join(values)}")
 
-    def done(self) -> list[str]:
+    def all_lines(self) -> list[str]:
         """The lines of the whole function."""
         return [self.lines[0], *self.opening, *self.lines[1:]]
 
@@ -239,8 +239,8 @@ class Generator:
         free = sorted({pair for case in node.nodes for pair in self._unit(case).free})
         self._tables.append((table, {_single(values): self._adapted(case, free) for values, case in node.cases}))
         otherwise = "None" if node.otherwise is None else self._adapted(node.otherwise, free)
-        code.put(f"{unit} = {self._constant(table, 'cases')}.get({self._key(node.on, scope)}, {otherwise})")
-        code.put(f"if {unit} is None: raise Unusual")
+        code.add_line(f"{unit} = {self._constant(table, 'cases')}.get({self._key(node.on, scope)}, {otherwise})")
+        code.add_line(f"if {unit} is None: raise Unusual")
         return unit, _arguments(free, scope)
 
     def _adapted(self, node: ir.Node, free: list[tuple[int, str]]) -> str:
@@ -261,8 +261,8 @@ class Generator:
     def _blank(self, code: Code, record: type[Record], extra: str = "None") -> str:
         """A variable with an empty record."""
         variable = code.fresh("r")
-        code.put(f"{variable} = {self._constant(record._blank, 'new')}()")
-        code.put(f"{variable}._extra = {extra}")
+        code.add_line(f"{variable} = {self._constant(record._blank, 'new')}()")
+        code.add_line(f"{variable}._extra = {extra}")
         return variable
 
     def _split(self, code: Code, node: ir.BitFields, number: str) -> str:
@@ -270,8 +270,8 @@ class Generator:
         record = self._blank(code, node.record)
         targets = "".join(f"{field_of(record, bit.name)}, " for bit in node.fields)
         parts, table = code.fresh("t"), self._constant(Splits(node.fields), "bits")
-        code.unless_same([number], lambda: code.put(f"{parts} = {table}[{number}]"))
-        code.put(f"{targets}= {parts}")
+        code.unless_same([number], lambda: code.add_line(f"{parts} = {table}[{number}]"))
+        code.add_line(f"{targets}= {parts}")
         return record
 
     def _message(self, node: ir.Protobuf) -> str:
@@ -354,10 +354,10 @@ def choosing(node: ir.Node) -> Iterator[Expression]:
 def whole_number(code: Code, value: str) -> str:
     """A new variable with the value of a size or count as an integer: a symbol or flag counts as its number."""
     variable = code.fresh("n")
-    code.put(f"{variable} = {value}")
-    code.put(f"if {variable}.__class__ is not int:")
-    code.put(f"    if not isinstance({variable}, int): raise Unusual")
-    code.put(f"    {variable} = int({variable})")
+    code.add_line(f"{variable} = {value}")
+    code.add_line(f"if {variable}.__class__ is not int:")
+    code.add_line(f"    if not isinstance({variable}, int): raise Unusual")
+    code.add_line(f"    {variable} = int({variable})")
     return variable
 
 
@@ -438,11 +438,11 @@ def put_derived(code: Code, derived: Derived, message: str, value: str, extent: 
         wrong_if_packed: the condition for a wrong number with compressed data, with ``{}`` for the number.
     """
     number = code.fresh("n")
-    code.put(f"if {message} is not None:")
-    code.put(f"    {number} = getattr({message}, {derived.field!r})")
+    code.add_line(f"if {message} is not None:")
+    code.add_line(f"    {number} = getattr({message}, {derived.field!r})")
     if derived.quantity == "count":
-        code.put(f"    if elements({value}) not in (None, {number}): raise Unusual")
+        code.add_line(f"    if elements({value}) not in (None, {number}): raise Unusual")
         return
-    code.put(f"    if {value}.__class__ is Opened:")
-    code.put(f"        if {wrong_if_packed.format(number)}: raise Unusual")
-    code.put(f"    elif {number} not in (None, {extent}) and {value} is not S.part: raise Unusual")
+    code.add_line(f"    if {value}.__class__ is Opened:")
+    code.add_line(f"        if {wrong_if_packed.format(number)}: raise Unusual")
+    code.add_line(f"    elif {number} not in (None, {extent}) and {value} is not S.part: raise Unusual")

@@ -235,8 +235,8 @@ def _expressions(node: ir.Structure) -> Iterator[str]:
             case Operation(symbol=symbol, operands=operands) if symbol in COMPARISONS:
                 for one, other in permutations(operands):
                     if isinstance(other, Literal):
-                        found = _never(one, other.value, symbol in ("==", "!="), members)
-                        yield from (f"{where} compares {problem}" for problem in found)
+                        problems = _never(one, other.value, symbol in ("==", "!="), members)
+                        yield from (f"{where} compares {problem}" for problem in problems)
             case Operation(operands=(_, _) as operands):
                 for field in (each for each in operands if isinstance(each, Field)):
                     if (kind := _kind(_declared(members, field))) not in (None, "a number"):

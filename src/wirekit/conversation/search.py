@@ -162,9 +162,9 @@ def _is_frame(dialogue: Dialogue, side: str, direction: Direction, start: int, s
     before, dialogue.whole = dialogue.effort, None
     most = min(size if size <= LARGEST_WAITED else LARGEST_PROBE, len(buffer) - start)
     lengths = [length for length in HEADS if length < most] + [most]
-    found = all(dialogue.plausible(side, bytes(buffer[start : start + length]), size) for length in lengths)
-    if found and size > LARGEST_WAITED and most == LARGEST_PROBE:
+    is_frame = all(dialogue.plausible(side, bytes(buffer[start : start + length]), size) for length in lengths)
+    if is_frame and size > LARGEST_WAITED and most == LARGEST_PROBE:
         dialogue.effort += CALL
-        found = dialogue.proven(side, bytes(buffer[start : start + most]))
+        is_frame = dialogue.proven(side, bytes(buffer[start : start + most]))
     direction.credit -= CALL + dialogue.effort - before
-    return found
+    return is_frame

@@ -154,8 +154,8 @@ def _rows(parts: list[Part], indent: int, room: int, below: int) -> Iterator[tup
 def _about(frame: Frame, facts: Facts, width: int) -> Iterator[Part]:
     description = frame.description
     version = "" if description.version is None else f" v{description.version}"
-    asked = None if frame.request is None else frame.request.description.version
-    to = "" if asked in (None, description.version) else f" to v{asked}"
+    requested = None if frame.request is None else frame.request.description.version
+    to = "" if requested in (None, description.version) else f" to v{requested}"
     yield f"{description.api or '?'}{version}{to}".ljust(width), ""
     yield _topics(facts.topics), "cyan"
     yield f"group {facts.group_id}" if facts.group_id else "", "cyan"

@@ -192,17 +192,17 @@ class _Writer:
         if node.refusals:
             self.note("values that peers refuse get no verdict")
 
-    def _range(self, node: ir.Structure, first: int, last: int, kind: _Type, done: tuple[ir.Measure, ...]) -> None:
+    def _range(self, node: ir.Structure, first: int, last: int, kind: _Type, handled: tuple[ir.Measure, ...]) -> None:
         """A range of members, with those after a length in a substream."""
         index = first
         while index <= last:
-            opening = [each for each in ir.opening(node, index) if each not in done]
+            opening = [each for each in ir.opening(node, index) if each not in handled]
             if kind.ended:
                 self.notes.add(f"{self.key}.{'.'.join((*self._path, node.members[index].name))}", BEHIND)
                 self._scopes[-1][node.members[index].name] = _Place((), "", node, False)
                 index += 1
             elif opening:
-                self._sized(node, opening[0], index, kind, (*done, opening[0]))
+                self._sized(node, opening[0], index, kind, (*handled, opening[0]))
                 index = opening[0].last + 1
             else:
                 member = node.members[index]
@@ -210,7 +210,7 @@ class _Writer:
                 index += 1
 
     def _sized(
-        self, node: ir.Structure, measure: ir.Measure, index: int, kind: _Type, done: tuple[ir.Measure, ...]
+        self, node: ir.Structure, measure: ir.Measure, index: int, kind: _Type, handled: tuple[ir.Measure, ...]
     ) -> None:
         length = node.members[measure.at].name
         try:
@@ -225,7 +225,7 @@ class _Writer:
         if measure.clip:
             size = f"(_io.size - _io.pos < ({size})) ? (_io.size - _io.pos) : ({size})"
         inner = _Type(kind.chain)
-        if measure.last == index and len([each for each in ir.opening(node, index) if each not in done]) == 0:
+        if measure.last == index and len([each for each in ir.opening(node, index) if each not in handled]) == 0:
             self._member(node.members[index].name, node.members[index].node, inner)
             if len(inner.seq) == 1 and not {"size", "repeat", "if"} & inner.seq[0].keys() and _is_type(inner.seq[0]):
                 entry = inner.seq[0]
@@ -237,7 +237,7 @@ class _Writer:
         for member in node.members[index : measure.last + 1]:
             self._scopes[-1].pop(member.name, None)
         group = _Type((*kind.chain, name))
-        self._range(node, index, measure.last, group, done)
+        self._range(node, index, measure.last, group, handled)
         group_type = self._unique(f"{node.name}_{name}")
         self.types[group_type] = group.entry()
         kind.seq.append({"id": name, "size": size, "type": group_type})

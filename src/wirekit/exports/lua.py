@@ -354,9 +354,9 @@ class _Writer:
 
     def _protobuf(self, message: Message, path: str, name: str) -> str:
         fields = []
-        held = self._messages.get(message.name)
-        if held is not None:
-            return f"reference(N, {held})"
+        declared = self._messages.get(message.name)
+        if declared is not None:
+            return f"reference(N, {declared})"
         self._count += 1
         self._messages[message.name] = index = self._count
         for number, each in message.fields.items():

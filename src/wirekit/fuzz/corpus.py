@@ -43,7 +43,7 @@ class Corpus:
                     inputs.append(file.read_bytes())
         return list(dict.fromkeys(inputs))[:MOST_ORIGINALS]
 
-    def put(self, frames: Iterable[bytes]) -> None:
+    def queue_frames(self, frames: Iterable[bytes]) -> None:
         """Adds sound frames to the queue."""
         (self.path / QUEUE).mkdir(parents=True, exist_ok=True)
         for number, data in enumerate(frames):

@@ -30,7 +30,7 @@ def main() -> None:
         function: Any = importlib.import_module(module)
     for part in name.split("."):
         function = getattr(function, part)
-    seen: set[tuple[str, str]] = set()
+    places: set[tuple[str, str]] = set()
 
     def one(data: bytes) -> None:
         try:
@@ -38,8 +38,8 @@ def main() -> None:
         except Exception as error:  # noqa: BLE001  # whatever the target raises is for the run that follows
             frames = traceback.extract_tb(error.__traceback__)
             place = type(error).__name__, f"{frames[-1].filename}:{frames[-1].lineno}"
-            if place not in seen:
-                seen.add(place)
+            if place not in places:
+                places.add(place)
                 Path(queue, f"raised-{hashlib.sha256(data).hexdigest()[:16]}").write_bytes(data)
 
     options = [

@@ -53,22 +53,22 @@ class Child:
             os.set_blocking(stream.fileno(), False)
             self._selector.register(stream, selectors.EVENT_READ)
 
-    def wait(self, seconds: float, memory: int, done: Callable[[], bool] = lambda: False) -> str:
-        """Reads until something is done, the child has ended, or a bound is reached: DONE, ENDED, HANG or MEMORY.
+    def wait(self, seconds: float, memory: int, is_over: Callable[[], bool] = lambda: False) -> str:
+        """Reads until ``is_over`` is true, the child has ended, or a bound is reached: DONE, ENDED, HANG or MEMORY.
 
         Args:
             seconds: how long at most.
             memory: bytes that the child may hold.
-            done: asked after each read.
+            is_over: called after each read; ends the wait if true.
         """
         end = time.monotonic() + seconds
-        while not done():
+        while not is_over():
             left = end - time.monotonic()
             if left <= 0:
                 return HANG
             open_ = self._read(min(left, STEP))
             if not open_ and self._has_ended(end):
-                return DONE if done() else ENDED
+                return DONE if is_over() else ENDED
             self.measured = self.resident()
             if self.measured > memory:
                 return MEMORY

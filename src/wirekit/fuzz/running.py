@@ -99,7 +99,7 @@ class Fuzzer:
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._running: set[int] = set()
-        self._seen: dict[str, Finding] = {}
+        self._findings: dict[str, Finding] = {}
         self._known: set[str] = set()
         self._next = 0
         self._written = 0.0
@@ -141,7 +141,7 @@ class Fuzzer:
         state = self._corpus.state()
         if (state.get("key"), state.get("seed")) == (self._cases.key, self._cases.seed):
             self._next = state["next"] if isinstance(state.get("next"), int) else 0
-        self._corpus.put(self._cases.sound(QUEUE_FRAMES))
+        self._corpus.queue_frames(self._cases.sound(QUEUE_FRAMES))
         self.summary.first = self._next
 
     def _work(self) -> None:
@@ -150,7 +150,7 @@ class Fuzzer:
         try:
             while (index := self._take()) is not None:
                 self._one(target, self._cases[index])
-                self._done(index)
+                self._end_case(index)
         finally:
             target.close()
 
@@ -158,13 +158,13 @@ class Fuzzer:
         with self._lock:
             count = self._options.count
             spent = count is not None and self._next - self.summary.first >= count
-            if spent or self._stop.is_set() or len(self._seen) >= MOST_FINDINGS:
+            if spent or self._stop.is_set() or len(self._findings) >= MOST_FINDINGS:
                 return None
             index, self._next = self._next, self._next + 1
             self._running.add(index)
             return index
 
-    def _done(self, index: int) -> None:
+    def _end_case(self, index: int) -> None:
         with self._lock:
             self._running.discard(index)
             if self._resume and time.monotonic() - self._written > STATE_SECONDS:
@@ -188,10 +188,10 @@ class Fuzzer:
             if finding.signature in self._known:
                 self.summary.known[finding.signature] += 1
                 return
-            if finding.signature in self._seen:
-                self._seen[finding.signature].count += 1
+            if finding.signature in self._findings:
+                self._findings[finding.signature].count += 1
                 return
-            self._seen[finding.signature] = finding
+            self._findings[finding.signature] = finding
         self._confirm(target, finding)
         if self._corpus is not None:
             self._corpus.keep(finding)

@@ -125,7 +125,7 @@ class _Serving:
         self._socket = connection
         self._exchange = exchange
         self._random = random
-        self._held = b""
+        self._delayed = b""
 
     def serve(self) -> None:
         """Answers until one side closes the connection."""
@@ -168,7 +168,7 @@ class _Serving:
         if kind == "answer left out":
             return True
         if kind == "answers out of order":
-            self._held = data
+            self._delayed = data
             return True
         if kind == "ends inside a frame":
             self._send(data[: self._random.randrange(len(data))])
@@ -197,8 +197,8 @@ class _Serving:
 
     def _send(self, data: bytes | None) -> bool:
         """Sends a response, and after it the one that was held back."""
-        data = (data or b"") + (self._held if data else b"")
-        self._held = b"" if data else self._held
+        data = (data or b"") + (self._delayed if data else b"")
+        self._delayed = b"" if data else self._delayed
         self._server.note(data)
         single = self._server.play.kind == PIECES
         try:

@@ -169,9 +169,9 @@ def plan_bundles(
         files for files in groups if any(each.path in known and known[each.path].bundle in again for each in files)
     ]
     reread_paths = {each.path for files in reread for each in files}
-    kept = [each for each in job.inputs if each.path in known and each.path not in reread_paths]
-    plan.refused = {each.name: refused[each.path] for each in kept if each.path in refused}
-    plan.committed = len(kept) - len(plan.refused)
+    committed = [each for each in job.inputs if each.path in known and each.path not in reread_paths]
+    plan.refused = {each.name: refused[each.path] for each in committed if each.path in refused}
+    plan.committed = len(committed) - len(plan.refused)
     plan.bundles = _with_open_rows(
         [_part(files, goes_on=rotating) for files in reread],
         _cut([part for part in fresh if part.files[0].path not in reread_paths], size, cut=cut),

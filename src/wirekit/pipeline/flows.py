@@ -184,7 +184,7 @@ class Writer:
         while row is not None:
             _, ts_us, file_no, position, source, target, sequence, acknowledgment, flags, length, payload, note = row
             if note is None:
-                count.seen(ts_us)
+                count.count_segment(ts_us)
                 yield Segment(
                     ts_us, source, target, sequence, acknowledgment, flags, payload, position, file_no, length
                 )

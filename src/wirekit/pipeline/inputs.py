@@ -387,9 +387,9 @@ def objects_of(uri: str) -> list[Status]:
     Objects with ``//`` in their names, which pyarrow cannot open, are skipped with a RuntimeWarning.
     """
     matching = objects(uri)
-    asked = glob.has_magic(uri) or [each.name for each in matching] == [uri]
+    is_explicit = glob.has_magic(uri) or [each.name for each in matching] == [uri]
     readable, others = list[Status](), list[str]()
-    for each in (each for each in matching if asked or is_input(each.name)):
+    for each in (each for each in matching if is_explicit or is_input(each.name)):
         if "//" in each.name.partition("://")[2]:
             others.append(each.name)
         else:

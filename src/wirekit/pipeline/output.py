@@ -272,14 +272,14 @@ class Output:
         """
         for source, target in moves:
             _check_move(source, target)
-        done: Moves = []
+        moved: Moves = []
 
         def execute(move: tuple[str, str]) -> None:
             source, target = move
             inside = source.startswith(f"{WORK}/")
             if (inside and not again) or self.folder.kind(source) == "file":
                 (self.folder.publish if inside else self.folder.move)(source, target)
-                done.append(move)
+                moved.append(move)
 
         old, new, commits = list[tuple[str, str]](), list[tuple[str, str]](), list[tuple[str, str]]()
         for source, target in moves:
@@ -294,7 +294,7 @@ class Output:
         except _UnfinishedError:
             raise
         except OSError:
-            for source, target in reversed(done):
+            for source, target in reversed(moved):
                 self.folder.move(target, source)
             self.folder.remove(_MOVES)
             raise

@@ -30,7 +30,7 @@ def report(attempts: str, stage: str, task: int) -> Callable[[int], None]:
     folder = Path(attempts, stage)
     next_time = 0.0
 
-    def done(size: int) -> None:
+    def report_size(size: int) -> None:
         nonlocal next_time
         if time.monotonic() < next_time:
             return
@@ -42,7 +42,7 @@ def report(attempts: str, stage: str, task: int) -> Callable[[int], None]:
             new.rename(folder / str(task))
         next_time = time.monotonic() + SECONDS
 
-    return done
+    return report_size
 
 
 def reported(attempts: str, stage: str) -> int:

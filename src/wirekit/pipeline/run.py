@@ -28,12 +28,12 @@ class Step(NamedTuple):
     """The progress of a run.
 
     Attributes:
-        done, total: bytes of the inputs of all bundles.
+        processed, total: bytes of the inputs of all bundles.
         stage: the current work, such as ``reading``.
         bundle, bundles: the number of the bundle, from 1, and the number of bundles.
     """
 
-    done: int
+    processed: int
     total: int
     stage: str
     bundle: int
@@ -130,12 +130,12 @@ def publish(
                 f"an earlier version of wirekit wrote {claimed.folder.name}; pass another directory, or --replace"
             )
         plan = plan_bundles(job, claimed.commits, bundle, replace=replace, rotating=rotating, cut=cut)
-        summary, changed, done = Summary(), dict[str, bool](), 0
+        summary, changed, processed = Summary(), dict[str, bool](), 0
         for name, reason in plan.refused.items():
             summary.file(name).unreadable = reason
         for number, each in enumerate(plan.bundles, 1):
 
-            def reached(stage: str, size: int, number: int = number, before: int = done) -> None:
+            def reached(stage: str, size: int, number: int = number, before: int = processed) -> None:
                 if progress is not None:
                     step = min(before + size, plan.size)
                     progress(Step(step, plan.size, stage, number, len(plan.bundles)))
@@ -169,7 +169,7 @@ def publish(
             claimed.commit(manifests, about, each.replaces)
             summary.merge(counted)
             changed |= now_changed
-            done += each.size
+            processed += each.size
         for captures in _without_open_rows(claimed.commits, summary.files):
             counted = _add_open_rows(claimed, job, engine, captures)
             if captures[0] in summary.files:

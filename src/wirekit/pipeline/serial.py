@@ -90,11 +90,11 @@ def _written(
     progress: Callable[[int], object] | None,
     part: Part | None,
 ) -> Summary:
-    summary, done = Summary(), 0
+    summary, processed = Summary(), 0
     size = sum(each.size for files in groups for each in files if each.kind == CAPTURE)
     for files in groups:
 
-        def reached(size: int, before: int = done) -> None:
+        def reached(size: int, before: int = processed) -> None:
             if progress is not None:
                 progress(before + size)
 
@@ -112,8 +112,8 @@ def _written(
             sink.write(table, batch)
         if carried is not None and carried.goes_on:
             sink.carry(carried)
-        done += sum(each.size for each in files) if part is None else part.size(files[0].size)
-        reached(0, done)
+        processed += sum(each.size for each in files) if part is None else part.size(files[0].size)
+        reached(0, processed)
     return summary
 
 

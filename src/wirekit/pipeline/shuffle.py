@@ -110,7 +110,7 @@ def write_files(
     again: bool = False,
     fragments: Fragments | None = None,
     crossing: Crossing | None = None,
-    kept: Kept | None = None,
+    others: Kept | None = None,
 ) -> Iterator[ShuffleFile]:
     """Writes the packets of a file.
 
@@ -125,23 +125,23 @@ def write_files(
         fragments: those of ``batches``. Payloads of datagrams that came in fragments are in no file as a whole, so
             tasks read no payloads again from the first such datagram on.
         crossing: the flows whose packets are written; by default all.
-        kept: receives the packets of other flows.
+        others: receives the packets of other flows.
     """
-    store, held, count = folder(attempts), list[pa.RecordBatch](), 0
+    store, pending, count = folder(attempts), list[pa.RecordBatch](), 0
     store.make(attempt)
 
     def written(name: str) -> ShuffleFile:
         readable = again and not (fragments and fragments.completed)
-        return _write(file, held, name, store, places, size, again=readable, crossing=crossing, kept=kept)
+        return _write(file, pending, name, store, places, size, again=readable, crossing=crossing, others=others)
 
     total = 0
     for batch in batches:
-        if held and total + batch.nbytes > size:
+        if pending and total + batch.nbytes > size:
             yield written(f"{attempt}/{file.number}-{count:05}.arrow")
-            held, count, total = [], count + 1, 0
-        held.append(batch)
+            pending, count, total = [], count + 1, 0
+        pending.append(batch)
         total += batch.nbytes
-    if held:
+    if pending:
         yield written(f"{attempt}/{file.number}-{count:05}.arrow")
 
 
@@ -155,15 +155,15 @@ def _write(
     *,
     again: bool,
     crossing: Crossing | None,
-    kept: Kept | None,
+    others: Kept | None,
 ) -> ShuffleFile:
     rows = pa.Table.from_batches(batches).combine_chunks()
     rows = rows.append_column(STRETCH, stretches(rows))
     position, about = rows["position"][0].as_py(), _times(rows)
-    if crossing is not None and kept is not None:
+    if crossing is not None and others is not None:
         written = pa.array(crossing.has(rows["flow"].to_numpy()) | np.asarray(rows["note"].is_valid()))
         mine = rows.filter(pc.invert(written)).combine_chunks()
-        kept[name] = pa.Table.from_batches([_shuffled(each, again=False) for each in mine.to_batches()], SHUFFLED)
+        others[name] = pa.Table.from_batches([_shuffled(each, again=False) for each in mine.to_batches()], SHUFFLED)
         rows = rows.filter(written).combine_chunks()
     own, shared = _write_rows(rows, name, store, places, size, again=again) if rows.num_rows else ([], [])
     written_size = int(_sizes(rows).sum())
@@ -261,15 +261,15 @@ def windows(
     return _windows(files, lambda file: _read(store, file, share, places), size)
 
 
-def kept_windows(files: Iterable[ShuffleFile], kept: Kept, size: int) -> Iterator[PacketWindow]:
+def kept_windows(files: Iterable[ShuffleFile], packets: Kept, size: int) -> Iterator[PacketWindow]:
     """The packets that a task kept, capture by capture, in windows.
 
     Args:
         files: the files that the task has written.
-        kept: of ``write_files``; their rows are removed when they are returned.
+        packets: ``others`` of ``write_files``; their rows are removed when they are returned.
         size: as of ``windows``.
     """
-    return _windows(files, lambda file: kept.pop(file.name).to_batches(), size)
+    return _windows(files, lambda file: packets.pop(file.name).to_batches(), size)
 
 
 def _windows(
@@ -288,16 +288,16 @@ def _windows(
             stretch += back + file.steps
             before = file.ends[1] if file.ends else before
         ends = clocks(times)
-        held, total = list[pa.RecordBatch](), 0
+        pending, total = list[pa.RecordBatch](), 0
         for number, (file, first, clock) in enumerate(zip(mine, firsts, ends, strict=True), 1):
             batches = [_later(each, first) for each in read(file)]
-            held += batches
+            pending += batches
             total += sum(int(_sizes(each).sum()) for each in batches)
             last = number == len(mine)
             if last or (total >= FULL * size and clock.may_end):
-                rows = pa.Table.from_batches(held, SHUFFLED)
+                rows = pa.Table.from_batches(pending, SHUFFLED)
                 yield PacketWindow(capture, rows, clock.latest, clock.later, last, total)
-                held, total = [], 0
+                pending, total = [], 0
 
 
 def _later(batch: pa.RecordBatch, stretches: int) -> pa.RecordBatch:

@@ -124,7 +124,7 @@ class Sink:
         self._task = task
         self._attempt = attempt
         self._held_bytes = held_bytes
-        self._held: dict[str, list[pa.RecordBatch]] = {}
+        self._pending: dict[str, list[pa.RecordBatch]] = {}
         self._sizes: dict[str, int] = {}
         self._files: list[WrittenFile] = []
         self._carried: list[tuple[str, pa.RecordBatch]] = []
@@ -140,7 +140,7 @@ class Sink:
 
     def write(self, table: str, batch: pa.RecordBatch) -> None:
         """Adds rows of a table."""
-        self._held.setdefault(table, []).append(batch)
+        self._pending.setdefault(table, []).append(batch)
         self._sizes[table] = self._sizes.get(table, 0) + batch.nbytes
         while sum(self._sizes.values()) > self._held_bytes:
             largest = max(self._sizes, key=self._sizes.__getitem__)
@@ -152,7 +152,7 @@ class Sink:
 
     def finish(self, summary: Summary) -> Manifest:
         """Writes the remaining rows, and returns the manifest."""
-        tables = [table for table in OUTPUTS if table in self._held]
+        tables = [table for table in OUTPUTS if table in self._pending]
         numbers = range(len(self._files), len(self._files) + len(tables))
         self._files += self._folder.each(lambda pair: self._written(*pair), zip(tables, numbers, strict=True))
         return Manifest(self._task, self._attempt, tuple(self._files), summary, self._state())
@@ -170,7 +170,7 @@ class Sink:
     def _written(self, table: str, number: int) -> WrittenFile:
         """Writes the rows of a table that are held as the file with a number."""
         del self._sizes[table]
-        rows = _in_order(pa.Table.from_batches(self._held.pop(table)), OUTPUTS[table].sort)
+        rows = _in_order(pa.Table.from_batches(self._pending.pop(table)), OUTPUTS[table].sort)
         name = f"{table}-{number:05}.parquet"
         size, metadata = self._folder.write_table(
             f"{self._attempt}/{name}",

@@ -145,7 +145,7 @@ class FileSummary:
     unreadable: str = ""
     unopened: set[str] = field(default_factory=set)
 
-    def seen(self, time_us: int) -> None:
+    def count_segment(self, time_us: int) -> None:
         """Counts a segment."""
         self.segments += 1
         if time_us == NO_TIME_US:
@@ -160,9 +160,9 @@ class FileSummary:
         known = times_us[times_us != NO_TIME_US]
         self.segments += times_us.size - min(known.size, 2)
         if known.size:
-            self.seen(int(known.min()))
+            self.count_segment(int(known.min()))
         if known.size > 1:
-            self.seen(int(known.max()))
+            self.count_segment(int(known.max()))
 
     def count(self, link: Link, item: Item | None) -> None:
         """Counts an item of a connection; None is its end."""

@@ -150,12 +150,12 @@ def read_parts(
     """
     flows = None if crossing is None else Crossing.read(folder(attempts), crossing)
     files, split = parts[number]
-    attempt, kept = _attempt("packets", number), None if flows is None else Kept()
-    done, written, read = report(attempts, SHUFFLING, number), list[ShuffleFile](), 0
+    attempt, others = _attempt("packets", number), None if flows is None else Kept()
+    report_size, written, read = report(attempts, SHUFFLING, number), list[ShuffleFile](), 0
     for file in files:
         fragments = Fragments()
         batches = packet_batches(
-            (file,), road=job.road, split=split, size=2 * size if kept is None else size, fragments=fragments
+            (file,), road=job.road, split=split, size=2 * size if others is None else size, fragments=fragments
         )
         again = split is not None and not is_remote(file.path)
         for each in write_files(
@@ -168,17 +168,17 @@ def read_parts(
             again=again,
             fragments=fragments,
             crossing=flows,
-            kept=kept,
+            others=others,
         ):
             written.append(each)
-            read += each.size + (kept[each.name].nbytes if kept else 0)
-            done(read)
+            read += each.size + (others[each.name].nbytes if others else 0)
+            report_size(read)
     manifest = None
-    if kept and any(rows.num_rows for rows in kept.values()):
+    if others and any(rows.num_rows for rows in others.values()):
         from wirekit.road.flows import flow_batches as followed
 
         summary = Summary()
-        tables = followed(kept_windows(written, kept, size), job, summary)
+        tables = followed(kept_windows(written, others, size), job, summary)
         manifest = _written(tables, attempts, number, _attempt("kept", number), summary).dumps()
     return json_text([written, manifest])
 
@@ -260,10 +260,10 @@ def decode_units(runs: Sequence[Run], job: Job, attempts: str, number: int) -> s
     return deferred.decode_units(attempts, number, _attempt("units", number), flow, each_unit, job).dumps()
 
 
-def _reporting(each_of: Iterable[Item], done: Callable[[int], None]) -> Iterator[Item]:
+def _reporting(each_of: Iterable[Item], report_size: Callable[[int], None]) -> Iterator[Item]:
     """Passes items on; reports the size of the items so far when the next one is requested."""
     total = 0
     for each in each_of:
         yield each
         total += each.size
-        done(total)
+        report_size(total)

@@ -41,21 +41,21 @@ class Settling:
         self._seconds = seconds
         self._clock = clock
         self._now = now
-        self._seen: dict[str, tuple[int, int, float]] = {}
+        self._files: dict[str, tuple[int, int, float]] = {}
 
     def complete(self, files: Iterable[Input]) -> set[str]:
         """The paths of the complete files among all current files."""
         moment, now = self._clock(), self._now()
-        seen: dict[str, tuple[int, int, float]] = {}
+        files_now: dict[str, tuple[int, int, float]] = {}
         for each in files:
-            size, mtime_ns, since = self._seen.get(each.path, (None, None, moment))
+            size, mtime_ns, since = self._files.get(each.path, (None, None, moment))
             if size is None and (now - each.mtime_ns) / 1e9 >= self._seconds:
                 since = -math.inf
             elif (size, mtime_ns) != (each.size, each.mtime_ns):
                 since = moment
-            seen[each.path] = (each.size, each.mtime_ns, since)
-        self._seen = seen
-        return {path for path, (_, _, since) in seen.items() if is_remote(path) or moment - since >= self._seconds}
+            files_now[each.path] = (each.size, each.mtime_ns, since)
+        self._files = files_now
+        return {path for path, (_, _, since) in files_now.items() if is_remote(path) or moment - since >= self._seconds}
 
 
 def settled(

@@ -120,16 +120,16 @@ class Branches(Choices):
     def wrong(self, node: ir.Alternatives, path: str) -> Value:
         """Refuses a value that no case has."""
         zero = self.constant(0)
-        self.put(steps.Refuse("==", zero, zero, self.fault(path, "wrong", self.no_case(node))))
+        self.add_step(steps.Refuse("==", zero, zero, self.fault(path, "wrong", self.no_case(node))))
         return Value(unfit="nothing")
 
     def visit_Ahead(self, node: ir.Ahead, path: str, scope: Scope) -> Value:
         self.bound(node.at + ir.minimum(node.node), path)
         back = self.mark()
         if node.at:
-            self.put(steps.Seek(back, node.at))
+            self.add_step(steps.Seek(back, node.at))
         value = self.node(node.node, path, scope)
-        self.put(steps.Seek(back))
+        self.add_step(steps.Seek(back))
         return value
 
     def visit_Bounded(self, node: ir.Bounded, path: str, scope: Scope) -> Value:
@@ -146,11 +146,11 @@ class Branches(Choices):
         self.not_negative(size, path)
         inner = self.fresh()
         fault = self.fault(path, "short", SHORT)
-        self.put(steps.Bound(inner, self.limit, size, 0, fault, zero_is_rest=False, record=False))
+        self.add_step(steps.Bound(inner, self.limit, size, 0, fault, zero_is_rest=False, record=False))
         with self.during(limit=inner):
             value = self.node(node.node, path, scope)
         self.gaps = True
-        self.put(steps.Close(inner))
+        self.add_step(steps.Close(inner))
         return value
 
     def visit_Fallback(self, node: ir.Fallback, path: str, scope: Scope) -> Value:
@@ -172,12 +172,12 @@ class Branches(Choices):
             verdict = self.verdict(path)
             body.append(steps.Emit(verdict, self.constant(1)))
             with self.block() as otherwise, self.during(merging=[*self.merging, *inside]):
-                self.put(steps.Emit(verdict, self.constant(0)))
+                self.add_step(steps.Emit(verdict, self.constant(0)))
                 start, length = self.fresh(), self.fresh()
-                self.put(steps.Slice(start, length, self.limit))
-                self.put(steps.Gap(length))
-                self.put(steps.Copy(self.column(path, BYTES), start, length))
-            self.put(steps.Try(begin, gap, self.undone(lists, inside), body, otherwise))
+                self.add_step(steps.Slice(start, length, self.limit))
+                self.add_step(steps.Gap(length))
+                self.add_step(steps.Copy(self.column(path, BYTES), start, length))
+            self.add_step(steps.Try(begin, gap, self.undone(lists, inside), body, otherwise))
             return Value(unfit="a field that may not fit")
 
         if self.maybe:
@@ -190,8 +190,8 @@ class Branches(Choices):
         for group in self.lists:
             if group in lists or group.within in inside:
                 inside.append(group)
-        held = [column for column in self.columns if column.within in inside]
-        return [*inside, *held, *(column for column in columns or () if column not in held)]
+        columns_inside = [column for column in self.columns if column.within in inside]
+        return [*inside, *columns_inside, *(column for column in columns or () if column not in columns_inside)]
 
     # Structures that are read once (see ``program.parts``): the start is stored where a path reaches one.
 
@@ -201,11 +201,11 @@ class Branches(Choices):
         if entry is None:
             entry = Deferred(part, self.fresh(), self.fresh(), self.fresh())
             self.deferred[id(part.node)] = entry
-        self.put(steps.Let(entry.flag, "=", self.constant(1)))
-        self.put(steps.Mark(entry.start))
-        self.put(steps.Let(entry.limit, "=", self.limit))
+        self.add_step(steps.Let(entry.flag, "=", self.constant(1)))
+        self.add_step(steps.Mark(entry.start))
+        self.add_step(steps.Let(entry.limit, "=", self.limit))
         if takes_all(part.node):
-            self.put(steps.Seek(self.limit))
+            self.add_step(steps.Seek(self.limit))
         elif not any(entry is each for each in self.loose):
             self.loose.append(entry)
         return Value(unfit="a structure that is reached by several paths")
@@ -219,8 +219,8 @@ class Branches(Choices):
             flags = self.let("or", flags, entry.flag)
         self.if_true(flags, lambda: self.node(node, path, scope), "==")
         mark = self.fresh()
-        self.put(steps.Let(mark, "=", self.constant(1)))
-        self.put(steps.Seek(self.limit))
+        self.add_step(steps.Let(mark, "=", self.constant(1)))
+        self.add_step(steps.Seek(self.limit))
         for entry in loose:
             entry.after.append(Following(mark, node, path, self.limit, self.columns[known:]))
         return Value(unfit="bytes after a structure")
@@ -238,11 +238,11 @@ class Branches(Choices):
     def part(self, entry: Deferred) -> Value:
         """Reads a part, and the bytes after it."""
         back = self.mark()
-        self.put(steps.Seek(entry.start))
+        self.add_step(steps.Seek(entry.start))
         with self.during(limit=entry.limit):
             self.structure(entry.part.node, entry.part.name, Scope({}, None))
         if takes_all(entry.part.node):
-            self.put(steps.Seek(back))
+            self.add_step(steps.Seek(back))
         for each in entry.after:
             condition = each.mark
             for inner in self.loose:

@@ -81,7 +81,7 @@ class Calls:
                 self._raised.append(error)
         return 0
 
-    def done(self) -> None:
+    def raise_error(self) -> None:
         """Raises an exception that a function raised."""
         if self._raised:
             raise self._raised[0]

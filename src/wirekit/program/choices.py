@@ -103,17 +103,19 @@ class Choices(Maker):
         match node:
             case ir.Blob(length=None, part=part):
                 if part:
-                    self.put(Let(self.opaque, "=", self.constant(1)))
+                    self.add_step(Let(self.opaque, "=", self.constant(1)))
             case ir.Fallback(node=ir.Protobuf(message=message)):
                 contents.messages.append(message)
-                self.put(Let(self.content_registers["listed"], "=", self.constant(1 + len(contents.messages))))
+                self.add_step(Let(self.content_registers["listed"], "=", self.constant(1 + len(contents.messages))))
             case ir.Several(count=None, until=b"", stop=False, element=element):
                 if contents.element is not None and contents.element is not element:
                     raise unfit(self.key, path, node, "records of two layouts")
                 contents.element = element
-                self.put(Let(self.content_registers["listed"], "=", self.constant(1)))
+                self.add_step(Let(self.content_registers["listed"], "=", self.constant(1)))
                 if node.announced is not None:
-                    self.put(Let(self.content_registers["count"], "=", self.announced(node.announced, scope, path)))
+                    self.add_step(
+                        Let(self.content_registers["count"], "=", self.announced(node.announced, scope, path))
+                    )
             case ir.Alternatives():
                 nodes, join = self.alternatives(node, scope, path)
                 bodies: list[Body] = []
@@ -123,20 +125,20 @@ class Choices(Maker):
                     with self.block() as body:
                         self.branch(inner, path, scope, contents)
                     bodies.append(body)
-                self.put(join(bodies))
+                self.add_step(join(bodies))
             case ir.Packed(blob=ir.Blob(length=None)):
                 names = tuple(dict.fromkeys(name for _, name in node.codecs))
                 if contents.codecs not in ((), names):
                     raise unfit(self.key, path, node, "compressed in two ways")
                 contents.codecs = names
                 codec = self.content_registers["codec"]
-                self.put(Let(self.opaque, "=", self.constant(1)))
-                self.put(self.codec_of(node, codec, names, scope, path))
+                self.add_step(Let(self.opaque, "=", self.constant(1)))
+                self.add_step(self.codec_of(node, codec, names, scope, path))
                 with self.block() as body:
                     if node.size is not None:
-                        self.put(Let(self.content_registers["size"], "=", self.or_none(node.size, scope, path)))
+                        self.add_step(Let(self.content_registers["size"], "=", self.or_none(node.size, scope, path)))
                     self.branch(node.node, path, scope, contents)
-                self.put(Test("!=", codec, self.constant(0), body))
+                self.add_step(Test("!=", codec, self.constant(0), body))
             case _:
                 raise unfit(self.key, path, node)
 
@@ -156,7 +158,7 @@ class Choices(Maker):
         if not value.present:
             return register
         either = self.let("=", self.constant(-1))
-        self.put(Test("!=", self.all_of(value.present), self.constant(0), [Let(either, "=", register)]))
+        self.add_step(Test("!=", self.all_of(value.present), self.constant(0), [Let(either, "=", register)]))
         return either
 
     def announced(self, tree: Expression, scope: Scope, path: str) -> int:

@@ -123,7 +123,7 @@ class Maker(Program):
         value: Value = visit(node, path, scope, *([default] if isinstance(node, self.DEFAULTED) else []))
         return value
 
-    def put(self, step: steps.Step) -> None:
+    def add_step(self, step: steps.Step) -> None:
         """Adds a step."""
         self.body.append(step)
 
@@ -166,25 +166,25 @@ class Maker(Program):
     def let(self, symbol: str, left: int, right: int = 0) -> int:
         """A new register with the result of a computation."""
         to = self.fresh()
-        self.put(steps.Let(to, symbol, left, right))
+        self.add_step(steps.Let(to, symbol, left, right))
         return to
 
     def mark(self) -> int:
         """A new register with the position."""
         register = self.fresh()
-        self.put(steps.Mark(register))
+        self.add_step(steps.Mark(register))
         return register
 
     def begins(self, start: int, end: int, value: bytes) -> int:
         """A new register for whether the bytes between two positions begin with a value."""
         to = self.fresh()
-        self.put(steps.Begins(to, start, end, value))
+        self.add_step(steps.Begins(to, start, end, value))
         return to
 
     def clear(self, defaults: list[tuple[int, int]]) -> None:
         """Sets registers to their defaults."""
         if defaults:
-            self.put(steps.Clear(dict(defaults)))
+            self.add_step(steps.Clear(dict(defaults)))
 
     def fault(self, path: str, kind: str, text: str) -> steps.Fault:
         """The fault for a reason; a short record may be the incomplete last record of a list."""
@@ -196,7 +196,7 @@ class Maker(Program):
 
     def bound(self, size: int, path: str) -> None:
         """Requires a number of bytes."""
-        self.put(steps.Need(size, self.limit, self.needs(size, path)))
+        self.add_step(steps.Need(size, self.limit, self.needs(size, path)))
 
     def needs(self, size: int, path: str) -> steps.Fault:
         """The fault if fewer bytes are left."""
@@ -213,7 +213,7 @@ class Maker(Program):
             if not self.checked:
                 self.bound(number.size, path)
             step = steps.Load(number, self.fresh())
-        self.put(step)
+        self.add_step(step)
         return step
 
     def integer(self, node: ir.Interpreted, path: str) -> ir.Number:
@@ -224,12 +224,12 @@ class Maker(Program):
 
     def fits(self, size: int, path: str, least: int = 1) -> None:
         """Requires that a number of bytes, or of elements of ``least`` bytes, is left."""
-        self.put(steps.Fit(size, least, self.limit, self.fault(path, "short", SHORT)))
+        self.add_step(steps.Fit(size, least, self.limit, self.fault(path, "short", SHORT)))
 
     def not_negative(self, register: int, path: str, noun: str = "length") -> None:
         """Requires that a length or count is at least 0."""
         fault = self.fault(path, "wrong", f"expected a {noun} of at least 0")
-        self.put(steps.Refuse("<", register, self.constant(0), fault))
+        self.add_step(steps.Refuse("<", register, self.constant(0), fault))
 
     def number_in_front(
         self, node: ir.Blob | ir.Several, number: ir.Number, path: str, noun: str
@@ -240,7 +240,7 @@ class Maker(Program):
         if node.null is not None:
             null = self.constant(node.null)
             present = self.let(">", size, null)
-            self.put(steps.Test("<=", size, null, [steps.Let(size, "=", self.constant(0))]))
+            self.add_step(steps.Test("<=", size, null, [steps.Let(size, "=", self.constant(0))]))
         if number.signed and (node.null is None or node.null < -1):
             self.not_negative(size, path, noun)
         return size, present
@@ -271,7 +271,7 @@ class Maker(Program):
         """Appends a value to a column, or null if ``present`` is 0."""
         if present is not None:
             column.nullable = True
-        self.put(steps.Emit(column, value, present))
+        self.add_step(steps.Emit(column, value, present))
 
     # Expressions.
 
@@ -283,7 +283,7 @@ class Maker(Program):
         field = place.message, place.slot
         if field not in self.picked:
             self.picked[field] = self.fresh(), self.fresh()
-            self.put(steps.Pick(*field, *self.picked[field]))
+            self.add_step(steps.Pick(*field, *self.picked[field]))
         value, present = self.picked[field]
         if place.aspect == "count":
             return self.let("*", value, present)
@@ -366,7 +366,7 @@ class Maker(Program):
         """Refuses records in which a value is absent that an expression needs."""
         if value.present:
             fault = self.fault(path, "wrong", f"expected a value for {tree}, found none")
-            self.put(steps.Refuse("==", self.all_of(value.present), self.constant(0), fault))
+            self.add_step(steps.Refuse("==", self.all_of(value.present), self.constant(0), fault))
 
     def bytes_of(self, node: ir.Constant, path: str) -> bytes:
         """The bytes of a constant byte string or text."""

@@ -54,12 +54,12 @@ class _Search:
     def __init__(self) -> None:
         self.outer: dict[int, set[int]] = {}
         self.unfit: set[int] = set()
-        self._seen: set[tuple[int, int, bool, bool]] = set()
+        self._visited: set[tuple[int, int, bool, bool]] = set()
 
     def visit(self, node: ir.Node, outer: int, *, tail: bool, tight: bool) -> None:
-        if (id(node), outer, tail, tight) in self._seen:
+        if (id(node), outer, tail, tight) in self._visited:
             return
-        self._seen.add((id(node), outer, tail, tight))
+        self._visited.add((id(node), outer, tail, tight))
         match node:
             case ir.Structure():
                 self.outer.setdefault(id(node), set()).add(outer)

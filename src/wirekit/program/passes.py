@@ -50,7 +50,7 @@ def _mapped(body: steps.Body, work: Callable[[steps.Step], steps.Step | None]) -
     def mapped(inner: steps.Body) -> steps.Body:
         return _mapped(inner, work)
 
-    worked = [done for step in body if (done := work(step.with_bodies(mapped))) is not None]
+    worked = [mapped_step for step in body if (mapped_step := work(step.with_bodies(mapped))) is not None]
     return body if steps.same(worked, body) else worked
 
 

@@ -54,9 +54,9 @@ class _Reader(Branches):
         names = ["offset", "length", *["gap"] * self.gaps, *self.content_registers]
         hidden = {name: Column(name, "number", CONTENTS.get(name, "int64"), slot=-1) for name in names}
         for name, register in self.content_registers.items():
-            self.put(steps.Emit(hidden[name], register))
+            self.add_step(steps.Emit(hidden[name], register))
         if self.walked:
-            self.put(steps.Keep(self.walked))
+            self.add_step(steps.Keep(self.walked))
         return hidden
 
     def visit_Optional(self, node: ir.Optional, path: str, scope: Scope) -> Value:
@@ -72,7 +72,7 @@ class _Reader(Branches):
     def visit_Boolean(self, node: ir.Boolean, path: str, scope: Scope) -> Value:
         load = self.load(self.integer(node, path), path)
         flag = self.let("!=", load.to, self.constant(0))
-        self.put(steps.Emit(self.column(path, column_of(node)), flag))
+        self.add_step(steps.Emit(self.column(path, column_of(node)), flag))
         return Value(flag, 0, 1)
 
     def visit_Named(self, node: ir.Named, path: str, scope: Scope) -> Value:
@@ -80,14 +80,14 @@ class _Reader(Branches):
         load = self.load(number, path)
         if node.closed:
             text, ranges = names_of(node.table)
-            self.put(steps.OneOf(load.to, self.fault(path, "wrong", text), ranges))
+            self.add_step(steps.OneOf(load.to, self.fault(path, "wrong", text), ranges))
         load.column = self.column(path, column_of(node))
         return value_of(number, load.to)
 
     def visit_BitFields(self, node: ir.BitFields, path: str, scope: Scope) -> Value:
         number = self.integer(node, path)
         split = steps.Split(self.load(number, path).to, [])
-        self.put(split)
+        self.add_step(split)
         values = {}
         for bit in node.fields:
             if is_wide(number) and bit.width > 63:
@@ -108,9 +108,9 @@ class _Reader(Branches):
             raise unfit(self.key, path, node, f"of {value.unfit or 'bit fields'}")
         expected, register = self.expression(node.value, scope, path)[0], self.operand(value.place)
         if node.fatal:
-            self.put(steps.Refuse("!=", register, expected, self.fault(path, "wrong", f"expected {node.value}")))
+            self.add_step(steps.Refuse("!=", register, expected, self.fault(path, "wrong", f"expected {node.value}")))
         else:
-            self.put(steps.Emit(self.verdict(path), self.let("==", register, expected)))
+            self.add_step(steps.Emit(self.verdict(path), self.let("==", register, expected)))
         return value
 
     def constant_bytes(self, node: ir.Constant, blob: ir.Blob, path: str, scope: Scope) -> Value:
@@ -123,9 +123,11 @@ class _Reader(Branches):
         same = self.begins(start, self.let("+", start, length), expected)
         same = self.let("and", same, self.let("==", length, self.constant(len(expected))))
         if node.fatal:
-            self.put(steps.Refuse("==", same, self.constant(0), self.fault(path, "wrong", f"expected {node.value}")))
+            self.add_step(
+                steps.Refuse("==", same, self.constant(0), self.fault(path, "wrong", f"expected {node.value}"))
+            )
         else:
-            self.put(steps.Emit(self.verdict(path), same))
+            self.add_step(steps.Emit(self.verdict(path), same))
         return value
 
     # Byte strings.
@@ -144,11 +146,11 @@ class _Reader(Branches):
         present: int | None = None
         prefixed: steps.Prefixed | None = None
         if node.length is None:
-            self.put(steps.Slice(start, length, self.limit))
+            self.add_step(steps.Slice(start, length, self.limit))
         elif isinstance(node.length, ir.Number) and not node.length.groups:
             prefixed = self.prefixed(node, node.length, path, start, length)
             present = prefixed.present
-            self.put(prefixed)
+            self.add_step(prefixed)
         elif (fixed := ir.fixed_size(node)) is not None and 0 <= fixed <= HIGHEST:
             length, short = self.constant(fixed), self.fault(path, "short", SHORT)
             # Encoders combine these steps with numbers.
@@ -158,14 +160,14 @@ class _Reader(Branches):
                 length, present = self.number_in_front(node, node.length, path, "length")
             else:
                 size, low, _ = self.amount(node.length, scope, path)
-                self.put(steps.Let(length, "=", size))
+                self.add_step(steps.Let(length, "=", size))
                 if low < 0:
                     self.not_negative(length, path)
             self.fits(length, path)
-            self.put(steps.Slice(start, length, None))
+            self.add_step(steps.Slice(start, length, None))
         if not node.explained:
             self.gaps = True
-            self.put(steps.Gap(length))
+            self.add_step(steps.Gap(length))
         column = self.column(path, column_of(string))
         text = column.kind == "text"
         if present is not None:
@@ -173,12 +175,12 @@ class _Reader(Branches):
         if prefixed is not None:
             prefixed.column = column
         else:
-            self.put(steps.Copy(column, start, length, present))
+            self.add_step(steps.Copy(column, start, length, present))
         if text:
             self.text(column.path, start, length, present, "utf-8" if coding is None else coding.name)
         elif coding is not None:
             good, end = self.fresh(), self.let("+", start, length)
-            self.put(steps.Call(good, Stands(coding), start, end, start))
+            self.add_step(steps.Call(good, Stands(coding), start, end, start))
             self.emit(self.verdict(column.path), good, present)
         unfit = TEXT if text else "a byte string"
         presence = () if present is None else (present,)
@@ -198,7 +200,7 @@ class _Reader(Branches):
         """Emits the verdict on a text; null for a null text."""
         column = self.verdict(path)
         good = self.fresh()
-        self.put(steps.IsText(good, start, length, encoding))
+        self.add_step(steps.IsText(good, start, length, encoding))
         self.emit(column, good, present)
 
     def visit_Delimited(self, node: ir.Delimited, path: str, scope: Scope) -> Value:
@@ -206,12 +208,12 @@ class _Reader(Branches):
         short = self.fault(path, "short", SHORT)
         line = self.fault(path, "wrong", f"expected {node.end!r} in the line, found none") if node.lines else None
         wrong = self.fault(path, "wrong", "expected an integer in decimal")
-        self.put(steps.Find(node.decimal, self.limit, start, length, value, short, line, wrong, node.end))
+        self.add_step(steps.Find(node.decimal, self.limit, start, length, value, short, line, wrong, node.end))
         if node.decimal:
-            self.put(steps.Emit(self.column(path, column_of(node)), value))
+            self.add_step(steps.Emit(self.column(path, column_of(node)), value))
             return Value(value, LOWEST, HIGHEST)
         column = self.column(path, column_of(node))
-        self.put(steps.Copy(column, start, length))
+        self.add_step(steps.Copy(column, start, length))
         self.text(column.path, start, length, None)
         return Value(length, 0, LONGEST, length=length, unfit=TEXT)
 
@@ -233,7 +235,7 @@ class _Reader(Branches):
         if present is not None:
             body.append(steps.Test("==", present, self.constant(0), [steps.Let(codec, "=", self.constant(0))]))
         most = steps.Test("<=", on[-1], self.constant(max(last)), body)  # most records hold nothing compressed
-        self.put(steps.Test(">=", on[-1], self.constant(min(last)), [most]))
+        self.add_step(steps.Test(">=", on[-1], self.constant(min(last)), [most]))
         self.packing = Contents(slot, names, node.node.key)
         self.content_registers = {"codec": codec}
         return value
@@ -248,9 +250,9 @@ class _Reader(Branches):
         self.reasons += message.reasons()
         present, good = self.fresh(), self.fresh()
         self.walked.append((number, present))
-        self.put(steps.Walk(number, self.limit, present, good, first, self.limit == self.cutting))
+        self.add_step(steps.Walk(number, self.limit, present, good, first, self.limit == self.cutting))
         self.gaps = True
-        self.put(steps.Emit(self.verdict(path), good))
+        self.add_step(steps.Emit(self.verdict(path), good))
         return Value(inside=message_values(message, number, slot_at))
 
     def content(self, node: ir.Alternatives, path: str, scope: Scope) -> Value:
@@ -264,9 +266,9 @@ class _Reader(Branches):
             cleared = [(register, nothing[name]) for name, register in self.content_registers.items()]
             self.clear([*cleared, (self.opaque, 0)])
         start, length = self.fresh(), self.fresh()
-        self.put(steps.Slice(start, length, self.limit))
+        self.add_step(steps.Slice(start, length, self.limit))
         column = self.column(path, BYTES)
-        self.put(steps.Copy(column, start, length))
+        self.add_step(steps.Copy(column, start, length))
         self.contents = Contents(column.slot)
         self.branch(node, path, scope, self.contents)
         return Value(unfit="a field that holds records", length=length)
@@ -288,10 +290,10 @@ class _Reader(Branches):
             empty = self.fault(path, "wrong", EMPTY)
         undo = [each for each in self.undone([group]) if each is not group] if node.stop else []
         ends = node.until, node.except_first
-        self.put(Loop(group, group.index, turn, count, self.limit, present, *ends, empty, start, gap, undo, body))
+        self.add_step(Loop(group, group.index, turn, count, self.limit, present, *ends, empty, start, gap, undo, body))
         if node.announced is not None:
             verdict = self.verdict(path)
-            self.put(steps.Emit(verdict, self.let("==", self.expression(node.announced, scope, path)[0], turn)))
+            self.add_step(steps.Emit(verdict, self.let("==", self.expression(node.announced, scope, path)[0], turn)))
         return Value(unfit="a list", length=turn, high=LONGEST, present=() if present is None else (present,))
 
     def counted(self, node: ir.Several, path: str, scope: Scope) -> tuple[int | None, int | None]:
@@ -368,7 +370,7 @@ class _Reader(Branches):
             while limits and limits[-1][0] == index:
                 _, outer, unless = limits.pop()
                 self.gaps = True
-                self.put(steps.Close(self.limit, unless))
+                self.add_step(steps.Close(self.limit, unless))
                 self.limit = outer
         for measure in verified:
             self.agreed(state, measure)
@@ -421,20 +423,20 @@ class _Reader(Branches):
             if not measure.clip:
                 fault = self.fault(where, "short", SHORT)
             elif measure.exceeds:
-                self.put(steps.Emit(self.verdict(where), self.constant(1)))
+                self.add_step(steps.Emit(self.verdict(where), self.constant(1)))
             else:
                 at = self.mark()
                 covered = self.let("-", size, self.constant(measure.add)) if measure.add else size
                 fits = self.let("<=", covered, self.let("-", self.limit, at))
                 if measure.zero_is_rest:
                     fits = self.let("or", fits, self.let("==", size, self.constant(0)))
-                self.put(steps.Emit(self.verdict(where), fits))
-            self.put(steps.Bound(inner, self.limit, size, measure.add, fault, measure.zero_is_rest, record))
+                self.add_step(steps.Emit(self.verdict(where), fits))
+            self.add_step(steps.Bound(inner, self.limit, size, measure.add, fault, measure.zero_is_rest, record))
             return Value()
 
         unless = size if measure.zero_is_rest else None
         if value.present:  # a length that is not there bounds nothing
-            self.put(steps.Let(inner, "=", self.limit))
+            self.add_step(steps.Let(inner, "=", self.limit))
             unless = size if measure.zero_is_rest else self.all_of(value.present)
         self.verify(value, begin)
         outer, self.limit = self.limit, inner
@@ -449,7 +451,7 @@ class _Reader(Branches):
             if measure.add:
                 actual = self.let("+", actual, self.constant(measure.add))
             good = self.let(">=" if measure.exceeds else "==", register, actual)
-            self.put(steps.Emit(self.verdict(name), good))
+            self.add_step(steps.Emit(self.verdict(name), good))
             return Value()
 
         self.verify(value, verify)
@@ -471,12 +473,12 @@ class _Reader(Branches):
                 start = self.let("-", end, self.operand(length))
             at, good = state.begins[total.at], self.fresh()
             if form is None:
-                self.put(steps.Call(good, Summed(total.algorithm, number), start, end, at))
+                self.add_step(steps.Call(good, Summed(total.algorithm, number), start, end, at))
             else:
                 hole, mask = at if within else None, -1 if size == 8 else (1 << 8 * size) - 1
                 stored_at = self.operand(stored.place)
-                self.put(steps.Checksum(good, total.algorithm, start, end, hole, stored_at, mask, form))
-            self.put(steps.Emit(self.verdict(name), good))
+                self.add_step(steps.Checksum(good, total.algorithm, start, end, hole, stored_at, mask, form))
+            self.add_step(steps.Emit(self.verdict(name), good))
             return Value()
 
         self.verify(stored, verify)
@@ -497,7 +499,7 @@ class _Reader(Branches):
             wrong = self.let("and", wrong, self.let("==", self.opaque, self.constant(0)))
         verdict = next(column for column in reversed(self.columns) if column.path == inside(name, "ok"))
         zero = self.constant(0)
-        self.put(steps.Test("!=", wrong, zero, [steps.Emit(verdict, zero)]))
+        self.add_step(steps.Test("!=", wrong, zero, [steps.Emit(verdict, zero)]))
 
     def verify(self, value: Value, work: Callable[[], Value]) -> None:
         """Adds the verdict on a number, if the number is present."""

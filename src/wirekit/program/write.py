@@ -94,8 +94,8 @@ class _Writer(Messages):
             self.branch(node, path, scope, Contents(0))
             registers = (*(self.content_registers[name] for name in ("codec", "listed", "count")), self.opaque)
             for name, register in zip(CHOSEN, registers, strict=True):
-                self.put(steps.Note(self.hidden[name], register))
-            self.put(steps.Finish())
+                self.add_step(steps.Note(self.hidden[name], register))
+            self.add_step(steps.Finish())
         self.if_true(steps.CHOOSING, body)
         plain = ir.Blob(None, None, text=False, explained=True, filler=False)
         return self.visit_Blob(plain, path, scope, null=True)
@@ -135,7 +135,7 @@ class _Writer(Messages):
         elif derived.quantity == "size" and isinstance(covered, ir.Blob) and not isinstance(covered.length, ir.Number):
             step = self.bytes(self.column(of))
             step.copy, step.verdict = False, None
-            self.put(step)
+            self.add_step(step)
             known, value = one, step.length
         else:
             raise unfit(self.key, of, covered, f"a protobuf message holds its {derived.quantity}")
@@ -167,7 +167,7 @@ class _Writer(Messages):
                 inner.fields[member.name] = self.node(member.node, name, inner)
             if self.loose:  # the work after a part is deferred, and done if the record reaches it
                 mark = self.flag()
-                self.put(Let(mark, "=", self.constant(1)))
+                self.add_step(Let(mark, "=", self.constant(1)))
                 self.later.append((mark, partial(self.resume, state, index)))
                 return
             self.ended(state, index)
@@ -205,7 +205,7 @@ class _Writer(Messages):
             if any(total.at == index and form_of(total, number) is None for total in state.node.sums):
                 self.wrong_sum(state, index, number, step)
             else:
-                self.put(step)
+                self.add_step(step)
         node = member.node if isinstance(member, ir.Optional) else member
         if isinstance(node, ir.When):
             condition = self.expression(node.condition, state.scope, state.name(index))[0]
@@ -222,7 +222,7 @@ class _Writer(Messages):
         name = state.name(index)
         self.follows(name)
         if (verdict := self.known(inside(name, "ok"))) is None:
-            self.put(reserve)
+            self.add_step(reserve)
             return
         column = self.column(name, column_of(number))
         wrong = state.wrong[index] = self.let("and", self.bad(self.reading(verdict)), self.has_value(column))
@@ -255,9 +255,9 @@ class _Writer(Messages):
         if measure.is_limit:
             self.end_limit(state.sparse[measure.first], state.ends[measure.last])
         size, add = self.register(), self.constant(measure.add)
-        self.put(Let(size, "-", state.ends[measure.last], state.begins[measure.first]))
+        self.add_step(Let(size, "-", state.ends[measure.last], state.begins[measure.first]))
         if measure.add:
-            self.put(Let(size, "+", size, add))
+            self.add_step(Let(size, "+", size, add))
         self.follows(name)
         if measure.exceeds:
             value, present = self.look(self.column(name, column_of(number)))
@@ -287,18 +287,18 @@ class _Writer(Messages):
         start, end = state.begins[total.first], state.ends[total.last]
         if total.content and (size := ir.length_in_front(state.node.members[total.first].node)):
             start = self.let("+", start, self.constant(size))
-            self.put(Test(">", start, end, [Let(start, "=", end)]))  # the field is absent
+            self.add_step(Test(">", start, end, [Let(start, "=", end)]))  # the field is absent
         value, place = self.register(), state.places[total.at]
         if form is not None and isinstance(number, ir.Number):
-            self.put(steps.Sum(value, total.algorithm, start, end, form))
+            self.add_step(steps.Sum(value, total.algorithm, start, end, form))
             self.was(name, value, number)
-            self.put(steps.Store(number, value, place))
+            self.add_step(steps.Store(number, value, place))
             return
         with self.block() as body:
-            self.put(Call(value, Summed(total.algorithm, number, writes=True), start, end, place))
+            self.add_step(Call(value, Summed(total.algorithm, number, writes=True), start, end, place))
             self.fail("==", value, 0, name, f"its {total.algorithm} does not fit")
         wrong = state.wrong.get(total.at, self.constant(0))
-        self.put(Test("==", wrong, self.constant(0), body))
+        self.add_step(Test("==", wrong, self.constant(0), body))
 
     def follows(self, name: str) -> None:
         """Marks a number as computed, so that its column is ignored."""
@@ -317,7 +317,7 @@ class _Writer(Messages):
     def watch(self) -> None:
         """Refuses values that have no place in a record, or element of a list."""
         unread = steps.Unread(ROW)
-        self.put(unread)
+        self.add_step(unread)
         for slot, path in self.watched.items():
             if slot in self.always or not self.decides(slot, constants=False):
                 continue

@@ -145,7 +145,7 @@ class Branches(Fields):
 
     def if_true(self, condition: int, body: Body, otherwise: Body | None = None) -> None:
         """Begins a body that runs if a register is not 0."""
-        self.put(Test("!=", condition, self.constant(0), body, otherwise or []))
+        self.add_step(Test("!=", condition, self.constant(0), body, otherwise or []))
 
     def visit_When(self, node: ir.When, path: str, scope: Scope, default: Any) -> Value:
         condition = self.expression(node.condition, scope, path)[0]
@@ -185,7 +185,7 @@ class Branches(Fields):
             place = [Test("<", selected.at, self.constant(0), place)]
         elif self.around is not None:
             self.decide(selected, self.mark(), partly=True)
-        self.put(Let(selected.present, "=", present))
+        self.add_step(Let(selected.present, "=", present))
         if magic and not isinstance(node, ir.Constant):
             self.body += place
         else:
@@ -209,9 +209,9 @@ class Branches(Fields):
                     self.if_true(present, [Refuse("==", begins, zero, if_present)], others)
                 self.body += [Test("<=", after, end, compared)] if partly else compared
             else:
-                self.put(Refuse("<", at, end, self.refusal(path, "it is absent, but bytes follow")))
-            self.put(Let(at, "=", self.constant(-1)))
-        self.put(Test(">=", at, self.constant(0), body))
+                self.add_step(Refuse("<", at, end, self.refusal(path, "it is absent, but bytes follow")))
+            self.add_step(Let(at, "=", self.constant(-1)))
+        self.add_step(Test(">=", at, self.constant(0), body))
 
     def alone(self, node: ir.Constant, path: str, scope: Scope, default: Any, magic: bytes) -> Value:
         """Writes an optional constant if its column is set; without a column, if it has a default."""
@@ -241,7 +241,7 @@ class Branches(Fields):
             bodies.append(body)
             left |= self.loose
         self.loose = left
-        self.put(join(bodies))
+        self.add_step(join(bodies))
         return values[0] if len(values) == 1 else Value(unfit="one of several fields")
 
     def arm(self, node: ir.Alternatives, inner: ir.Node | None, path: str, scope: Scope) -> Value:
@@ -254,33 +254,33 @@ class Branches(Fields):
     def visit_Ahead(self, node: ir.Ahead, path: str, scope: Scope) -> Value:
         """Writes nothing: the value of a lookahead is written at its own place."""
         back = self.mark()
-        self.put(Reserve(self.constant(node.at)))
+        self.add_step(Reserve(self.constant(node.at)))
         value = self.node(node.node, path, scope)
-        self.put(Seek(back))
+        self.add_step(Seek(back))
         return value
 
     def mark(self) -> int:
         """Stores the position in a register."""
         to = self.register()
         self.marks.append(to)
-        self.put(Mark(to))
+        self.add_step(Mark(to))
         return to
 
     def patch(self, number: ir.Number, source: int, place: int, first: int) -> None:
         """Writes a number into reserved space of its minimal size; after it are the lists from ``first`` on."""
         if not number.groups:
-            self.put(Store(number, source, place))
+            self.add_step(Store(number, source, place))
             return
         # A list before the number stays where it is, even if decoding expects bytes for it up to after the number.
         lists = [register for _, register in self.sparse[first:]]
-        self.put(Insert(number, source, place, [*self.marks, *lists]))
+        self.add_step(Insert(number, source, place, [*self.marks, *lists]))
 
     def visit_Bounded(self, node: ir.Bounded, path: str, scope: Scope) -> Value:
         """Writes a node after its own length; as null, if that is allowed, when the node has no value."""
         number, sparse, selected = node.length, len(self.sparse), len(self.selected)
         value, body, presence = self.apart(lambda: self.node(node.node, path, scope))
         place = self.mark()
-        self.put(Reserve(self.constant(number.least)))
+        self.add_step(Reserve(self.constant(number.least)))
         begin = self.mark()
         present = self.constant(1) if node.null is None else presence()
         size = self.register()
@@ -290,7 +290,7 @@ class Branches(Fields):
             self.end_limit(sparse, end)
             for each in self.selected[selected:]:
                 self.decide(each, end)
-            self.put(Let(size, "-", end, begin))
+            self.add_step(Let(size, "-", end, begin))
             if not is_wide(number):
                 self.fail(">", size, number.high, path, f"it takes more than {number.high} bytes")
         self.if_true(present, inside, [Let(size, "=", self.constant(node.null or 0))])
@@ -323,7 +323,7 @@ class Branches(Fields):
         """Handles a part at this position."""
         if id(part.node) not in self.met_parts:
             self.met_parts[id(part.node)] = (part, self.flag())
-        self.put(Let(self.met_parts[id(part.node)][1], "=", self.constant(1)))
+        self.add_step(Let(self.met_parts[id(part.node)][1], "=", self.constant(1)))
         self.loose = True
         return Value(unfit="a structure that is reached by several paths")
 
@@ -370,8 +370,8 @@ class Branches(Fields):
         if node.count is not None and not node.least:
             expected, furthest = self.let("+", self.mark(), count), self.register()
             self.sparse.append((path, furthest))
-            self.put(Test(">", expected, furthest, [Let(furthest, "=", expected)]))
-        self.put(Each(at, end, self.element_of(node, group, path, scope)))
+            self.add_step(Test(">", expected, furthest, [Let(furthest, "=", expected)]))
+        self.add_step(Each(at, end, self.element_of(node, group, path, scope)))
         least = ir.fixed_size(node.element) or 0 if node.stop else 1
         if node.until and least:
             may_end = self.let("or", count, self.constant(not node.except_first))
@@ -380,14 +380,14 @@ class Branches(Fields):
             self.marks.append(selected.at)
             if self.around is not None:
                 self.decide(selected, self.mark())
-            self.put(Mark(selected.at))
+            self.add_step(Mark(selected.at))
         return Value(unfit="a list", length=count, high=LONGEST, present=(present,) if nullable else ())
 
     def end_limit(self, first: int, end: int) -> None:
         """Refuses rows with lists, from the ``first`` of ``sparse`` on, with more elements than bytes up to ``end``."""
         for path, register in self.sparse[first:]:
             text = "it has more elements than bytes up to the limit of the list"
-            self.put(Refuse(">", register, end, self.refusal(path, text)))
+            self.add_step(Refuse(">", register, end, self.refusal(path, text)))
 
     def add_list(self, group: Repeated) -> None:
         """Adds the column and the register of a list."""
@@ -403,7 +403,7 @@ class Branches(Fields):
     ) -> tuple[int, int]:
         """Gets the range of the elements of a list; returns registers with its end and with the list's presence."""
         column, end, present = self.own[group.number], self.register(), self.register()
-        self.put(Elements(column, self.index(column), begin, end, present, absent, null))
+        self.add_step(Elements(column, self.index(column), begin, end, present, absent, null))
         return end, present
 
     def count(self, group: Repeated) -> int:
@@ -431,7 +431,7 @@ class Branches(Fields):
                 self.fail(">", count, node.count.high, path, f"expected at most {node.count.high} elements")
             usual = Store(node.count, count)
             if present is None:
-                self.put(usual)
+                self.add_step(usual)
             else:
                 self.if_true(present, [usual], [Store(node.count, self.constant(node.null or 0))])
         elif node.count is not None:
@@ -451,7 +451,7 @@ class Branches(Fields):
                     raise unfit(self.key, path, node, "its structures are reached by several paths")
                 if ends:
                     self.ending(node, group, path, start)
-                self.put(self.unread.setdefault(group.number, Unread(self.element[group.number])))
+                self.add_step(self.unread.setdefault(group.number, Unread(self.element[group.number])))
             with self.block() as body:
                 self.clear([(flag, 0) for flag in self.flags])
                 self.body += inside

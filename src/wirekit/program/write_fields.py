@@ -63,7 +63,7 @@ class Fields(Choices):
 
     def fail(self, symbol: str, left: int, right: int, path: str, text: str) -> None:
         """Refuses the row if a comparison with a number holds."""
-        self.put(Refuse(symbol, left, self.constant(right), self.refusal(path, text)))
+        self.add_step(Refuse(symbol, left, self.constant(right), self.refusal(path, text)))
 
     # Columns.
 
@@ -94,7 +94,7 @@ class Fields(Choices):
             self.watched[column.slot] = column.path
             if column.slot not in self.stamps:
                 self.stamps[column.slot] = self.register()
-            self.put(Let(self.stamps[column.slot], "=", self.index(column)))
+            self.add_step(Let(self.stamps[column.slot], "=", self.index(column)))
         return column
 
     def index(self, column: Column) -> int:
@@ -104,7 +104,7 @@ class Fields(Choices):
     def look(self, column: Column) -> tuple[int, int]:
         """Registers with the value of a column, and whether it has one."""
         value, present = self.register(), self.register()
-        self.put(steps.Look(column, self.index(column), value, present))
+        self.add_step(steps.Look(column, self.index(column), value, present))
         return value, present
 
     def has_value(self, *columns: Column, in_batch: bool = False) -> int:
@@ -112,7 +112,7 @@ class Fields(Choices):
         if not columns:
             return self.constant(0)
         to = self.register()
-        self.put(steps.AnyOf(to, self.index(columns[0]), in_batch, list(columns)))
+        self.add_step(steps.AnyOf(to, self.index(columns[0]), in_batch, list(columns)))
         return to
 
     def bad(self, verdict: Column) -> int:
@@ -138,7 +138,7 @@ class Fields(Choices):
         elif isinstance(default, int):
             register = self.constant(int(default) - (1 << 64 if default > HIGHEST else 0))
         absent, null = self.refusal(column.path, ABSENT), self.refusal(column.path, NULL)
-        self.put(steps.Take(column, self.index(column), to, register, absent, null, **more))
+        self.add_step(steps.Take(column, self.index(column), to, register, absent, null, **more))
         return to
 
     def visit_Optional(self, node: ir.Optional, path: str, scope: Scope) -> Value:
@@ -173,8 +173,8 @@ class Fields(Choices):
             low, high = ranges[0]
             return value_of(number, self.take(column, default, number=number, low=low, high=high, wrong=fault))
         value = self.take(column, default)
-        self.put(OneOf(value, fault, ranges))
-        self.put(steps.Store(number, value))
+        self.add_step(OneOf(value, fault, ranges))
+        self.add_step(steps.Store(number, value))
         return value_of(number, value)
 
     def visit_BitFields(self, node: ir.BitFields, path: str, scope: Scope, default: Any) -> Value:
@@ -192,7 +192,7 @@ class Fields(Choices):
             value = self.take(column, usual, **self.bounds(column, 0, bit.most))
             parts.append((value, bit.shift))
             values[bit.name] = Value(value, 0, bit.most)
-        self.put(steps.Join(number, parts))
+        self.add_step(steps.Join(number, parts))
         return Value(inside=values)
 
     def visit_Constant(self, node: ir.Constant, path: str, scope: Scope) -> Value:
@@ -209,7 +209,7 @@ class Fields(Choices):
         value = self.let("=", self.expression(node.value, scope, path)[0])
         if not node.fatal:
             self.was(path, value, number, column)
-        self.put(steps.Store(number, value))
+        self.add_step(steps.Store(number, value))
         return value_of(number, value)
 
     def constant_column(self, node: ir.Constant, path: str) -> Column | None:
@@ -228,7 +228,7 @@ class Fields(Choices):
         else:
             with self.block() as other:
                 self.visit_Blob(blob, path, scope)
-            self.put(Test("!=", self.bad(self.reading(verdict)), self.constant(0), other, usual))
+            self.add_step(Test("!=", self.bad(self.reading(verdict)), self.constant(0), other, usual))
         return Value(length, 0, LONGEST, length=length, unfit="a byte string")
 
     def was(self, path: str, value: int, number: ir.Number, stored: Column | None = None) -> None:
@@ -239,7 +239,7 @@ class Fields(Choices):
         self.reading(verdict)
         stored = stored or self.column(path, column_of(number))
         bounds = self.narrower(stored, number)
-        self.put(steps.Was(value, verdict, stored, self.index(stored), **bounds))
+        self.add_step(steps.Was(value, verdict, stored, self.index(stored), **bounds))
 
     # Byte strings.
 
@@ -255,13 +255,13 @@ class Fields(Choices):
             step.number, step.nothing = prefix, node.null
             if not is_wide(prefix):
                 step.most, step.over = prefix.high, self.refusal(path, f"expected at most {prefix.high} bytes")
-        self.put(step)
+        self.add_step(step)
         length = step.length
         if prefix is None and node.length is not None:
             step.copy = False
             length = self.sized(node, column, step, scope)
         if not node.explained:
-            self.put(Let(EXTRA, "+", EXTRA, length))
+            self.add_step(Let(EXTRA, "+", EXTRA, length))
         present = () if node.null is None else (column,)
         return Value(length, 0, LONGEST, length=length, unfit="a byte string", present=present)
 
@@ -291,24 +291,24 @@ class Fields(Choices):
                 in_batch = self.constant(1) if column.kind == "text" else self.has_value(column, in_batch=True)
                 self.fail("!=", in_batch, 0, column.path, "its length differs from the one the layout requires")
             self.fail(">", size, ZEROS, column.path, f"it would be more than {ZEROS} zeros")
-            self.put(steps.Reserve(size))
-        self.put(Test("!=", step.length, size, other, [steps.CopyBytes(column, step.start, step.length)]))
+            self.add_step(steps.Reserve(size))
+        self.add_step(Test("!=", step.length, size, other, [steps.CopyBytes(column, step.start, step.length)]))
         return size
 
     def visit_Delimited(self, node: ir.Delimited, path: str, scope: Scope, default: Any) -> Value:
         if node.decimal:
             value = self.take(self.column(path, column_of(node)), default)
-            self.put(steps.Digits(value))
-            self.put(steps.Text(node.end))
+            self.add_step(steps.Digits(value))
+            self.add_step(steps.Text(node.end))
             return Value(value, LOWEST, HIGHEST)
         column = self.column(path, column_of(node))
         step = self.bytes(column)
         step.absent, step.null, step.copy = self.refusal(path, ABSENT), self.refusal(path, NULL), False
-        self.put(step)
+        self.add_step(step)
         text = f"expected text without {node.end!r}{' in one line' if node.lines else ''}"
-        self.put(steps.OneLine(column, step.start, step.length, self.refusal(path, text), node.lines, node.end))
-        self.put(steps.CopyBytes(column, step.start, step.length))
-        self.put(steps.Text(node.end))
+        self.add_step(steps.OneLine(column, step.start, step.length, self.refusal(path, text), node.lines, node.end))
+        self.add_step(steps.CopyBytes(column, step.start, step.length))
+        self.add_step(steps.Text(node.end))
         return Value(step.length, 0, LONGEST, length=step.length, unfit="a text")
 
 

@@ -53,7 +53,7 @@ class Messages(Branches):
         if self.maybe:
             if message.flag is None:
                 message.flag = self.flag()
-            self.put(Let(message.flag, "=", self.constant(1)))
+            self.add_step(Let(message.flag, "=", self.constant(1)))
         verdict = self.column(inside(path, "ok"))
         text = f"it was not complete, or its text was not UTF-8; without the column {verdict.path} the value is written"
         self.fail("!=", self.bad(verdict), 0, path, text)
@@ -188,28 +188,28 @@ class Messages(Branches):
                 value, present = self.value(message, slot)
                 self.fail("==", present, 0, group.path, NO_ELEMENT)
             self.tagged(message, slot, each, value)
-        self.put(steps.Each(at, end, body))
+        self.add_step(steps.Each(at, end, body))
 
     def tagged(self, message: MessageColumns, slot: int, each: Field, value: int) -> None:
         """Writes a value after its tag; ``value`` is the register of a number."""
-        self.put(steps.Store(VARINT, self.constant(each.number << 3 | each.wire_type)))
+        self.add_step(steps.Store(VARINT, self.constant(each.number << 3 | each.wire_type)))
         if each.message is not None and slot not in message.columns:
             place, begin, size = self.register(), self.register(), self.register()
-            self.put(Mark(place))
-            self.put(steps.Reserve(self.constant(1)))
-            self.put(Mark(begin))
+            self.add_step(Mark(place))
+            self.add_step(steps.Reserve(self.constant(1)))
+            self.add_step(Mark(begin))
             self.fields(message, slot, each.message)
-            self.put(Mark(size))
-            self.put(Let(size, "-", size, begin))
-            self.put(steps.Insert(VARINT, size, place, []))
+            self.add_step(Mark(size))
+            self.add_step(Let(size, "-", size, begin))
+            self.add_step(steps.Insert(VARINT, size, place, []))
         elif each.message is not None:  # a message without fields
-            self.put(steps.Store(VARINT, self.constant(0)))
+            self.add_step(steps.Store(VARINT, self.constant(0)))
         elif each.wire_type == BYTES:
             step = self.bytes(message.columns[slot])
             step.number = VARINT
-            self.put(step)
+            self.add_step(step)
         else:
-            self.put(steps.Store(_number(each), value))
+            self.add_step(steps.Store(_number(each), value))
 
 
 def _number(each: Field) -> ir.Number:

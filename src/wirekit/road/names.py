@@ -103,4 +103,4 @@ class NamesByKey:
         values, last = self._columns[column]
         rows = np.full(frames.numbers.size, -1, np.int64)
         rows[known] = last[place[known]]
-        return Values(frames.repeats.taken(values, rows, rows < 0))
+        return Values(frames.repeats.repeated(values, rows, rows < 0))

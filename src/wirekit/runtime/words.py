@@ -99,9 +99,9 @@ class Encoder:
     def encoded(self, body: Body, registers: int) -> Words:
         """The words of a whole program with a number of registers."""
         self.reads.update(register for step in every(body) for register in step.reads())
-        self.put(op.FAILED)
+        self.add_words(op.FAILED)
         self.body(body)
-        self.put(op.END)
+        self.add_words(op.END)
         values = np.zeros(registers, np.int64)
         values[[*self.constants]] = [*self.constants.values()]
         # Unsigned, because unsigned indexes need no check.
@@ -125,7 +125,7 @@ class Encoder:
             lets = {}
         self.lets(lets)
 
-    def put(self, *values: int) -> None:
+    def add_words(self, *values: int) -> None:
         self.code += values
 
     def here(self) -> int:
@@ -152,23 +152,23 @@ class Encoder:
         if column is not None and DIRECT and is_direct(column):
             entry = (self.places[id(column)] - op.COLUMNS) // op.WIDTH_OF_COLUMN
             self.direct.append((len(self.code), entry))
-            self.put(0, np.dtype(column.dtype).itemsize)
+            self.add_words(0, np.dtype(column.dtype).itemsize)
         else:
-            self.put(self.column(column), 0)
+            self.add_words(self.column(column), 0)
 
     def plain(self, step: Step) -> None:
         """The opcode of a step by its name, and the words of its fields in order."""
         kind = type(step)
-        self.put(opcode(kind.__name__, self.opcodes))
+        self.add_words(opcode(kind.__name__, self.opcodes))
         for each in fields(step):
             value = getattr(step, each.name)
             if each.name == "form":
                 which, parameters = checksum_words(value)
-                self.put(which, len(parameters), *parameters)
+                self.add_words(which, len(parameters), *parameters)
             elif each.name in fields_of(kind, "optional"):
-                self.put(int(value is not None), value or 0)
+                self.add_words(int(value is not None), value or 0)
             elif value is None and each.name == "number":  # a number that is not written
-                self.put(0)
+                self.add_words(0)
             elif each.name not in fields_of(kind, "shown"):
                 self.operand(value)
 
@@ -176,27 +176,27 @@ class Encoder:
         """The words of a field of a step; for a list, its length and the words of its elements."""
         match value:
             case int():
-                self.put(int(value))
+                self.add_words(int(value))
             case None:
-                self.put(NONE)
+                self.add_words(NONE)
             case str():
-                self.put(_NUMBERS[value])
+                self.add_words(_NUMBERS[value])
             case bytes():
-                self.put(len(value), *value)
+                self.add_words(len(value), *value)
             case tuple():
                 for each in value:
                     self.operand(each)
             case list() | dict():
-                self.put(len(value))
+                self.add_words(len(value))
                 self.operand(tuple(value.items() if isinstance(value, dict) else value))
             case Fault():
-                self.put(self.fault(value))
+                self.add_words(self.fault(value))
             case ir.Number():
-                self.put(self.how(value))
+                self.add_words(self.how(value))
             case Column() | Repeated():
-                self.put(self.column(value))
+                self.add_words(self.column(value))
             case _:
-                self.put(len(self.functions))
+                self.add_words(len(self.functions))
                 self.functions.append(value)
 
     def how(self, number: ir.Number) -> int:
@@ -208,19 +208,19 @@ class Encoder:
             case steps.Switch():
                 self.switch(step)
             case steps.Refuse():
-                self.put(op.TEST + op.SYMBOLS.index(step.symbol), step.left, step.right)
+                self.add_words(op.TEST + op.SYMBOLS.index(step.symbol), step.left, step.right)
                 target = self.hole()
-                self.put(op.FAIL, self.fault(step.fault))
+                self.add_words(op.FAIL, self.fault(step.fault))
                 self.code[target] = self.here()
             case steps.Varint(number=ir.Number(form=VarintForm() as form)):
-                self.put(op.VARINT, step.to, step.limit, form.groups, form.bits, op.FORMS.index(form.kind))
+                self.add_words(op.VARINT, step.to, step.limit, form.groups, form.bits, op.FORMS.index(form.kind))
                 self.operand((step.column, step.short, step.wrong))
             case steps.Emit(present=None):
-                self.put(op.EMIT)
+                self.add_words(op.EMIT)
                 self.number(step.column)
-                self.put(step.value)
+                self.add_words(step.value)
             case steps.Emit(present=int(present)):
-                self.put(op.EMIT_ABSENT, self.column(step.column), step.value, present)
+                self.add_words(op.EMIT_ABSENT, self.column(step.column), step.value, present)
             case steps.Loop():
                 self.loop(step)
             case steps.Try():
@@ -231,13 +231,13 @@ class Encoder:
     def run(self, step: Run) -> None:
         """A run: numbers with their checks and bit fields."""
         need = step.need
-        self.put(op.RUN)
-        self.put(*((0, 0, NONE) if need is None else (need.size, need.limit, self.fault(need.fault))))
-        self.put(step.size, len(step.fields), len(step.marks))
+        self.add_words(op.RUN)
+        self.add_words(*((0, 0, NONE) if need is None else (need.size, need.limit, self.fault(need.fault))))
+        self.add_words(step.size, len(step.fields), len(step.marks))
         for before, each in zip([None, *step.fields], step.fields, strict=False):
             self.field(each, before is not None and before.number == each.number and before.offset == each.offset)
         for offset, to in step.marks:
-            self.put(to, offset)
+            self.add_words(to, offset)
 
     def field(self, each: Field, repeated: bool) -> None:
         number, column = each.number, each.column
@@ -247,13 +247,13 @@ class Encoder:
         bits = 8 * number.size
         flags += 64 - bits if number.little else op.BIG
         mask = each.mask if number.signed and not number.real else each.mask & ((1 << bits) - 1)
-        self.put(int(flags), each.offset, 64 - bits + each.shift, mask, each.to)
+        self.add_words(int(flags), each.offset, 64 - bits + each.shift, mask, each.to)
         if each.fault is not None:
-            self.put(each.low, each.high, self.fault(each.fault))
+            self.add_words(each.low, each.high, self.fault(each.fault))
         if direct:
             self.number(column)
         elif column is not None:
-            self.put(self.column(column))
+            self.add_words(self.column(column))
 
     def lets(self, lets: dict[int, steps.Let]) -> None:
         for let in lets.values():
@@ -273,21 +273,21 @@ class Encoder:
         """Jumps unless a condition is true, or unless it is false; returns the words that receive the target."""
         symbol, left, right = condition
         if symbol not in ("and", "or"):
-            self.put(op.TEST + op.SYMBOLS.index(symbol if whether else OPPOSITES[symbol]), left, right)
+            self.add_words(op.TEST + op.SYMBOLS.index(symbol if whether else OPPOSITES[symbol]), left, right)
             return [self.hole()]
         decisive = symbol == "and"  # the first part decides unless it has this value
         holes = self.unless(left, decisive)
         if decisive == whether:
             return holes + self.unless(right, whether)
-        rest = self.unless(right, whether)
+        holes_of_right = self.unless(right, whether)
         self.fill(holes)
-        return rest
+        return holes_of_right
 
     def test(self, step: steps.Test, condition: Condition) -> None:
         otherwise = self.unless(condition)
         self.body(step.then)
         if step.otherwise:
-            self.put(op.JUMP)
+            self.add_words(op.JUMP)
             end = self.hole()
             self.fill(otherwise)
             self.body(step.otherwise)
@@ -297,22 +297,22 @@ class Encoder:
 
     def switch(self, step: steps.Switch) -> None:
         count = sum(len(rows) for rows, _ in step.cases)
-        self.put(op.SWITCH, len(step.on), count)
+        self.add_words(op.SWITCH, len(step.on), count)
         otherwise = self.hole()
         for value, present in step.on:
-            self.put(value, NONE if present is None else present)
+            self.add_words(value, NONE if present is None else present)
         targets: list[list[int]] = []
         for rows, _ in step.cases:
             targets.append([])
             for row in rows:
                 targets[-1].append(self.hole())
                 for case in row:
-                    self.put(int(case is None), case or 0)
+                    self.add_words(int(case is None), case or 0)
         ends = []
         for holes, (_, body) in zip(targets, step.cases, strict=True):
             self.fill(holes)
             self.body(body)
-            self.put(op.JUMP)
+            self.add_words(op.JUMP)
             ends.append(self.hole())
         self.code[otherwise] = self.here()
         self.body(step.otherwise)
@@ -320,50 +320,50 @@ class Encoder:
 
     def outer_handler(self) -> None:
         """A word with the place of the enclosing handler."""
-        self.put(op.FAILED)
+        self.add_words(op.FAILED)
         if self.handlers:
             self.handlers[-1].append(len(self.code) - 1)
 
     def loop(self, step: steps.Loop) -> None:
-        self.put(op.TURN, step.turn)
+        self.add_words(op.TURN, step.turn)
         if step.gap is not None:
-            self.put(op.HANDLER)
+            self.add_words(op.HANDLER)
             self.handlers.append([self.hole()])
         top = self.here()
         gap = NONE if step.gap is None else step.gap
         if step.count is not None:
-            self.put(op.COUNTED, step.turn, step.count, step.start, gap)
+            self.add_words(op.COUNTED, step.turn, step.count, step.start, gap)
             end = self.hole()
         else:
-            self.put(op.LIMITED, step.turn, step.limit, step.start, gap)
+            self.add_words(op.LIMITED, step.turn, step.limit, step.start, gap)
             end = self.hole()
-            self.put(int(step.except_first))
+            self.add_words(int(step.except_first))
             self.operand(step.until)
         self.body(step.body)
-        self.put(op.AGAIN, step.index, step.turn, step.start, self.fault(step.empty), top)
+        self.add_words(op.AGAIN, step.index, step.turn, step.start, self.fault(step.empty), top)
         if step.gap is not None:
             self.fill(self.handlers.pop())
-            self.put(op.CUT, step.start, step.gap)
+            self.add_words(op.CUT, step.start, step.gap)
             self.outer_handler()
             self.operand(step.undo)
             self.code[end] = self.here()
-            self.put(op.HANDLER)
+            self.add_words(op.HANDLER)
             self.outer_handler()
         else:
             self.code[end] = self.here()
-        self.put(op.LISTED, self.column(step.group), NONE if step.present is None else step.present)
+        self.add_words(op.LISTED, self.column(step.group), NONE if step.present is None else step.present)
 
     def attempt(self, step: steps.Try) -> None:
-        self.put(op.TRY, step.start, step.gap)
+        self.add_words(op.TRY, step.start, step.gap)
         self.handlers.append([self.hole()])
         self.body(step.body)
         holes = self.handlers.pop()
-        self.put(op.HANDLER)
+        self.add_words(op.HANDLER)
         self.outer_handler()
-        self.put(op.JUMP)
+        self.add_words(op.JUMP)
         end = self.hole()
         self.fill(holes)
-        self.put(op.CAUGHT, step.start, step.gap)
+        self.add_words(op.CAUGHT, step.start, step.gap)
         self.outer_handler()
         self.operand(step.undo)
         self.body(step.otherwise)

@@ -47,8 +47,8 @@ class _Encoder(Encoder):
             super().step(step)
             return
         top = self.here()
-        self.put(opcodes.TEST + opcodes.SYMBOLS.index("<"), step.at, step.end)
+        self.add_words(opcodes.TEST + opcodes.SYMBOLS.index("<"), step.at, step.end)
         target = self.hole()
         self.body(step.body)
-        self.put(op.EACH, step.at, top)
+        self.add_words(op.EACH, step.at, top)
         self.code[target] = self.here()

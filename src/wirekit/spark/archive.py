@@ -151,13 +151,13 @@ def _files(distributions: dict[str, metadata.Distribution]) -> Iterator[tuple[st
 
     Those of wirekit are found by its packages: an editable installation has them in several places.
     """
-    seen: set[str] = set()
+    names: set[str] = set()
     for package in _PACKAGES:
         (place,) = importlib.import_module(package).__path__
         for file in sorted(Path(place).rglob("*")):
             name = f"{package.replace('.', '/')}/{file.relative_to(place)}"
-            if file.is_file() and _usable(file) and name not in seen:
-                seen.add(name)
+            if file.is_file() and _usable(file) and name not in names:
+                names.add(name)
                 yield name, file
     for owner, distribution in distributions.items():
         for each in distribution.files or ():
@@ -166,8 +166,8 @@ def _files(distributions: dict[str, metadata.Distribution]) -> Iterator[tuple[st
             if ours or each.parts[0] == ".." or each.is_absolute():
                 continue
             file = Path(str(distribution.locate_file(each)))
-            if name not in seen and file.is_file() and _usable(file):
-                seen.add(name)
+            if name not in names and file.is_file() and _usable(file):
+                names.add(name)
                 yield name, file
 
 

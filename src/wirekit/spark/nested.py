@@ -298,9 +298,9 @@ def _fitted(array: pa.Array, shape: Shape) -> pa.Array:
         scale = 1_000_000 // second
         array = array.cast(pa.int64(), safe=False)
         low, high = EARLIEST_US // scale, LATEST_US // scale
-        seen = pc.and_(pc.greater_equal(array, low), pc.less_equal(array, high))
-        if pc.all(seen).as_py() is False:
-            array = pc.if_else(seen, array, None)
+        in_range = pc.and_(pc.greater_equal(array, low), pc.less_equal(array, high))
+        if pc.all(in_range).as_py() is False:
+            array = pc.if_else(in_range, array, None)
         return array.cast(pa.timestamp(leaf.unit, "UTC")).cast(shape.type)
     return array if array.type == shape.type else array.cast(shape.type)
 

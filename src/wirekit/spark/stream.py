@@ -157,21 +157,21 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The end of the next micro-batch, which reads complete new files, the oldest first."""
         self._check(start)
         complete = self._complete() if self._available is None else self._available
-        seen = _digests_from(start["seen"])
+        processed = _digests_from(start["seen"])
         digests = {each.path: _digest(each.path) for each in complete}
-        fresh = [each for each in complete if digests[each.path] not in seen]
-        lines = self._lines(start, fresh, seen)
+        fresh = [each for each in complete if digests[each.path] not in processed]
+        lines = self._lines(start, fresh, processed)
         chosen = _limited(_in_order(lines), limit)
         parts, still_open = self._planned(lines, chosen)
         if not parts:
             return start
-        present = seen.intersection(_digest(each.path) for each in self._present)
-        seen = present.union(digests[each.path] for each in chosen)
+        present = processed.intersection(_digest(each.path) for each in self._present)
+        processed = present.union(digests[each.path] for each in chosen)
         end = {
             **start,
             "batch": start["batch"] + 1,
             "parts": parts_text(parts),
-            "seen": _digests_text(seen),
+            "seen": _digests_text(processed),
             "options": self._identity,
         }
         if self._place:
@@ -272,12 +272,12 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         complete = self._settling.complete(self._present)
         return [each for each in self._present if each.path in complete]
 
-    def _lines(self, start: Mapping[str, Any], fresh: list[Input], seen: set[bytes]) -> list[_Line]:
+    def _lines(self, start: Mapping[str, Any], fresh: list[Input], processed: set[bytes]) -> list[_Line]:
         """The captures that can be read now, and those that continue."""
         if not self._place:
             return [_Line(None, [each], is_over=True) for each in fresh]
         open_captures = self._open_captures(start)
-        growing = [each for each in self._present if _digest(each.path) not in seen and each not in fresh]
+        growing = [each for each in self._present if _digest(each.path) not in processed and each not in fresh]
         again = {each.path for each in fresh}
         going = {each.last.path: each for each in open_captures if each.last.path not in again}
         # If the name of a capture's last file is used for another file, the capture does not continue.

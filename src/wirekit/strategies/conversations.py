@@ -203,7 +203,7 @@ def _exchange(protocol: str, random: Random, length: int, fields: Mapping[str, A
         exchange.open()
         before = len(exchange.turns)
         turn = exchange.ask("client") if length > 0 else None
-        if length <= 0 or (turn is not None and turn.api not in {said.api for said in exchange.turns[:before]}):
+        if length <= 0 or (turn is not None and turn.api not in {earlier.api for earlier in exchange.turns[:before]}):
             break  # else the response to the opening forbids all others
     for _ in range(length - 1):
         if exchange.step() is None:

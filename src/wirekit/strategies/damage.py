@@ -224,14 +224,14 @@ class Damage:
         if place is None:
             return None
         compressed = compress(codec, _over(self.sources[place[0] - 1], place[1], data))
-        return self._encoded(lambda value: _put(value, steps, compressed))
+        return self._encoded(lambda value: _with_item(value, steps, compressed))
 
     def _set(self, name: str, steps: tuple[str | int, ...], wrong: Any) -> Recipe:
-        return name, join_path(list(steps)), lambda: self._encoded(lambda value: _put(value, steps, wrong))
+        return name, join_path(list(steps)), lambda: self._encoded(lambda value: _with_item(value, steps, wrong))
 
     def _bombed(self, steps: tuple[str | int, ...], codec: str) -> bytes | None:
         """The bytes with compressed data replaced by data that decompresses to far more."""
-        return self._encoded(lambda value: _put(value, steps, _bomb(codec)))
+        return self._encoded(lambda value: _with_item(value, steps, _bomb(codec)))
 
     def _set_and_keep(self, name: str, steps: tuple[str | int, ...], member: str, wrong: Any) -> Recipe:
         def change(value: Any) -> Any:
@@ -286,7 +286,7 @@ def _bomb(codec: str) -> bytes:
     return compress(codec, bytes(BOMB))
 
 
-def _put(value: Any, steps: tuple[str | int, ...], item: Any) -> Any:
+def _with_item(value: Any, steps: tuple[str | int, ...], item: Any) -> Any:
     """A value with the value at a place replaced."""
     if not steps:
         return item

@@ -176,18 +176,18 @@ class Exchange:
         self, request: Frame, *, other: bool = False
     ) -> tuple[Kind, str, dict[str, Any], dict[str, Any], dict[str, list[Any]]] | None:
         """Kind, key, fixed fields, context and repeatable fields of a response; None if no response is declared."""
-        asked, heads = self.kind_of(request), self.pairing.heads(OTHER[request.side])
+        request_kind, heads = self.kind_of(request), self.pairing.heads(OTHER[request.side])
         refusal = None
-        if asked is None:
+        if request_kind is None:
             others = self.pairing.heads(request.side).undeclared.values()
-            asked = next((each for each in others if each.api == request.description.api and each.refusal), None)
-            refusal = asked.refusal if asked is not None else None
-        if asked is None or request.value is None:
+            request_kind = next((each for each in others if each.api == request.description.api and each.refusal), None)
+            refusal = request_kind.refusal if request_kind is not None else None
+        if request_kind is None or request.value is None:
             return None
-        layout = asked.answer
+        layout = request_kind.answer
         if other and layout:
             asks = [kind for kind in self.pairing.heads(request.side).kinds.values() if kind.answer]
-            layouts = [kind.answer for kind in asks if kind.api != asked.api]
+            layouts = [kind.answer for kind in asks if kind.api != request_kind.api]
             if not layouts:
                 return None
             layout = self._random.choice(layouts)
@@ -195,14 +195,18 @@ class Exchange:
             (numbers, kind)
             for numbers, kind in heads.kinds.items()
             if kind.role == "response"
-            and (not kind.api if layout else (kind.api in asked.answers) != other and len(kind.pair) == len(asked.pair))
+            and (
+                not kind.api
+                if layout
+                else (kind.api in request_kind.answers) != other and len(kind.pair) == len(request_kind.pair)
+            )
         ]
         if not kinds:
             return None
-        usual = [each for each in kinds if each[1].api == (asked.answers[0] if asked.answers else "")]
+        usual = [each for each in kinds if each[1].api == (request_kind.answers[0] if request_kind.answers else "")]
         numbers, kind = self._random.choice(usual if usual and self._random.random() < 0.8 else kinds)
         fixed = dict(zip(heads.fields, numbers, strict=True)) if not layout else {}
-        for path, source in zip(kind.pair, asked.pair, strict=False):
+        for path, source in zip(kind.pair, request_kind.pair, strict=False):
             fixed[path] = at_path(request.value, source)
         if refusal is not None:
             fixed[refusal[0]] = refusal[1]
@@ -261,12 +265,12 @@ class Exchange:
 
     def _fits(self, frame: Frame, kind: Kind, request: tuple[str, int] | None) -> bool:
         """Whether a frame has the intended kind, and breaks no rule."""
-        description, asked = frame.description, frame.request
+        description, asking = frame.description, frame.request
         if frame.reason is not None or not frame.decoded.clean or description.role != kind.role:
             return False
         if kind.api and description.api != kind.api:
             return False
-        if (None if asked is None else (asked.side, asked.offset)) != request:
+        if (None if asking is None else (asking.side, asking.offset)) != request:
             return False
         if self.conversation.dialogue.sender(frame.decoded) not in ("", frame.side):
             return False
@@ -274,10 +278,10 @@ class Exchange:
         return all(violation.frame <= len(self.frames) for violation in violations)
 
     def _note(self, frame: Frame) -> None:
-        asked = frame.request
+        asking = frame.request
         request = None
-        if asked is not None:
-            place, ats = (asked.side, asked.offset), reversed(range(len(self.frames)))
+        if asking is not None:
+            place, ats = (asking.side, asking.offset), reversed(range(len(self.frames)))
             request = next(at for at in ats if (self.frames[at].side, self.frames[at].offset) == place)
         self.turns.append(Turn(frame.side, frame.data, frame.description.api or "", frame.description.role, request))
         self.frames.append(frame)

@@ -19,7 +19,7 @@ class Fields(Drawing):
 
     def _number(self, node: ir.Number, forced: dict[Names, Any]) -> Any:
         if () in forced and forced[()] is not None:
-            return self.number(node, _held(node, forced[()]))
+            return self.number(node, _fitting(node, forced[()]))
         if node.real:
             self.advance(node.size)
             return self.choices.real(node.code)
@@ -27,7 +27,7 @@ class Fields(Drawing):
 
     def _named(self, node: ir.Named, forced: dict[Names, Any]) -> Any:
         if () in forced and forced[()] is not None:
-            value = _held(ir.number_of(node), forced[()])
+            value = _fitting(ir.number_of(node), forced[()])
         elif not node.closed and (not self.layout.symbols(node) or self.aims(node, "unknown") or self.chance(6)):
             value = self.choices.integer(node.number.low, node.number.high)
         else:
@@ -78,12 +78,12 @@ class Fields(Drawing):
             self.advance(None)
             return bytes(ir.fixed_size(node) or 0)
         if forced.get(()) is not None:
-            return self._given(forced[()], forced[()].encode() if node.text else forced[()], size)
+            return self._sized(forced[()], forced[()].encode() if node.text else forced[()], size)
         data = self.overlaid(self._content(node, size))
         self.advance(size)
         return data.decode(errors="surrogateescape") if node.text else data
 
-    def _given(self, value: Any, data: bytes, size: int) -> Any:
+    def _sized(self, value: Any, data: bytes, size: int) -> Any:
         """A value for a field of a fixed size, whose bytes are these."""
         if len(data) != size or self.overlaid(data) != data:
             raise Rejected
@@ -150,7 +150,7 @@ class Fields(Drawing):
         number, null = node.blob.length, node.blob.null
         data = b"" if text is None else node.coding.encode(text)
         if not isinstance(number, ir.Number):
-            self._given(text, data, len(data))
+            self._sized(text, data, len(data))
         else:
             self.advance(size_of(number, null or 0 if text is None else len(data)) + len(data))
         return None if null == 0 and not data else text
@@ -206,7 +206,7 @@ class Fields(Drawing):
         return b""
 
 
-def _held(node: ir.Number | None, value: Any) -> Any:
+def _fitting(node: ir.Number | None, value: Any) -> Any:
     """A value that is asked for.
 
     Raises:

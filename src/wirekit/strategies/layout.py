@@ -80,11 +80,11 @@ class Layout:
                 names |= {field.name for field in node.fields}
             elif isinstance(node, ir.Protobuf):
                 messages.append(Message._known[node.message])
-        seen: set[int] = set()
+        visited: set[int] = set()
         while messages:
             message = messages.pop()
-            if id(message) not in seen:
-                seen.add(id(message))
+            if id(message) not in visited:
+                visited.add(id(message))
                 names |= set(message.by_name)
                 messages += [each.message for each in message.fields.values() if each.message is not None]
         return names
@@ -179,14 +179,14 @@ def closed_in(nodes: Iterable[ir.Node]) -> frozenset[int]:
 
 
 def _reached(edges: dict[str, set[str]], start: str) -> set[str]:
-    seen: set[str] = set()
+    names: set[str] = set()
     waiting = list(edges[start])
     while waiting:
         at = waiting.pop()
-        if at not in seen:
-            seen.add(at)
+        if at not in names:
+            names.add(at)
             waiting += edges[at]
-    return seen
+    return names
 
 
 @by_key

@@ -105,11 +105,11 @@ def check_constants(layout: Layout, context: dict[str, Any], wish: Wish, is_cons
     constants = {end: source for end, source in wish.fields.items() if is_constant(source)}
     if not constants:
         return
-    given, reason = replace(wish, fields=constants), "its values do not have these fields"
+    constant_wish, reason = replace(wish, fields=constants), "its values do not have these fields"
     choices = SeededChoices(Random(layout.key))
     for _ in range(MOST_REFUSED):
         try:
-            refusal = _refusal(layout.key, Maker(layout, choices, context, given).whole(), context)
+            refusal = _refusal(layout.key, Maker(layout, choices, context, constant_wish).whole(), context)
         except Rejected:
             continue
         except WirekitError as error:
@@ -154,34 +154,34 @@ def _refusal(key: str, value: Any, context: Mapping[str, Any]) -> str:
     return "" if same else "decoding the bytes gives another value"
 
 
-def agrees(given: Any, decoded: Any) -> bool:
+def agrees(expected: Any, decoded: Any) -> bool:
     """Whether a decoded value agrees with the value that was encoded.
 
     Fields that were left out may have any value; ``b""`` also stands for padding, a name for its symbol.
 
     >>> import wirekit
-    >>> given = {"correlation_id": 7, "body": {"error_code": 0}}
-    >>> data = wirekit.encode("kafka.heartbeat.response.v0", given)
-    >>> agrees(given, wirekit.decode(data, "kafka.heartbeat.response.v0").value)
+    >>> expected = {"correlation_id": 7, "body": {"error_code": 0}}
+    >>> data = wirekit.encode("kafka.heartbeat.response.v0", expected)
+    >>> agrees(expected, wirekit.decode(data, "kafka.heartbeat.response.v0").value)
     True
     """
-    if isinstance(given, Mapping | Record):
+    if isinstance(expected, Mapping | Record):
         if not isinstance(decoded, Mapping | Record):
             return False
         extra = decoded._beside() if isinstance(decoded, Record) else {}
         return all(
             agrees(item, extra.get(name[1:]) if name.startswith("$") else field_of(decoded, name))
-            for name, item in pairs(given)
+            for name, item in pairs(expected)
         )
-    if isinstance(given, list):
-        if not given and decoded is None:
+    if isinstance(expected, list):
+        if not expected and decoded is None:
             return True
-        return isinstance(decoded, list) and len(given) == len(decoded) and all(map(agrees, given, decoded))
-    if isinstance(decoded, Symbol) and isinstance(given, str):
-        return decoded.symbol == given
-    if given == b"":
+        return isinstance(decoded, list) and len(expected) == len(decoded) and all(map(agrees, expected, decoded))
+    if isinstance(decoded, Symbol) and isinstance(expected, str):
+        return decoded.symbol == expected
+    if expected == b"":
         return decoded is None or (isinstance(decoded, bytes) and not any(decoded))
-    return bool(given == decoded) or (given != given and decoded != decoded)
+    return bool(expected == decoded) or (expected != expected and decoded != decoded)
 
 
 def frames(

@@ -121,10 +121,10 @@ def evaluate(value: Value, scope: Scope, kind: str) -> Values:
         case Extract(value=inner, pattern=pattern):
             return _extracted(fitted(evaluate(inner, scope, TEXT), TEXT), pattern)
         case Asked(value=inner):
-            return _of_frames(scope.frames.asked(scope.frames, inner, kind), scope)
+            return _of_frames(scope.frames.request_values(scope.frames, inner, kind), scope)
         case Named(names=name, key=key, column=column):
             whole = Scope(scope.frames)
-            meanings = scope.frames.named(scope.frames, name, evaluate(key, whole, BIGINT), column)
+            meanings = scope.frames.name_values(scope.frames, name, evaluate(key, whole, BIGINT), column)
             return _of_frames(meanings, scope)
         case Inside(path=path, layout=layout, value=inner):
             return _decoded(scope, path, layout, inner, kind)
@@ -144,7 +144,7 @@ def where(when: Value, scope: Scope) -> NDArray[Any]:
 def _of_frames(values: Values, scope: Scope) -> Values:
     if not scope.each:
         return values
-    return Values(scope.frames.repeats.taken(values.array, scope.rows), values.symbols)
+    return Values(scope.frames.repeats.repeated(values.array, scope.rows), values.symbols)
 
 
 def _unless(values: Values, other: int | str) -> Values:
@@ -248,7 +248,7 @@ def _computed(tree: Expression, scope: Scope) -> pa.Array:
             return pa.repeat(pa.scalar(value), scope.size)
         case Field(names=parts):
             column = Scope(scope.frames).path(".".join(parts)).array
-            array = column if not scope.each else scope.frames.repeats.taken(column, scope.rows)
+            array = column if not scope.each else scope.frames.repeats.repeated(column, scope.rows)
             return array.cast(pa.int64()) if pa.types.is_boolean(array.type) else array
         case Operation(symbol=symbol, operands=(one, other)) if symbol in _COMPARED:
             left, right = _computed(one, scope), _computed(other, scope)

@@ -334,18 +334,18 @@ class _Checker:
             field = at.by_name[step]
             yield _Repeated(field.message) if field.repeated else field.message or field.table
 
-    def _plain(self, node: Reached, seen: set[str]) -> Iterator[Reached]:
+    def _plain(self, node: Reached, entered: set[str]) -> Iterator[Reached]:
         """The node inside wrappers that only decide on its presence."""
         match node:
             case ir.Around(node=inner):
-                yield from self._plain(inner, seen)
+                yield from self._plain(inner, entered)
             case ir.Alternatives(nodes=nodes):
                 for inner in nodes:
-                    yield from self._plain(inner, seen)
+                    yield from self._plain(inner, entered)
             case ir.Reference(key=key):
                 name = key.partition(".")[2]
-                if name in self._layouts and name not in seen:
-                    yield from self._plain(self._layouts[name](), seen | {name})
+                if name in self._layouts and name not in entered:
+                    yield from self._plain(self._layouts[name](), entered | {name})
             case ir.Named(table=table):
                 yield table
             case ir.Protobuf(message=name):

@@ -53,10 +53,10 @@ def bound(each: tuple[Step, ...], steps: tuple[Step, ...]) -> tuple[int, tuple[S
     >>> bound(parse("a[].b[]"), parse("a[].c[].d"))
     (1, ('c', -1, 'd'))
     """
-    depth = done = 0
+    depth = count = 0
     for index, step in enumerate(each[: len(steps)]):
         if step != steps[index]:
             break
         if step == ALL:
-            depth, done = depth + 1, index + 1
-    return depth, steps[done:]
+            depth, count = depth + 1, index + 1
+    return depth, steps[count:]

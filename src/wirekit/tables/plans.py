@@ -177,7 +177,7 @@ class Plan:
             if not rows.size:
                 return rows, {}
             columns = self._columns(Scope(frames), declared)
-            columns = {name: frames.repeats.taken(column, rows) for name, column in columns.items()}
+            columns = {name: frames.repeats.repeated(column, rows) for name, column in columns.items()}
             columns |= {name: batch.column(name) for name in batch.schema.names if name != ROW}
         elif type(self)._is_declared(self.protocol) and (declared.each or "value" in declared.columns):
             scope = Scope(frames, parse(declared.each) if declared.each else ())

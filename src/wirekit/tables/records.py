@@ -428,7 +428,7 @@ class _Compiler:
             case Extract(value=inner, pattern=pattern):
                 return _extract(self.value(inner, each), pattern)
             case Asked(value=inner):
-                return _asked(self.value(inner, ()))
+                return _of_request(self.value(inner, ()))
             case Named(names=names, key=key, column=column):
                 return _named(names, self.value(key, each), column)
             case Inside(path=path, layout=layout, value=inner):
@@ -495,14 +495,14 @@ def _extract(read: _Read, pattern: str) -> _Read:
     return extract
 
 
-def _asked(read: _Read) -> _Read:
-    def asked(frames: Frames, around: list[Any]) -> Any:
+def _of_request(read: _Read) -> _Read:
+    def of_request(frames: Frames, around: list[Any]) -> Any:
         if frames.request is None:
             return None
         request = Frames(frames.request, None, frames.names)
         return read(request, [frames.request])
 
-    return asked
+    return of_request
 
 
 def _named(names: str, read: _Read, column: str) -> _Read:

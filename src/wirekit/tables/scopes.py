@@ -68,7 +68,7 @@ class Repeats:
 
     left: int = MOST_REPEATED
 
-    def taken(self, array: pa.Array, places: NDArray[Any], missing: NDArray[Any] | None = None) -> pa.Array:
+    def repeated(self, array: pa.Array, places: NDArray[Any], missing: NDArray[Any] | None = None) -> pa.Array:
         """Values at some places of a column.
 
         Args:
@@ -99,8 +99,8 @@ class Frames:
         protocol: its name.
         batch: their fields, one row per frame.
         numbers: their numbers among all frames.
-        asked: returns a value, converted to a column type, of the requests that they answer.
-        named: looks up (names, keys, column) on their connections.
+        request_values: returns a value, converted to a column type, of the requests that they answer.
+        name_values: looks up (names, keys, column) on their connections.
         doubted: receives the rows that must be evaluated one by one.
         repeats: what the rows may repeat, shared by the frames of a window.
     """
@@ -108,8 +108,8 @@ class Frames:
     protocol: str
     batch: pa.RecordBatch
     numbers: NDArray[Any]
-    asked: Callable[[Frames, Value, str], Values]
-    named: Callable[[Frames, str, Values, str], Values]
+    request_values: Callable[[Frames, Value, str], Values]
+    name_values: Callable[[Frames, str, Values, str], Values]
     doubted: Callable[[Frames, NDArray[Any]], None]
     repeats: Repeats
 
@@ -216,7 +216,7 @@ class Scope:
                 mask = missing if mask is None else mask | missing
                 at, column = np.where(mask, 0, first + step), _flat(column)
         if at is not None:
-            column = self.frames.repeats.taken(column, at, mask)
+            column = self.frames.repeats.repeated(column, at, mask)
         return Values(column, _symbols(self.batch.schema.field(number).metadata))
 
     def lists(self, path: str) -> tuple[pa.Array, NDArray[Any], pa.Array]:

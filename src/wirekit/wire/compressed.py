@@ -147,12 +147,12 @@ class Compressed(Wrapping):
         compressed = obj.get("compressed")
         if compressed is not None and ("compressed" in extra.get("keep", ()) or obj.get("content") is None):
             stream.written("content")
-            return self._held(compressed, stream)
+            return self._checked(compressed, stream)
         name = self._name(context)
         if name is None:
             raise stream.wrong("a byte string, because the codec means no compression", "opened content")
         plain = self._plain(obj, stream, context)
-        if compressed is not None and holds(name, self._held(compressed, stream), plain, stream.limits):
+        if compressed is not None and holds(name, self._checked(compressed, stream), plain, stream.limits):
             return bytes(compressed)
         return compress(name, plain)
 
@@ -174,7 +174,7 @@ class Compressed(Wrapping):
         return None if unchanged else len(self._plain(obj, stream, context))
 
     @staticmethod
-    def _held(compressed: Any, stream: Writer) -> bytes:
+    def _checked(compressed: Any, stream: Writer) -> bytes:
         if not isinstance(compressed, (bytes, bytearray, memoryview)):
             raise stream.wrong("compressed as bytes", shown(compressed))
         return bytes(compressed)

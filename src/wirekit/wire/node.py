@@ -134,7 +134,7 @@ def evaluate(expression: Any, context: Scope) -> Any:
         raise Wrong(f"a value for {expression_text(expression)}", f"none{why}") from None
 
 
-def found(value: Any, expression: Any, context: Scope) -> Any:
+def shown_value(value: Any, expression: Any, context: Scope) -> Any:
     """The value of an expression for an error; with None in it, also which facts of the context are missing."""
     lacks = _lacks(expression, context) if value is None or (isinstance(value, tuple) and None in value) else ""
     return f"{value}{lacks}" if lacks else value
@@ -154,7 +154,7 @@ def evaluate_size(expression: Any, context: Scope) -> int:
     """The value of an expression for a size or count; Wrong if it is not a number, or negative."""
     number = evaluate(expression, context)
     if not isinstance(number, int) or number < 0:
-        raise Wrong("a length or count of at least 0", found(number, expression, context))
+        raise Wrong("a length or count of at least 0", shown_value(number, expression, context))
     return number
 
 

@@ -34,7 +34,7 @@ LAST_BYTE = 0x80
 LARGEST = 0xFFFFFFFFFFFFFFFF
 set_extra = Record.__dict__["_extra"].__set__
 """``record._extra = ...`` without ``setattr``, which a sparse record has a function for."""
-_put = object.__setattr__
+_set_attribute = object.__setattr__
 DEEPEST = 100  # messages inside of messages, as protobuf's own readers bound it
 
 SIGNED = "signed"
@@ -182,16 +182,16 @@ class Message:
         return cls._known.get(descriptor.full_name) or cls(descriptor)
 
 
-def refuse_groups(descriptor: Descriptor, seen: set[str]) -> None:
+def refuse_groups(descriptor: Descriptor, visited: set[str]) -> None:
     """Raises Misuse for a message that contains a group, also in a nested message: no engine reads groups."""
-    if descriptor.full_name in seen:
+    if descriptor.full_name in visited:
         return
-    seen.add(descriptor.full_name)
+    visited.add(descriptor.full_name)
     for field in descriptor.fields:
         if field.type == FieldDescriptor.TYPE_GROUP:
             raise Misuse(f"{field.full_name} is a group; wirekit does not decode groups: declare a message instead")
         if field.message_type is not None:
-            refuse_groups(field.message_type, seen)
+            refuse_groups(field.message_type, visited)
 
 
 def symbols_of(enum: Any) -> SymbolTable:
@@ -206,7 +206,7 @@ def parse_message(message: Message, stream: Reader) -> Record:
         Limit: for messages nested more than ``DEEPEST`` deep.
     """
     stream.charge(message.cost)
-    record, held = blank(message)
+    record, contents = blank(message)
     unknown: list[dict[str, Any]] = []
     begin, last = stream.position, 0
     outer, stream.plain = stream.plain, True
@@ -235,19 +235,19 @@ def parse_message(message: Message, stream: Reader) -> Record:
             stream.charge(costs.BYTES)
             names.append(field_.name)
             if field_.repeated:
-                _append(field_, wire_type, stream, held[field_.name], start)
+                _append(field_, wire_type, stream, contents[field_.name], start)
             else:
                 if tracing:
                     stream.span(start, "tag", "$tag")
-                held[field_.name] = _value(field_, stream)
+                contents[field_.name] = _value(field_, stream)
             names.pop()
     except WireError as error:
         if len(names) > depth and error.partial is not None:
             name = str(names[depth])
             if name in message.lists:
-                held[name].append(error.partial)
+                contents[name].append(error.partial)
             else:
-                held[name] = error.partial
+                contents[name] = error.partial
         error.partial = record
         raise
     finally:
@@ -283,10 +283,10 @@ def blank(message: Message) -> tuple[Record, dict[str, Any]]:
     The dict is created here, because the one that Python creates for attributes may reserve space for thirty.
     """
     record = message.record._blank()
-    held: dict[str, Any] = {name: [] for name in message.lists}
+    contents: dict[str, Any] = {name: [] for name in message.lists}
     set_extra(record, None)
-    _put(record, "__dict__", held)
-    return record, held
+    _set_attribute(record, "__dict__", contents)
+    return record, contents
 
 
 def refused(message: Message, get: Callable[[str], Any]) -> Iterator[tuple[str, str, int | None]]:
@@ -303,8 +303,8 @@ def refused(message: Message, get: Callable[[str], Any]) -> Iterator[tuple[str, 
         if table is not None and isinstance(value, str):
             value = table[value]
         selected = message.selected.get(value) if isinstance(value, int) else None
-        held = None if selected is None else get(selected.name)
-        if selected is not None and (held is None or (isinstance(held, list) and not held)):
+        content = None if selected is None else get(selected.name)
+        if selected is not None and (content is None or (isinstance(content, list) and not content)):
             yield selected.name, f"a value, because {message.selector} {value} requires it", None
 
 

@@ -31,8 +31,8 @@ class Entry(Protocol):
         """Memory of a value in bytes, without parts that depend on its bytes."""
 
 
-def _nobody(asked: object) -> Any:
-    raise Misuse(f"{asked}: no registry was imported; import wirekit first")
+def _nobody(query: object) -> Any:
+    raise Misuse(f"{query}: no registry was imported; import wirekit first")
 
 
 _entry: Callable[[str], Entry] = _nobody

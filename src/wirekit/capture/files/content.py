@@ -132,16 +132,16 @@ class PipedContent:
         self._source, self._packing = source, packing
         self._pieces = packing.chunks(source) if packing else iter(lambda: source.read1(_CHUNK), b"")
         self._waiting = waiting
-        self._held = bytearray()
+        self._buffer = bytearray()
         self._offset = 0  # of the first byte held
 
     def read(self, offset: int, least: int, most: int) -> bytes:
         begin = offset - self._offset
         if begin < 0:
             raise Misuse(f"byte {offset} of the pipe was read already; save the pipe to a file first")
-        while len(self._held) < begin + least and self.size == sys.maxsize:
+        while len(self._buffer) < begin + least and self.size == sys.maxsize:
             self._more()
-        return bytes(self._held[begin : begin + most])
+        return bytes(self._buffer[begin : begin + most])
 
     def load(self, offset: int, size: int) -> memoryview:
         return memoryview(self.read(offset, size, size))
@@ -153,14 +153,14 @@ class PipedContent:
             piece = next(self._pieces, b"")
         except Unpacking as error:
             piece = b""
-            self.error = cut_short(self._packing, error, self._offset + len(self._held))
-        self._held += piece
+            self.error = cut_short(self._packing, error, self._offset + len(self._buffer))
+        self._buffer += piece
         if not piece:
-            self.size = self._offset + len(self._held)
+            self.size = self._offset + len(self._buffer)
 
     def forget(self, offset: int) -> None:
         if offset - self._offset > _KEPT:
-            del self._held[: offset - self._offset]
+            del self._buffer[: offset - self._offset]
             self._offset = offset
 
     def keep(self) -> None:

@@ -88,7 +88,7 @@ def dissect(packet: Packet, file: int = 0, fragments: Fragments | None = None) -
     data, offset, reason, detail = packet.data, packet.offset, "", ""
     network: Record | None = None
     layouts: list[Record] = []  # that were decoded
-    held: list[Skipped] = []  # the packets before this one with fragments of its datagram
+    earlier: list[Skipped] = []  # the packets before this one with fragments of its datagram
     place: int | None = None  # of the fragment in this packet, if it makes its datagram whole
     for _ in range(MOST_LAYERS):
         decoded = decode(data, key, offset=offset)
@@ -125,18 +125,18 @@ def dissect(packet: Packet, file: int = 0, fragments: Fragments | None = None) -
             protocol = int(layer.protocol if layer is network else layer.next_header)
             identity = Identity(_networks(layouts), protocol, layer.identification)
             begin, more = fragment.fragment_offset * ip.FRAGMENT_UNIT, bool(fragment.more_fragments)
-            whole = fragments.add(identity, begin, inner, [*held, skipped], more=more)
+            whole = fragments.add(identity, begin, inner, [*earlier, skipped], more=more)
             if whole is None:
                 return None
             place = end - len(inner) if place is None else place
             data, key, offset = whole[0], following, place
-            held = whole[1]
+            earlier = whole[1]
             continue
         if following is None:
             break
         data, key, offset = inner, following, end - len(inner)
     if fragments is not None:
-        fragments.lost += held
+        fragments.lost += earlier
     return _skipped(packet, reason, detail)
 
 

@@ -126,8 +126,8 @@ class _Datagram:
             if self.end not in (-1, stop):
                 return False
             self.end = stop
-        seen = max(stop, self.pieces[-1][0] + len(self.pieces[-1][1])) if self.pieces else stop
-        if 0 <= self.end < seen:
+        furthest = max(stop, self.pieces[-1][0] + len(self.pieces[-1][1])) if self.pieces else stop
+        if 0 <= self.end < furthest:
             return False
         fresh, at = list[tuple[int, bytes]](), begin
         first = max(bisect_left(self.pieces, (begin,)) - 1, 0)

@@ -211,30 +211,30 @@ class Direction:
             return
         if self.held is _NONE_HELD:
             self.held = Ascending()
-        held = self.held
+        pieces = self.held
         self.seen = max(self.seen, end)
-        if not held or at >= held[-1].at + len(held[-1].data):
-            held.append(Piece(at, data, time_us, offset, file))
+        if not pieces or at >= pieces[-1].at + len(pieces[-1].data):
+            pieces.append(Piece(at, data, time_us, offset, file))
             self.cost += len(data) + _PIECE_COST
             return
-        first = bisect_right(held, at, lo=held.begin, key=itemgetter(0))
-        if first > held.begin and held[first - 1].at + len(held[first - 1].data) > at:
+        first = bisect_right(pieces, at, lo=pieces.begin, key=itemgetter(0))
+        if first > pieces.begin and pieces[first - 1].at + len(pieces[first - 1].data) > at:
             first -= 1
         index, position, repeated = first, at, 0
         fresh: list[Piece] = []
         while position < end:
-            stop = min(end, held[index].at) if index < len(held) else end
+            stop = min(end, pieces[index].at) if index < len(pieces) else end
             if position < stop:
                 fresh.append(Piece(position, data[position - at : stop - at], time_us, offset + position - at, file))
                 self.cost += stop - position + _PIECE_COST
                 position = stop
             if position < end:
-                known = held[index]
+                known = pieces[index]
                 index += 1
                 stop = min(end, known.at + len(known.data))
                 repeated += stop - position
                 position = stop
-        held[first:index] = sorted([*held[first:index], *fresh])
+        pieces[first:index] = sorted([*pieces[first:index], *fresh])
         if repeated:
             events.append(Duplicate(self.role, repeated, time_us))
 
@@ -278,12 +278,12 @@ class Direction:
         if self.raw < 0 or self.settle_us is not None or self.closed:
             return
         before = position = self.next
-        held, cuts = self.held, self.cuts
-        released, reported = held.begin, cuts.begin
+        pieces, cuts = self.held, self.cuts
+        released, reported = pieces.begin, cuts.begin
         stop_at = self.waits.first[0] if self.waits else NEVER
         while True:
-            for index in range(released, len(held)):
-                at, data, time_us, offset, file = held[index]
+            for index in range(released, len(pieces)):
+                at, data, time_us, offset, file = pieces[index]
                 if at != position or at >= stop_at:
                     break
                 events.append(Data(self.role, data, position, time_us, offset, file))
@@ -293,7 +293,7 @@ class Direction:
             if reported == len(cuts) or cuts[reported][0] > position or position >= stop_at:
                 break
             _, end, time_us = cuts[reported]
-            stop = min(end, held[released].at) if released < len(held) else end
+            stop = min(end, pieces[released].at) if released < len(pieces) else end
             if stop > position:
                 events.append(Gap(self.role, position, stop - position, time_us, "snap length"))
                 self._remember(position, stop)
@@ -301,9 +301,9 @@ class Direction:
             if position >= end:
                 self.cost -= _PIECE_COST
                 reported += 1
-        if released > held.begin:
-            held.leave(released)
-            if not held:
+        if released > pieces.begin:
+            pieces.leave(released)
+            if not pieces:
                 self.held = _NONE_HELD
         if reported > cuts.begin:
             cuts.leave(reported)

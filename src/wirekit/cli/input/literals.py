@@ -74,13 +74,13 @@ def read_literal(text: str) -> Input | None:
     if "'" not in text and '"' not in text:
         return None
     first = _QUOTE.search(text)
-    found = _LITERALS.match(text, first.start()) if first else None
-    if not found or not found[0].isascii():
+    match = _LITERALS.match(text, first.start()) if first else None
+    if not match or not match[0].isascii():
         return None
-    if not _BEFORE_LITERAL.fullmatch(text, 0, found.start()) or text[found.end() :].strip(" \t\n)]},;"):
+    if not _BEFORE_LITERAL.fullmatch(text, 0, match.start()) or text[match.end() :].strip(" \t\n)]},;"):
         return None
-    literals = _LITERAL.findall(found[0])
-    between = {piece.strip() for piece in _LITERAL.split(found[0])[1:-1]}
+    literals = _LITERAL.findall(match[0])
+    between = {piece.strip() for piece in _LITERAL.split(match[0])[1:-1]}
     prefixed = literals[0][0] == "b"
     if any((literal[0] == "b") != prefixed for literal in literals):
         return None
@@ -222,10 +222,10 @@ def read_named(text: str) -> Input | None:
     >>> read_named("12:00:07 DEBUG sent 8 bytes: 00000004cafe0001").data.hex()
     '00000004cafe0001'
     """
-    found = [_NAMED.findall(line) for line in text.split("\n") if line.strip()]
-    if any(len(numbers) != 1 for numbers in found) or not re.search(r"[g-zG-Z]", text):
+    numbers_of_lines = [_NAMED.findall(line) for line in text.split("\n") if line.strip()]
+    if any(len(numbers) != 1 for numbers in numbers_of_lines) or not re.search(r"[g-zG-Z]", text):
         return None
-    digits = [re.sub(r"[ :-]|^0x", "", number) for (number,) in found]
+    digits = [re.sub(r"[ :-]|^0x", "", number) for (number,) in numbers_of_lines]
     if any(len(each) % 2 for each in digits):
         return None
     dumps = tuple(map(bytes.fromhex, digits))

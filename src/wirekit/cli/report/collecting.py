@@ -98,7 +98,7 @@ class Report:
         self._ordinary = _Sample(MOST_FRAMES)
         self._wrong = _Sample(MOST_WRONG)
         self._slow: list[tuple[int, int, Row]] = []
-        self._asked: dict[tuple[int, str, int], int] = {}
+        self._requests: dict[tuple[int, str, int], int] = {}
         self._content_size = 0
         self._ordinal = 0
 
@@ -140,16 +140,16 @@ class Report:
         for counts, latencies in zip(self._captures[-1]["apis"], overview.latencies(), strict=True):
             counts["histogram"] = sorted(Counter(map(_bucket, latencies)).items())
         self._numbers.clear()
-        self._asked.clear()
+        self._requests.clear()
 
     def _request_of(self, connection: int, frame: int, item: Frame) -> int | None:
         """The number of the frame's request; None if there is none."""
         if item.request is not None:
-            return self._asked.pop((connection, item.request.side, item.request.offset), None)
+            return self._requests.pop((connection, item.request.side, item.request.offset), None)
         if item.description.answered:
-            self._asked[connection, item.side, item.offset] = frame
-            if len(self._asked) > MOST_WAITING:
-                del self._asked[next(iter(self._asked))]
+            self._requests[connection, item.side, item.offset] = frame
+            if len(self._requests) > MOST_WAITING:
+                del self._requests[next(iter(self._requests))]
         return None
 
     def _gap(self, connection: int, item: Quarantined | Missing) -> Row:

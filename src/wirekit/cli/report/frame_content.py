@@ -101,7 +101,7 @@ def _hex(number: int, offset: int, data: bytes, spans: list[Span], shown: set[in
         if span.source == number and span.kind not in ("record", "list") and id(span) in shown:
             start, end = span.start - offset, min(span.end - offset, len(head))
             visible[start:end] = b"\1" * max(end - start, 0)
-    return "".join(f"{byte:02x}" if seen else ".." for byte, seen in zip(head, visible, strict=True))
+    return "".join(f"{byte:02x}" if is_visible else ".." for byte, is_visible in zip(head, visible, strict=True))
 
 
 def _error(frame: Frame, names: Collection[str] | None) -> str:

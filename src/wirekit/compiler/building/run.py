@@ -88,7 +88,7 @@ def run(
     while True:
         described[op.OUT], described[op.OUT_SIZE] = address(output.array), output.array.size
         fault = int(function(code, registers, described, state))
-        calls.done()
+        calls.raise_error()
         if fault != op.FULL:
             break
         output.grow()

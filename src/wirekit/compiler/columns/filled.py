@@ -181,8 +181,8 @@ class Filled:
     def used(self, count: int, end: int) -> int:
         """Bytes of the finished arrays of a number of rows, of which the last may not be set yet."""
         rows = min(count if end < 0 else min(count, end), self.room)
-        kept = count if end or self.place.is_list else 0
-        return kept * self.place.width + (int(self.values[rows]) if self.data.size and self.room else 0)
+        elements = count if end or self.place.is_list else 0
+        return elements * self.place.width + (int(self.values[rows]) if self.data.size and self.room else 0)
 
     def enlarge(self, table: NDArray[Any], guess: int, more: int) -> None:
         """Allocates the requested memory; memory for rows grows to an estimate, to twice its size, or by a step."""

@@ -87,13 +87,13 @@ def of_held(plan: Records, allowance: Allowance) -> Reference:
 
 
 def _lists(root: Any) -> Iterator[Any]:
-    seen: set[int] = set()
+    visited: set[int] = set()
     nodes = [root]
     while nodes:
         node = nodes.pop()
-        if id(node) in seen:
+        if id(node) in visited:
             continue
-        seen.add(id(node))
+        visited.add(id(node))
         if isinstance(node, LISTS):
             yield node
         nodes += [inner for _, inner in node.parts()]

@@ -223,7 +223,7 @@ def run(
             table[at : at + op.WIDTH_OF_MESSAGE] = tray.described()
         table[op.ROW_ROOM] = min(int(table[ready.rooms].min()), affordable)
         full = scan(code, registers, table, state)
-        calls.done()
+        calls.raise_error()
         level.rows, level.errors = int(state[3]), int(state[4])
         used = 0 if allowance is None else COPIES * _used(filled, level, registers, table)
         left = HIGHEST if allowance is None else allowance.room - used

@@ -44,8 +44,8 @@ class Builder(Structures):
         self._node(code, node, "x", scope)
         code.settle()
         if len(code.lines) == 1:
-            code.put("pass")
-        return code.done()
+            code.add_line("pass")
+        return code.all_lines()
 
     def _node(self, code: Building, node: ir.Node, x: str, scope: Scope | None) -> None:
         match node:
@@ -56,7 +56,7 @@ class Builder(Structures):
                 put_number(code, node, x)
             case ir.Boolean():
                 number = code.fresh("n")
-                code.put(f"{number} = {x} if {x}.__class__ is bool else flag({x})")
+                code.add_line(f"{number} = {x} if {x}.__class__ is bool else flag({x})")
                 put_number(code, node.number, number)
             case ir.Named():
                 code.unless_same([x] if node.closed else [], lambda: self._symbol(code, node, x))
@@ -74,7 +74,7 @@ class Builder(Structures):
             case ir.Coded():
                 data = code.fresh("v")
                 write = self._constant(node.coding.encode, "write")
-                code.put(f"{data} = {write}({x})" + (f" if {x} is not None else None" if nullable(node) else ""))
+                code.add_line(f"{data} = {write}({x})" + (f" if {x} is not None else None" if nullable(node) else ""))
                 self._blob(code, node.blob, data, scope)
             case ir.Several():
                 self._several(code, node, x, scope)
@@ -85,7 +85,8 @@ class Builder(Structures):
                 condition = f"if {self._expression(node.condition, scope)}:"
                 absent = f"if {x} is not None: raise Unusual"
                 code.fork(
-                    (condition, lambda: self._branch(code, node.node, x, scope)), ("else:", lambda: code.put(absent))
+                    (condition, lambda: self._branch(code, node.node, x, scope)),
+                    ("else:", lambda: code.add_line(absent)),
                 )
             case ir.WhenNext() | ir.WhenMore():
                 self._selected(code, node, x, scope)
@@ -122,7 +123,9 @@ class Builder(Structures):
 
         def place(*, present: bool) -> None:
             code.flush()
-            code.put(f"S.selected.append((o, len(o), {magic!r}, {present}))" if magic else "S.ends.append((o, len(o)))")
+            code.add_line(
+                f"S.selected.append((o, len(o), {magic!r}, {present}))" if magic else "S.ends.append((o, len(o)))"
+            )
 
         def write() -> None:
             if magic:
@@ -134,7 +137,7 @@ class Builder(Structures):
     def _symbol(self, code: Building, node: ir.Named, x: str) -> None:
         usual(code, x, "Symbol", "integer")
         if node.closed:
-            code.put(f"if {x} not in {self._constant(node.table._by_value, 'T')}: raise Unusual")
+            code.add_line(f"if {x} not in {self._constant(node.table._by_value, 'T')}: raise Unusual")
 
     def _branch(self, code: Building, node: ir.Node, x: str, scope: Scope | None) -> None:
         if is_large(node):
@@ -158,7 +161,7 @@ class Builder(Structures):
             return
         if count is not None:
             number = whole_number(code, self._expression(count, scope))
-            code.put(f"if len({x}) != {number}: raise Unusual")
+            code.add_line(f"if len({x}) != {number}: raise Unusual")
         self._elements(code, node, x, scope)
 
     def _elements(
@@ -171,7 +174,7 @@ class Builder(Structures):
             put_number(code, count, f"len({x})")
         if isinstance(element, ir.Number) and not (element.real or node.until) and element.is_packed:
             pack, only = self._constant(struct.pack, "pack"), self._constant(frozenset({int}), "only")
-            code.put(f"if not {only}.issuperset(map(type, {x})): raise Unusual")
+            code.add_line(f"if not {only}.issuperset(map(type, {x})): raise Unusual")
             code.append(f"{pack}(f'{'<' if element.little else '>'}{{len({x})}}{element.code}', *{x})")
             return
         item = code.fresh("x")
@@ -187,21 +190,21 @@ class Builder(Structures):
             self._node(code, element, item, scope)
             code.settle()
             if empty:
-                code.put(f"if len(o) == {start}: raise Unusual")
+                code.add_line(f"if len(o) == {start}: raise Unusual")
             if node.until:
                 last = len(node.until) - 1
                 quick = f"o[{start} + {last}] == {node.until[last]} and " if ir.minimum(element) > last else ""
                 quick += f"{start} > {begin} and " if node.except_first else ""
-                code.put(f"if {quick}o.startswith({node.until!r}, {start}): raise Unusual")
+                code.add_line(f"if {quick}o.startswith({node.until!r}, {start}): raise Unusual")
             code.loops -= 1
         code.end = None
         if brief or (node.until and not (node.stop and ir.fixed_size(element) is None)):
             ended = f"S.lists.append((o, {begin if brief else 'len(o)'}, len(o), {node.until!r}))"
-            code.put(f"if {x}: {ended}" if node.except_first else ended)
+            code.add_line(f"if {x}: {ended}" if node.except_first else ended)
             if node.except_first:
-                code.put("else: S.ends.append((o, len(o)))")
+                code.add_line("else: S.ends.append((o, len(o)))")
         if sparse:
-            code.put(f"if len({x}) > len(o) - ({begin}): raise Unusual")
+            code.add_line(f"if len({x}) > len(o) - ({begin}): raise Unusual")
 
     def _bounded(self, code: Building, node: ir.Bounded, x: str, scope: Scope | None) -> None:
         if node.length.groups:
@@ -219,15 +222,15 @@ class Builder(Structures):
         table = self._codecs(node)
         data = code.fresh("v")
         unit, above = self._call(node.node, scope)
-        code.put(f"{data} = {x}")
-        code.put(f"if {x}.__class__ is Opened:")
-        code.put(f"    {data} = S.close({table}.get({self._key(node.on, scope)}), {x}, {unit}{above})")
-        code.put(f"else: S.part = {x}")
+        code.add_line(f"{data} = {x}")
+        code.add_line(f"if {x}.__class__ is Opened:")
+        code.add_line(f"    {data} = S.close({table}.get({self._key(node.on, scope)}), {x}, {unit}{above})")
+        code.add_line(f"else: S.part = {x}")
         self._blob(code, node.blob, data, scope)
 
     def _protobuf(self, code: Building, node: ir.Protobuf, x: str) -> None:
         data = code.fresh("d")
-        code.put(f"{data} = S.message({self._message(node)}, {x})")
+        code.add_line(f"{data} = S.message({self._message(node)}, {x})")
         code.append(data)
 
     # Constants, bit fields, bytes and text.
@@ -238,25 +241,25 @@ class Builder(Structures):
             put_number(code, number, str(node.value.value))
             return
         value = code.fresh("v")
-        code.put(f"{value} = {self._expression(node.value, scope)}")
+        code.add_line(f"{value} = {self._expression(node.value, scope)}")
         self._node(code, node.node, value, scope)
 
     def _bits(self, code: Building, node: ir.BitFields, x: str) -> None:
         kind = self._constant(node.record, "R")
-        code.put(f"if {x}.__class__ is not {kind}: raise Unusual")
+        code.add_line(f"if {x}.__class__ is not {kind}: raise Unusual")
         values, fits, sum_of = [], [], []
         for bit in node.fields:
             value = code.fresh("b")
-            code.put(f"{value} = {field_of(x, bit.name)}")
+            code.add_line(f"{value} = {field_of(x, bit.name)}")
             values.append(value)
             fits.append(f"0 <= {value} < {1 << bit.width}")
             sum_of.append(f"{value} << {bit.shift}" if bit.shift else value)
         number = code.fresh("n")
 
         def join() -> None:
-            code.put(f"if not ({' and '.join(fits)}): raise Unusual")
-            code.put(f"{number} = {' | '.join(sum_of) if len(sum_of) > 1 else f'0 | {sum_of[0]}'}")
-            code.put(f"if {number}.__class__ is not int: raise Unusual")
+            code.add_line(f"if not ({' and '.join(fits)}): raise Unusual")
+            code.add_line(f"{number} = {' | '.join(sum_of) if len(sum_of) > 1 else f'0 | {sum_of[0]}'}")
+            code.add_line(f"if {number}.__class__ is not int: raise Unusual")
 
         code.unless_same(values, join)
         code.add(node.number.code.upper(), node.number.size, number, little=node.number.little)
@@ -270,29 +273,29 @@ class Builder(Structures):
             case None:
                 code.append(data)
                 if node.part:
-                    code.put(f"S.part = {x}")
+                    code.add_line(f"S.part = {x}")
             case Literal(value=int(size)) if not node.filler and size > 0:
-                code.put(f"if len({data}) != {size}: raise Unusual")
+                code.add_line(f"if len({data}) != {size}: raise Unusual")
                 code.add(f"{size}s", size, data)
             case length:
                 number = whole_number(code, self._expression(length, scope))
-                code.put(f"if {number} < 0: raise Unusual")
+                code.add_line(f"if {number} < 0: raise Unusual")
                 if node.filler:
                     code.append(f"{data} if len({data}) == {number} else S.zeros({number})")
                 else:
-                    code.put(f"if len({data}) != {number}: raise Unusual")
+                    code.add_line(f"if len({data}) != {number}: raise Unusual")
                     code.append(data)
 
     def _delimited(self, code: Building, node: ir.Delimited, x: str) -> None:
         data = code.fresh("d")
         if node.decimal:
-            code.put(f"if {x}.__class__ is not int: raise Unusual")
-            code.put(f"{data} = b'%d' % {x}")
-            code.put(f"if not {self._constant(is_decimal, 'decimal')}({data}): raise Unusual")
+            code.add_line(f"if {x}.__class__ is not int: raise Unusual")
+            code.add_line(f"{data} = b'%d' % {x}")
+            code.add_line(f"if not {self._constant(is_decimal, 'decimal')}({data}): raise Unusual")
         else:
-            code.put(f"{data} = {x}.encode()")
+            code.add_line(f"{data} = {x}.encode()")
             other = f"b'\\n' in {data} or " if node.lines else ""
-            code.put(f"if {other}{node.end!r} in {data} + {node.end[:-1]!r}: raise Unusual")
+            code.add_line(f"if {other}{node.end!r} in {data} + {node.end[:-1]!r}: raise Unusual")
         code.append(f"{data} + {node.end!r}")
 
     def _prefixed(self, code: Building, node: ir.Blob, number: ir.Number, x: str) -> None:
@@ -301,10 +304,10 @@ class Builder(Structures):
             size = f"len({data})"
         else:
             data, size = code.fresh("d"), code.fresh("n")
-            code.put(f"if {x} is None: {data}, {size} = b'', {node.null}")
-            code.put("else:")
-            code.put(f"    {data} = {_octets(node, x)}")
-            code.put(f"    {size} = len({data})")
+            code.add_line(f"if {x} is None: {data}, {size} = b'', {node.null}")
+            code.add_line("else:")
+            code.add_line(f"    {data} = {_octets(node, x)}")
+            code.add_line(f"    {size} = len({data})")
         put_number(code, number, size)
         code.append(data)
 
@@ -312,7 +315,7 @@ class Builder(Structures):
     def _bytes(code: Building, node: ir.Blob, x: str) -> str:
         """The variable with the bytes of a value."""
         data = code.fresh("d")
-        code.put(f"{data} = {_octets(node, x)}")
+        code.add_line(f"{data} = {_octets(node, x)}")
         return data
 
 

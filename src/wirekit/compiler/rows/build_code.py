@@ -82,22 +82,22 @@ class Building(Code):
             self.flush()
         if self.end is None:
             self.end = Place(self.fresh("m"), 0)
-            self.put(f"{self.end} = len(o)")
+            self.add_line(f"{self.end} = len(o)")
         return self.end.moved(sum(piece.size for piece in self.pending))
 
     def flush(self) -> None:
         """Generates the struct call for the pending pieces."""
         conditions = [piece.when for piece in self.pending if piece.when]
         if conditions:
-            self.put(f"if {conditions[0]}:")
-            self.put(f"    {self._written(self.pending)}")
+            self.add_line(f"if {conditions[0]}:")
+            self.add_line(f"    {self._written(self.pending)}")
             without = [piece for piece in self.pending if not piece.when]
             if without:
-                self.put("else:")
-                self.put(f"    {self._written(without)}")
+                self.add_line("else:")
+                self.add_line(f"    {self._written(without)}")
             self.end = None
         elif self.pending:
-            self.put(self._written(self.pending))
+            self.add_line(self._written(self.pending))
             if self.end is not None:
                 self.end = self.end.moved(sum(piece.size for piece in self.pending))
         self.pending = []
@@ -109,27 +109,27 @@ class Building(Code):
         """Adds fixed fields to the next struct call that are written only if a condition holds."""
         if any(piece.when for piece in self.pending):
             self.flush()
-        held = self.fresh("h")
-        self.put(f"{held} = {condition}")
+        flag = self.fresh("h")
+        self.add_line(f"{flag} = {condition}")
         outer, self.pending = self.pending, []
-        with self.block(f"if {held}:"):
+        with self.block(f"if {flag}:"):
             write()
-        self.put(f"elif {otherwise}: raise Unusual")
+        self.add_line(f"elif {otherwise}: raise Unusual")
         pieces, self.pending = self.pending, outer
         for piece in pieces:
-            self.add(piece.letters, piece.size, piece.value, little=piece.little).when = held
+            self.add(piece.letters, piece.size, piece.value, little=piece.little).when = flag
 
     def append(self, data: str) -> None:
         """Generates code that writes bytes of any length."""
         self.flush()
-        self.put(f"o += {data}")
+        self.add_line(f"o += {data}")
         self.end = None
 
     def begin_apart(self) -> str:
         """Directs the following output to a new buffer; returns the variable with the old one."""
         self.settle()
         outer = self.fresh("o")
-        self.put(f"{outer}, o = o, bytearray()")
+        self.add_line(f"{outer}, o = o, bytearray()")
         self.end = None
         return outer
 
@@ -137,9 +137,9 @@ class Building(Code):
         """Returns to a buffer, and appends the other one with its size in front; returns the variable with the size."""
         self.settle()
         inner, size = self.fresh("o"), self.fresh("n")
-        self.put(f"{inner}, o = o, {outer}")
+        self.add_line(f"{inner}, o = o, {outer}")
         self.end = None
-        self.put(f"{size} = len({inner}) + {add}")
+        self.add_line(f"{size} = len({inner}) + {add}")
         put_number(self, number, size)
         self.append(inner)
         return size
@@ -169,12 +169,12 @@ class Building(Code):
             while self.patches and self.patches[0][0] == end and self.patches[0][1].little == piece.little:
                 group.append(self.patches.pop(0)[1])
                 end = end.moved(group[-1].size)
-            self.put(f"{self._packer(layout_of(group), 'patch')}(o, {place}, {', '.join(values_of(group))})")
+            self.add_line(f"{self._packer(layout_of(group), 'patch')}(o, {place}, {', '.join(values_of(group))})")
 
     def call(self, text: str) -> None:
         """Generates a call of a function that appends to the buffer."""
         self.settle()
-        self.put(text)
+        self.add_line(text)
         self.end = None
 
     def fork(self, *arms: tuple[str, Callable[[], None]]) -> None:
@@ -217,7 +217,7 @@ def values_of(pieces: list[Piece]) -> list[str]:
 
 def usual(code: Building, x: str, kind: str, otherwise: str) -> None:
     """Generates a check of a value whose class is not the usual one, by a function that may raise ``Unusual``."""
-    code.put(f"if {x}.__class__ is not {kind}: {otherwise}({x})")
+    code.add_line(f"if {x}.__class__ is not {kind}: {otherwise}({x})")
 
 
 def put_number(code: Building, number: ir.Number, value: str) -> None:
@@ -229,6 +229,6 @@ def put_number(code: Building, number: ir.Number, value: str) -> None:
     write = f"write_{form.kind}_{form.bits}"
     code.module[write] = form.write
     variable = code.fresh("n")
-    code.put(f"{variable} = {value}")
-    code.put(f"if not {number.low} <= {variable} <= {number.high}: raise Unusual")
+    code.add_line(f"{variable} = {value}")
+    code.add_line(f"if not {number.low} <= {variable} <= {number.high}: raise Unusual")
     code.append(f"{write}({variable})")

@@ -30,7 +30,7 @@ class Structures(Generator):
         apart = {measure.at: measure for measure in node.measures if ir.varying(bare(node.members[measure.at].node))}
         alone = all(_stands_alone(node, measure, rules) for measure in apart.values())
         if not alone or any(_sizes_inside(node, measure) for measure in node.measures):
-            code.put("raise Unusual")
+            code.add_line("raise Unusual")
             return
         buffers: list[tuple[ir.Measure, str]] = []
         begin_at, end_at = node.extents(node.measures)
@@ -68,7 +68,7 @@ class Structures(Generator):
                 name = node.members[measure.at].name
                 if measure.last == index and measure.at < index and name in used and measure.at not in apart:
                     number = code.fresh("n")
-                    code.put(f"{number} = {distance(starts[measure.first], ends[index], measure.add)}")
+                    code.add_line(f"{number} = {distance(starts[measure.first], ends[index], measure.add)}")
                     inner.variables[name] = number
         for measure in node.measures:
             if measure.at in apart:
@@ -90,13 +90,13 @@ class Structures(Generator):
         """The end of bytes that a length counts, in the same buffer: fields may be absent before it, and lists end."""
         inside = [inner for node in covered for _, inner in ir.walk(node)]
         if any(isinstance(each, ir.WhenMore | ir.Reference) or getattr(each, "until", b"") for each in inside):
-            code.put(f"S.end_limit(o, {code.here()})")
+            code.add_line(f"S.end_limit(o, {code.here()})")
 
     # The value of a structure is a record without other entries here.
 
     def _begin(self, code: Building, node: ir.Structure, x: str) -> None:
         kind = self._constant(node.record, "R")
-        code.put(f"if {x}.__class__ is not {kind} or {x}._extra: raise Unusual")
+        code.add_line(f"if {x}.__class__ is not {kind} or {x}._extra: raise Unusual")
 
     def _end(self, code: Building, x: str) -> None:
         pass
@@ -125,7 +125,7 @@ class Structures(Generator):
                 case ir.WhenMore():
                     conditions.append(f"{self._read_or_none(x, member.name)} is not None")
                 case _:  # a length or checksum without a value has no other wrapper
-                    code.put("raise Unusual")
+                    code.add_line("raise Unusual")
                     break
             node = node.node
         number = bare(member.node)
@@ -139,9 +139,9 @@ class Structures(Generator):
             return place, code.add(letter, size, None, little=little)
         present = code.fresh("h")
         code.settle()
-        code.put(f"{present} = {' and '.join(conditions)}")
+        code.add_line(f"{present} = {' and '.join(conditions)}")
         place = code.here()
-        code.put(f"if {present}: o += bytes({size})")
+        code.add_line(f"if {present}: o += bytes({size})")
         code.end = None
         scope.variables[member.name] = f"(0 if {present} else None)"
         return place, Piece(letter, size, little, None, present)
@@ -152,7 +152,7 @@ class Structures(Generator):
         if not measure.bounds or node.least_of(measure) >= measure.least:
             return
         small = f"0 != {size} < {measure.least}" if measure.zero_is_rest else f"{size} < {measure.least}"
-        code.put(f"if {f'{when} and ' if when else ''}{small}: raise Unusual")
+        code.add_line(f"if {f'{when} and ' if when else ''}{small}: raise Unusual")
 
     def _sum(
         self,
@@ -173,7 +173,7 @@ class Structures(Generator):
         value = f"{function}(o[{start}:{'' if last else end}])"
         if not piece.when:
             number = code.fresh("n")
-            code.put(f"{number} = {value}")
+            code.add_line(f"{number} = {value}")
             value = number
         code.patch(place, piece, value)
 
@@ -188,23 +188,25 @@ class Structures(Generator):
         constant = bare(member.node)
         if isinstance(constant, ir.Constant):
             other = f"{value} is not None and {value} != {self._expression(constant.value, scope)}"
-            code.put(f"if {other}: raise Unusual")
+            code.add_line(f"if {other}: raise Unusual")
         scope.variables[member.name] = value
         return value
 
     def _take(self, code: Building, member: ir.Member, x: str, value: str, default: str | None) -> None:
         source = self._source(x, member.name)
         if default is None:
-            code.put(f"{value} = {source}")
+            code.add_line(f"{value} = {source}")
         elif isinstance(member.node, (ir.Optional, ir.BitFields)):  # fields that a value may leave out
-            code.put(f"{value} = getattr({x}, {member.name!r}, missing)")
-            code.put(f"if {value} is missing: {value} = {default}")
+            code.add_line(f"{value} = getattr({x}, {member.name!r}, missing)")
+            code.add_line(f"if {value} is missing: {value} = {default}")
         else:
-            code.put(f"try: {value} = {source}")
-            code.put(f"except (AttributeError, KeyError): {value} = {default}")
+            code.add_line(f"try: {value} = {source}")
+            code.add_line(f"except (AttributeError, KeyError): {value} = {default}")
         bits = bare(member.node)
         if isinstance(bits, ir.BitFields):
-            code.put(f"if {value}.__class__ is int: {value} = {self._constant(bits.record_of, 'record_of')}({value})")
+            code.add_line(
+                f"if {value}.__class__ is int: {value} = {self._constant(bits.record_of, 'record_of')}({value})"
+            )
 
     def _default(self, node: ir.Node, scope: Scope | None) -> str | None:
         """The default of a field that is not set; None if it must be set, or if the reference engine decides."""

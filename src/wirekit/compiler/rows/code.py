@@ -78,7 +78,7 @@ class Decoding(Code):
 
     def move(self, line: str) -> None:
         """Adds a line that changes the position."""
-        self.put(line)
+        self.add_line(line)
         self.spot = ""
 
     @contextmanager
@@ -106,7 +106,7 @@ class Decoding(Code):
             return ""
         if not self.spot:
             self.spot = self.fresh("s")
-            self.put(f"{self.spot} = p + o")
+            self.add_line(f"{self.spot} = p + o")
         return f"{self.spot} - {back}" if back else self.spot
 
     def lies(self, place: Place, start: str, end: str, kind: str, bits: str = "None, None") -> None:
@@ -117,18 +117,18 @@ class Decoding(Code):
     def flush(self) -> None:
         """Generates the code that records the spans so far."""
         if len(self.spans) == 1:
-            self.put(f"add({self.spans[0]})")
+            self.add_line(f"add({self.spans[0]})")
         elif self.spans:
-            self.put("extend((")
+            self.add_line("extend((")
             for each in self.spans:
-                self.put(f"    {each},")
-            self.put("))")
+                self.add_line(f"    {each},")
+            self.add_line("))")
         self.spans.clear()
 
     def short(self, condition: str, e: str) -> None:
         """Generates the end of reading for a condition, or for bytes that end too early."""
         self.rewinds |= e == self.leave and self.records
-        self.put(f"if {condition}: raise {'Cut' if e == self.leave else 'Unusual'}")
+        self.add_line(f"if {condition}: raise {'Cut' if e == self.leave else 'Unusual'}")
 
 
 class DecodingGenerator(Generator):
@@ -154,7 +154,7 @@ class DecodingGenerator(Generator):
         code = Decoding([header], tracing=self.tracing)
         value = self._node(code, node, Place(scope=scope))
         code.flush()
-        code.put(f"return {value}, p")
+        code.add_line(f"return {value}, p")
         if code.inner:
             code.opening.append('    r = q and q + "."')
         if self.tracing:
@@ -162,7 +162,7 @@ class DecodingGenerator(Generator):
             code.opening.append("    n, o, add, extend = S.source, S.origin, spans.append, spans.extend")
         if code.verdicts:
             code.opening.append("    checks, source = S.checks, S.source")
-        return code.done()
+        return code.all_lines()
 
     def _node(self, code: Decoding, node: ir.Node, path: Place) -> str:
         """Generates the code of a node of any kind."""
@@ -171,7 +171,7 @@ class DecodingGenerator(Generator):
     @staticmethod
     def _absent(code: Decoding, value: str, path: Place) -> None:
         """The value of an absent field."""
-        code.put(f"{value} = None")
+        code.add_line(f"{value} = None")
         code.lies(path, code.here(), code.here(), '"absent"')
 
     def _verdict(
@@ -189,6 +189,6 @@ class DecodingGenerator(Generator):
         site = Site(path.template, kind, status, differs, note)
         name = self._constant(self._sites.setdefault(site, site), "K")
         code.records = code.verdicts = True
-        code.put(f"checks.append(({name}, {path.base}, {value}, {position}, source{path.indexes}))")
+        code.add_line(f"checks.append(({name}, {path.base}, {value}, {position}, source{path.indexes}))")
         if status == "bad":
-            code.put("S.bad = True")
+            code.add_line("S.bad = True")

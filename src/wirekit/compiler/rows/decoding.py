@@ -52,7 +52,7 @@ class Decoder(Structures, Lists):
                 value = self._blob(code, node.blob, path, "text" if node.coding.text else "bytes")
                 code.lies(path, *code.extent)
                 read = self._constant(functools.partial(read_plainly, node.coding), "read")
-                code.put(f"if {value} is not None: {value} = {read}({value})")
+                code.add_line(f"if {value} is not None: {value} = {read}({value})")
                 return value
             case ir.When():
                 return self._maybe(code, self._expression(node.condition, path.scope), node.node, path)
@@ -94,7 +94,7 @@ class Decoder(Structures, Lists):
             case ir.Constant() if fixed(node) is None:
                 start = "p" if node.fatal else code.fresh("s")
                 if not node.fatal:
-                    code.put(f"{start} = p")
+                    code.add_line(f"{start} = p")
                 return self._constant_of(code, node, self._node(code, node.node, path), path, start)
             case _:
                 return self._number(code, node, path)
@@ -104,7 +104,7 @@ class Decoder(Structures, Lists):
             name, above = self._call(node, path.scope)
             self._called(code, f"{name}(S, ", path, above, value)
         else:
-            code.put(f"{value} = {self._node(code, node, path)}")
+            code.add_line(f"{value} = {self._node(code, node, path)}")
 
     @staticmethod
     def _called(code: Decoding, call: str, path: Place, above: str = "", value: str = "") -> str:
@@ -128,9 +128,9 @@ class Decoder(Structures, Lists):
         if not nullable(node):
             return self._maybe(code, condition, node, path)
         present = code.fresh("t")
-        code.put(f"{present} = {condition}")
+        code.add_line(f"{present} = {condition}")
         value = self._maybe(code, present, node, path)
-        code.put(f"if {present} and {value} is None: raise Unusual")
+        code.add_line(f"if {present} and {value} is None: raise Unusual")
         return value
 
     def _ahead(self, code: Decoding, node: ir.Ahead, path: Place) -> str:
@@ -149,19 +149,21 @@ class Decoder(Structures, Lists):
         with self._unless_null(code, size, node.null, value, path):
             limit = code.fresh("e")
             if node.length.signed:
-                code.put(f"if {size} < 0: raise Unusual")
+                code.add_line(f"if {size} < 0: raise Unusual")
             self._end(code, size, limit, path)
-            code.put(f"{value} = {self._node(code, node.node, path.within(limit))}")
-            code.put(f"if p != {limit}: raise Unusual")
+            code.add_line(f"{value} = {self._node(code, node.node, path.within(limit))}")
+            code.add_line(f"if p != {limit}: raise Unusual")
             if node.null is not None and nullable(node.node):
-                code.put(f"if {value} is None: raise Unusual")
+                code.add_line(f"if {value} is None: raise Unusual")
         return value
 
     def _packed(self, code: Decoding, node: ir.Packed, path: Place) -> str:
         value, codec = self._blob(code, node.blob, path), code.fresh("c")
         start, end, kind = code.extent
         on = [self._expression(part, path.scope) for part in node.on]
-        code.unless_same(on, lambda: code.put(f"{codec} = {self._codecs(node)}.get({self._key(node.on, path.scope)})"))
+        code.unless_same(
+            on, lambda: code.add_line(f"{codec} = {self._codecs(node)}.get({self._key(node.on, path.scope)})")
+        )
         with code.branch(f"if {codec} is not None and {value} is not None:"):
             name, above = self._call(node.node, path.scope)
             code.records = True
@@ -169,7 +171,7 @@ class Decoder(Structures, Lists):
             arguments = f"{codec}, {value}, {size}, {node.size is not None}, {name}, {code.path(path)}{above}"
             code.lies(path.to("compressed"), start, end, '"bytes"')
             code.flush()
-            code.put(f"{value} = S.open({arguments})")
+            code.add_line(f"{value} = S.open({arguments})")
             code.lies(path, start, end, '"record"')
         if code.tracing:
             with code.branch("else:"):
@@ -182,7 +184,9 @@ class Decoder(Structures, Lists):
         from wirekit.compiler.rows.messages import message
 
         code.flush()
-        code.put(f"{value} = {self._constant(message, 'message')}(S, {kind}, b, p, {path.limit}, {code.path(path)})")
+        code.add_line(
+            f"{value} = {self._constant(message, 'message')}(S, {kind}, b, p, {path.limit}, {code.path(path)})"
+        )
         code.move(f"p = {path.limit}")
         return value
 
@@ -197,11 +201,11 @@ class Decoder(Structures, Lists):
         start, end = code.here(), path.limit
         if node.length is not None:
             size, end = whole_number(code, self._expression(node.length, path.scope)), code.fresh("p")
-            code.put(f"if {size} < 0: raise Unusual")
+            code.add_line(f"if {size} < 0: raise Unusual")
             self._end(code, size, end, path)
         self._content(code, node, value, end, path)
         if node.part:
-            code.put(f"S.part = {value}")
+            code.add_line(f"S.part = {value}")
         shown = f'"{kind}"' if node.explained else f'"gap" if {value} else "{kind}"'
         code.extent = start, code.here(), shown
         return value
@@ -215,13 +219,13 @@ class Decoder(Structures, Lists):
         if node.null is not None:
             shown += f' if {value} is not None else "absent"'
             with code.block(f"if {size} <= {node.null}:"):
-                code.put(f"if {size} != {node.null}: S.differ()")
+                code.add_line(f"if {size} != {node.null}: S.differ()")
                 if late:
-                    code.put(f"if p > {path.limit}: raise Unusual")
-                code.put(f"{value} = None")
+                    code.add_line(f"if p > {path.limit}: raise Unusual")
+                code.add_line(f"{value} = None")
         with nullcontext() if node.null is None else code.block("else:"):
             if length.signed and node.null != -1:
-                code.put(f"if {size} < 0: raise Unusual")
+                code.add_line(f"if {size} < 0: raise Unusual")
             self._end(code, size, end, path)
             self._content(code, node, value, end, path)
         code.extent = start, code.here(), shown
@@ -229,23 +233,23 @@ class Decoder(Structures, Lists):
 
     @staticmethod
     def _content(code: Decoding, node: ir.Blob, value: str, end: str, path: Place) -> None:
-        code.put(f"{value} = b[p:{end}]{'.decode()' if node.text else ''}")
+        code.add_line(f"{value} = b[p:{end}]{'.decode()' if node.text else ''}")
         if not node.explained:
-            code.put(f"if {value}: S.unexplained({code.path(path)}, p, {end})")
+            code.add_line(f"if {value}: S.unexplained({code.path(path)}, p, {end})")
         code.move(f"p = {end}")
 
     def _delimited(self, code: Decoding, node: ir.Delimited, path: Place) -> str:
         value, after, start = code.fresh("v"), code.fresh("p"), code.here()
-        code.put(f"{after} = b.find({node.end!r}, p, {path.limit})")
+        code.add_line(f"{after} = b.find({node.end!r}, p, {path.limit})")
         code.short(f"{after} < 0", path.limit)
-        code.put(f"{value} = b[p:{after}]")
+        code.add_line(f"{value} = b[p:{after}]")
         if node.decimal:
-            code.put(f"if not {self._constant(is_decimal, 'decimal')}({value}): raise Unusual")
-            code.put(f"{value} = int({value})")
+            code.add_line(f"if not {self._constant(is_decimal, 'decimal')}({value}): raise Unusual")
+            code.add_line(f"{value} = int({value})")
         else:
             if node.lines:
-                code.put(f"if b'\\n' in {value}: raise Unusual")
-            code.put(f"{value} = {value}.decode()")
+                code.add_line(f"if b'\\n' in {value}: raise Unusual")
+            code.add_line(f"{value} = {value}.decode()")
         code.move(f"p = {after} + {len(node.end)}")
         end = code.here(len(node.end))
         code.lies(path, start, end, '"number"' if node.decimal else '"text"')

@@ -43,17 +43,17 @@ class DirectBuilder(Builder):
 
     def _begin(self, code: Building, node: ir.Structure, x: str) -> None:
         if self._used(node, choosing) & {node.members[index].name for index in node.computed}:
-            code.put("raise Unusual")  # the value in the mapping decides the layout, not the following bytes
-        code.put(f"if {x}.__class__ is not dict: raise Unusual")
-        code.put(f"{_left(x)} = len({x})")
+            code.add_line("raise Unusual")  # the value in the mapping decides the layout, not the following bytes
+        code.add_line(f"if {x}.__class__ is not dict: raise Unusual")
+        code.add_line(f"{_left(x)} = len({x})")
 
     def _end(self, code: Building, x: str) -> None:
-        code.put(f"if {_left(x)}: raise Unusual")
+        code.add_line(f"if {_left(x)}: raise Unusual")
 
     def _leave_out(self, code: Building, member: ir.Member, x: str) -> None:
-        code.put(f"if {member.name!r} in {x}:")
-        code.put(f"    ignored({x}[{member.name!r}])")
-        code.put(f"    {_left(x)} -= 1")
+        code.add_line(f"if {member.name!r} in {x}:")
+        code.add_line(f"    ignored({x}[{member.name!r}])")
+        code.add_line(f"    {_left(x)} -= 1")
 
     @staticmethod
     def _source(x: str, name: str) -> str:
@@ -64,12 +64,12 @@ class DirectBuilder(Builder):
         return f"{x}.get({name!r})"
 
     def _take(self, code: Building, member: ir.Member, x: str, value: str, default: str | None) -> None:
-        code.put(f"if {member.name!r} in {x}:")
-        code.put(f"    {value} = {self._source(x, member.name)}")
-        code.put(f"    {_left(x)} -= 1")
-        code.put(f"else: {value} = {default}" if default is not None else "else: raise Unusual")
+        code.add_line(f"if {member.name!r} in {x}:")
+        code.add_line(f"    {value} = {self._source(x, member.name)}")
+        code.add_line(f"    {_left(x)} -= 1")
+        code.add_line(f"else: {value} = {default}" if default is not None else "else: raise Unusual")
         if isinstance(member.node, ir.Ahead):
-            code.put(f"ignored({value})")
+            code.add_line(f"ignored({value})")
 
     def _default_bits(self, node: ir.BitFields, value: Any) -> str | None:
         return str(value) if type(value) is int else None
@@ -78,19 +78,19 @@ class DirectBuilder(Builder):
         if isinstance(node, ir.Named) and not node.closed:
             node = node.number
         elif isinstance(node, ir.Constant) and x:
-            code.put(f"ignored({x})")
+            code.add_line(f"ignored({x})")
         super()._node(code, node, x, scope)
 
     def _bits(self, code: Building, node: ir.BitFields, x: str) -> None:
         number = node.number
         if any(hasattr(int, bit.name) for bit in node.fields):
-            code.put("raise Unusual")
+            code.add_line("raise Unusual")
             return
-        code.put(f"if {x}.__class__ is not int or not 0 <= {x} < {1 << 8 * number.size}: raise Unusual")
+        code.add_line(f"if {x}.__class__ is not int or not 0 <= {x} < {1 << 8 * number.size}: raise Unusual")
         code.add(number.code.upper(), number.size, x, little=number.little)
 
     def _packed(self, code: Building, node: ir.Packed, x: str, scope: Scope | None) -> None:
-        code.put(f"if {x}.__class__ is Opened: raise Unusual")  # mappings inside a record are not loaded
+        code.add_line(f"if {x}.__class__ is Opened: raise Unusual")  # mappings inside a record are not loaded
         super()._packed(code, node, x, scope)
 
     def _protobuf(self, code: Building, node: ir.Protobuf, x: str) -> None:
@@ -98,7 +98,7 @@ class DirectBuilder(Builder):
 
         loaded = code.fresh("v")
         kind = self._message(node)
-        code.put(f"{loaded} = {self._constant(load_message, 'load')}({kind}, {x})")
+        code.add_line(f"{loaded} = {self._constant(load_message, 'load')}({kind}, {x})")
         super()._protobuf(code, node, loaded)
 
 

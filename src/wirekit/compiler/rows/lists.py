@@ -34,21 +34,21 @@ class Lists(Numbers):
         """A number of elements."""
         start = code.here()
         least = max(node.least, 1)
-        code.put(f"if {count} < 0: raise Unusual")
+        code.add_line(f"if {count} < 0: raise Unusual")
         code.short(f"{count} * {least} > {path.limit} - p", path.limit)
-        code.put(f"S.charge({count} * {cost(node.element)})")
+        code.add_line(f"S.charge({count} * {cost(node.element)})")
         if isinstance(node.element, ir.Number) and not node.element.real and node.element.is_packed:
             number = node.element
             form = "<" if number.little else ">"
             unpack = self._constant(struct.unpack_from, "unpack")
-            code.put(f"{items} = [*{unpack}(f'{form}{{{count}}}{number.code}', b, p)]")
+            code.add_line(f"{items} = [*{unpack}(f'{form}{{{count}}}{number.code}', b, p)]")
             code.move(f"p += {count} * {number.size}")
             if code.tracing:
                 code.flush()
-                code.put(f"S.add_numbers({code.path(path)}, {start}, {number.size}, {count})")
+                code.add_line(f"S.add_numbers({code.path(path)}, {start}, {number.size}, {count})")
         else:
             index = code.fresh("i")
-            code.put(f"{items} = []")
+            code.add_line(f"{items} = []")
             with code.branch(f"for {index} in range({count}):"):
                 self._element(code, node, items, index, path)
                 code.rewinds |= path.limit == code.leave and code.records  # by the element before
@@ -60,24 +60,24 @@ class Lists(Numbers):
         element = path.to(f"{{{index}}}")
         if code.tracing:
             whole, element = code.path(element), replace(element, base=code.fresh("q"), parts=())
-            code.put(f"{element.base} = {whole}")
+            code.add_line(f"{element.base} = {whole}")
         value = self._node(code, node.element, element)
         code.loops -= 1
-        code.put(f"{items}.append({value})")
+        code.add_line(f"{items}.append({value})")
         if code.tracing:
             code.flush()
-            code.put(f"S.charge_spans({element.base})")
+            code.add_line(f"S.charge_spans({element.base})")
 
     def _to_the_end(self, code: Decoding, node: ir.Several, items: str, path: Place) -> None:
         index, start, each, inside = code.fresh("i"), code.fresh("s"), cost(node.element), grows(node.element)
-        code.put(f"{items} = []")
+        code.add_line(f"{items} = []")
         with code.branch(f"for {index} in range(S.room // {max(each, 1)} + 1):"):
-            code.put(f"if p >= {path.limit}: break")
+            code.add_line(f"if p >= {path.limit}: break")
             if node.until:
                 size = len(node.until)
                 later = f"{index} and " if node.except_first else ""
-                code.put(f"if {later}b[p:p + {size}] == {node.until!r} and p + {size} <= {path.limit}: break")
-            code.put(f"{start} = p")
+                code.add_line(f"if {later}b[p:p + {size}] == {node.until!r} and p + {size} <= {path.limit}: break")
+            code.add_line(f"{start} = p")
             if node.stop:
                 self._may_be_cut(code, node, items, index, start, path)
             else:
@@ -85,17 +85,17 @@ class Lists(Numbers):
                 self._element(code, node, items, index, path)
                 code.leave = outer
             if not ir.minimum(node.element):
-                code.put(f"if p == {start}: raise Unusual")
+                code.add_line(f"if p == {start}: raise Unusual")
             if inside or code.tracing:  # values in the elements, and spans, need memory as well
-                code.put(f"S.room -= {each}")
-                code.put("if S.room < 0: raise Unusual")
-        code.put(f"else:\n{'    ' * (code.depth + 1)}if p < {path.limit}: raise Unusual")
+                code.add_line(f"S.room -= {each}")
+                code.add_line("if S.room < 0: raise Unusual")
+        code.add_line(f"else:\n{'    ' * (code.depth + 1)}if p < {path.limit}: raise Unusual")
         if not (inside or code.tracing):
-            code.put(f"S.charge(len({items}) * {each})")
+            code.add_line(f"S.charge(len({items}) * {each})")
         if node.announced is not None:
             number = code.fresh("n")
-            code.put(f"{number} = {self._expression(node.announced, path.scope)}")
-            code.put(f"if {number} != len({items}): raise Unusual")
+            code.add_line(f"{number} = {self._expression(node.announced, path.scope)}")
+            code.add_line(f"if {number} != len({items}): raise Unusual")
             self._verdict(code, path, "count", number, "p")
 
     def _may_be_cut(self, code: Decoding, node: ir.Several, items: str, index: str, start: str, path: Place) -> None:
@@ -107,20 +107,20 @@ class Lists(Numbers):
         counted = f"S.room{', S.charged, len(spans)' if code.tracing else ''}"
         if room or code.tracing:
             room = room or code.fresh("r")
-            code.put(f"{room} = {counted}")
+            code.add_line(f"{room} = {counted}")
         with code.branch("try:"):
             self._element(code, node, items, index, path)
-        code.put("except Cut:")
-        code.put(f"    p = {start}")
+        code.add_line("except Cut:")
+        code.add_line(f"    p = {start}")
         if code.tracing:
-            code.put(f"    S.room, S.charged, {room} = {room}")
-            code.put(f"    del spans[{room}:]")
+            code.add_line(f"    S.room, S.charged, {room} = {room}")
+            code.add_line(f"    del spans[{room}:]")
         elif room:
-            code.put(f"    S.room = {room}")
+            code.add_line(f"    S.room = {room}")
         if code.rewinds:
             code.lines.insert(line, "    " * code.depth + f"{checks}, {sources} = len(S.checks), len(S.sources)")
-            code.put(f"    del S.checks[{checks}:], S.sources[{sources}:]")
-        code.put("    break")
+            code.add_line(f"    del S.checks[{checks}:], S.sources[{sources}:]")
+        code.add_line("    break")
         recorded = code.records
         code.leave, code.records, code.rewinds = outer
         code.records |= recorded

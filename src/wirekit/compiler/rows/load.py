@@ -57,8 +57,8 @@ class Loader(Generator):
 
     def _function(self, header: str, node: ir.Node, scope: Scope | None) -> list[str]:
         code = Code([header])
-        code.put(f"return {self._node(code, node, 'x', scope)}")
-        return code.done()
+        code.add_line(f"return {self._node(code, node, 'x', scope)}")
+        return code.all_lines()
 
     def _trees(self, node: ir.Node) -> Iterator[Expression]:
         return choosing(node)
@@ -73,23 +73,23 @@ class Loader(Generator):
             case ir.Several():
                 return self._several(code, node, x, scope)
             case ir.Number():
-                code.put(f"if {x}.__class__ is not int: {x} = {'real' if node.real else 'number'}({x})")
+                code.add_line(f"if {x}.__class__ is not int: {x} = {'real' if node.real else 'number'}({x})")
             case ir.Boolean():
-                code.put(f"if {x}.__class__ is not bool: {x} = number({x})")
+                code.add_line(f"if {x}.__class__ is not bool: {x} = number({x})")
             case ir.Named():
                 self._named(code, node, x)
             case ir.BitFields():
                 self._bits(code, node, x)
             case ir.Blob(text=False):
                 if node.sealed:
-                    code.put(f"if plain_mapping({x}): raise Unusual")
-                code.put(f"if {x}.__class__ is not bytes: {x} = octets({x})")
+                    code.add_line(f"if plain_mapping({x}): raise Unusual")
+                code.add_line(f"if {x}.__class__ is not bytes: {x} = octets({x})")
             case ir.Qualified() | ir.Ahead():
                 return self._node(code, node.node, x, scope)
             case ir.Conditional() | ir.Bounded():
                 return self._unless(code, f"{x} is not None", node.node, x, scope)
             case ir.Fallback():
-                code.put(f"if {x}.__class__ is str: {x} = octets({x})")
+                code.add_line(f"if {x}.__class__ is str: {x} = octets({x})")
                 return self._unless(code, f"{x}.__class__ is not bytes", node.node, x, scope)
             case ir.Either():
                 value = self._unless(code, self._expression(node.condition, scope), node.then, x, scope)
@@ -97,9 +97,9 @@ class Loader(Generator):
                 return value
             case ir.Choice():
                 chosen, above = self._chosen(code, node, scope)
-                code.put(f"{x} = {chosen}(S, {x}{above})")
+                code.add_line(f"{x} = {chosen}(S, {x}{above})")
             case ir.Reference():
-                code.put(f"{x} = resolve({node.key!r})(S, {x})")
+                code.add_line(f"{x} = resolve({node.key!r})(S, {x})")
             case ir.Packed():
                 self._packed(code, node, x, scope)
             case ir.Protobuf():
@@ -109,7 +109,7 @@ class Loader(Generator):
     def _unless(self, code: Code, condition: str, node: ir.Node, x: str, scope: Scope | None) -> str:
         """Generates code that loads a value if a condition holds, and otherwise leaves it unchanged."""
         value = code.fresh("v")
-        code.put(f"{value} = {x}")
+        code.add_line(f"{value} = {x}")
         self._arm(code, f"if {condition}:", node, x, value, scope)
         return value
 
@@ -117,35 +117,35 @@ class Loader(Generator):
         with code.block(header):
             if is_large(node):
                 name, above = self._call(node, scope)
-                code.put(f"{value} = {name}(S, {x}{above})")
+                code.add_line(f"{value} = {name}(S, {x}{above})")
             else:
-                code.put(f"{value} = {self._node(code, node, x, scope)}")
+                code.add_line(f"{value} = {self._node(code, node, x, scope)}")
 
     def _structure(self, code: Code, node: ir.Structure, x: str, scope: Scope | None) -> str:
         inner, used = Scope({}, scope), self._used(node)
         left = code.fresh("c")
         with code.block(f"if {x}.__class__ is dict:"):
-            code.put(f"{left} = len({x})")
+            code.add_line(f"{left} = len({x})")
             record = self._blank(code, node.record)
             for index, member in enumerate(node.members):
                 value = code.fresh("v")
                 with code.block(f"if {member.name!r} in {x}:"):
-                    code.put(f"{value} = {x}[{member.name!r}]")
+                    code.add_line(f"{value} = {x}[{member.name!r}]")
                     loaded = self._node(code, member.node, value, inner)
                     for derived in node.derived:
                         if derived.at == index and derived.quantity == "count":
                             name = node.members[derived.of].name
-                            code.put(f"{loaded} = counted({derived.field!r}, {loaded}, {x}.get({name!r}))")
-                    code.put(f"{field_of(record, member.name)} = {loaded}")
-                    code.put(f"{left} -= 1")
+                            code.add_line(f"{loaded} = counted({derived.field!r}, {loaded}, {x}.get({name!r}))")
+                    code.add_line(f"{field_of(record, member.name)} = {loaded}")
+                    code.add_line(f"{left} -= 1")
                     if member.name in used and loaded != value:
-                        code.put(f"{value} = {loaded}")
+                        code.add_line(f"{value} = {loaded}")
                 if member.name in used:
                     inner.variables[member.name] = value
                     with code.block("else:"):
-                        code.put(self._absent(node, index, value))
-            code.put(f"if {left}: extras({record}, {x})")
-        code.put(f"else: {record} = other({x})")
+                        code.add_line(self._absent(node, index, value))
+            code.add_line(f"if {left}: extras({record}, {x})")
+        code.add_line(f"else: {record} = other({x})")
         return record
 
     def _absent(self, node: ir.Structure, index: int, value: str) -> str:
@@ -157,42 +157,42 @@ class Loader(Generator):
     def _several(self, code: Code, node: ir.Several, x: str, scope: Scope | None) -> str:
         items, item = code.fresh("l"), code.fresh("x")
         with code.block(f"if {x}.__class__ is list:"):
-            code.put(f"{items} = []")
+            code.add_line(f"{items} = []")
             with code.block(f"for {item} in {x}:"):
-                code.put(f"{items}.append({self._node(code, node.element, item, scope)})")
-        code.put(f"else: {items} = other({x})")
+                code.add_line(f"{items}.append({self._node(code, node.element, item, scope)})")
+        code.add_line(f"else: {items} = other({x})")
         return items
 
     def _named(self, code: Code, node: ir.Named, x: str) -> None:
         value = code.fresh("v")
         known, table = self._constant(node.table._by_value, "T"), self._constant(node.table, "table")
-        code.put(f"{value} = {known}.get({x}) if {x}.__class__ is int else None")
-        code.put(f"{x} = symbol({table}, {x}) if {value} is None else {value}")
+        code.add_line(f"{value} = {known}.get({x}) if {x}.__class__ is int else None")
+        code.add_line(f"{x} = symbol({table}, {x}) if {value} is None else {value}")
 
     def _bits(self, code: Code, node: ir.BitFields, x: str) -> None:
         with code.block(f"if isinstance({x}, int):"):
-            code.put(f"{x} = {self._split(code, node, x)}")
+            code.add_line(f"{x} = {self._split(code, node, x)}")
         with code.block(f"elif plain_mapping({x}):"):
             names = self._constant(frozenset(node.record._fields), "names")
-            code.put(f"if not {names}.issuperset({x}): raise Unusual")
+            code.add_line(f"if not {names}.issuperset({x}): raise Unusual")
             record = self._blank(code, node.record)
             for bit in node.fields:
                 table = "None" if bit.table is None else self._constant(bit.table, "table")
                 value = f"{x}.get({bit.name!r}, 0)"
-                code.put(f"{field_of(record, bit.name)} = bit({bit.width}, {table}, {value})")
-            code.put(f"{x} = {record}")
+                code.add_line(f"{field_of(record, bit.name)} = bit({bit.width}, {table}, {value})")
+            code.add_line(f"{x} = {record}")
 
     def _packed(self, code: Code, node: ir.Packed, x: str, scope: Scope | None) -> None:
         name, above = self._call(node.node, scope)
-        code.put(f"if {x}.__class__ is not bytes:")
-        code.put(f"    if plain_mapping({x}): {x} = packed({x}, {name}(S, {x}.get('content'){above}))")
-        code.put(f"    else: {x} = {x if node.blob.text else f'octets({x})'}")
+        code.add_line(f"if {x}.__class__ is not bytes:")
+        code.add_line(f"    if plain_mapping({x}): {x} = packed({x}, {name}(S, {x}.get('content'){above}))")
+        code.add_line(f"    else: {x} = {x if node.blob.text else f'octets({x})'}")
 
     def _protobuf(self, code: Code, node: ir.Protobuf, x: str) -> None:
         from wirekit.wire.protobuf import load_message
 
         load = self._constant(load_message, "load")
-        code.put(f"{x} = {load}({self._message(node)}, {x})")
+        code.add_line(f"{x} = {load}({self._message(node)}, {x})")
 
 
 unit, loader = units(Loader)

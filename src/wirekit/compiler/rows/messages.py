@@ -104,7 +104,7 @@ def read_message(message: Message, b: bytes, p: int, e: int, state: State, q: st
         Unusual, IndexError, UnicodeDecodeError, struct.error: it is not in canonical form, or not valid.
     """
     fields = _fields(message)
-    record, held = blank(message)
+    record, contents = blank(message)
     cost, last, begin, where = message.cost, 0, p, ""
     tracing, inner = state.spans is not None, q and q + "."
     while p < e:
@@ -125,7 +125,7 @@ def read_message(message: Message, b: bytes, p: int, e: int, state: State, q: st
             raise Refused
         start = p
         if tracing:
-            where = f"{inner}{name}[{len(held[name])}]" if field.repeated else inner + name
+            where = f"{inner}{name}[{len(contents[name])}]" if field.repeated else inner + name
             _lies(state, where + ".$tag", first, p, "tag")
         value: Any
         if fixed is not None:
@@ -163,12 +163,12 @@ def read_message(message: Message, b: bytes, p: int, e: int, state: State, q: st
                 _lies(state, where, start, p, "number" if fixed or varint else "text" if text else "bytes")
             state.charge_spans(where)
         if field.repeated:
-            held[name].append(value)
+            contents[name].append(value)
         else:
-            held[name] = value
+            contents[name] = value
     if p != e:
         raise Refused
-    if (message.required or message.selector) and any(refused(message, held.get)):
+    if (message.required or message.selector) and any(refused(message, contents.get)):
         if depth or state.gaps is None:
             raise Refused
         _report(message, record, state, q, begin)

@@ -57,9 +57,9 @@ class Numbers(DecodingGenerator):
             raise Misuse(f"{self.key}: a {type(node).__name__} is not a number")
         value, after, start = code.fresh("n"), code.fresh("p"), code.here()
         form = self._constant(number.form, number.form.kind)
-        code.put(f"{value}, {after} = {form}.read(b, p, {path.limit})")
+        code.add_line(f"{value}, {after} = {form}.read(b, p, {path.limit})")
         code.short(f"{after} == {SHORT}", path.limit)
-        code.put(f"if {after} - p != {form}.size({value}): raise Unusual")
+        code.add_line(f"if {after} - p != {form}.size({value}): raise Unusual")
         meaning = self._meaning(code, node, value, path, "p")
         code.move(f"p = {after}")
         code.lies(path, start, code.here(), f'"{kind}"')
@@ -74,25 +74,25 @@ class Numbers(DecodingGenerator):
         self.names[name] = layout.unpack_from
         end = code.fresh("p") if e else ""
         if e:
-            code.put(f"{end} = p + {layout.size}")
+            code.add_line(f"{end} = p + {layout.size}")
             code.short(f"{end} > {e}", e)
-        code.put(f"{', '.join(variables)}{',' if len(variables) == 1 else ''} = {name}(b, p)")
+        code.add_line(f"{', '.join(variables)}{',' if len(variables) == 1 else ''} = {name}(b, p)")
         for number, variable in zip(numbers, variables, strict=True):
             if not number.is_packed:
                 order = "little" if number.little else "big"
-                code.put(f"{variable} = int.from_bytes({variable}, {order!r}, signed={number.signed})")
+                code.add_line(f"{variable} = int.from_bytes({variable}, {order!r}, signed={number.signed})")
         code.move(f"p = {end}" if end else f"p += {layout.size}")
 
     def _meaning(self, code: Decoding, node: ir.Node, number: str, path: Place, place: str) -> str:
         """The value that a number represents."""
         match node:
             case ir.Number(real=True):
-                code.put(f"if {number} != {number}: raise Unusual")
+                code.add_line(f"if {number} != {number}: raise Unusual")
                 return number
             case ir.Number():
                 return number
             case ir.Boolean():
-                code.put(f"if {number} != 0 and {number} != 1: S.differ()")
+                code.add_line(f"if {number} != 0 and {number} != 1: S.differ()")
                 return f"({number} != 0)"
             case ir.Named(table=table, closed=closed):
                 return self._named(code, table, closed, number)
@@ -110,9 +110,9 @@ class Numbers(DecodingGenerator):
         value = code.fresh("v")
 
         def find() -> None:
-            code.put(f"{value} = {known}[{number}]" if closed else f"{value} = {known}.get({number})")
+            code.add_line(f"{value} = {known}[{number}]" if closed else f"{value} = {known}.get({number})")
             if not closed:
-                code.put(f"if {value} is None: {value} = Symbol({number}, None, '')")
+                code.add_line(f"if {value} is None: {value} = Symbol({number}, None, '')")
 
         code.unless_same([number], find)
         return value
@@ -124,7 +124,7 @@ class Numbers(DecodingGenerator):
             yield
             return
         with code.branch(f"if {number} <= {null}:"):
-            code.put(f"if {number} != {null}: S.differ()")
+            code.add_line(f"if {number} != {null}: S.differ()")
             self._absent(code, value, path)
         with code.branch("else:"):
             yield
@@ -132,11 +132,11 @@ class Numbers(DecodingGenerator):
     @staticmethod
     def _end(code: Decoding, size: str, end: str, path: Place) -> None:
         """A variable with the position after a number of bytes, checked against the limit."""
-        code.put(f"{end} = p + {size}")
+        code.add_line(f"{end} = p + {size}")
         code.short(f"{end} > {path.limit}", path.limit)
 
     def _constant_of(self, code: Decoding, node: ir.Constant, value: str, path: Place, place: str) -> str:
-        code.put(f"if {value} != {self._expression(node.value, path.scope)}: raise Unusual")
+        code.add_line(f"if {value} != {self._expression(node.value, path.scope)}: raise Unusual")
         if not node.fatal:
             self._verdict(code, path, "constant", value, place)
         return value

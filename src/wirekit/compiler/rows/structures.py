@@ -69,20 +69,20 @@ class Structures(Numbers):
         at = Open(node, path, scope, begin_at | verified, end_at | verified | sums)
         if node.sums or any(measure.zero_is_rest or measure.clip or measure.exceeds for measure in node.measures):
             at.kept_names = code.fresh("k")
-            code.put(f"{at.kept_names} = None")
+            code.add_line(f"{at.kept_names} = None")
         if not path.parts and any(measure.bounds for measure in node.measures):
             at.left = code.fresh("l")
-            code.put(f"{at.left} = None")
+            code.add_line(f"{at.left} = None")
         if any(is_padded(member.node) for member in node.members):
             at.begin = code.fresh("s")
-            code.put(f"{at.begin} = p")
+            code.add_line(f"{at.begin} = p")
         self._members(code, at, 0, len(node.members) - 1)
         for measure in node.measures:
             if not measure.bounds and measure.last > measure.at:
                 self._agree(code, at, measure)
             elif measure.zero_is_rest:
                 number, where = at.number(measure)
-                code.put(f"if {number} == 0 and {at.covered(measure)}: {at.keep(where)}")
+                code.add_line(f"if {number} == 0 and {at.covered(measure)}: {at.keep(where)}")
         for total in node.sums:
             self._sum(code, at, total)
         code.lies(path, start, code.here(), '"record"')
@@ -90,10 +90,10 @@ class Structures(Numbers):
             extent = f"{at.ends[derived.of]} - {at.begins[derived.of]}" if derived.quantity == "size" else ""
             put_derived(code, derived, at.values[derived.at], at.values[derived.of], extent, "{} is None")
         for refusal in node.refusals:
-            code.put(f"if {self._expression(refusal, scope)}: raise Unusual")
+            code.add_line(f"if {self._expression(refusal, scope)}: raise Unusual")
         record = self._blank(code, node.record, _extra(at.kept_names, at.left))
         for member, value in zip(node.members, at.values, strict=True):
-            code.put(f"{field_of(record, member.name)} = {value}")
+            code.add_line(f"{field_of(record, member.name)} = {value}")
         return record
 
     def _members(self, code: Decoding, at: Open, index: int, last: int) -> None:
@@ -119,13 +119,13 @@ class Structures(Numbers):
             run, member = 1, node.members[index]
             if index in at.begin_at:
                 at.begins[index] = code.fresh("s")
-                code.put(f"{at.begins[index]} = p")
+                code.add_line(f"{at.begins[index]} = p")
             if at.begin:
                 at.scope.variables[POSITION] = f"(p - {at.begin})"
             self._add(code, at, self._node(code, member.node, at.path.to(member.name)))
             if index in at.end_at:
                 at.ends[index] = code.fresh("f")
-                code.put(f"{at.ends[index]} = p")
+                code.add_line(f"{at.ends[index]} = p")
         for measure in node.measures:
             if measure.at == index + run - 1 and measure.last < measure.at:
                 self._agree(code, at, measure)
@@ -142,11 +142,11 @@ class Structures(Numbers):
             bounds = number
         elif conditional(at.node.members[measure.at].node):
             bounds = f"{number} is not None"
-        code.put(f"{limit} = p + {announced}" + (f" if {bounds} else {e}" if bounds else ""))
+        code.add_line(f"{limit} = p + {announced}" + (f" if {bounds} else {e}" if bounds else ""))
         cut = code.fresh("s") if measure.clip else ""
         if measure.clip:
-            code.put(f"{cut} = None")
-            code.put(f"if {limit} > {e}: {cut}, {limit} = p, {e}")
+            code.add_line(f"{cut} = None")
+            code.add_line(f"if {limit} > {e}: {cut}, {limit} = p, {e}")
         else:
             code.short(f"{limit} > {e}", e)
         at.path = outside.within(limit)
@@ -156,18 +156,18 @@ class Structures(Numbers):
         if at.left:
             with code.branch(more):
                 name, start = where.parts[-1], code.here()
-                code.put(f"{at.left} = {at.left} or {{}}")
-                code.put(f"{at.left}[{name!r}] = S.left_over({where.base}, {name!r}, b, p, {limit})")
+                code.add_line(f"{at.left} = {at.left} or {{}}")
+                code.add_line(f"{at.left}[{name!r}] = S.left_over({where.base}, {name!r}, b, p, {limit})")
                 code.move(f"p = {limit}")
                 code.lies(where.to("$trailing"), start, code.here(), '"gap"')
         else:
-            code.put(f"{more} raise Unusual")
+            code.add_line(f"{more} raise Unusual")
         if measure.clip:
             with code.block(f"if {cut} is not None:"):  # by the outer limit
                 status, note = "ok" if measure.exceeds else "bad", "cut by the end of the data"
                 pair = f"({announced}, {limit} - {cut})"
                 self._verdict(code, where, "length", pair, cut, status=status, differs=True, note=note)
-                code.put(at.keep(where))
+                code.add_line(at.keep(where))
 
     @staticmethod
     def _positions(code: Decoding, at: Open, index: int, run: int) -> None:
@@ -178,7 +178,7 @@ class Structures(Numbers):
         def place() -> str:
             if left not in known:
                 known[left] = code.fresh("s")
-                code.put(f"{known[left]} = p - {left}" if left else f"{known[left]} = p")
+                code.add_line(f"{known[left]} = p - {left}" if left else f"{known[left]} = p")
             return known[left]
 
         for number in range(index + run - 1, index - 1, -1):
@@ -204,7 +204,7 @@ class Structures(Numbers):
                 tests.append(f"{value} > S.frame")
             absent = conditional(at.node.members[index].node)
             refused = " or ".join(tests)
-            code.put(f"if {f'{value} is not None and ({refused})' if absent else refused}: raise Unusual")
+            code.add_line(f"if {f'{value} is not None and ({refused})' if absent else refused}: raise Unusual")
 
     def _agree(self, code: Decoding, at: Open, measure: ir.Measure) -> None:
         """A length that is only verified."""
@@ -212,15 +212,15 @@ class Structures(Numbers):
         actual, position = at.covered(measure), at.begins[measure.at]
         with code.block(f"if {value} is not None:"):
             if not measure.exceeds:
-                code.put(f"if {value} != {actual}: raise Unusual")
+                code.add_line(f"if {value} != {actual}: raise Unusual")
                 self._verdict(code, where, "length", value, position)
                 return
             number = code.fresh("n")
-            code.put(f"{number} = {actual}")
+            code.add_line(f"{number} = {actual}")
             with code.block(f"if {value} > {number}:"):
                 self._verdict(code, where, "length", f"({value}, {number})", position, differs=True)
-                code.put(at.keep(where))
-            code.put(f"elif {value} != {number}: raise Unusual")
+                code.add_line(at.keep(where))
+            code.add_line(f"elif {value} != {number}: raise Unusual")
             with code.block("else:"):
                 self._verdict(code, where, "length", value, position)
 
@@ -245,12 +245,12 @@ class Structures(Numbers):
             with code.block(f"if {value} is None:"):
                 self._verdict(code, where, total.algorithm, "None", after, status="absent")
         with code.block("else:") if absent else nullcontext():
-            code.put(f"{actual} = {computed}")
+            code.add_line(f"{actual} = {computed}")
             with code.block(f"if {value} != {actual}:"):
                 pair = f"({value}, {actual})"
                 self._verdict(code, where, total.algorithm, pair, position, status="bad", differs=True)
-                code.put(at.keep(where))
-                code.put(f"S.charge({VERDICT} + len({code.path(where)}))")
+                code.add_line(at.keep(where))
+                code.add_line(f"S.charge({VERDICT} + len({code.path(where)}))")
             with code.block("else:"):
                 self._verdict(code, where, total.algorithm, value, position)
 

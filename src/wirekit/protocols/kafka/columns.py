@@ -126,50 +126,50 @@ def _of_frames(frames: Frames, topics: str, partitions: str, *, offsets: bool) -
     if not scope.size:
         return _NO_MESSAGES
     refuse_crowds(scope.rows)
-    held = {name: scope.path(f"{entries}.{name}").array for name in SET_FIELDS}
-    held["topic"], held["partition"] = scope.path(f"{topics}.topic").array, scope.path(f"{place}.partition").array
-    held["@row"] = pa.array(scope.rows)
-    codec = _filled(held["message.attributes.codec"])
+    fields = {name: scope.path(f"{entries}.{name}").array for name in SET_FIELDS}
+    fields["topic"], fields["partition"] = scope.path(f"{topics}.topic").array, scope.path(f"{place}.partition").array
+    fields["@row"] = pa.array(scope.rows)
+    codec = _filled(fields["message.attributes.codec"])
     wrapper_rows = np.flatnonzero(codec != UNCOMPRESSED)
     if wrapper_rows.size:
-        held, codec = _unwrapped(frames, scope, held, wrapper_rows)
+        fields, codec = _unwrapped(frames, scope, fields, wrapper_rows)
     else:
         _within_limits(frames, scope.rows, {})
-    magic, times = _filled(held["message.magic"]), _filled(held["message.timestamp"], NO_TIMESTAMP)
-    kinds = held.get("@type")
-    types = _filled(held["message.attributes.timestamp_type"])
+    magic, times = _filled(fields["message.magic"]), _filled(fields["message.timestamp"], NO_TIMESTAMP)
+    kinds = fields.get("@type")
+    types = _filled(fields["message.attributes.timestamp_type"])
     attributes = (
-        _filled(held["message.attributes.codec"]) | types << 3 | _filled(held["message.attributes.reserved"]) << 4
+        _filled(fields["message.attributes.codec"]) | types << 3 | _filled(fields["message.attributes.reserved"]) << 4
     )
     columns = {
-        "@row": held["@row"],
-        "topic": held["topic"],
-        "partition": held["partition"],
+        "@row": fields["@row"],
+        "topic": fields["topic"],
+        "partition": fields["partition"],
         "timestamp_ms": pa.array(times, mask=(magic < 1) | (times == NO_TIMESTAMP)),
         "timestamp_type": _TYPES.take(pa.array(types if kinds is None else _filled(kinds), mask=magic < 1)),
-        "key": held["message.key"],
-        "value": held["message.value"],
+        "key": fields["message.key"],
+        "value": fields["message.value"],
         "attributes": pa.array(attributes),
         "codec": _CODECS.take(pa.array(codec)),
-        "crc": held["message.crc"].cast(pa.int64()),
+        "crc": fields["message.crc"].cast(pa.int64()),
         "crc_status": pa.repeat("ok", codec.size),
-        "wire_bytes": pa.array(_filled(held["message_size"]) + ENTRY_HEAD),
-        **{name: held[name] for name in ("batch", "batch_index") if name in held},
-        **({"log_offset": held["offset"]} if offsets else {}),
+        "wire_bytes": pa.array(_filled(fields["message_size"]) + ENTRY_HEAD),
+        **{name: fields[name] for name in ("batch", "batch_index") if name in fields},
+        **({"log_offset": fields["offset"]} if offsets else {}),
     }
     return pa.RecordBatch.from_pydict(columns)
 
 
 def _unwrapped(
-    frames: Frames, scope: Scope, held: dict[str, pa.Array], wrapper_rows: NDArray[Any]
+    frames: Frames, scope: Scope, fields: dict[str, pa.Array], wrapper_rows: NDArray[Any]
 ) -> tuple[dict[str, pa.Array], NDArray[Any]]:
     """The messages, with wrappers replaced by their contents, and the codec of each; offsets and times are resolved.
 
     A frame with anything unusual in a wrapper is left to objects.
     """
-    magics, codecs = _filled(held["message.magic"]), _filled(held["message.attributes.codec"])
+    magics, codecs = _filled(fields["message.magic"]), _filled(fields["message.attributes.codec"])
     rows = scope.rows
-    values = held["message.value"].take(pa.array(wrapper_rows)).to_pylist()
+    values = fields["message.value"].take(pa.array(wrapper_rows)).to_pylist()
     kinds = zip(magics[wrapper_rows].tolist(), codecs[wrapper_rows].tolist(), strict=True)
     names = [COMPRESSIONS.get(kind) for kind in kinds]
     inner, counts, good, allowances = _contents(frames, rows, rows[wrapper_rows].tolist(), names, values)
@@ -177,7 +177,7 @@ def _unwrapped(
     which = np.repeat(np.arange(wrapper_rows.size), counts)
     refuse_crowds(rows[wrapper_rows][which])
     nested = (numbers(inner, "message.attributes.codec") != UNCOMPRESSED) | (numbers(inner, "@gap") != 0)
-    stored, above = numbers(inner, "offset"), _filled(held["offset"])[wrapper_rows]
+    stored, above = numbers(inner, "offset"), _filled(fields["offset"])[wrapper_rows]
     nested |= (stored < 0) | (stored > _FURTHEST) | (above[which] < 0) | (above[which] > _FURTHEST)
     good[which[nested]] = False
     frames.doubted(frames, np.unique(rows[wrapper_rows[~good]]))
@@ -186,11 +186,11 @@ def _unwrapped(
     last = stored[np.maximum(firsts[1:] - 1, 0)] if stored.size else np.zeros(wrapper_rows.size, np.int64)
     base = np.where(wrapper_magic >= 1, np.maximum(above - last, 0), 0)
     own_types = numbers(inner, "message.attributes.timestamp_type")
-    wrapper_types = _filled(held["message.attributes.timestamp_type"])[wrapper_rows]
+    wrapper_types = _filled(fields["message.attributes.timestamp_type"])[wrapper_rows]
     types = np.where(wrapper_magic[which] >= 1, wrapper_types[which], own_types)
     times = numbers(inner, "message.timestamp", NO_TIMESTAMP)
     stamped = (wrapper_magic[which] >= 1) & (types == LOG_APPEND_TIME)
-    times = np.where(stamped, _filled(held["message.timestamp"], NO_TIMESTAMP)[wrapper_rows][which], times)
+    times = np.where(stamped, _filled(fields["message.timestamp"], NO_TIMESTAMP)[wrapper_rows][which], times)
     places = wrapper_rows[which]
     change = np.concatenate([[True], np.diff(scope.owners) != 0]) if scope.size else np.zeros(0, bool)
     entry = np.arange(scope.size) - np.maximum.accumulate(np.where(change, np.arange(scope.size), 0))
@@ -203,13 +203,13 @@ def _unwrapped(
     added = {
         "offset": pa.array(stored + base[which]),
         "message.timestamp": pa.array(times),
-        **{name: frames.repeats.taken(held[name], places) for name in ("topic", "partition", "@row")},
+        **{name: frames.repeats.repeated(fields[name], places) for name in ("topic", "partition", "@row")},
     }
     columns = {}
-    for name, column in held.items():
+    for name, column in fields.items():
         more = added[name] if name in added else inner.column(name)
         columns[name] = pa.concat_arrays([column.take(pa.array(outside)), more.cast(column.type)]).take(take)
-    own = _filled(held["message.attributes.timestamp_type"])[outside]
+    own = _filled(fields["message.attributes.timestamp_type"])[outside]
     columns["@type"] = pa.array(np.concatenate([own, types])[order])
     columns["batch"] = pa.array(np.concatenate([np.zeros(size, np.int64), entry[places]])[order], mask=nothing[order])
     index = np.arange(which.size) - firsts[:-1][which]
@@ -239,7 +239,7 @@ def _contents(
     outside, read = np.bincount(rows).tolist(), Counter[int]()
     allowances: dict[int, Allowance] = {}
     openers: dict[str, Callable[[bytes, Allowance], bytes | None]] = {}
-    opened, good = Opened(), np.ones(len(owners), bool)
+    decompressed, good = Opened(), np.ones(len(owners), bool)
     batches: list[pa.RecordBatch] = []
     counts: list[NDArray[Any]] = []
     pieces: list[bytes] = []
@@ -276,7 +276,7 @@ def _contents(
         good[number] = piece is not None
         pieces.append(piece or b"")
         most.append(max(allowance.room // cost - outside[owner] - read[owner], 0) + 1)
-        opened.add(owner, len(pieces[-1]))
+        decompressed.add(owner, len(pieces[-1]))
         unread += len(pieces[-1])
         if owner == owners[0] and unread >= SCANNED_AT_ONCE:
             scan_pieces()

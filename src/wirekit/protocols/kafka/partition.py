@@ -116,7 +116,7 @@ class _Index:
         keys: the positions or offsets at which the walk reaches the entries, sorted; ``order``, the entries' numbers.
         is_open: whether preallocated zeros follow the entries, as until the broker closes the index.
         after: the first and the last of the entries that are not compared, if these ascend: (offset, value).
-        taken: the number of entries that the walk has passed; ``missed``, those of them that it did not reach.
+        passed: the number of entries that the walk has passed; ``missed``, those of them that it did not reach.
     """
 
     name: str
@@ -127,20 +127,20 @@ class _Index:
     order: NDArray[Any]
     is_open: bool = False
     after: tuple[tuple[int, int], tuple[int, int]] | None = None
-    taken: int = 0
+    passed: int = 0
     missed: list[NDArray[Any]] = field(default_factory=list)
 
     def take(self, end: int, begin: int = EARLIEST) -> NDArray[Any]:
         """The numbers of the next entries from ``begin`` to ``end``; those before ``begin`` are missed."""
-        first = max(int(np.searchsorted(self.keys, begin)), self.taken)
-        if first > self.taken:
-            self.missed.append(self.order[self.taken : first])
-        self.taken = max(int(np.searchsorted(self.keys, end, side="right")), first)
-        return np.sort(self.order[first : self.taken])
+        first = max(int(np.searchsorted(self.keys, begin)), self.passed)
+        if first > self.passed:
+            self.missed.append(self.order[self.passed : first])
+        self.passed = max(int(np.searchsorted(self.keys, end, side="right")), first)
+        return np.sort(self.order[first : self.passed])
 
     def unreached(self) -> list[int]:
         """The numbers of the entries that the walk did not reach."""
-        unreached: list[int] = np.sort(np.concatenate([*self.missed, self.order[self.taken :]])).tolist()
+        unreached: list[int] = np.sort(np.concatenate([*self.missed, self.order[self.passed :]])).tolist()
         return unreached
 
 

@@ -458,9 +458,9 @@ def _undecoded_contents(decoded: Decoded, entries: Iterable[Record]) -> tuple[Da
         left = 0 if inside is None else gaps[number] + _cut(inside)
         if left:
             value = end - len(left_over(entry)) - len(entry.message.value.compressed)
-            found = f"{plural(left, 'byte')} that no message has"
+            surplus = f"{plural(left, 'byte')} that no message has"
             where = {"protocol": SEGMENT, "path": "messages[].message.value", "offset": value}
-            error = Wrong("whole messages in the compressed data", found, **where)
+            error = Wrong("whole messages in the compressed data", surplus, **where)
             damaged.append(Damaged(start, 0 if _has_message(inside) else end - start, error))
     return tuple(damaged)
 

@@ -110,7 +110,7 @@ class _Entries:
                 "wire_bytes": pa.array(lengths + heads),
                 "crc": _fitted(checksum, "crc"),
                 "crc_status": pc.if_else(checksum.is_valid(), pc.if_else(verdict, "ok", "bad"), "absent"),
-                "producer": self.frames.repeats.taken(self._metadata("producer_name"), rows),
+                "producer": self.frames.repeats.repeated(self._metadata("producer_name"), rows),
                 "sequence_id": _fitted(pc.coalesce(sequence, own) if sequence.type == own.type else own, "sequence_id"),
             }
         )
@@ -152,7 +152,7 @@ class _Entries:
         sizes = self._metadata("uncompressed_size")
         known = sizes.take(pa.array(rows)).to_pylist()
         pieces: list[bytes | None] = []
-        opened = Opened()
+        decompressed = Opened()
         for row, data, size in zip(rows.tolist(), payloads.take(pa.array(rows)).to_pylist(), known, strict=True):
             allowance = Allowance(self.limits, int(self.lengths[row]))
             try:
@@ -162,7 +162,7 @@ class _Entries:
             except WireError:
                 pieces.append(None)
             self.room[row] = allowance.room
-            opened.add(row, len(pieces[-1] or b""))
+            decompressed.add(row, len(pieces[-1] or b""))
         failed = rows[[number for number, piece in enumerate(pieces) if piece is None]]
         good[failed] = False
         self.frames.doubted(self.frames, failed)

@@ -149,7 +149,7 @@ class PulsarDialogue(Dialogue):
         self._topics: dict[tuple[str, int], str] = {}
         self._chunks: OrderedDict[tuple[str, int, str], list[bytes]] = OrderedDict()
         self._bad_chunks: set[tuple[str, int, str]] = set()  # those of which a chunk failed a check
-        self._held = 0  # bytes in them
+        self._chunks_size = 0  # bytes in them
         self._sends: OrderedDict[tuple[Any, ...], tuple[int, int]] = OrderedDict()
 
     def describe(self, side: str, decoded: Decoded) -> Description:
@@ -297,10 +297,10 @@ class PulsarDialogue(Dialogue):
         pieces.append(chunk.content)
         if chunk.check == "bad":
             self._bad_chunks.add(key)
-        self._held += len(chunk.content)
+        self._chunks_size += len(chunk.content)
         if len(pieces) < metadata.num_chunks_from_msg:
             self._chunks[key] = pieces
-            while self._held > MOST_CHUNKS_HELD or len(self._chunks) > MOST_CHUNKED:
+            while self._chunks_size > MOST_CHUNKS_HELD or len(self._chunks) > MOST_CHUNKED:
                 self._drop(*self._chunks.popitem(last=False))
             return None
         data = b"".join(pieces)
@@ -321,7 +321,7 @@ class PulsarDialogue(Dialogue):
 
     def _drop(self, key: tuple[str, int, str], pieces: list[bytes]) -> None:
         """Stops counting the chunks of a message that is complete or given up."""
-        self._held -= sum(map(len, pieces))
+        self._chunks_size -= sum(map(len, pieces))
         self._bad_chunks.discard(key)
 
 

@@ -148,21 +148,21 @@ def _outcome(frame: Frame, api: str, fields: dict[str, Any]) -> Iterator[Event]:
         for position in fields.get("message_id") or ():
             place = {"ledger": position.ledgerId, "entry": position.entryId}
             yield Event("acknowledged", {"consumer_id": fields.get("consumer_id"), **place})
-    asked = command_of(frame.request.value) if frame.request is not None else None
-    if asked is None or asked[1] is None:
+    command = command_of(frame.request.value) if frame.request is not None else None
+    if command is None or command[1] is None:
         return
     waits = api == "PRODUCER_SUCCESS" and fields.get("producer_ready") is False
     outcome = "refused" if api == "ERROR" else "waits" if waits else "granted"
-    yield Event(f"{asked[0]} {outcome}", dict(asked[1].items()))
+    yield Event(f"{command[0]} {outcome}", dict(command[1].items()))
 
 
 def _life(table: str, key: Any, make: str, close: str) -> tuple[Step, ...]:
     """The states of producers and consumers: requested, then open or refused, then closed."""
-    asked = ("asked", UNKNOWN)
+    pending = ("asked", UNKNOWN)
     return (
         Step(f"client {make}", table, key, "asked"),
-        Step(f"{make} granted", table, key, "open", when=asked),
-        Step(f"{make} refused", table, key, "refused", when=asked),
+        Step(f"{make} granted", table, key, "open", when=pending),
+        Step(f"{make} refused", table, key, "refused", when=pending),
         Step(f"server {close}", table, key, UNKNOWN),
     )
 

@@ -10,7 +10,7 @@ from wirekit.values import shown
 from wirekit.wire.arguments import Expression, at_least, check_cases
 from wirekit.wire.blobs import Bytes, rest
 from wirekit.wire.derived import Checked, Const, Default, Length
-from wirekit.wire.node import NOTHING, Node, Wrapping, evaluate, found, wrapping
+from wirekit.wire.node import NOTHING, Node, Wrapping, evaluate, shown_value, wrapping
 from wirekit.wire.numbers import Bits, Flag, Integer, Symbols
 from wirekit.wire.stream import Reader, Scope, Selected, Writer, join_path
 
@@ -115,7 +115,7 @@ class Switch(Node):
     def _required(self, stream: Reader | Writer, context: Scope) -> Node:
         node = self._chosen(context)
         if node is None:
-            key = found(self._key(context), self.on, context)
+            key = shown_value(self._key(context), self.on, context)
             raise stream.wrong(f"one of {', '.join(map(str, self.cases))}", key)
         return node
 

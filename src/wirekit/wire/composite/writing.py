@@ -159,14 +159,14 @@ class Writing:
         undecided, decided = self.stream.undecided, set[int]()
         for place, stop in self.limits:
             length, first, _ = self.struct.lengths[place]
-            kept = self.struct.members[place][0] in self.keep
+            is_kept = self.struct.members[place][0] in self.keep
             inside = [
                 number
                 for number in range(self.undecided[first], stop)
-                if number not in decided and not (kept and isinstance(undecided[number], Sparse))
+                if number not in decided and not (is_kept and isinstance(undecided[number], Sparse))
             ]
             decided.update(inside)
-            if not kept:
+            if not is_kept:
                 end = self.starts[first] + self.numbers[place] - length.add
                 self.stream.decide([undecided[number] for number in inside], end)
         begin = self.undecided[0]

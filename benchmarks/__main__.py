@@ -41,8 +41,8 @@ def main(names: list[str]) -> None:
     for name in names or NAMES:
         question, rows = importlib.import_module(f"benchmarks.{name}").run()
         print(f"\n{question}")
-        for what, figure in rows:
-            print(f"  {what:<58} {figure}")
+        for label, figure in rows:
+            print(f"  {label:<58} {figure}")
 
 
 main(sys.argv[1:])

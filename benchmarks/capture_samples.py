@@ -33,8 +33,8 @@ def small_packets(path: Path, size: int) -> int:
     """
     runs = []
     for each in sorted([*FIXTURES.glob("kafka*"), *FIXTURES.glob("pulsar*")]):
-        found = [(time, data) for time, data in _packets(each.read_bytes()) if data[12:ETHERNET] == _IPV4]
-        runs.append([(time - found[0][0], data) for time, data in found])
+        packets = [(time, data) for time, data in _packets(each.read_bytes()) if data[12:ETHERNET] == _IPV4]
+        runs.append([(time - packets[0][0], data) for time, data in packets])
     once = sum(len(data) + 16 for run in runs for _, data in run)
 
     def copy(run: list[Timed], number: int, place: int) -> Iterator[Timed]:
@@ -93,11 +93,11 @@ def _summed(header: bytes) -> bytes:
     return header[:10] + struct.pack(">H", ~total & 0xFFFF) + header[12:]
 
 
-def _write(path: Path, found: Iterable[Timed]) -> int:
+def _write(path: Path, packets: Iterable[Timed]) -> int:
     count = 0
     with open(path, "wb") as file:
         file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, 1))
-        for time, data in found:
+        for time, data in packets:
             file.write(struct.pack("<IIII", *divmod(time, 1_000_000), len(data), len(data)) + data)
             count += 1
     return count
@@ -119,9 +119,9 @@ def _set(source: random.Random, body: bytes, offset: int) -> bytes:
         size = 150 + source.randrange(100)
         at = source.randrange(len(body) - size)
         key = b"key-%04d" % (number - offset)
-        told = struct.pack(">bbqi", 1, 0, START_US // 1000 + number, len(key)) + key
-        told += struct.pack(">i", size) + body[at : at + size]
-        message = struct.pack(">I", zlib.crc32(told)) + told
+        head = struct.pack(">bbqi", 1, 0, START_US // 1000 + number, len(key)) + key
+        head += struct.pack(">i", size) + body[at : at + size]
+        message = struct.pack(">I", zlib.crc32(head)) + head
         entries.append(struct.pack(">qi", number, len(message)) + message)
     return b"".join(entries)
 
@@ -142,15 +142,15 @@ def _bulk(size: int, connections: int) -> Iterator[Timed]:
         entries, topic = _set(source, body, offset), b"orders-%d" % (number & 7)
         name, partition = struct.pack(">ih", 1, len(topic)) + topic, struct.pack(">ii", 1, number & 3)
         if number & 1:
-            asked = struct.pack(">hhih", 0, 2, identity, 8) + b"producer" + struct.pack(">hi", 1, 30000)
-            asked += name + partition + struct.pack(">i", len(entries)) + entries
+            request = struct.pack(">hhih", 0, 2, identity, 8) + b"producer" + struct.pack(">hi", 1, 30000)
+            request += name + partition + struct.pack(">i", len(entries)) + entries
             answer = struct.pack(">i", identity) + name + partition + struct.pack(">hqqi", 0, offset, -1, 0)
         else:
-            asked = struct.pack(">hhih", 1, 2, identity, 8) + b"consumer" + struct.pack(">iii", -1, 500, 1)
-            asked += name + partition + struct.pack(">qi", offset, 1 << 20)
+            request = struct.pack(">hhih", 1, 2, identity, 8) + b"consumer" + struct.pack(">iii", -1, 500, 1)
+            request += name + partition + struct.pack(">qi", offset, 1 << 20)
             answer = struct.pack(">ii", identity, 0) + name + partition
             answer += struct.pack(">hqi", 0, offset + MESSAGES_A_SET, len(entries)) + entries
-        for side, frame in enumerate((asked, answer)):
+        for side, frame in enumerate((request, answer)):
             data = struct.pack(">i", len(frame)) + frame
             for at in range(0, len(data), 1448):
                 piece = data[at : at + 1448]

@@ -60,10 +60,11 @@ print(len(data), batch.nbytes, most() - before)
 
 def peak(count: int) -> str:
     """How much memory ``columns`` takes at most, next to its input and output."""
-    told = subprocess.run([sys.executable, "-c", PEAK, str(count)], check=True, stdout=subprocess.PIPE, text=True)
-    taken, given, most = map(int, told.stdout.split())
-    bound = "within" if taken + most <= 3 * taken + given else "MORE THAN"
-    return f"{(taken + most) / taken:.1f} × input, output is {given / taken:.1f} ×: {bound} 3 × input + output"
+    completed = subprocess.run([sys.executable, "-c", PEAK, str(count)], check=True, stdout=subprocess.PIPE, text=True)
+    input_size, output, most = map(int, completed.stdout.split())
+    bound = "within" if input_size + most <= 3 * input_size + output else "MORE THAN"
+    ratio = (input_size + most) / input_size
+    return f"{ratio:.1f} × input, output is {output / input_size:.1f} ×: {bound} 3 × input + output"
 
 
 def read_all(records: Any) -> int:

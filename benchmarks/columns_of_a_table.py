@@ -51,12 +51,12 @@ def run() -> tuple[str, list[tuple[str, str]]]:
                 reader = reader.option("columns", ",".join(columns)) if columns else reader
                 reader.load(path).write.format("noop").mode("overwrite").save()
 
-            for what, work, clock, idle in (
+            for label, work, clock, idle in (
                 ("wirekit.read", here, process_time, 0.0),
                 ("Spark", spark_job, used_below, _idle(spark, folder)),
             ):
                 every, two = (_best(work, wanted, clock) - idle for wanted in (None, columns))
-                rows.append((f"{name}, {what}", f"{two / every:.0%} ({two:.2f} of {every:.2f} s)"))
+                rows.append((f"{name}, {label}", f"{two / every:.0%} ({two:.2f} of {every:.2f} s)"))
     spark.stop()
     return str(__doc__).partition("\n")[0], rows
 

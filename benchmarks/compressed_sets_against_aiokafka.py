@@ -22,13 +22,13 @@ DIFFERENT = 20  # sets
 def compressed(codec: str, size: int) -> bytes:
     """A set of wrappers of so many messages of about 100 bytes each."""
     chance = random.Random(1)
-    found = b""
+    sets = b""
     for _ in range(DIFFERENT):
         inner = [_message(chance, number) for number in range(size)]
         wrapper = {"magic": 1, "timestamp": 1, "attributes": {"codec": codec}}
         outer = {"offset": size - 1, "message": wrapper | {"value": {"content": {"messages": inner}}}}
-        found += wirekit.encode(KEY, {"messages": [outer]})
-    return found * max(1, COUNT // (DIFFERENT * size))
+        sets += wirekit.encode(KEY, {"messages": [outer]})
+    return sets * max(1, COUNT // (DIFFERENT * size))
 
 
 def _message(chance: random.Random, number: int) -> dict[str, object]:
@@ -49,6 +49,6 @@ def run() -> tuple[str, list[tuple[str, str]]]:
             count = wirekit.columns(KEY, data).num_rows
             mine = best(lambda data=data: columns(data)) / count
             peer = best(lambda data=data: read_all(MemoryRecords(data))) / count
-            what = f"{codec.lower()}, sets of {size} messages"
-            rows.append((what, f"{mine * 1e9:.0f} ns; aiokafka {peer * 1e9:.0f} ns, {peer / mine:.1f} × ours"))
+            label = f"{codec.lower()}, sets of {size} messages"
+            rows.append((label, f"{mine * 1e9:.0f} ns; aiokafka {peer * 1e9:.0f} ns, {peer / mine:.1f} × ours"))
     return str(__doc__).partition("\n")[0], rows

@@ -105,7 +105,7 @@ def _in_conversation(size: int) -> dict[str, Work]:
     junk = times(request() + b"\xff" * 3, size)
     answers = times(bytes.fromhex("000000040000002a"), size)
     small = times(bytes.fromhex("0000001000000001000200000003"), size)
-    asked = _requests(size // 32)
+    requests = _requests(size // 32)
     answered = b"".join(b"\0\0\0\x0a" + number.to_bytes(4, "big") + bytes(6) for number in range(size // 32))
     cases: dict[str, Work] = {
         "kafka: frames with junk between them, at once": partial(
@@ -115,7 +115,7 @@ def _in_conversation(size: int) -> dict[str, Work]:
             conversation, "kafka", [("client", times(request(), size))]
         ),
         "kafka: requests, then their answers": partial(
-            conversation, "kafka", [("client", asked), ("server", answered)]
+            conversation, "kafka", [("client", requests), ("server", answered)]
         ),
         "kafka: answers that nobody asked for": partial(conversation, "kafka", [("server", answers)]),
         "kafka: zeros": partial(conversation, "kafka", [("client", bytes(size))]),
@@ -144,9 +144,9 @@ def _in_capture(size: int) -> dict[str, Work]:
     lone = [segment(1, b"", flags=SYN, source=f"10.1.{number >> 8}.{number & 255}:4000") for number in range(count)]
     other = [segment(0, b"", flags=SYN), segment(1, b"GET / HTTP/1.1\r\n\r\n")]
     begun = overlapping(size)[: 20 * OVERLAPPING] + b"\xff" * 40
-    asked = request()
-    clients = [f"10.1.{number >> 8}.{number & 255}:4000" for number in range(size // (HEADERS + len(asked)))]
-    tiny = [segment(1, asked, source=client) for client in clients]
+    request_data = request()
+    clients = [f"10.1.{number >> 8}.{number & 255}:4000" for number in range(size // (HEADERS + len(request_data)))]
+    tiny = [segment(1, request_data, source=client) for client in clients]
     begins = [
         each
         for client in clients[: size // (2 * HEADERS + LEAST_BEGUN)]

@@ -30,11 +30,11 @@ def run() -> tuple[str, list[tuple[str, str]]]:
     gc.set_threshold(*own)
     library = {name: _seconds(work) * 1e6 / LIBRARY for name, work in cases(LIBRARY).items()}
     sizes = ", ".join(f"{size >> 10} kB" for size in SIZES)
-    found = [("seconds a MB at", f"{sizes}; {LIBRARY >> 10} kB with Python's own collector")]
+    rows = [("seconds a MB at", f"{sizes}; {LIBRARY >> 10} kB with Python's own collector")]
     for name, figures in spent.items():
         shown = ", ".join(f"{figure:.2f}" for figure in figures)
-        found.append((name, f"{shown}: {figures[-1] / figures[0]:.1f} ×; {library[name]:.2f}"))
-    return str(__doc__), found
+        rows.append((name, f"{shown}: {figures[-1] / figures[0]:.1f} ×; {library[name]:.2f}"))
+    return str(__doc__), rows
 
 
 def _seconds(work: Work) -> float:

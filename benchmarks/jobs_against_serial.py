@@ -23,7 +23,7 @@ JOBS = int(os.environ.get("WIREKIT_JOBS", max(os.cpu_count() or 1, 2)))
 RUNS = 2
 
 
-def taken(capture: Path, jobs: int) -> tuple[float, float]:
+def measure(capture: Path, jobs: int) -> tuple[float, float]:
     """Seconds until a run ends, and its processor time."""
     output = capture.with_name("tables")
     shutil.rmtree(output, ignore_errors=True)
@@ -49,7 +49,7 @@ def run() -> tuple[str, list[tuple[str, str]]]:
             times: dict[int, list[tuple[float, float]]] = {1: [], JOBS: []}
             for _ in range(RUNS):
                 for jobs, of_runs in times.items():
-                    of_runs.append(taken(capture, jobs))
+                    of_runs.append(measure(capture, jobs))
             (alone, used_alone), (together, used) = map(min, times.values())
             rows += [
                 (f"{name}, one process", f"{alone:.1f} s, processor time {used_alone:.1f} s"),

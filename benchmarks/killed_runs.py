@@ -63,7 +63,7 @@ def run() -> tuple[str, list[tuple[str, str]]]:
         expected = content(whole)
         for engine in ENGINES:
             counts = _killed(engine, captures, Path(folder) / engine, expected)
-            rows.append((f"{engine}: kills", ", ".join(f"{count} {what}" for what, count in counts.items())))
+            rows.append((f"{engine}: kills", ", ".join(f"{count} {outcome}" for outcome, count in counts.items())))
     return str(__doc__).partition("\n")[0], rows
 
 
@@ -110,10 +110,12 @@ def _wait(process: subprocess.Popen[bytes], lake: Path, commits: int) -> bool:
 
 
 def _compare(lake: Path, expected: dict[str, pa.Table]) -> None:
-    found = content(lake)
+    written = content(lake)
     for table, rows in expected.items():
-        if not found[table].equals(rows):
-            raise AssertionError(f"{table}: {found[table].num_rows} rows, or others than the {rows.num_rows} expected")
+        if not written[table].equals(rows):
+            raise AssertionError(
+                f"{table}: {written[table].num_rows} rows, or others than the {rows.num_rows} expected"
+            )
     left = [name for name in os.listdir(lake) if name.startswith(".wirekit")]
     if left:
         raise AssertionError(f"left behind: {left}")
@@ -121,13 +123,13 @@ def _compare(lake: Path, expected: dict[str, pa.Table]) -> None:
 
 def content(lake: Path) -> dict[str, pa.Table]:
     """The rows of all tables of a lake in an order of their own."""
-    found, files = {}, lake_files(str(lake))
+    tables, files = {}, lake_files(str(lake))
     for name, table in OUTPUTS.items():
         rows = pa.concat_tables([pq.read_table(each, schema=table.schema) for each in files[name]])
         rows = rows.drop_columns([each for each in ("engine", "finished") if each in rows.column_names])
         order = sorted((repr(row), number) for number, row in enumerate(rows.to_pylist()))
-        found[name] = rows.take(pa.array([number for _, number in order], pa.int64())).combine_chunks()
-    return found
+        tables[name] = rows.take(pa.array([number for _, number in order], pa.int64())).combine_chunks()
+    return tables
 
 
 def _started(engine: str, captures: Path, lake: Path) -> subprocess.Popen[bytes]:

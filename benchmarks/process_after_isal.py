@@ -35,11 +35,13 @@ def run() -> tuple[str, list[tuple[str, str]]]:
     least = {library: [float("inf")] * 2 for library in ("zlib", "isal")}
     for _ in range(RUNS):
         for library, known in least.items():
-            done = subprocess.run([sys.executable, "-c", TIMED, library], check=True, stdout=subprocess.PIPE, text=True)
-            known[:] = [min(pair) for pair in zip(known, map(float, done.stdout.split()), strict=True)]
+            completed = subprocess.run(
+                [sys.executable, "-c", TIMED, library], check=True, stdout=subprocess.PIPE, text=True
+            )
+            known[:] = [min(pair) for pair in zip(known, map(float, completed.stdout.split()), strict=True)]
     rows = []
-    for index, what in enumerate(("construct", "rows engine with zlib")):
+    for index, label in enumerate(("construct", "rows engine with zlib")):
         one, other = least["zlib"][index], least["isal"][index]
         figure = f"{one * 1e6:.2f} µs a message, after a call of isal {other * 1e6:.2f} µs: {other / one:.2f} ×"
-        rows.append((what, figure))
+        rows.append((label, figure))
     return str(__doc__).partition("\n")[0], rows

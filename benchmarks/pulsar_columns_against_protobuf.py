@@ -61,8 +61,8 @@ def by_loop(data: bytes) -> pa.RecordBatch:
 
     from wirekit.proto import PulsarApi_pb2 as api
 
-    found: tuple[list[Any], ...] = tuple([] for _ in FIELDS)
-    producers, sequences, verdicts, names, numbers, times, keys, payloads = found
+    columns: tuple[list[Any], ...] = tuple([] for _ in FIELDS)
+    producers, sequences, verdicts, names, numbers, times, keys, payloads = columns
     view, position = memoryview(data), 0
     command, metadata = api.BaseCommand(), api.MessageMetadata()
     whole = int.from_bytes
@@ -84,7 +84,7 @@ def by_loop(data: bytes) -> pa.RecordBatch:
         payloads.append(bytes(covered[4 + size :]))
         position = end
     kinds = (pa.uint64(), pa.uint64(), pa.bool_(), pa.string(), pa.uint64(), pa.uint64(), pa.string(), pa.binary())
-    arrays = [pa.array(values, kind) for values, kind in zip(found, kinds, strict=True)]
+    arrays = [pa.array(values, kind) for values, kind in zip(columns, kinds, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, names=list(FIELDS))
 
 

@@ -33,9 +33,11 @@ FIELDS = ("frame.time_epoch", "ip.src", "ip.dst", "kafka.api_key", "kafka.correl
 def used(*command: object) -> float:
     """Processor seconds of a command; status 1 says that not all of the capture was decoded."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
-    if done.returncode not in (0, 1):
-        done.check_returncode()
+    completed = subprocess.run(
+        list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False
+    )
+    if completed.returncode not in (0, 1):
+        completed.check_returncode()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -47,26 +49,26 @@ def least(*command: object) -> float:
 
 def stages(path: Path) -> list[tuple[str, float, int]]:
     """(stage, processor seconds, odd flows so far) of the road of columns up to the frame index."""
-    found = []
+    figures = []
     with open_capture(path) as capture:
         start = process_time()
         packets = read_packets(capture)
         assert packets is not None
-        found.append(("packets", process_time() - start, 0))
+        figures.append(("packets", process_time() - start, 0))
         start = process_time()
         streams = put_together(packets, Settings())
-        found.append(("flows and streams", process_time() - start, int(streams.odd.sum())))
+        figures.append(("flows and streams", process_time() - start, int(streams.odd.sum())))
         start = process_time()
         odd = streams.odd | ~streams.known
         protocols = recognised(streams, Choice(), packets.endpoints.text, odd)
-        found.append(("protocols", process_time() - start, int(odd.sum())))
+        figures.append(("protocols", process_time() - start, int(odd.sum())))
         start = process_time()
         cut_frames(streams, protocols, odd)
-        found.append(("frames cut", process_time() - start, int(odd.sum())))
+        figures.append(("frames cut", process_time() - start, int(odd.sum())))
         start = process_time()
         index = index_frames(streams, Choice(), packets.endpoints.text)
-        found.append(("the whole frame index", process_time() - start, int(index.odd.sum())))
-    return found
+        figures.append(("the whole frame index", process_time() - start, int(index.odd.sum())))
+    return figures
 
 
 def measured(name: str, path: Path, count: int, folder: Path) -> list[tuple[str, str]]:
@@ -100,10 +102,10 @@ def measured(name: str, path: Path, count: int, folder: Path) -> list[tuple[str,
     if tshark is None:
         return [*rows, (f"{name}: tshark", "is not installed: nothing to compare with")]
     fields = [word for field in FIELDS for word in ("-e", field)]
-    for what, options in (("-T fields", ["-T", "fields", *fields]), ("-T ek", ["-T", "ek"])):
+    for label, options in (("-T fields", ["-T", "fields", *fields]), ("-T ek", ["-T", "ek"])):
         seconds = least(tshark, "-n", "-r", path, *options)
         rows.append(
-            (f"{name}: tshark {what}", f"{seconds:.1f} s; columns is {seconds / ours['columns']:.2f} × as fast")
+            (f"{name}: tshark {label}", f"{seconds:.1f} s; columns is {seconds / ours['columns']:.2f} × as fast")
         )
     return rows
 

@@ -38,9 +38,11 @@ def run() -> tuple[str, list[tuple[str, str]]]:
         capture_samples.small_packets(folder / "small.pcap", SIZE)
         (folder / "t-0").mkdir()
         segment(folder / "t-0" / f"{0:020}.log", SIZE, codec=0)
-        for what, file in (("bulk", "bulk.pcap"), ("small packets", "small.pcap"), ("a segment", "t-0")):
+        for label, file in (("bulk", "bulk.pcap"), ("small packets", "small.pcap"), ("a segment", "t-0")):
             _cost(folder / file, folder / f"first-{file}")
-            rows.append((f"64 MiB of {what}", _cost(folder / file, folder / f"lake-{file}") + _going_on(folder / file)))
+            rows.append(
+                (f"64 MiB of {label}", _cost(folder / file, folder / f"lake-{file}") + _going_on(folder / file))
+            )
         rows.append((f"{FILES:,} captures", _cost(many(folder / "many", FILES), folder / "lake-many", per=FILES)))
     return str(__doc__).partition("\n")[0], rows
 
@@ -69,14 +71,14 @@ def _going_on(path: Path) -> str:
 
 def continued(path: Path) -> int:
     """How often a connection of a capture goes on in another window."""
-    total, seen = 0, np.zeros((0, 2), np.int64)
+    total, flows_before = 0, np.zeros((0, 2), np.int64)
     with open_capture(path) as capture:
         for window in read_windows([capture], Endpoints()) or ():
             ends = np.stack([window.packets.source, window.packets.target], axis=1)
             flows = np.unique(np.sort(ends, axis=1), axis=0)
             total += len(flows)
-            seen = np.unique(np.concatenate([seen, flows]), axis=0)
-    return total - len(seen)
+            flows_before = np.unique(np.concatenate([flows_before, flows]), axis=0)
+    return total - len(flows_before)
 
 
 def _sum(counts: Iterable[Iterable[int]]) -> int:
@@ -86,9 +88,9 @@ def _sum(counts: Iterable[Iterable[int]]) -> int:
 def many(folder: Path, count: int) -> Path:
     """Copies of small fixtures, a thousand in a directory."""
     fixtures = sorted(capture_samples.FIXTURES.glob("*.pcap*"))
-    found = [each for each in fixtures if SMALL[0] < each.stat().st_size < SMALL[1]]
+    sources = [each for each in fixtures if SMALL[0] < each.stat().st_size < SMALL[1]]
     for number in range(count):
-        source = found[number % len(found)]
+        source = sources[number % len(sources)]
         place = folder / f"{number // 1000:03}" / f"host{number:06}x{source.suffix}"
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(source.read_bytes())

@@ -38,12 +38,12 @@ def run() -> tuple[str, list[tuple[str, str]]]:
         "text": b"the quick brown fox jumps over the lazy dog. " * (SIZE // 45 + 1),
         "zeros": bytes(SIZE),
     }
-    found = []
+    rows = []
     for name in PROTOCOLS:
         key = registry.protocol(name).stream("client")
         for kind, data in kinds.items():
             ours = best(lambda name=name, data=data: search(name, data[:SIZE])) / SIZE
             peer = best(lambda key=key, data=data: ask(key, data)) / ASKED
             figure = f"{ours * 1e9:.0f} ns a byte, asking {peer * 1e9:.0f} ns: {peer / ours:.0f} ×"
-            found.append((f"{name}: {kind}", figure))
-    return str(__doc__), found
+            rows.append((f"{name}: {kind}", figure))
+    return str(__doc__), rows

@@ -75,7 +75,7 @@ def theirs(data: bytes) -> tuple[float, float, int]:
 
 def compared(size: int, *, codec: int) -> list[tuple[str, str]]:
     """Both readers on one segment."""
-    what = CODEC_NAMES[codec]
+    codec_name = CODEC_NAMES[codec]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "t-0", "00000000000000000000.log")
         path.parent.mkdir()
@@ -95,14 +95,14 @@ def compared(size: int, *, codec: int) -> list[tuple[str, str]]:
     messages = count * scale
     memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     return [
-        (f"{what}: {whole >> 20} MiB, {messages / 1e6:.1f} million messages, ours", f"{mine:.1f} s"),
-        (f"{what}: ours, most memory", f"{memory:.0f} MiB"),
-        (f"{what}: ours, a message", f"{mine / messages * 1e9:.0f} ns"),
-        (f"{what}: kafka-python, a message", f"{peer / count * 1e9:.0f} ns"),
-        (f"{what}: kafka-python takes, of our time", f"{peer * scale / mine:.1f} ×"),
-        (f"{what}: ours, processor time of a message", f"{processor / messages * 1e9:.0f} ns"),
-        (f"{what}: kafka-python, processor time of a message", f"{theirs_processor / count * 1e9:.0f} ns"),
-        (f"{what}: kafka-python takes, of our processor time", f"{theirs_processor * scale / processor:.1f} ×"),
+        (f"{codec_name}: {whole >> 20} MiB, {messages / 1e6:.1f} million messages, ours", f"{mine:.1f} s"),
+        (f"{codec_name}: ours, most memory", f"{memory:.0f} MiB"),
+        (f"{codec_name}: ours, a message", f"{mine / messages * 1e9:.0f} ns"),
+        (f"{codec_name}: kafka-python, a message", f"{peer / count * 1e9:.0f} ns"),
+        (f"{codec_name}: kafka-python takes, of our time", f"{peer * scale / mine:.1f} ×"),
+        (f"{codec_name}: ours, processor time of a message", f"{processor / messages * 1e9:.0f} ns"),
+        (f"{codec_name}: kafka-python, processor time of a message", f"{theirs_processor / count * 1e9:.0f} ns"),
+        (f"{codec_name}: kafka-python takes, of our processor time", f"{theirs_processor * scale / processor:.1f} ×"),
     ]
 
 

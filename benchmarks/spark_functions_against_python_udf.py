@@ -56,12 +56,12 @@ def _records(data: bytes) -> list[tuple[Any, ...]]:
     """What the UDF of the peer gives of a cell."""
     from kafka.record import MemoryRecords
 
-    records, found = MemoryRecords(bytes(data)), []
+    records, decoded = MemoryRecords(bytes(data)), []
     while records.has_next():
         batch = records.next_batch()
         good = batch.validate_crc()
-        found += [(each.offset, good, each.timestamp, each.key, each.value) for each in batch]
-    return found
+        decoded += [(each.offset, good, each.timestamp, each.key, each.value) for each in batch]
+    return decoded
 
 
 def _write(spark: SparkSession, path: Path, cell: bytes, rows: int) -> None:

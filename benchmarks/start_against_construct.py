@@ -42,7 +42,7 @@ def commands() -> dict[str, list[str]]:
     }
 
 
-def taken(command: list[str], environment: dict[str, str]) -> float:
+def measure(command: list[str], environment: dict[str, str]) -> float:
     """CPU seconds of a whole process."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
@@ -55,12 +55,12 @@ def run() -> tuple[str, list[tuple[str, str]]]:
     environment = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     started = commands()
     for command in started.values():
-        taken(command, environment)
+        measure(command, environment)
     times = dict.fromkeys(started, float("inf"))
     for _ in range(RUNS):  # in turns: the machine may be busy with something else
-        for what, command in started.items():
-            times[what] = min(times[what], taken(command, environment))
+        for label, command in started.items():
+            times[label] = min(times[label], measure(command, environment))
     peer = times["import construct"]
     return str(__doc__), [
-        (what, f"{seconds * 1e3:.0f} ms, {seconds / peer:.2f} × import construct") for what, seconds in times.items()
+        (label, f"{seconds * 1e3:.0f} ms, {seconds / peer:.2f} × import construct") for label, seconds in times.items()
     ]

@@ -39,7 +39,7 @@ def same(key: str, data: bytes, context: Mapping[str, Any], *, used: bool = True
     assert generated.gaps == reference.gaps
     assert generated.sources == reference.sources
     assert generated.clean == reference.clean
-    assert told(generated.error) == told(reference.error)
+    assert error_facts(generated.error) == error_facts(reference.error)
     same_spans(reference, generated, decode(data, key, engine="trace", **options), shown)
     return generated
 
@@ -51,7 +51,7 @@ def same_spans(reference: wirekit.Decoded, generated: wirekit.Decoded, traced: w
     assert (traced.consumed, traced.gaps) == (generated.consumed, generated.gaps)
     assert judged(traced) == judged(reference)
     assert traced.sources == generated.sources
-    assert told(traced.error) == told(generated.error)
+    assert error_facts(traced.error) == error_facts(generated.error)
     assert traced.spans == reference.spans
     check_tiling(traced)
 
@@ -61,7 +61,7 @@ def judged(decoded: wirekit.Decoded) -> str:
     return json.dumps([(check.to_json(), check.offset, check.source) for check in decoded.checks])
 
 
-def told(error: WireError | None) -> Any:
+def error_facts(error: WireError | None) -> Any:
     return None if error is None else (type(error), str(error), error.to_json())
 
 
@@ -76,15 +76,15 @@ def forget_compared() -> None:
 
 def decode_by_all(data: Any, key: str, **options: Any) -> wirekit.Decoded:
     """``wirekit.decode`` on every engine; one that a test names is left alone."""
-    asked = (bytes(data), key, repr(sorted(options.items())))
-    if options.get("engine") is None and asked not in _compared:
+    call = (bytes(data), key, repr(sorted(options.items())))
+    if options.get("engine") is None and call not in _compared:
         plain = {name: value for name, value in options.items() if name not in ("strict", "engine", "context")}
         name = key if "." in key else decoding.stream_key(key, bytes(data), options.get("context") or {})
         used = not name.startswith("net.") and options.get("decrypt") is None
         same(name, data, options.get("context") or {}, used=used, **plain)
         if not any(options.values()):
             _by_columns(name, bytes(data))
-        _compared.add(asked)
+        _compared.add(call)
     return decode(data, key, **options)
 
 

@@ -34,9 +34,9 @@ class AmqpDialogue(Dialogue):
         if method is None:
             return Description(None if kind is None else str(kind.symbol or int(kind)).lower())
         name, channel = method.symbol or str(int(method)), value.get("channel")
-        asked = "basic.get" if name == "basic.get-empty" else name.removesuffix("-ok")
-        if asked != name:
-            return Description(name, None, channel, "response", pair=(channel, asked, OTHER[side]))
+        request_name = "basic.get" if name == "basic.get-empty" else name.removesuffix("-ok")
+        if request_name != name:
+            return Description(name, None, channel, "response", pair=(channel, request_name, OTHER[side]))
         arguments = payload.get("arguments")
         waits = arguments is None or not (arguments.get("flags") or {}).get("no_wait")
         if name in ONE_WAY or not waits:

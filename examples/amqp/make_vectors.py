@@ -45,18 +45,18 @@ ENTRIES = [
 ]
 
 
-def vector(made: Any, reads: dict[str, Any]) -> dict[str, Any]:
+def vector(frame_object: Any, reads: dict[str, Any]) -> dict[str, Any]:
     """A frame that pika writes, and reads as it wrote it."""
-    data = made.marshal()
+    data = frame_object.marshal()
     size, again = frame.decode_frame(data)
     assert (size, again.marshal()) == (len(data), data)
     return {"key": "frame", "hex": data.hex(), "reads": reads}
 
 
-def method(channel: int, made: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+def method(channel: int, method_object: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     """The frame of a method."""
-    payload = {"method": made.INDEX, "arguments": arguments}
-    return vector(frame.Method(channel, made), {"type": 1, "channel": channel, "payload": payload})
+    payload = {"method": method_object.INDEX, "arguments": arguments}
+    return vector(frame.Method(channel, method_object), {"type": 1, "channel": channel, "payload": payload})
 
 
 def main() -> None:

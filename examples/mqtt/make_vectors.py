@@ -31,10 +31,10 @@ class Client(paho.Client):
 
 def properties(kind: int, **values: Any) -> Properties:
     """Properties by paho's names."""
-    made = Properties(kind)
+    paho_properties = Properties(kind)
     for name, value in values.items():
-        setattr(made, name, value)
-    return made
+        setattr(paho_properties, name, value)
+    return paho_properties
 
 
 def vector(data: bytes, reads: dict[str, Any], level: int = 4) -> dict[str, Any]:

@@ -19,8 +19,8 @@ import pyarrow as pa
 
 import wirekit
 from tests.agreement.law import forgetful
-from tests.agreement.run import SECONDS, Found, Task, main, noting
-from tests.engines import judged, told
+from tests.agreement.run import SECONDS, Tally, Task, main, noting
+from tests.engines import error_facts, judged
 from tests.strategies.laws import examples
 from wirekit.compiler.columns.each import holds_messages, scan_each
 from wirekit.errors import Limit, Misuse, WireError
@@ -37,18 +37,18 @@ BY_COLUMNS = frozenset({"decompression", "layout"})
 """Checks that fail where columns give an error."""
 
 
-def work(task: Task) -> Found:
+def work(task: Task) -> Tally:
     """The inputs of one task; a fault ends none but its own, or the columns of its part."""
-    found = Found()
-    said: list[dict[str, Any]] = []
-    examples(contexts(task.key), said.append, count=CONTEXTS, start=task.seed)
-    said = [context for index, context in enumerate(said) if context not in said[:index]]
-    shares = [task.count * (at + 1) // len(said) - task.count * at // len(said) for at in range(len(said))]
-    for context, share in zip(said, shares, strict=True):
+    tally = Tally()
+    distinct: list[dict[str, Any]] = []
+    examples(contexts(task.key), distinct.append, count=CONTEXTS, start=task.seed)
+    distinct = [context for index, context in enumerate(distinct) if context not in distinct[:index]]
+    shares = [task.count * (at + 1) // len(distinct) - task.count * at // len(distinct) for at in range(len(distinct))]
+    for context, share in zip(distinct, shares, strict=True):
         drawn = (each.data for each in bulk_mutations(task.key, seed=task.seed, context=context))
         for part in batched(itertools.islice(drawn, share)):
-            _judge(found, task.key, context, part)
-    return found
+            _judge(tally, task.key, context, part)
+    return tally
 
 
 def batched(inputs: Iterator[bytes]) -> Iterator[list[bytes]]:
@@ -57,31 +57,31 @@ def batched(inputs: Iterator[bytes]) -> Iterator[list[bytes]]:
         yield part
 
 
-def _judge(found: Found, key: str, context: dict[str, Any], part: list[bytes]) -> None:
+def _judge(tally: Tally, key: str, context: dict[str, Any], part: list[bytes]) -> None:
     outcomes: list[wirekit.Decoded | None] = []
     for number, data in enumerate(part):
         signal.setitimer(signal.ITIMER_REAL, SECONDS)
         outcomes.append(None)
-        with noting(found, key, context, data):
+        with noting(tally, key, context, data):
             outcomes[-1] = decoded = agree_quickly(key, data, context, traced=number % TRACED == 0)
             how = decoded.error.kind if decoded.error is not None else "clean" if decoded.clean else "with verdicts"
             engines = [decoded.engine, "trace"] if number % TRACED == 0 else [decoded.engine]
-            found.seen.update(["inputs", how, *(f"by {engine}" for engine in engines)])
+            tally.counts.update(["inputs", how, *(f"by {engine}" for engine in engines)])
     if gives_columns(key, tuple(sorted(context.items()))):
         signal.setitimer(signal.ITIMER_REAL, 10 * SECONDS)
-        with noting(found, key, context, b""):
-            found.seen["by columns"] += len(part)
+        with noting(tally, key, context, b""):
+            tally.counts["by columns"] += len(part)
             for number, text in columns_differ(key, part, context, outcomes):
-                with noting(found, key, context, part[number]):
+                with noting(tally, key, context, part[number]):
                     raise AssertionError(text)
     signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 @functools.cache
-def gives_columns(key: str, said: tuple[tuple[str, Any], ...]) -> bool:
+def gives_columns(key: str, context: tuple[tuple[str, Any], ...]) -> bool:
     """Whether byte strings of a schema are scanned to columns in a context."""
     try:
-        list(scan_each(key, pa.array([], pa.binary()), context=dict(said)))
+        list(scan_each(key, pa.array([], pa.binary()), context=dict(context)))
     except Misuse:
         return False
     return True
@@ -105,7 +105,7 @@ def agree_quickly(key: str, data: bytes, context: Mapping[str, Any], *, traced: 
 
 
 def _same(one: wirekit.Decoded, other: wirekit.Decoded) -> None:
-    assert told(one.error) == told(other.error)
+    assert error_facts(one.error) == error_facts(other.error)
     assert (one.consumed, one.gaps, one.clean) == (other.consumed, other.gaps, other.clean)
     assert judged(one) == judged(other)
     assert one.value == other.value or to_json(one.value) == to_json(other.value)  # not a number equals nothing
@@ -118,8 +118,8 @@ def columns_differ(
 
     Bytes left over, and data that does not decompress, are errors in some layouts and none in others.
     """
-    first, opened = 0, holds_messages(key, context)
-    for values in scan_each(key, pa.array(part, pa.binary()), context=context, unpack=opened):
+    first, unpack = 0, holds_messages(key, context)
+    for values in scan_each(key, pa.array(part, pa.binary()), context=context, unpack=unpack):
         for number in range(values.firsts.size - 1):
             decoded = outcomes[first + number]
             if decoded is None:
@@ -127,7 +127,7 @@ def columns_differ(
             errors = values.errors.get(number, [])
             left_over = decoded.gaps or decoded.consumed < len(part[first + number])
             doubtful = any(check.status == "bad" and check.kind in BY_COLUMNS for check in decoded.checks)
-            closed = not opened and isinstance(decoded.error, Limit)  # what a list holds compressed is left closed
+            closed = not unpack and isinstance(decoded.error, Limit)  # what a list holds compressed is left closed
             if bool(errors) != (decoded.error is not None) and not (left_over or doubtful or closed):
                 yield first + number, f"columns: {errors[:1]}; other engines: {decoded.error}"
         first += values.firsts.size - 1

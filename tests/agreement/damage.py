@@ -122,7 +122,7 @@ def damaged_inside(chance: Random, key: str, data: bytes, context: Mapping[str, 
     if not packed:
         return None
     record, name = chance.choice(packed)
-    codec, content = _opened(record[name].compressed, [source for source, _ in decoded.sources])
+    codec, content = _decompressed(record[name].compressed, [source for source, _ in decoded.sources])
     if codec is None:
         return None
     record[name] = compress(codec, damaged(chance, [content]))
@@ -134,7 +134,7 @@ def damaged_inside(chance: Random, key: str, data: bytes, context: Mapping[str, 
         return None
 
 
-def _opened(compressed: bytes, sources: list[bytes]) -> tuple[str | None, bytes]:
+def _decompressed(compressed: bytes, sources: list[bytes]) -> tuple[str | None, bytes]:
     """The codec that gives one of the pieces that decoding gave."""
     for codec in names():
         try:

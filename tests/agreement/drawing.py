@@ -228,12 +228,12 @@ class Drawing:
 
     def _fields(self, *kinds: str) -> list[str]:
         """What expressions may read here, as text."""
-        found = []
+        texts = []
         for up, scope in enumerate(reversed(self.scopes)):
-            for seen in scope:
-                if seen.kind in kinds and (seen.sure or self._often(0.1)):
-                    found.append(_this(up, seen.name))
-        return found
+            for variable in scope:
+                if variable.kind in kinds and (variable.sure or self._often(0.1)):
+                    texts.append(_this(up, variable.name))
+        return texts
 
     def _amount(self) -> str:
         """A number of bytes or elements."""
@@ -437,9 +437,9 @@ class Drawing:
                 if at < last == index:
                     self.scopes[-1].append(Seen(names[at], length.kind, length.sure))
             if piece.sure:
-                self.scopes[-1] += [Seen(f"{name}.{seen.name}", seen.kind) for seen in piece.inside]
+                self.scopes[-1] += [Seen(f"{name}.{variable.name}", variable.kind) for variable in piece.inside]
             fields.append(f"{name!r} / {piece.text}")
-        inside = tuple(seen for seen in self.scopes.pop() if seen.sure)
+        inside = tuple(variable for variable in self.scopes.pop() if variable.sure)
         fields += self._telling(names) if end and self._often(0.06) else []
         return Piece(f"Struct({', '.join(fields)})", inside=inside)
 
@@ -462,14 +462,14 @@ class Drawing:
 
     def _computed(self, names: list[str]) -> dict[int, tuple[Piece, int]]:
         """Lengths and checksums among the members, and the last member that each one bounds."""
-        found: dict[int, tuple[Piece, int]] = {}
+        computed: dict[int, tuple[Piece, int]] = {}
         places = [index for index in range(len(names)) if self._often(0.16)] if len(names) > 1 else []
         for at in places:
             if self._often(0.6):
-                found[at] = self._length(names, at)
+                computed[at] = self._length(names, at)
             else:
-                found[at] = self._checked(names, at), -1
-        return found
+                computed[at] = self._checked(names, at), -1
+        return computed
 
     def _length(self, names: list[str], at: int) -> tuple[Piece, int]:
         of, last = self._covered(names, at)
@@ -480,8 +480,8 @@ class Drawing:
             options += f", minimum={self.chance.choice((1, 2, 4))}"
         clip = self._often(0.15)
         loose = self._often(0.2)
-        rest = self._often(0.12)
-        options += ", zero_is_rest=True" if rest and not loose else ""
+        zero_is_rest = self._often(0.12)
+        options += ", zero_is_rest=True" if zero_is_rest and not loose else ""
         options += ", clip=True" if clip else ""
         options += ", exceeds=True" if (clip or loose) and self._often(0.5) else ""
         options += ", frame=True" if self._often(0.1) else ""

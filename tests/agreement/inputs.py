@@ -36,14 +36,14 @@ def inputs(key: str, seed: int, count: int, *, sound: int = 40, named: int = 15)
     first = first[:count]
     yield from first
     chance = Random(f"{key} {seed}")
-    contexts = [said for said, _ in first]
+    contexts = [context for context, _ in first]
     frames_ = [data for _, data in first]
-    packed = [(said, data) for said, data in first if damaged_inside(Random(0), key, data, said) is not None]
+    packed = [(context, data) for context, data in first if damaged_inside(Random(0), key, data, context) is not None]
     for _ in range(count - len(first)):
-        said = chance.choice(contexts)
+        context = chance.choice(contexts)
         if packed and chance.random() < INSIDE:
-            said, data = chance.choice(packed)
-            yield said, damaged_inside(chance, key, data, said) or data
+            context, data = chance.choice(packed)
+            yield context, damaged_inside(chance, key, data, context) or data
             continue
         data = damaged(chance, frames_)
-        yield said, repaired(key, data, said) if chance.random() < REPAIRED else data
+        yield context, repaired(key, data, context) if chance.random() < REPAIRED else data

@@ -55,10 +55,10 @@ def compiled() -> frozenset[str]:
     for key in filter(columnar, wirekit.registry.keys()):
         if key == "net.pcap":  # a kernel for each kind of link, which tests/compiler/test_columns_branches.py runs
             continue
-        made = program(key)
-        many = made.plan.path or key.endswith((".message", ".packets.le", ".frame")) or "index" in key
-        if key in LISTS or (many and not made.program.lists) or key == "kafka.message_set":
-            kernels.setdefault(shown(made.program), key)
+        compiled_program = program(key)
+        many = compiled_program.plan.path or key.endswith((".message", ".packets.le", ".frame")) or "index" in key
+        if key in LISTS or (many and not compiled_program.program.lists) or key == "kafka.message_set":
+            kernels.setdefault(shown(compiled_program.program), key)
     return frozenset(kernels.values())
 
 
@@ -91,8 +91,8 @@ def prepare(key: str, sound: Iterable[tuple[Any, bytes]] = ()) -> None:
         from wirekit.compiler.columns import scan
 
         scan(key, b"")
-        for said, data in sound:
-            if not said:
+        for context, data in sound:
+            if not context:
                 with contextlib.suppress(AssertionError):  # which the inputs show again
                     rebuild(key, data)
 
@@ -106,20 +106,20 @@ LOST = (
 
 
 @functools.cache
-def computed(key: str, said: tuple[tuple[str, Any], ...] = ()) -> frozenset[str]:
+def computed(key: str, context: tuple[tuple[str, Any], ...] = ()) -> frozenset[str]:
     """The columns of lengths, checksums, fields that tell of others, padding, and what is read ahead, which is not
     written.
     """
-    element = _element(key, said)
+    element = _element(key, context)
     return frozenset() if element is None else frozenset(_computed(element, ""))
 
 
-def _element(key: str, said: tuple[tuple[str, Any], ...]) -> ir.Node | None:
+def _element(key: str, context: tuple[tuple[str, Any], ...]) -> ir.Node | None:
     """The record of a schema, None where what is in front selects it."""
     from wirekit.compiler.columns import program
     from wirekit.compiler.columns.header_variants import selected_by_header
 
-    return None if selected_by_header(wirekit.registry[key].layout) else program(key, dict(said)).plan.element
+    return None if selected_by_header(wirekit.registry[key].layout) else program(key, dict(context)).plan.element
 
 
 def _computed(node: ir.Node, path: str) -> Iterator[str]:
@@ -138,11 +138,11 @@ def _computed(node: ir.Node, path: str) -> Iterator[str]:
 
 
 @functools.cache
-def _runs_on(key: str, said: tuple[tuple[str, Any], ...]) -> bool:
+def _runs_on(key: str, context: tuple[tuple[str, Any], ...]) -> bool:
     """Whether a record in another form than the usual one may take bytes of the next one: for a list that ends where
     the next record is no element, or, without a length of its own, for a field that is there if bytes follow.
     """
-    element = _element(key, said)
+    element = _element(key, context)
     open_end = isinstance(element, ir.Structure) and not element.measures
     return element is not None and any(
         (isinstance(node, ir.Several) and node.stop) or (open_end and isinstance(node, ir.WhenMore | ir.WhenNext))
@@ -190,15 +190,15 @@ def rebuild(key: str, data: bytes, context: Mapping[str, Any] | None = None) -> 
         return "refused"
     if built == data[: int(batch.schema.metadata[b"wirekit.consumed"])]:
         return "built"
-    said = tuple(sorted((context or {}).items()))
-    alone = [batch.slice(row, 1) for row in range(batch.num_rows)] if _runs_on(key, said) else [batch]
+    context_items = tuple(sorted((context or {}).items()))
+    alone = [batch.slice(row, 1) for row in range(batch.num_rows)] if _runs_on(key, context_items) else [batch]
     for rows in alone:
         built = encode_batch(key, rows, context=context)
         again, _ = scan(key, built, wrappers=True, context=context)
         if "@depth" in again.schema.names:
             again = again.filter(pa.compute.equal(again["@depth"], 0))
         for name in rows.schema.names:
-            if not name.startswith("@") and name.removesuffix(".ok") not in computed(key, said):
+            if not name.startswith("@") and name.removesuffix(".ok") not in computed(key, context_items):
                 assert rows[name].equals(again[name]) or str(rows[name]) == str(again[name]), name
         assert encode_batch(key, again, context=context) == built
     return "built in the usual form"
@@ -254,7 +254,7 @@ def agree(
     *,
     columns: bool = True,
     used: bool = True,
-    seen: Counter[str] | None = None,
+    counts: Counter[str] | None = None,
 ) -> wirekit.Decoded:
     """Decodes bytes on every engine and compares value, verdicts, gaps, error and its offset.
 
@@ -264,7 +264,7 @@ def agree(
     Args:
         columns: whether to scan with the columns engine too, where the schema gives columns; it knows no context.
         used: whether generated code must decode what is in order.
-        seen: counts what happened.
+        counts: receives what happened.
 
     Raises:
         AssertionError: when engines differ, or when one that must take the bytes left them to another.
@@ -283,8 +283,8 @@ def agree(
     if scanned:
         compare(key, data)
     outcome = rebuild(key, data) if scanned else ""
-    if seen is not None:
-        seen.update([outcome] if outcome else [])
+    if counts is not None:
+        counts.update([outcome] if outcome else [])
         how = decoded.error.kind if decoded.error is not None else "clean" if decoded.clean else "with verdicts"
-        seen.update(["inputs", how, *(["columns"] if scanned else []), *([decoded.engine] if decoded.clean else [])])
+        counts.update(["inputs", how, *(["columns"] if scanned else []), *([decoded.engine] if decoded.clean else [])])
     return decoded

@@ -23,7 +23,7 @@ from hypothesis.errors import Unsatisfiable
 from tests.agreement.drawing import Drawing
 from tests.agreement.inputs import Input, inputs
 from tests.agreement.law import agree, prepare
-from tests.agreement.run import SECONDS, Found, bounded, noting, report
+from tests.agreement.run import SECONDS, Tally, bounded, noting, report
 from tests.own import declared
 from wirekit import wire
 from wirekit.checksums import Checksum, register
@@ -107,52 +107,52 @@ class Task:
     columns: bool = False
 
 
-def work(task: Task) -> Found:
+def work(task: Task) -> Tally:
     """Draws a layout and its inputs, and compares what all engines say; a fault ends none but its own input."""
-    found = Found()
+    tally = Tally()
     with ExitStack() as stack:
         try:
             key = stack.enter_context(registered(drawn(task.seed)))
         except Misuse as error:
-            found.seen["refused"] += 1
-            found.refused[str(error).partition(": ")[2]] += 1
-            return found
-        _inputs(task, key, found)
-        found.seen["layouts"] += 1
-    return found
+            tally.counts["refused"] += 1
+            tally.refused[str(error).partition(": ")[2]] += 1
+            return tally
+        _inputs(task, key, tally)
+        tally.counts["layouts"] += 1
+    return tally
 
 
-def _inputs(task: Task, key: str, found: Found) -> None:
-    given: list[Input] = []
+def _inputs(task: Task, key: str, tally: Tally) -> None:
+    drawn_values: list[Input] = []
     used = not _stops(key)
-    with noting(found, key, {}, b""), at_most(PREPARING):
-        given += drawn_inputs(task, key, found)
+    with noting(tally, key, {}, b""), at_most(PREPARING):
+        drawn_values += drawn_inputs(task, key, tally)
         if task.columns:
-            prepare(key, given)
-    for context, data in given:
-        with noting(found, key, context, data), at_most(SECONDS):
-            agree(key, data, context, columns=task.columns, used=used, seen=found.seen)
+            prepare(key, drawn_values)
+    for context, data in drawn_values:
+        with noting(tally, key, context, data), at_most(SECONDS):
+            agree(key, data, context, columns=task.columns, used=used, counts=tally.counts)
 
 
 def _stops(key: str) -> bool:
     """Whether a list ends before a record that is cut: there generated code may meet damage first, and leave it."""
-    seen, waiting = {key}, [key]
+    keys, waiting = {key}, [key]
     while waiting:
         nodes = [node for _, node in ir.walk(registry[waiting.pop()].layout)]
         if any(isinstance(node, ir.Several) and node.stop for node in nodes):
             return True
-        referred = {node.key for node in nodes if isinstance(node, ir.Reference)} - seen
-        seen |= referred
+        referred = {node.key for node in nodes if isinstance(node, ir.Reference)} - keys
+        keys |= referred
         waiting += referred
     return False
 
 
-def drawn_inputs(task: Task, key: str, found: Found) -> list[Input]:
+def drawn_inputs(task: Task, key: str, tally: Tally) -> list[Input]:
     """The inputs of a layout; if hardly a value fits it, bytes that are no frames of it."""
     try:
         return list(inputs(key, task.seed, task.count, sound=task.sound, named=task.named))
     except Unsatisfiable:
-        found.seen["without values"] += 1
+        tally.counts["without values"] += 1
     chance = Random(f"bytes {task.seed}")
     return [({}, chance.randbytes(chance.randrange(40))) for _ in range(task.count)]
 
@@ -167,15 +167,15 @@ def at_most(seconds: float) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def run(count: int, *, seed: int = 0, processes: int = 2, kernels: float = KERNELS) -> Iterator[Found]:
+def run(count: int, *, seed: int = 0, processes: int = 2, kernels: float = KERNELS) -> Iterator[Tally]:
     """Gives what was found so far each time that a layout has ended."""
-    found = Found()
+    tally = Tally()
     planned = (Task(seed + number, columns=number % 100 < 100 * kernels) for number in range(count))
     context = multiprocessing.get_context("spawn")
     with context.Pool(processes, bounded, maxtasksperchild=100) as pool:
         for part in pool.imap_unordered(work, planned):
-            found.add(part)
-            yield found
+            tally.add(part)
+            yield tally
 
 
 def show(seed: int) -> str:
@@ -193,19 +193,19 @@ def _schemas(layout: Drawn) -> Iterator[Schema]:
 
 
 def main(count: int, seed: int = 0, processes: int = 2, kernels: float = KERNELS) -> int:
-    started = told = time.monotonic()
-    found = Found()
-    for found in run(count, seed=seed, processes=processes, kernels=kernels):
-        if time.monotonic() - told > EVERY:
-            told = time.monotonic()
-            faults = sum(found.faults.values())
-            print(f"{found.seen['layouts']:,} layouts, {faults} faults, {told - started:.0f} s", flush=True)
-    print(report(found, started))
-    for key in sorted({key for key, _ in found.findings}):
+    started = reported = time.monotonic()
+    tally = Tally()
+    for tally in run(count, seed=seed, processes=processes, kernels=kernels):
+        if time.monotonic() - reported > EVERY:
+            reported = time.monotonic()
+            faults = sum(tally.faults.values())
+            print(f"{tally.counts['layouts']:,} layouts, {faults} faults, {reported - started:.0f} s", flush=True)
+    print(report(tally, started))
+    for key in sorted({key for key, _ in tally.findings}):
         print(drawn(int(key.partition(".")[0].removeprefix("drawn"))))
-    for why, times in found.refused.most_common(12):
+    for why, times in tally.refused.most_common(12):
         print(f"refused {times} times: {why}")
-    return 1 if found.findings else 0
+    return 1 if tally.findings else 0
 
 
 if __name__ == "__main__":

@@ -68,16 +68,16 @@ class Finding:
 
 
 @dataclass
-class Found:
+class Tally:
     """What became of inputs, the shortest that shows each fault of each schema, and why layouts were refused."""
 
-    seen: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
     findings: dict[tuple[str, str], Finding] = field(default_factory=dict)
     faults: Counter[tuple[str, str]] = field(default_factory=Counter)
 
-    def add(self, other: Found) -> None:
-        self.seen.update(other.seen)
+    def add(self, other: Tally) -> None:
+        self.counts.update(other.counts)
         self.refused.update(other.refused)
         self.faults.update(other.faults)
         for finding in other.findings.values():
@@ -90,30 +90,30 @@ class Found:
             self.findings[fault] = finding
 
 
-def work(task: Task) -> Found:
+def work(task: Task) -> Tally:
     """The inputs of one task, one after the other; a fault ends none but its own."""
-    found = Found()
-    with noting(found, task.key, {}, b""):
+    tally = Tally()
+    with noting(tally, task.key, {}, b""):
         prepare(task.key, inputs(task.key, task.seed, SOUND, sound=SOUND, named=0))
     for context, data in inputs(task.key, task.seed, task.count):
         signal.setitimer(signal.ITIMER_REAL, SECONDS)
-        with noting(found, task.key, context, data):
-            agree(task.key, data, context, seen=found.seen)
+        with noting(tally, task.key, context, data):
+            agree(task.key, data, context, counts=tally.counts)
         signal.setitimer(signal.ITIMER_REAL, 0)
-    return found
+    return tally
 
 
 @contextmanager
-def noting(found: Found, key: str, context: dict[str, Any], data: bytes) -> Iterator[None]:
+def noting(tally: Tally, key: str, context: dict[str, Any], data: bytes) -> Iterator[None]:
     """Notes a fault instead of raising it."""
     try:
         yield
     except BUGS as error:
         frame = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{os.path.basename(frame.filename)}:{frame.lineno} {frame.line}"
-        found.faults[key, where] += 1
-        found.note(Finding(key, context, data, where, f"{type(error).__name__} {error}"[:600]))
-        found.seen["inputs"] += 1
+        tally.faults[key, where] += 1
+        tally.note(Finding(key, context, data, where, f"{type(error).__name__} {error}"[:600]))
+        tally.counts["inputs"] += 1
 
 
 def tasks(keys: Sequence[str], count: int, seed: int, each: int) -> Iterator[Task]:
@@ -132,31 +132,31 @@ def run(
     seed: int = 0,
     processes: int = 2,
     each: int = 1500,
-    work: Callable[[Task], Found] = work,
-) -> Iterator[Found]:
+    work: Callable[[Task], Tally] = work,
+) -> Iterator[Tally]:
     """Gives what was found so far each time that a task has ended."""
-    found = Found()
+    tally = Tally()
     context = multiprocessing.get_context("spawn")
     with context.Pool(processes, bounded, maxtasksperchild=200) as pool:
         for part in pool.imap_unordered(work, tasks(keys, count, seed, each)):
-            found.add(part)
-            yield found
+            tally.add(part)
+            yield tally
 
 
-def main(arguments: Sequence[str], work: Callable[[Task], Found] = work) -> int:
+def main(arguments: Sequence[str], work: Callable[[Task], Tally] = work) -> int:
     """Runs ``COUNT [SEED [PROCESSES [KEY...]]]`` and prints what was found; the exit status."""
     count, seed, processes = [int(text) for text in (*arguments[:3], *("1000000", "0", "2")[len(arguments[:3]) :])]
     starts = tuple(arguments[3:])
     keys = [key for key in wirekit.registry if not starts or key.startswith(starts)]
-    started = told = time.monotonic()
-    found = Found()
-    for found in run(keys, count, seed=seed, processes=processes, work=work):
-        if time.monotonic() - told > EVERY:
-            told = time.monotonic()
-            faults = sum(found.faults.values())
-            print(f"{found.seen['inputs']:,} inputs, {faults} faults, {told - started:.0f} s", flush=True)
-    print(report(found, started))
-    return 1 if found.findings else 0
+    started = reported = time.monotonic()
+    tally = Tally()
+    for tally in run(keys, count, seed=seed, processes=processes, work=work):
+        if time.monotonic() - reported > EVERY:
+            reported = time.monotonic()
+            faults = sum(tally.faults.values())
+            print(f"{tally.counts['inputs']:,} inputs, {faults} faults, {reported - started:.0f} s", flush=True)
+    print(report(tally, started))
+    return 1 if tally.findings else 0
 
 
 def bounded() -> None:
@@ -170,12 +170,12 @@ def late(signum: int, frame: Any) -> None:
     raise TimeoutError(f"one input took more than {SECONDS} s")
 
 
-def report(found: Found, started: float) -> str:
+def report(tally: Tally, started: float) -> str:
     """Figures, then a call that shows each fault."""
     seconds = time.monotonic() - started
-    lines = [f"{found.seen['inputs']:,} inputs in {seconds:.0f} s, {found.seen['inputs'] / seconds:.0f} a second"]
-    lines += [f"  {name:<14}{number:>12,}" for name, number in found.seen.most_common() if name != "inputs"]
-    lines.append(f"{len(found.findings)} faults")
-    for fault, finding in sorted(found.findings.items()):
-        lines.append(f"{found.faults[fault]} times {finding}")
+    lines = [f"{tally.counts['inputs']:,} inputs in {seconds:.0f} s, {tally.counts['inputs'] / seconds:.0f} a second"]
+    lines += [f"  {name:<14}{number:>12,}" for name, number in tally.counts.most_common() if name != "inputs"]
+    lines.append(f"{len(tally.findings)} faults")
+    for fault, finding in sorted(tally.findings.items()):
+        lines.append(f"{tally.faults[fault]} times {finding}")
     return "\n".join(lines)

@@ -21,17 +21,17 @@ COUNT, SOUND, NAMED = 60, 4, 3
 
 @pytest.mark.parametrize("key", KEYS)
 def test_engines_agree(key: str) -> None:
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for context, data in inputs(key, 0, COUNT, sound=SOUND, named=NAMED):
-        agree(key, data, context, columns=key in compiled(), seen=seen)
-    assert seen["inputs"] == COUNT
-    assert seen["rows"] or not generated(key), "generated code decoded nothing"
-    assert seen["columns"] or key not in compiled()
+        agree(key, data, context, columns=key in compiled(), counts=counts)
+    assert counts["inputs"] == COUNT
+    assert counts["rows"] or not generated(key), "generated code decoded nothing"
+    assert counts["columns"] or key not in compiled()
 
 
 def test_columns_of_all_ways_to_hold_records_are_compared() -> None:
-    held = {"kafka.message_set", "kafka.time_index", "joyqueue.batch", "jmq4.batch", "pulsar.frame", *LISTS}
-    assert held <= compiled()
+    keys = {"kafka.message_set", "kafka.time_index", "joyqueue.batch", "jmq4.batch", "pulsar.frame", *LISTS}
+    assert keys <= compiled()
 
 
 def test_a_wrong_engine_fails_the_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,9 +60,9 @@ def test_an_engine_that_falls_back_to_another_fails_the_comparison(monkeypatch: 
 
 def test_a_finding_names_the_input_that_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wirekit.engine, "by_rows", lambda *arguments, **options: None)
-    found = work(Task("jmq4.heartbeat.request", 0, 5))
-    assert found.seen["inputs"] == 5
-    (finding,) = found.findings.values()
+    tally = work(Task("jmq4.heartbeat.request", 0, 5))
+    assert tally.counts["inputs"] == 5
+    (finding,) = tally.findings.values()
     assert "AssertionError" in finding.error
     assert "agree('jmq4.heartbeat.request', bytes.fromhex('" in str(finding)
 

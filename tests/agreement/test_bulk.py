@@ -27,10 +27,10 @@ COUNT = 60
 
 @pytest.mark.parametrize("key", KEYS)
 def test_engines_agree(key: str) -> None:
-    found = bulk.work(Task(key, 0, COUNT))
-    assert [str(finding) for finding in found.findings.values()] == []
-    assert found.seen["inputs"] == found.seen["by columns"] == COUNT
-    assert min(found.seen[f"by {engine}"] for engine in ("reference", "trace")) > 0
+    tally = bulk.work(Task(key, 0, COUNT))
+    assert [str(finding) for finding in tally.findings.values()] == []
+    assert tally.counts["inputs"] == tally.counts["by columns"] == COUNT
+    assert min(tally.counts[f"by {engine}"] for engine in ("reference", "trace")) > 0
 
 
 def test_columns_that_miss_an_error_fail_the_comparison(monkeypatch: pytest.MonkeyPatch) -> None:

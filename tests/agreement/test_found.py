@@ -462,9 +462,9 @@ def test_a_length_that_grows_moves_no_list_before_it(node: Node, value: Any, col
 
 def test_a_mapping_inside_a_record_is_no_json_form() -> None:
     with own(Struct("m" / Compressed(Bytes(int8), 1, {1: "zlib"}, Struct("b" / Bytes(2))))) as key:
-        opened = wirekit.from_json(key, {"m": {"content": {"b": "0000"}}}).m
-        opened.content = {"b": "0000"}
-        build_refused(key, {"m": opened}, "m.content.b")
+        compressed = wirekit.from_json(key, {"m": {"content": {"b": "0000"}}}).m
+        compressed.content = {"b": "0000"}
+        build_refused(key, {"m": compressed}, "m.content.b")
 
 
 def test_records_without_bytes_are_not_built() -> None:

@@ -30,16 +30,16 @@ def alarm() -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_engines_agree_on_a_layout_drawn_at_random(seed: int) -> None:
-    found = work(Task(seed, count=20, sound=5, named=3))
-    assert not found.findings, str(drawn(seed))
-    assert found.seen["inputs"] == 20 or found.refused
+    tally = work(Task(seed, count=20, sound=5, named=3))
+    assert not tally.findings, str(drawn(seed))
+    assert tally.counts["inputs"] == 20 or tally.refused
 
 
 @pytest.mark.parametrize("seed", COLUMNS)
 def test_columns_agree_on_a_layout_drawn_at_random(seed: int) -> None:
-    found = work(Task(seed, count=20, sound=5, named=3, columns=True))
-    assert not found.findings, str(drawn(seed))
-    assert found.seen["columns"]
+    tally = work(Task(seed, count=20, sound=5, named=3, columns=True))
+    assert not tally.findings, str(drawn(seed))
+    assert tally.counts["columns"]
 
 
 def test_a_seed_draws_the_same_layout() -> None:
@@ -64,8 +64,8 @@ def test_nothing_is_left_in_the_registry() -> None:
 
 def test_a_finding_names_its_layout(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wirekit.engine, "by_rows", lambda *arguments: None)
-    found = work(Task(3, count=5))
-    (finding, *_) = found.findings.values()
+    tally = work(Task(3, count=5))
+    (finding, *_) = tally.findings.values()
     assert "agree('drawn3.main', bytes.fromhex('" in str(finding)
 
 

@@ -60,7 +60,7 @@ class Walk:
     """The records of a list.
 
     Attributes:
-        made: what the columns engine knows of the schema.
+        columns_program: what the columns engine knows of the schema.
         key: of the schema.
         several: the list's node, None for one record after the other.
         element: the node of a record.
@@ -71,7 +71,7 @@ class Walk:
         wrapper: where the record begins that holds them, at depth 0.
     """
 
-    made: Program
+    columns_program: Program
     key: str
     several: Any
     element: Any
@@ -82,9 +82,9 @@ class Walk:
     wrapper: int | None = None
 
     @property
-    def held_in(self) -> str:
+    def holder_path(self) -> str:
         """The path of the field that may hold more records."""
-        kernel = self.made.program
+        kernel = self.columns_program.program
         holder = kernel.packing or kernel.contents
         return kernel.columns[holder.column].path if holder is not None else ""
 
@@ -93,7 +93,7 @@ class Walk:
         stop = isinstance(self.several, RecordsToEnd) and self.several.short_tail == "stop"
         until = self.several.until if isinstance(self.several, RecordsToEnd) else b""
         first = int(self.several.except_first) if until else 0
-        position, number, found = begin, 0, Expected()
+        position, number, records = begin, 0, Expected()
         while number < self.count or (self.count < 0 and position < end):
             if until and number >= first and data.startswith(until, position):
                 break
@@ -108,18 +108,18 @@ class Walk:
                 if stop and isinstance(error, Short) and error.bounded == 0:
                     break
                 after = self.after(data, position, end)
-                found.errors.append(self.failed(error, position, end if after is None else after))
+                records.errors.append(self.failed(error, position, end if after is None else after))
                 if after is None:
                     break
                 position = after
                 continue
             if reader.position == position and self.count < 0:
-                found.errors.append(self.error(position, end, "wrong", "", position, EMPTY))
+                records.errors.append(self.error(position, end, "wrong", "", position, EMPTY))
                 break
-            self.good(found, value, session, position, reader.position)
+            self.good(records, value, session, position, reader.position)
             position = reader.position
-        found.consumed = position
-        return found
+        records.consumed = position
+        return records
 
     def error(self, begin: int, end: int, kind: str, path: str, at: int, reason: str, deeper: int = 0) -> Error:
         inside = self.depth + deeper
@@ -127,37 +127,37 @@ class Walk:
 
     def failed(self, error: WireError, begin: int, end: int) -> Error:
         assert error.offset is not None
-        deeper = error.path.count(f"{self.held_in}.content") if self.held_in else 0
+        deeper = error.path.count(f"{self.holder_path}.content") if self.holder_path else 0
         limit = error.limit if isinstance(error, Limit) else None
         failed = self.error(begin, end, error.kind, error.path, error.offset, error.reason, deeper)
         return failed._replace(limit=limit)
 
-    def good(self, found: Expected, value: Any, session: Session, begin: int, end: int) -> None:
+    def good(self, records: Expected, value: Any, session: Session, begin: int, end: int) -> None:
         """Adds the row of a record, or what it holds."""
-        kernel, path = self.made.program, self.held_in
-        opened = [data for data, place in session.sources if path and place == f"{path}.content"]
-        if opened and kernel.packing is not None:
+        kernel, path = self.columns_program.program, self.holder_path
+        contents = [data for data, place in session.sources if path and place == f"{path}.content"]
+        if contents and kernel.packing is not None:
             wrapper = begin if self.wrapper is None else self.wrapper
-            below = expected(kernel.packing.key, opened[0], self.again(), self.depth + 1, wrapper)
-            found.rows += below.rows
-            found.errors += below.errors
+            below = expected(kernel.packing.key, contents[0], self.again(), self.depth + 1, wrapper)
+            records.rows += below.rows
+            records.errors += below.errors
             return
-        found.rows.append(row(value, session, begin, end, self.depth))
-        if opened and isinstance(at(value, [*path.split("."), "content"]), list):
-            found.errors += self.held(opened[0], path, begin)
+        records.rows.append(row(value, session, begin, end, self.depth))
+        if contents and isinstance(at(value, [*path.split("."), "content"]), list):
+            records.errors += self.errors_inside(contents[0], path, begin)
         for check in session.checks:
             damaged = check.kind in ("decompression", "layout") and check.status == "bad"
             inside = check.note.startswith("decompressed, but")
             if path and damaged and not inside and check.path in (path, f"{path}.content"):
                 deeper = check.source > 0
-                found.errors.append(self.error(begin, end, check.kind, check.path, check.offset, check.note, deeper))
+                records.errors.append(self.error(begin, end, check.kind, check.path, check.offset, check.note, deeper))
 
-    def held(self, data: bytes, path: str, wrapper: int) -> list[Error]:
+    def errors_inside(self, data: bytes, path: str, wrapper: int) -> list[Error]:
         """The errors of records of another layout that a record holds compressed."""
-        assert self.made.contents is not None
-        element = of_held(self.made.contents.plan, self.allowance).node
+        assert self.columns_program.contents is not None
+        element = of_held(self.columns_program.contents.plan, self.allowance).node
         scope = Scope.root(Params())
-        walk = Walk(self.made.contents, self.key, None, element, scope, self.again(), -1, 1, wrapper)
+        walk = Walk(self.columns_program.contents, self.key, None, element, scope, self.again(), -1, 1, wrapper)
         return [error._replace(path=f"{path}.{error.path}") for error in walk.records(data, 0, len(data)).errors]
 
     def again(self) -> Allowance:
@@ -171,7 +171,7 @@ class Walk:
             return None
         reader = Reader(Session(self.key, self.allowance.limits), data, position, end)
         scope, around = self.scope.inner(), list[tuple[int, int, int]]()  # the last member that a length covers
-        lengths = [(at, *told) for at, told in element.lengths.items() if told[0].bounds]
+        lengths = [(at, *facts) for at, facts in element.lengths.items() if facts[0].bounds]
         lengths.sort(key=lambda each: -each[3])  # of those that begin at one member, the outer one first
         for index, (name, node) in enumerate(element.members):
             for place, length, first, last in lengths:
@@ -241,10 +241,10 @@ def at(value: Any, path: list[str]) -> Any:
 
 
 def row(value: Any, session: Session, begin: int, end: int, depth: int) -> dict[str, Any]:
-    found = {"@offset": begin, "@length": end - begin, "@depth": depth, VALUE: value, CHECKS: session.checks}
+    cells = {"@offset": begin, "@length": end - begin, "@depth": depth, VALUE: value, CHECKS: session.checks}
     if not any(check.kind == "decompression" for check in session.checks):
-        found["@gap"] = sum(gap.length for gap in session.gaps if gap.source == 0)
-    return found
+        cells["@gap"] = sum(gap.length for gap in session.gaps if gap.source == 0)
+    return cells
 
 
 def plain(key: str) -> bool:
@@ -254,10 +254,10 @@ def plain(key: str) -> bool:
     (``tests/compiler/test_columns_messages.py``).
     """
     try:
-        made = program(key)
+        columns_program = program(key)
     except Misuse:
         return False
-    return not made.program.messages and made.program.contents is None
+    return not columns_program.program.messages and columns_program.program.contents is None
 
 
 def columns_open(key: str) -> bool:
@@ -281,12 +281,12 @@ def compare(key: str, data: bytes, limits: Limits | None = None) -> tuple[pa.Rec
     batch.validate(full=True)
     errors.validate(full=True)
     want = expected(key, data, Allowance(limits, len(data)))
-    told = [Error(**error) for error in errors.to_pylist()]
-    assert int(batch.schema.metadata[b"wirekit.errors"]) == len(told)
+    scanned = [Error(**error) for error in errors.to_pylist()]
+    assert int(batch.schema.metadata[b"wirekit.errors"]) == len(scanned)
     if any(closed(batch, error) for error in want.errors):
         return batch, errors
-    front = compare_errors(key, data, limits, told, want)
-    for error in told:
+    front = compare_errors(key, data, limits, scanned, want)
+    for error in scanned:
         own = error.at_depth == error.depth
         assert not own or error.offset <= error.at <= error.offset + error.length
     if not front:
@@ -305,14 +305,14 @@ def compare(key: str, data: bytes, limits: Limits | None = None) -> tuple[pa.Rec
     return batch, errors
 
 
-def compare_errors(key: str, data: bytes, limits: Limits, told: list[Error], want: Expected) -> list[Error]:
+def compare_errors(key: str, data: bytes, limits: Limits, scanned: list[Error], want: Expected) -> list[Error]:
     """All errors of records, and at most one of what stands in front of them, which it gives.
 
     The reference engine ends with its first error, which must be the first one of columns.
     """
-    found, should = Counter(told), Counter(want.errors)
-    assert not should - found, (should - found, found - should)
-    front = list((found - should).elements())
+    counted, should = Counter(scanned), Counter(want.errors)
+    assert not should - counted, (should - counted, counted - should)
+    front = list((counted - should).elements())
     assert len(front) <= 1, (should, front)
     first = wirekit.decode(data, key, limits=limits, engine="reference").error
     ending = sorted(error for error in want.errors if not error.depth and error.kind in ENDING)
@@ -333,7 +333,7 @@ def compare_errors(key: str, data: bytes, limits: Limits, told: list[Error], wan
 def compare_rows(key: str, batch: pa.RecordBatch, rows: list[dict[str, Any]]) -> None:
     """Columns against the values of records, field by field."""
     assert batch.num_rows == len(rows)
-    for got, should in zip(batch.to_pylist(), rows, strict=True):
-        scanned = {name: told for name, told in should.items() if name in got}
-        assert {name: got[name] for name in scanned} == scanned
-        assert not differences(key, got, should[VALUE], should[CHECKS])
+    for cells, should in zip(batch.to_pylist(), rows, strict=True):
+        scanned = {name: cell for name, cell in should.items() if name in cells}
+        assert {name: cells[name] for name in scanned} == scanned
+        assert not differences(key, cells, should[VALUE], should[CHECKS])

@@ -70,8 +70,8 @@ def interface(link: int, *options: dict[str, Any]) -> dict[str, Any]:
 
 
 def packet(number: int, data: bytes, high: int = 0, low: int = 0) -> dict[str, Any]:
-    told = {"interface_id": number, "timestamp_high": high, "timestamp_low": low}
-    return {"block_type": 6, "body": {**told, "original_length": len(data), "data": data.hex(), "options": []}}
+    header = {"interface_id": number, "timestamp_high": high, "timestamp_low": low}
+    return {"block_type": 6, "body": {**header, "original_length": len(data), "data": data.hex(), "options": []}}
 
 
 def simple(data: bytes, size: int) -> dict[str, Any]:
@@ -125,8 +125,8 @@ def test_scanned_columns_are_released_while_the_caller_works_on_the_packets(tmp_
     with open_capture(path) as capture:
         before = pa.total_allocated_bytes()
         for part in records(capture, capture.limits, []):
-            kept = sum(part.rows[name].nbytes for name in ("captured_length", "original_length", "bytes"))
-            assert pa.total_allocated_bytes() - before < 1.5 * kept
+            column_bytes = sum(part.rows[name].nbytes for name in ("captured_length", "original_length", "bytes"))
+            assert pa.total_allocated_bytes() - before < 1.5 * column_bytes
 
 
 @pytest.mark.parametrize("data", [several(), CAPTURES[0].read_bytes()[:300]], ids=["pcapng", "pcap"])
@@ -153,7 +153,7 @@ def test_any_damage_gives_packets_before_it_and_errors(data: bytes, tmp_path: Pa
         end = min(errors["offset"].to_pylist(), default=len(each))
         rows = batch.select(["@offset", "captured_length", "link_type"]).to_pylist()
         assert [(row["captured_length"], row["link_type"]) for row in rows if row["@offset"] < end] == [
-            (len(found.data), found.link_type) for found in want if found.offset < end
+            (len(first.data), first.link_type) for first in want if first.offset < end
         ]
 
 
@@ -170,10 +170,10 @@ def test_packet_times_follow_the_unit_of_their_interface() -> None:
     for binary in (False, True):
         for exponent in (0, 3, 6, 9, 10, 12, 33, 34, 63, 127):
             for shift in (0, -5, 2**40):
-                told = Interface(1, 0, binary, exponent, shift)
-                times, fits = nanoseconds(units, told)
+                described = Interface(1, 0, binary, exponent, shift)
+                times, fits = nanoseconds(units, described)
                 for unit, time, fit in zip(units.tolist(), times.tolist(), fits.tolist(), strict=True):
-                    exact = told.nanoseconds(unit)
+                    exact = described.nanoseconds(unit)
                     assert (time == exact) if fit else abs(exact) >= 2**63
 
 

@@ -153,17 +153,19 @@ class TestFragments:
     FRAME = packet("net.ethernet", ethernet(ipv4(tcp(bytes(range(200))))))
     IN_PARTS = fragments(FRAME, [4, 9, 20])
 
-    def read(self, *frames: bytes, held: Fragments | None = None, seconds: int = 0) -> list[Segment | Skipped]:
-        held = Fragments() if held is None else held
-        found: list[Segment | Skipped] = []
+    def read(self, *frames: bytes, incomplete: Fragments | None = None, seconds: int = 0) -> list[Segment | Skipped]:
+        incomplete = Fragments() if incomplete is None else incomplete
+        items: list[Segment | Skipped] = []
         for place, each in enumerate(frames):
-            item = dissect(captured(each)._replace(offset=1000 * place, time_us=seconds * 1_000_000 * place), 2, held)
-            found += [*([] if item is None else [item]), *held.take_lost()]
-        return found + held.end()
+            item = dissect(
+                captured(each)._replace(offset=1000 * place, time_us=seconds * 1_000_000 * place), 2, incomplete
+            )
+            items += [*([] if item is None else [item]), *incomplete.take_lost()]
+        return items + incomplete.end()
 
     def assert_lost(self, *frames: bytes, **options: Any) -> None:
-        found = self.read(*frames, **options)
-        assert [each.reason for each in found if isinstance(each, Skipped)] == ["fragment"] * len(frames)
+        items = self.read(*frames, **options)
+        assert [each.reason for each in items if isinstance(each, Skipped)] == ["fragment"] * len(frames)
 
     @pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 0, 2, 3, 1]])
     @pytest.mark.parametrize("version", [4, 6])
@@ -184,8 +186,8 @@ class TestFragments:
         self.assert_lost(*parts[:3])
 
     def test_with_more_extension_headers_than_are_read(self) -> None:
-        found = self.read(*fragments(self.FRAME, [4, 9], version=6, extensions=4))
-        assert [each.reason for each in found if isinstance(each, Skipped)] == ["ipv6_opts", "fragment", "fragment"]
+        items = self.read(*fragments(self.FRAME, [4, 9], version=6, extensions=4))
+        assert [each.reason for each in items if isinstance(each, Skipped)] == ["ipv6_opts", "fragment", "fragment"]
 
     @pytest.mark.parametrize("wrap", TUNNELS.values(), ids=TUNNELS)
     def test_in_tunnels(self, wrap: Callable[[bytes], bytes]) -> None:
@@ -208,8 +210,8 @@ class TestFragments:
     def test_in_networks_with_the_same_addresses(self, wrap: Callable[[int, bytes], bytes]) -> None:
         other = fragments(packet("net.ethernet", ethernet(ipv4(tcp(bytes(200))))), [4, 9, 20])
         pairs = list(zip(self.IN_PARTS, other, strict=True))
-        found = self.read(*(wrap(1 + at, part) for pair in pairs for at, part in enumerate(pair)))
-        assert [each.payload for each in found if isinstance(each, Segment)] == [bytes(range(200)), bytes(200)]
+        items = self.read(*(wrap(1 + at, part) for pair in pairs for at, part in enumerate(pair)))
+        assert [each.payload for each in items if isinstance(each, Segment)] == [bytes(range(200)), bytes(200)]
         self.assert_lost(*(wrap(1 + at % 2, part) for at, part in enumerate(self.IN_PARTS)))
 
     def test_of_tunnels_with_other_fields_of_their_headers(self) -> None:
@@ -260,12 +262,12 @@ class TestFragments:
         assert len(self.read(*self.IN_PARTS, seconds=10)) == 1
         self.assert_lost(*self.IN_PARTS[:2], seconds=31)
         many = [fragments(self.FRAME, [4], number) for number in range(4)]
-        asked = [each[0] for each in many] + [each[1] for each in reversed(many)]
+        ordered = [each[0] for each in many] + [each[1] for each in reversed(many)]
         monkeypatch.setattr(fragments_of_files, "MOST_DATAGRAMS", 3)
-        assert sum(isinstance(each, Segment) for each in self.read(*asked)) == 3
+        assert sum(isinstance(each, Segment) for each in self.read(*ordered)) == 3
         monkeypatch.undo()
         monkeypatch.setattr(fragments_of_files, "MOST_BYTES", 3 * fragments_of_files.COST)
-        assert sum(isinstance(each, Segment) for each in self.read(*asked)) == 2
+        assert sum(isinstance(each, Segment) for each in self.read(*ordered)) == 2
 
 
 def deep(levels: int) -> bytes:

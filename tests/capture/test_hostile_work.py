@@ -116,12 +116,12 @@ def test_the_reference_engine_decodes_a_frame_with_errors_once(name: str, monkey
 
 def test_a_request_that_ends_in_an_error_is_six_objects_to_the_collector() -> None:
     """Frame, decoded value, description, record, error, and the list of messages."""
-    count, asked = 1000, bytes.fromhex("0000000a0010000000000007000a")
+    count, question = 1000, bytes.fromhex("0000000a0010000000000007000a")
     conversation = Conversation("kafka", started=True)
-    conversation.receive("client", 50 * asked)
+    conversation.receive("client", 50 * question)
     gc.collect()
     before = len(gc.get_objects())
-    conversation.receive("client", count * asked)
+    conversation.receive("client", count * question)
     gc.collect()
     assert len(gc.get_objects()) - before <= 6 * count + 100
 

@@ -269,17 +269,17 @@ class TestGaps:
         assert not of(Gap, run(client(1, 0, b"a", acked=100), client(2, 1, b"b", acked=2 * GIB)))
 
     def test_a_direction_begins_with_a_gap_for_earlier_acknowledged_bytes(self) -> None:
-        asked = [client(1, 0, b"a", acked=100), client(2, 1, b"b", acked=130)]
-        assert brief(run(*asked, server(3, 130, b"xy")))[2:] == [
+        requests = [client(1, 0, b"a", acked=100), client(2, 1, b"b", acked=130)]
+        assert brief(run(*requests, server(3, 130, b"xy")))[2:] == [
             ("server", 0, 30, "acknowledged, never captured"),
             ("server", 30, b"xy"),
         ]
-        assert brief(run(*asked, server(3, 130, b"xy"), server(4, 100, bytes(30))))[2:] == [
+        assert brief(run(*requests, server(3, 130, b"xy"), server(4, 100, bytes(30))))[2:] == [
             ("server", 0, bytes(30)),
             ("server", 30, b"xy"),
         ]
         for at in (90, 100, 131):
-            first = brief(run(*asked, server(3, at, b"xy")))[-1]
+            first = brief(run(*requests, server(3, at, b"xy")))[-1]
             assert first == ("server", 0, b"xy")
 
     def test_a_late_byte_after_its_gap_is_not_called_a_duplicate(self) -> None:

@@ -50,16 +50,16 @@ def test_any_time_of_any_unit_and_offset_has_an_end(
 ) -> None:
     path = directory / "a.pcapng"
     path.write_bytes(capture(sorted(units), exponent, binary, shift))
-    with open_capture(path) as opened:
-        found = [item for _, item in follow(segments(opened)) if isinstance(item, Frame)]
-    assert b"".join(frame.data for frame in found) == REQUEST * len(units)
+    with open_capture(path) as capture_file:
+        frames = [item for _, item in follow(segments(capture_file)) if isinstance(item, Frame)]
+    assert b"".join(frame.data for frame in frames) == REQUEST * len(units)
 
     packets = pa.Table.from_batches(packet_batches(find_inputs([path])))
     packets = packets.sort_by([("ts_us", "ascending"), ("position", "ascending")])
     job = Job((Input(0, str(path), "", 0, 0),))
     rows = [row for name, batch in flow_batches(packets.to_batches(), job) if name == "frames" for row in _times(batch)]
     assert len(rows) == len(units)
-    for frame in found:
+    for frame in frames:
         assert frame.time_us is not None
         if abs(frame.time_us) < 1 << 55:
             assert frame.time_us in rows
@@ -77,19 +77,19 @@ def _times(batch: pa.RecordBatch) -> list[Any]:
 def test_the_command_line_ends(tmp_path: Path, command: str, output: str, shift: int) -> None:
     path = tmp_path / "far.pcapng"
     path.write_bytes(capture([5, (1 << 64) - 1, 6], 0, False, shift))
-    done = CliRunner().invoke(group, [command, str(path), "--output", output])
-    assert done.exception is None or isinstance(done.exception, SystemExit)
+    result = CliRunner().invoke(group, [command, str(path), "--output", output])
+    assert result.exception is None or isinstance(result.exception, SystemExit)
     if command == "frames" and output == "json":
-        times = [json.loads(line)["time"] for line in done.stdout.splitlines()]
+        times = [json.loads(line)["time"] for line in result.stdout.splitlines()]
         assert times == [pytest.approx(shift + units) for units in (5, (1 << 64) - 1, 6)]
     elif command == "frames":
-        assert done.stdout.count("list_groups") == 3
+        assert result.stdout.count("list_groups") == 3
 
 
 def test_packets_without_a_time_have_none_anywhere(tmp_path: Path, fixtures: Path) -> None:
     """Simple packets tell no time; those behind a packet with a time have its time."""
-    with open_capture(str(fixtures / "pcap" / "pulsar-batch.pcap")) as opened:
-        packets = [each.data for each in opened.packets()]
+    with open_capture(str(fixtures / "pcap" / "pulsar-batch.pcap")) as capture_file:
+        packets = [each.data for each in capture_file.packets()]
     simple = [block("le", "SIMPLE_PACKET", {"data": data.hex()}) for data in packets]
     path = tmp_path / "simple.pcapng"
     path.write_bytes(b"".join([section_header("le"), interface("le"), *simple]))

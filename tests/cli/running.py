@@ -67,8 +67,8 @@ class Run:
     def __init__(self, *arguments: str, stdin: bytes = b"", fresh: bool = False) -> None:
         if fresh:
             command = [sys.executable, "-m", "wirekit", *arguments]
-            done = subprocess.run(command, input=stdin, capture_output=True, check=False)
-            self.status, self.out, self.err = done.returncode, done.stdout, done.stderr.decode()
+            completed = subprocess.run(command, input=stdin, capture_output=True, check=False)
+            self.status, self.out, self.err = completed.returncode, completed.stdout, completed.stderr.decode()
             return
         request = {"arguments": arguments, "environment": dict(os.environ), "folder": os.getcwd()}
         reading, writing = os.pipe()

@@ -230,10 +230,10 @@ def test_messages_with_a_failed_check_are_counted(output: str, engine: str, fixt
     data[40] ^= 1
     path.write_bytes(data)
     arguments = ["messages", str(path), "--engine", engine, "--output", output]
-    said = f"wirekit: {path}: 1 message with a failed check\n"
+    complaint = f"wirekit: {path}: 1 message with a failed check\n"
     for strict in ([], ["--strict"]):
         run = Run(*arguments, *strict)
-        assert (run.status, run.err) == (len(strict), said)
+        assert (run.status, run.err) == (len(strict), complaint)
 
 
 def test_frames_with_a_failed_check_are_counted(fixtures: Path, tmp_path: Path) -> None:

@@ -81,16 +81,16 @@ def test_schemas() -> None:
 def test_closed_pipe_is_no_error(fixtures: Path) -> None:
     capture = fixtures / "pcap" / "kafka-0.9.0.1-2-produce.pcapng"
     command = f"{sys.executable} -m wirekit frames {capture} 2>/dev/null | head -1 | wc -l; echo ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
-    assert done.stdout.split()[0] == "1"
-    assert "Traceback" not in done.stderr
+    completed = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert completed.stdout.split()[0] == "1"
+    assert "Traceback" not in completed.stderr
 
 
 def test_output_encoding_that_lacks_a_character(fixtures: Path) -> None:
     command = f"PYTHONIOENCODING=ascii {sys.executable} -m wirekit schemas kafka.message_set"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "kafka.message_set" in done.stdout
+    completed = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert completed.returncode == 0, completed.stderr
+    assert "kafka.message_set" in completed.stdout
 
 
 @pytest.mark.parametrize("command", ["frames", "messages", "inspect", "decode kafka", "encode kafka"])
@@ -103,8 +103,10 @@ def test_signs_that_an_encoding_lacks_keep_their_meaning(encoding: str, fixtures
     lines = {}
     for each in ("utf-8", encoding):
         command = [sys.executable, "-m", "wirekit", "frames", "--output", "table", fixtures / "pcap/jmq4-consume.pcap"]
-        done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": each}, check=True)
-        lines[each] = done.stdout.decode(each).splitlines()
+        completed = subprocess.run(
+            command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": each}, check=True
+        )
+        lines[each] = completed.stdout.decode(each).splitlines()
     assert [*map(len, lines[encoding])] == [*map(len, lines["utf-8"])]
     for line, whole in zip(lines[encoding], lines["utf-8"], strict=True):
         for sign, counterpart in {"→": ">", "←": "<", "✓": "+"}.items():
@@ -117,14 +119,14 @@ def test_closed_pipe_has_status_0(command: str, fixtures: Path) -> None:
     script = (
         f"cd {fixtures.parent}; {sys.executable} -m wirekit {command} | head -1 >/dev/null; echo ${{PIPESTATUS[0]}}"
     )
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
-    assert (done.stdout, done.stderr) == ("0\n", "")
+    completed = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert (completed.stdout, completed.stderr) == ("0\n", "")
 
 
 def test_closed_standard_output(fixtures: Path) -> None:
     script = f"{sys.executable} -m wirekit frames {fixtures}/pcap/pulsar-batch.pcap >&-"
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
-    assert "Traceback" not in done.stderr
+    completed = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert "Traceback" not in completed.stderr
 
 
 def test_standard_input_is_read_once(fixtures: Path) -> None:

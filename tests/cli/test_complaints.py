@@ -17,12 +17,12 @@ UNKNOWN = "no known protocol fits"
 FIRST, SECOND = "10.0.0.1:40000 > 10.0.0.2:7000", "10.0.0.2:7000 > 10.0.0.1:40000"
 
 
-def said(*arguments: str | Path) -> list[str]:
+def complaints(*arguments: str | Path) -> list[str]:
     """The lines on standard error, without the name of the capture, of a command that ends with status 1."""
-    done = CliRunner().invoke(group, [str(each) for each in arguments], standalone_mode=False)
-    assert done.return_value == 1
+    result = CliRunner().invoke(group, [str(each) for each in arguments], standalone_mode=False)
+    assert result.return_value == 1
     return [
-        line.removeprefix("wirekit: ").removeprefix(f"{arguments[-1]}: ").strip() for line in done.stderr.splitlines()
+        line.removeprefix("wirekit: ").removeprefix(f"{arguments[-1]}: ").strip() for line in result.stderr.splitlines()
     ]
 
 
@@ -31,7 +31,7 @@ def said(*arguments: str | Path) -> list[str]:
 def test_pieces_that_follow_each_other_have_two_lines(command: str, road: str, tmp_path: Path) -> None:
     pieces = [(0, b"GET / HTTP/1.1\r\n"), (1, b"HTTP/1.1 200 OK\r\n"), *[(0, b"Accept: *\r\n")] * 5, (1, b"\r\n")]
     path = capture(tmp_path / "other.pcap", *pieces)
-    lines = said(command, "--output", "json", "--road", road, path)
+    lines = complaints(command, "--output", "json", "--road", road, path)
     assert [line.partition(" at byte ")[0] for line in lines] == [FIRST, SECOND, FIRST, SECOND]
     texts = [line.partition(" at byte ")[2] for line in lines]
     assert texts[0].startswith(f"0 of the stream: 16 bytes not decoded: {UNKNOWN}")
@@ -43,7 +43,7 @@ def test_pieces_that_follow_each_other_have_two_lines(command: str, road: str, t
 def test_other_reasons_have_lines_of_their_own(tmp_path: Path) -> None:
     request = bytes.fromhex("0000000b 0010 0000 00000007 0001 63")
     answers = [(1, bytes.fromhex(f"0000000a 0000000{number} 000000000000")) for number in (3, 4)]
-    lines = said("inspect", "--connections", capture(tmp_path / "unasked.pcap", (0, request), *answers))
+    lines = complaints("inspect", "--connections", capture(tmp_path / "unasked.pcap", (0, request), *answers))
     assert len(lines) == 3, lines
     assert all(
         f"no request has correlation id {number}" in line for number, line in zip((3, 4), lines[1:], strict=True)
@@ -53,7 +53,7 @@ def test_other_reasons_have_lines_of_their_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["frames", "messages"])
 def test_a_frame_and_the_missing_bytes_that_cut_it_have_one_line(command: str, tmp_path: Path) -> None:
     path = snapped("kafka-0.8.2.2-2-produce.pcapng", 128, tmp_path)
-    lines = said(command, "--output", "json", path)
+    lines = complaints(command, "--output", "json", path)
     cut = [line for line in lines if "cut by missing bytes (snap length), " in line]
     assert len(cut) == 54
     assert not any("missing: snap length" in line for line in lines)
@@ -64,7 +64,7 @@ def test_a_frame_and_the_missing_bytes_that_cut_it_have_one_line(command: str, t
 def test_a_chosen_protocol_that_does_not_fit_names_the_one_that_does(
     chosen: tuple[str, str], options: tuple[str, str]
 ) -> None:
-    lines = said("frames", *chosen, *options, "fixtures/pcap/jmq4-consume.pcap")
+    lines = complaints("frames", *chosen, *options, "fixtures/pcap/jmq4-consume.pcap")
     named = [line for line in lines if "begins with a frame of" in line]
     protocol = chosen[1].rpartition("=")[2]
     expected = f"connection 10.23.45.67:51234>10.1.1.1:50088#0 begins with a frame of joyqueue, not of {protocol}"
@@ -73,4 +73,4 @@ def test_a_chosen_protocol_that_does_not_fit_names_the_one_that_does(
 
 def test_no_protocol_is_named_for_bytes_of_none(tmp_path: Path) -> None:
     path = capture(tmp_path / "other.pcap", (0, b"GET / HTTP/1.1\r\n"), (1, b"HTTP/1.1 200 OK\r\n"))
-    assert not any("begins with a frame" in line for line in said("frames", "--protocol", "kafka", path))
+    assert not any("begins with a frame" in line for line in complaints("frames", "--protocol", "kafka", path))

@@ -45,9 +45,9 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("shell", ASKED)
 def test_the_script_of_each_shell_is_printed(tmp_path: Path, shell: str) -> None:
-    asked = environment(tmp_path) | {"_WIREKIT_COMPLETE": f"{shell}_source"}
-    done = subprocess.run(["wirekit"], env=asked, capture_output=True, text=True, check=True)
-    assert f"_WIREKIT_COMPLETE={shell}_complete" in done.stdout
+    variables = environment(tmp_path) | {"_WIREKIT_COMPLETE": f"{shell}_source"}
+    completed = subprocess.run(["wirekit"], env=variables, capture_output=True, text=True, check=True)
+    assert f"_WIREKIT_COMPLETE={shell}_complete" in completed.stdout
 
 
 @pytest.mark.parametrize("shell", ASKED)
@@ -63,8 +63,8 @@ def test_a_shell_completes(tmp_path: Path, shell: str, words: str, expected: str
     script.write_bytes(subprocess.check_output(["wirekit"], env=variables | {"_WIREKIT_COMPLETE": f"{shell}_source"}))
     text = ASKED[shell].format(words=words, last=len(words.split()))
     command = [shell, "-c", text, *([] if shell == "fish" else [shell]), str(script)]
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False, timeout=60)
-    assert expected in done.stdout, done.stderr
+    completed = subprocess.run(command, env=variables, capture_output=True, text=True, check=False, timeout=60)
+    assert expected in completed.stdout, completed.stderr
 
 
 @pytest.mark.parametrize(

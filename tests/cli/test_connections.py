@@ -66,11 +66,11 @@ def test_decoding_errors_are_reported_as_by_other_commands(fixtures: Path) -> No
     assert run.lines
 
 
-def captured(path: Path, *said: tuple[str, bytes], snap_length: int = 1 << 16) -> Path:
+def captured(path: Path, *pieces: tuple[str, bytes], snap_length: int = 1 << 16) -> Path:
     """A capture of what both sides say in turn, each in a packet; without a handshake if it is cut."""
     sequences = {"client": 1, "server": 1}
     packets = []
-    for side, data in said:
+    for side, data in pieces:
         peer = "server" if side == "client" else "client"
         ports = (40000, 6650) if side == "client" else (6650, 40000)
         fields = {"source_port": ports[0], "destination_port": ports[1], "sequence_number": sequences[side]}

@@ -229,9 +229,9 @@ def test_encode_misses_exactly_the_fields_that_schemas_call_required(key: str) -
     (layout,) = Run("schemas", key, "--output", "json").lines
     top = [field for field in layout["fields"] if field["depth"] == 0]
     required = {field["name"] for field in top if field["presence"] == "required" and ", if " not in field["type"]}
-    done = Run("encode", key, stdin=b"{}")
-    missed = {name for name in required if name in done.err}
-    assert missed == required, done.err
+    encoded = Run("encode", key, stdin=b"{}")
+    missed = {name for name in required if name in encoded.err}
+    assert missed == required, encoded.err
 
 
 REQUEST = (
@@ -283,7 +283,7 @@ def test_context_that_a_schema_does_not_have_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("context", "said"),
+    ("context", "text"),
     [
         (["api=nosuch"], "has no api 'nosuch'; it may be api_versions, controlled_shutdown,"),
         (["api=Fetch", "version=1"], "has no api 'Fetch'; it may be"),
@@ -292,12 +292,12 @@ def test_context_that_a_schema_does_not_have_is_refused() -> None:
         (["api=fetch", "version=zz"], "with api fetch has no version 'zz'; it may be 0 to 3"),
     ],
 )
-def test_context_that_no_case_has_is_refused(context: list[str], said: str) -> None:
+def test_context_that_no_case_has_is_refused(context: list[str], text: str) -> None:
     arguments = [word for pair in context for word in ("--context", pair)]
     for command in (["decode", "--hex", "0000000a00000001000000000000"], ["encode"]):
         run = Run(*command, "kafka.response", *arguments)
         assert (run.status, run.out) == (2, b"")
-        assert said in " ".join(run.err.split())
+        assert text in " ".join(run.err.split())
 
 
 def test_schema_of_nothing_leaves_the_rest_as_a_gap() -> None:

@@ -194,9 +194,9 @@ def test_a_segment_has_no_frames_to_select(fixtures: Path) -> None:
     """It is refused before a capture beside it is shown."""
     segment = str(fixtures / "kafka" / "disk" / "0.8.2.2-t-lz4-0.log")
     for files in ([segment], [str(fixtures / "pcap" / KAFKA), segment]):
-        done = run("messages", *files, "--topic", "*")
-        assert "is not a capture" in str(done.exception)
-        assert not done.stdout
+        result = run("messages", *files, "--topic", "*")
+        assert "is not a capture" in str(result.exception)
+        assert not result.stdout
 
 
 def test_a_selection_applies_to_the_captures_of_a_directory(fixtures: Path, tmp_path: Path) -> None:
@@ -207,9 +207,9 @@ def test_a_selection_applies_to_the_captures_of_a_directory(fixtures: Path, tmp_
         "it has log segments only, which `wirekit messages` lists without selection options, and `wirekit sql` queries"
     )
     (tmp_path / PULSAR).write_bytes((fixtures / "pcap" / PULSAR).read_bytes())
-    done = run("messages", str(tmp_path), "--api", "MESSAGE")
-    assert done.return_value == 0
-    assert {json.loads(line)["file"] for line in done.stdout.splitlines()} == {str(tmp_path / PULSAR)}
+    result = run("messages", str(tmp_path), "--api", "MESSAGE")
+    assert result.return_value == 0
+    assert {json.loads(line)["file"] for line in result.stdout.splitlines()} == {str(tmp_path / PULSAR)}
 
 
 @pytest.mark.parametrize("number", [9, 10])
@@ -238,21 +238,21 @@ def test_following_a_connection_shows_the_frames_of_both_directions(fixtures: Pa
 def test_following_a_connection_that_a_capture_does_not_have(fixtures: Path) -> None:
     one, several = (str(fixtures / "pcap" / name) for name in (JMQ4, KAFKA))
     lacking = f"wirekit: {one} has no connection 3; it has 1 connection\n"
-    done = run("frames", one, "--follow", "3")
-    assert (done.return_value, done.stdout, done.stderr) == (2, "", lacking)
-    done = run("frames", one, several, "--follow", "2")
-    assert done.return_value == run("frames", several, "--follow", "2").return_value < 2
-    assert done.stdout
-    assert done.stderr.startswith(lacking.replace("connection 3", "connection 2"))
+    result = run("frames", one, "--follow", "3")
+    assert (result.return_value, result.stdout, result.stderr) == (2, "", lacking)
+    result = run("frames", one, several, "--follow", "2")
+    assert result.return_value == run("frames", several, "--follow", "2").return_value < 2
+    assert result.stdout
+    assert result.stderr.startswith(lacking.replace("connection 3", "connection 2"))
     name = lines("frames", one)[0]["connection"]
     assert run("frames", one, "--follow", name).return_value == 0
-    done = run("frames", one, "--follow", "1", "--api", "nothing")
-    assert done.return_value == 0
-    assert "no frame matches; it has 22 frames" in done.stderr
+    result = run("frames", one, "--follow", "1", "--api", "nothing")
+    assert result.return_value == 0
+    assert "no frame matches; it has 22 frames" in result.stderr
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "text"),
     [
         (["--since", "yesterday"], "'yesterday' is not a time"),
         (["--since", "10:00", "--until", "09:00"], "--until must be later than --since"),
@@ -270,23 +270,23 @@ def test_following_a_connection_that_a_capture_does_not_have(fixtures: Path) -> 
         (["--where", "api = "], "syntax error"),
     ],
 )
-def test_options_that_make_no_sense(options: list[str], said: str, fixtures: Path) -> None:
-    done = run("frames", str(fixtures / "pcap" / JMQ4), *options)
-    assert said in str(done.exception)
-    assert done.stdout == ""
+def test_options_that_make_no_sense(options: list[str], text: str, fixtures: Path) -> None:
+    result = run("frames", str(fixtures / "pcap" / JMQ4), *options)
+    assert text in str(result.exception)
+    assert result.stdout == ""
 
 
 def test_names_are_listed_if_nothing_matches(fixtures: Path) -> None:
     path = str(fixtures / "pcap" / KAFKA)
-    done = run("frames", path, "--api", "fech", "--topic", "nothing")
+    result = run("frames", path, "--api", "fech", "--topic", "nothing")
     frames = [json.loads(line) for line in run("frames", path, "--output", "json").stdout.splitlines()]
     apis = ", ".join(sorted({each["api"] for each in frames if each["api"]}))
-    said = (
+    complaint = (
         f"no frame matches; it has {len(frames)} frames in {len({each['connection'] for each in frames})} connections"
     )
-    assert done.stdout == ""
-    assert f"{said}; APIs: {apis}; topics: " in done.stderr
+    assert result.stdout == ""
+    assert f"{complaint}; APIs: {apis}; topics: " in result.stderr
     assert "; clients: ReplicaFetcherThread-0-1, " in run("frames", path, "--client", "nobody").stderr
-    done = run("messages", path, "--topic", "nothing")
-    assert done.stdout == ""
-    assert f"{said.replace('frame', 'message', 1)}; topics: " in done.stderr
+    result = run("messages", path, "--topic", "nothing")
+    assert result.stdout == ""
+    assert f"{complaint.replace('frame', 'message', 1)}; topics: " in result.stderr

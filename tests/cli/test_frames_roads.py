@@ -124,11 +124,11 @@ def test_negative_correlation_ids_are_the_same(number: bytes, tmp_path: Path) ->
 
 def _answer(capture: list[Packet], request: int) -> int:
     """The packet that begins with the response to a Kafka request."""
-    asked = tcp(capture[request])
+    question = tcp(capture[request])
     for place, each in enumerate(capture[request:], request):
         answer = tcp(each)
         between = answer.source, answer.target
-        if between == (asked.target, asked.source) and answer.payload[4:8] == asked.payload[8:12]:
+        if between == (question.target, question.source) and answer.payload[4:8] == question.payload[8:12]:
             return place
     raise AssertionError("no response")
 

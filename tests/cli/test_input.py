@@ -184,7 +184,7 @@ def test_base64_in_any_alphabet_and_padding(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "what"),
+    ("text", "reason"),
     [
         ("AAEC\nAw%T", "line 2, column 3: '%' is not a base64 character"),
         ("AA+C\nAw_T", "line 2, column 3: the standard and the URL-safe alphabet are mixed"),
@@ -192,8 +192,8 @@ def test_base64_in_any_alphabet_and_padding(text: str) -> None:
         ("AAECA", "5 characters are not a whole number of base64 groups"),
     ],
 )
-def test_text_forced_as_base64_that_is_not(text: str, what: str) -> None:
-    with pytest.raises(Misuse, match=re.escape(what)):
+def test_text_forced_as_base64_that_is_not(text: str, reason: str) -> None:
+    with pytest.raises(Misuse, match=re.escape(reason)):
         read_input(text.encode(), "base64")
 
 

@@ -110,10 +110,10 @@ def test_messages_in_cut_compressed_data_have_no_offset(side: str, output: str, 
         path = tmp_path / f"{0:020}.log"
         path.write_bytes(first + message_set(wrapper))
     else:
-        said = [*call(side, first), *call(side, first + message_set(wrapper)), *call(side, first)]
-        path = capture(tmp_path / "cut.pcap", *((SIDES.index(each), data) for each, data in said))
+        pieces = [*call(side, first), *call(side, first + message_set(wrapper)), *call(side, first)]
+        path = capture(tmp_path / "cut.pcap", *((SIDES.index(each), data) for each, data in pieces))
     engines = {"objects": "rows", "columns": "columns"}
     runs = [messages(path, road, "--output", output, "--engine", engine) for road, engine in engines.items()]
-    said = f"{path}: 2 messages without an offset, because compressed data ends inside a message"
-    assert [said in run.stderr for run in runs] == [side != "client"] * 2
+    complaint = f"{path}: 2 messages without an offset, because compressed data ends inside a message"
+    assert [complaint in run.stderr for run in runs] == [side != "client"] * 2
     assert runs[0].output == runs[1].output

@@ -34,11 +34,11 @@ def test_counts_are_those_of_the_frames(capture: str, options: list[str], fixtur
     path = str(fixtures / "pcap" / capture)
     counted = inspected(path, *options)
     decoded = [line for line in frames(path, *options) if line["error"] is None]
-    asked = Counter(ids(line) for line in decoded if line["latency_ms"] is None)
+    unanswered = Counter(ids(line) for line in decoded if line["latency_ms"] is None)
     answers = [line for line in decoded if line["latency_ms"] is not None]
     latencies = sorted(line["latency_ms"] for line in answers)
-    alone = [line for line in answers if ids(line) not in asked]
-    assert sum(api["calls"] for api in counted["apis"]) == asked.total() + len(alone)
+    alone = [line for line in answers if ids(line) not in unanswered]
+    assert sum(api["calls"] for api in counted["apis"]) == unanswered.total() + len(alone)
     assert sum(api["answered"] for api in counted["apis"]) == len(latencies)
     assert [slow["latency_ms"] for slow in counted["slowest"]] == latencies[: -overview.MOST_SLOW - 1 : -1]
     assert max([api["latency_ms"]["max"] for api in counted["apis"] if api["latency_ms"]], default=None) == max(
@@ -143,8 +143,10 @@ def test_allow_cut_forgives_the_ends_of_connections_only(command: str, fixtures:
 def test_requests_of_clients_without_a_name_are_counted(fixtures: Path) -> None:
     path = str(fixtures / "pcap" / "jmq4-versions.pcap")
     named = {(each["client"], each["address"]): each["requests"] for each in inspected(path)["clients"]}
-    asked = Counter(line["from"].rpartition(":")[0] for line in frames(path) if line["latency_ms"] is None)
-    for address, count in asked.items():
+    requests_of_clients = Counter(
+        line["from"].rpartition(":")[0] for line in frames(path) if line["latency_ms"] is None
+    )
+    for address, count in requests_of_clients.items():
         assert sum(requests for (_, each), requests in named.items() if each == address) == count
     assert "(no name) at" in run("inspect", path, "--output", "text")
 
@@ -154,8 +156,8 @@ def test_requests_of_clients_without_a_name_are_counted(fixtures: Path) -> None:
 def test_requests_of_clients_are_those_of_the_capture(capture: str, road: str, fixtures: Path) -> None:
     """Events such as FLOW and ACK are no requests."""
     counted = inspected(str(fixtures / "pcap" / capture), "--road", road)
-    asked = sum(each["count"] for each in counted["calls"] if each["role"] == "request")
-    assert sum(each["requests"] for each in counted["clients"]) == asked
+    requests = sum(each["count"] for each in counted["calls"] if each["role"] == "request")
+    assert sum(each["requests"] for each in counted["clients"]) == requests
 
 
 def test_a_call_counts_if_one_of_its_frames_fits(fixtures: Path) -> None:

@@ -77,5 +77,5 @@ def test_an_interrupt_while_wirekit_loads_is_quiet(tmp_path: Path) -> None:
     source = Path(__file__).parents[2] / "src" / "wirekit_command"
     (tmp_path / "wirekit_command").symlink_to(source)
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, b"", b"")
+    completed = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, check=False)
+    assert (completed.returncode, completed.stdout, completed.stderr) == (-signal.SIGINT, b"", b"")

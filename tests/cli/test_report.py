@@ -57,10 +57,10 @@ def test_application_data_is_there_only_if_it_is_asked_for(tmp_path: Path) -> No
     for options in ((), ("--payloads",)):
         data = report(capture, tmp_path / "page.html", *options)
         (content,) = data["opened"].values()
-        held = [bytes.fromhex(piece.replace(".", "0")) for piece, *_ in content["pieces"]]
-        shown = SECRET.encode() in held[0], SECRET in json.dumps(content["fields"])
+        pieces = [bytes.fromhex(piece.replace(".", "0")) for piece, *_ in content["pieces"]]
+        shown = SECRET.encode() in pieces[0], SECRET in json.dumps(content["fields"])
         assert shown == (bool(options), bool(options))
-        assert HOSTILE.encode() in held[0]  # the topic is in the table anyway
+        assert HOSTILE.encode() in pieces[0]  # the topic is in the table anyway
 
 
 def test_the_name_of_a_capture_may_be_no_utf_8(tmp_path: Path) -> None:

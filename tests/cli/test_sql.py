@@ -139,7 +139,7 @@ def test_standard_input_is_read(fixtures: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "said"),
+    ("query", "complaint"),
     [
         ("SELEC 1", 'Parser Error: syntax error at or near "SELEC"'),
         ("FROM call", "no table call; the tables of these inputs are packets, calls, call_topics, messages, "),
@@ -154,10 +154,10 @@ def test_standard_input_is_read(fixtures: Path) -> None:
     ],
     ids=lambda text: text[:12].encode("ascii", "replace").decode(),
 )
-def test_a_wrong_query_is_reported_in_one_line(query: str, said: str, fixtures: Path) -> None:
+def test_a_wrong_query_is_reported_in_one_line(query: str, complaint: str, fixtures: Path) -> None:
     run = Run("sql", query, str(fixtures / "pcap" / "jmq4-produce.pcap"))
     assert (run.status, run.out, run.err.count("\n")) == (2, b"", 1)
-    assert said in run.err
+    assert complaint in run.err
 
 
 def test_several_statements_have_one_result(fixtures: Path) -> None:
@@ -282,5 +282,8 @@ def test_parquet_needs_a_file(fixtures: Path) -> None:
 def test_the_missing_extra_is_named(fixtures: Path) -> None:
     code = "import sys; sys.modules['duckdb'] = None; from wirekit.cli import main; main()"
     arguments = ["sql", "FROM calls", str(fixtures / "pcap" / "jmq4-produce.pcap")]
-    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (2, "wirekit: wirekit sql needs duckdb: pip install 'wirekit[sql]'\n")
+    completed = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+    assert (completed.returncode, completed.stderr) == (
+        2,
+        "wirekit: wirekit sql needs duckdb: pip install 'wirekit[sql]'\n",
+    )

@@ -169,8 +169,8 @@ def _from_terminal(*arguments: str) -> tuple[int, str]:
     command = [sys.executable, "-m", "wirekit", *arguments]
     with os.fdopen(ours, "wb", buffering=0) as terminal, os.fdopen(theirs, "rb") as stdin:
         terminal.write(b"\x04")
-        done = subprocess.run(command, stdin=stdin, capture_output=True, text=True, check=False, timeout=60)
-    return done.returncode, done.stderr
+        completed = subprocess.run(command, stdin=stdin, capture_output=True, text=True, check=False, timeout=60)
+    return completed.returncode, completed.stderr
 
 
 @pytest.mark.parametrize("arguments", [["decode"], ["encode", "kafka"]], ids=" ".join)

@@ -106,14 +106,14 @@ def test_every_byte_of_a_segment_is_there_once(path: Path, width: int) -> None:
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
 def test_every_byte_of_a_frame_is_there_once_whole_or_cut(path: Path) -> None:
-    seen = set()
+    schemas = set()
     for _, item in followed(path):
-        if isinstance(item, Frame) and item.schema not in seen:
-            seen.add(item.schema)
+        if isinstance(item, Frame) and item.schema not in schemas:
+            schemas.add(item.schema)
             check_bytes(item.decoded, 80)
             cut = item.data[: 2 * len(item.data) // 3]
             check_bytes(wirekit.decode(cut, item.schema, context=item.decoded.context), 80)
-    assert seen
+    assert schemas
 
 
 @pytest.mark.parametrize(
@@ -217,8 +217,8 @@ def test_a_number_is_no_time_where_its_choice_selects_another_case() -> None:
             assert values(seven, "typed.said", times=kind) == [shown]
 
 
-def values(data: bytes, key: str, **said: int) -> list[str]:
-    text = drawn(wirekit.decode(data, key, context=said), 120)
+def values(data: bytes, key: str, **facts: int) -> list[str]:
+    text = drawn(wirekit.decode(data, key, context=facts), 120)
     return re.findall(r"value = (.*)$", text, re.M)
 
 

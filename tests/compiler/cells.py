@@ -40,13 +40,13 @@ def codings(key: str) -> dict[str, CustomCoding]:
     return {each.path: each.coding for each in columns if isinstance(each.coding, CustomCoding)}
 
 
-def read(coding: CustomCoding | None, got: Any) -> Any:
+def read(coding: CustomCoding | None, cell_value: Any) -> Any:
     """The values of bytes."""
-    if isinstance(got, list):
-        return [read(coding, each) for each in got]
-    if coding is None or got is None:
-        return got
-    return coding.decode(got) if stands(coding, got) else coding.damaged(got)
+    if isinstance(cell_value, list):
+        return [read(coding, each) for each in cell_value]
+    if coding is None or cell_value is None:
+        return cell_value
+    return coding.decode(cell_value) if stands(coding, cell_value) else coding.damaged(cell_value)
 
 
 @functools.cache
@@ -81,7 +81,7 @@ def differences(key: str, row: Mapping[str, Any], value: Any, checks: list[Check
     verdicts = {check.path: STATUS[check.status] for check in checks if check.source == 0}
     texts = []
     for base, names in bases(key).items():
-        got = functools.reduce(merged, (read(codings(key).get(name), row[name]) for name in names))
+        cell_value = functools.reduce(merged, (read(codings(key).get(name), row[name]) for name in names))
         where, start, path = "", value, base
         first, _, behind = base.partition(".")
         if first in by_own_name(key):
@@ -95,8 +95,8 @@ def differences(key: str, row: Mapping[str, Any], value: Any, checks: list[Check
             tree = present(functools.reduce(merged, (row[name.removesuffix(".ok")] for name in names)), tree)
         bare = base.removesuffix("ok").removesuffix(".") if verdict else base
         fits = fitting(key).get(bare, frozenset({None}))
-        if not (judged(verdicts, got, tree, fits) if verdict else same(got, tree)):
-            texts.append(f"{base}: {got!r}, not {tree!r}")
+        if not (judged(verdicts, cell_value, tree, fits) if verdict else same(cell_value, tree)):
+            texts.append(f"{base}: {cell_value!r}, not {tree!r}")
     return texts
 
 
@@ -133,10 +133,10 @@ def cell(value: Any, path: str, where: str, own: frozenset[str]) -> Any:
         return Cells(where, (cell(each, path, f"{where}[{index}]", own) for index, each in enumerate(value)))
     if value is None or not path:
         return None if value is None else (where, value)
-    name, _, rest = path.partition(".")
+    name, _, below = path.partition(".")
     if not isinstance(value, Record) or name not in value or type(value[name]).__name__.lower() in own:
         return None
-    return cell(value[name], rest, f"{where}.{name}" if where else name, own)
+    return cell(value[name], below, f"{where}.{name}" if where else name, own)
 
 
 def named(name: str, value: Any, where: str) -> Iterator[tuple[str, Record]]:
@@ -161,12 +161,12 @@ def blank(tree: Any) -> bool:
     return all(map(blank, tree)) if isinstance(tree, Cells) else tree is None or plain(tree[1]) is None
 
 
-def same(got: Any, tree: Any) -> bool:
+def same(cell_value: Any, tree: Any) -> bool:
     """Whether columns have what a value has; a record has columns of its own."""
     if isinstance(tree, list):
-        return isinstance(got, list) and len(got) == len(tree) and all(map(same, got, tree))
+        return isinstance(cell_value, list) and len(cell_value) == len(tree) and all(map(same, cell_value, tree))
     expected = plain(None if tree is None else tree[1])
-    return bool(got == expected or (got != got and expected != expected))
+    return bool(cell_value == expected or (cell_value != cell_value and expected != expected))
 
 
 def plain(value: Any) -> Any:
@@ -177,30 +177,30 @@ def plain(value: Any) -> Any:
     return int(value) if isinstance(value, Symbol) else value
 
 
-def present(got: Any, tree: Any) -> Any:
+def present(cell_value: Any, tree: Any) -> Any:
     """What a value has where columns have the alternatives that verdicts are of, and None where it has others."""
-    if isinstance(tree, Cells) and isinstance(got, list):
-        return Cells(tree.where, (present(one, other) for one, other in zip(got, tree, strict=True)))
-    return None if got is None else tree
+    if isinstance(tree, Cells) and isinstance(cell_value, list):
+        return Cells(tree.where, (present(one, other) for one, other in zip(cell_value, tree, strict=True)))
+    return None if cell_value is None else tree
 
 
-def judged(verdicts: Mapping[str, bool | None], got: Any, tree: Any, fits: frozenset[bool | None]) -> bool:
+def judged(verdicts: Mapping[str, bool | None], cell_value: Any, tree: Any, fits: frozenset[bool | None]) -> bool:
     """Whether verdicts are those of the reference engine, which says nothing of what fits and of good text.
 
     Args:
         fits: the verdicts that a list may have on which the reference engine says nothing.
     """
-    if isinstance(tree, Cells) and isinstance(got, list):
-        return len(got) == len(tree) and all(
-            judged(verdicts, one, other, fits) for one, other in zip(got, tree, strict=True)
+    if isinstance(tree, Cells) and isinstance(cell_value, list):
+        return len(cell_value) == len(tree) and all(
+            judged(verdicts, one, other, fits) for one, other in zip(cell_value, tree, strict=True)
         )
     if isinstance(tree, Cells):  # of the list itself
-        return got == verdicts[tree.where] if tree.where in verdicts else got in fits
+        return cell_value == verdicts[tree.where] if tree.where in verdicts else cell_value in fits
     if tree is None:
-        return got is None
+        return cell_value is None
     where, value = tree
     if where in verdicts:
-        return got == verdicts[where]
+        return cell_value == verdicts[where]
     if isinstance(value, str):
-        return got == (value == plain(value))
-    return got in (True, None)
+        return cell_value == (value == plain(value))
+    return cell_value in (True, None)

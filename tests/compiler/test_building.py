@@ -326,12 +326,12 @@ def built(name: str, value: Any) -> tuple[bytes, bytes | None]:
     buffer = bytearray()
     try:
         generated(name)(rows_build.State(name, Params(), wirekit.Limits()), buffer, value)
-        given: bytes | None = bytes(buffer)
+        built_bytes: bytes | None = bytes(buffer)
     except rows_build.REASONS:
-        given = None
+        built_bytes = None
     writer = Writer(name, wirekit.Limits())
     layout._build(value, writer, Scope.root(Params()), "")
-    return bytes(writer.buffer), given
+    return bytes(writer.buffer), built_bytes
 
 
 @cache
@@ -347,8 +347,8 @@ def odd_value(name: str) -> Any:
 
 @pytest.mark.parametrize("name", ODD)
 def test_odd_layouts(name: str) -> None:
-    expected, given = built(name, odd_value(name))
-    assert given == expected
+    expected, built_bytes = built(name, odd_value(name))
+    assert built_bytes == expected
 
 
 @pytest.mark.parametrize("name", ODD)
@@ -358,12 +358,12 @@ def test_edited_values_of_odd_layouts(name: str, data: st.DataObject) -> None:
     for _ in range(data.draw(st.integers(1, 3), label="edits")):
         edit(data, value)
     try:
-        expected, given = built(name, value)
+        expected, built_bytes = built(name, value)
     except (WirekitError, TypeError, ValueError, LookupError, AttributeError):
         with pytest.raises(rows_build.REASONS):
             generated(name)(rows_build.State(name, Params(), wirekit.Limits()), bytearray(), value)
     else:
-        assert given in (None, expected)
+        assert built_bytes in (None, expected)
 
 
 SMALL = """\

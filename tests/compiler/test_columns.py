@@ -91,8 +91,8 @@ def test_nothing_gives_no_rows(key: str) -> None:
 def test_any_contiguous_buffer_will_do() -> None:
     data = mixed()
     want = wirekit.columns("kafka.message_set", data)
-    for given in (bytearray(data), memoryview(data), pa.py_buffer(data)):
-        assert wirekit.columns("kafka.message_set", given).equals(want)
+    for buffer in (bytearray(data), memoryview(data), pa.py_buffer(data)):
+        assert wirekit.columns("kafka.message_set", buffer).equals(want)
     with pytest.raises(Misuse, match="contiguous"):
         wirekit.columns("kafka.message_set", memoryview(data)[::2])
     with pytest.raises(Misuse, match="not str"):
@@ -109,8 +109,8 @@ def test_arrays_grow_as_they_fill(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (want.num_rows, wrong.num_rows) == (6000, 2000)
     monkeypatch.setattr(columns_run, "ROW_GUESS", 1 << 40)
     monkeypatch.setattr(columns_run, "WHOLE", 0)
-    got, errors = scan("kafka.message_set", data)
-    assert got.equals(want)
+    rows, errors = scan("kafka.message_set", data)
+    assert rows.equals(want)
     assert errors.equals(wrong)
 
 
@@ -158,7 +158,7 @@ def test_every_schema_of_wirekit_has_columns_as_the_page_says() -> None:
             refused[key] = str(error)
     assert "has several programs" in refused.pop("net.pcap")
     assert [key for key in refused if not key.startswith("columnstest.")] == []
-    assert all(f"{key} has no columns: " in said for key, said in refused.items())
+    assert all(f"{key} has no columns: " in reason for key, reason in refused.items())
     page = (Path(__file__).parents[2] / "docs" / "columns.md").read_text(encoding="utf-8")
     section = page.partition("## Layouts without columns\n")[2].partition("\n## ")[0]
     assert section.strip().startswith("Every schema of wirekit has columns.")
@@ -176,11 +176,11 @@ def test_explain_prints_the_program_that_front_or_context_selects() -> None:
 
     from wirekit.cli.explain import command
 
-    asked = ["--engine", "columns"]
-    led = CliRunner().invoke(command, ["net.pcap", *asked, "--front", str(FIXTURES / "pcap" / "jmq4-consume.pcap")])
+    options = ["--engine", "columns"]
+    led = CliRunner().invoke(command, ["net.pcap", *options, "--front", str(FIXTURES / "pcap" / "jmq4-consume.pcap")])
     assert "emit r" in led.output
     assert "tcp.source_port: uint16?" in led.output
-    printed = CliRunner().invoke(command, ["net.packet", *asked, "--context", "link_type=1"]).output
+    printed = CliRunner().invoke(command, ["net.packet", *options, "--context", "link_type=1"]).output
     assert printed == source("net.packet", context={"link_type": 1}) != source("net.packet", context={"link_type": 101})
     with pytest.raises(Misuse, match="--front"):
         source("net.pcap")
@@ -220,7 +220,7 @@ def test_explain_prints_the_program() -> None:
 @pytest.mark.skipif("WIREKIT_LONG" not in os.environ, reason="takes a minute: make test-long")
 def test_with_bounds_checked() -> None:
     """All that reads bytes, once more with every index compared with its array."""
-    done = subprocess.run(
+    completed = subprocess.run(
         [
             sys.executable,
             "-m",
@@ -241,7 +241,7 @@ def test_with_bounds_checked() -> None:
         timeout=290,
         cwd=Path(__file__).parents[2],
     )
-    assert done.returncode == 0, done.stdout
+    assert completed.returncode == 0, completed.stdout
 
 
 def test_a_program_keeps_nothing_of_its_generation() -> None:

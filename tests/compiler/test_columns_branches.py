@@ -146,9 +146,9 @@ def compare(key: str, parts_: list[bytes], records: list[Any], shared: set[str])
         want: dict[str, Any] = {}
         flat(record, "", shared, want)
         want = {name: value for name, value in want.items() if value is not None}
-        got = {name: value for name, value in row.items() if value is not None and not name.endswith(".ok")}
-        got = {name.partition(":")[0]: value for name, value in got.items() if not name.startswith("@")}
-        assert {name: shown(value) for name, value in got.items()} == {
+        cells = {name: value for name, value in row.items() if value is not None and not name.endswith(".ok")}
+        cells = {name.partition(":")[0]: value for name, value in cells.items() if not name.startswith("@")}
+        assert {name: shown(value) for name, value in cells.items()} == {
             name: shown(value) for name, value in want.items()
         }
     return batch

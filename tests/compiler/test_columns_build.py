@@ -187,11 +187,11 @@ def test_any_damage_comes_back_or_is_refused(key: str) -> None:
         if errors.num_rows:
             continue
         used = int(batch.schema.metadata[b"wirekit.consumed"])
-        got = built_or_lost(key, top(batch))
-        if got is None:
+        rebuilt = built_or_lost(key, top(batch))
+        if rebuilt is None:
             continue
-        if got != changed[:used]:  # another number for null, or for true
-            assert columns_build.encode_batch(key, top(scan(key, got, wrappers=True)[0])) == got
+        if rebuilt != changed[:used]:  # another number for null, or for true
+            assert columns_build.encode_batch(key, top(scan(key, rebuilt, wrappers=True)[0])) == rebuilt
             continue
         built += 1
     assert built > 10
@@ -394,7 +394,7 @@ def test_slices_build_exactly_their_rows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "said"),
+    ("columns", "text"),
     [
         ({"colour": [1, None]}, "row 1: colour: is null"),
         ({"colour": [1, 3]}, "row 1: colour: expected one of colour"),
@@ -413,8 +413,8 @@ def test_slices_build_exactly_their_rows() -> None:
         ({"@gap": [0, 3]}, "row 1: @gap: the record held bytes that no column has"),
     ],
 )
-def test_a_value_that_does_not_fit_is_misuse_with_column_and_row(columns: dict[str, Any], said: str) -> None:
-    with pytest.raises(Misuse, match=f"buildtest.named.*{said}"):
+def test_a_value_that_does_not_fit_is_misuse_with_column_and_row(columns: dict[str, Any], text: str) -> None:
+    with pytest.raises(Misuse, match=f"buildtest.named.*{text}"):
         build(named(**columns))
 
 
@@ -503,7 +503,7 @@ def test_explain_prints_the_program() -> None:
 def test_with_bounds_checked() -> None:
     """All that writes bytes, once more with every index compared with its array."""
     arguments = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", __file__]
-    done = subprocess.run(
+    completed = subprocess.run(
         [*arguments, "-k", "own or real or damage or codecs or coerced or nowhere"],
         check=False,
         env=os.environ | {"NUMBA_BOUNDSCHECK": "1"},
@@ -512,4 +512,4 @@ def test_with_bounds_checked() -> None:
         timeout=280,
         cwd=Path(__file__).parents[2],
     )
-    assert done.returncode == 0, done.stdout
+    assert completed.returncode == 0, completed.stdout

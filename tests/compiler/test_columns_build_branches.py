@@ -78,7 +78,7 @@ def test_captured_packets_come_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "columns", "said"),
+    ("key", "columns", "text"),
     [
         ("closed", {"k": [1, 2], "v": [5, 6]}, "row 1: v: no such case; expected one of 1"),
         ("default", {"k": [1, 2], "v": [300, 300]}, r"row 0: v: expected a number in -128\.\.127"),
@@ -93,8 +93,8 @@ def test_captured_packets_come_back() -> None:
         ("front", {"v": [1, 2]}, "its first fields select the layout of the records; pass them as the metadata"),
     ],
 )
-def test_a_value_that_does_not_fit_its_branch_is_misuse(key: str, columns: dict[str, Any], said: str) -> None:
-    with pytest.raises(Misuse, match=said):
+def test_a_value_that_does_not_fit_its_branch_is_misuse(key: str, columns: dict[str, Any], text: str) -> None:
+    with pytest.raises(Misuse, match=text):
         wirekit.build_columns(f"branchtest.{key}", pa.RecordBatch.from_pydict(columns))
 
 
@@ -129,8 +129,8 @@ def test_packets_without_a_link_layer_come_back() -> None:
 def test_the_checksum_of_the_content_of_absent_bytes(algorithm: str, absent: Node) -> None:
     node = Struct("there" / Flag(uint8), "sum" / Checked(uint32, algorithm, "data", content=True), "data" / absent)
     with own(node) as key:
-        for given in ({"there": False}, {"there": True, "data": ""}, {"there": True, "data": "0102"}):
-            data = wirekit.encode(key, given)
+        for value in ({"there": False}, {"there": True, "data": ""}, {"there": True, "data": "0102"}):
+            data = wirekit.encode(key, value)
             batch = wirekit.columns(key, data)
             assert batch["sum.ok"].to_pylist() == [True]
             assert wirekit.build_columns(key, batch) == data

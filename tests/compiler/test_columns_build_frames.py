@@ -141,7 +141,7 @@ def test_columns_of_ones_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "said"),
+    ("columns", "text"),
     [
         ({"command__send__producer_id": [1, None, None]}, r"row 1: command\.send\.producer_id: is missing"),
         ({"command__type": ["SEND", "SEND", "PONE"]}, r"row 2: command\.type: 'PONE' is not a name"),
@@ -172,8 +172,8 @@ def test_columns_of_ones_own() -> None:
         ({"entry__payload__nothing": [1, 2, 3]}, r"has no column 'entry\.payload\.nothing'"),
     ],
 )
-def test_a_value_that_does_not_fit_the_frame_is_misuse(columns: dict[str, Any], said: str) -> None:
-    with pytest.raises(Misuse, match=said):
+def test_a_value_that_does_not_fit_the_frame_is_misuse(columns: dict[str, Any], text: str) -> None:
+    with pytest.raises(Misuse, match=text):
         build(own(**columns))
 
 

@@ -347,7 +347,7 @@ def test_explain_prints_the_program_of_a_context() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "values", "said"),
+    ("name", "values", "text"),
     [
         (
             "goods.name",
@@ -383,8 +383,8 @@ def test_explain_prints_the_program_of_a_context() -> None:
         ("marked.v", [[1, 0xFF00], [], [1]], r"row 0: marked\[1\]: it begins with the bytes that end the list"),
     ],
 )
-def test_a_list_that_does_not_fit_is_misuse_with_row_and_index(name: str, values: Any, said: str) -> None:
-    with pytest.raises(Misuse, match=said):
+def test_a_list_that_does_not_fit_is_misuse_with_row_and_index(name: str, values: Any, text: str) -> None:
+    with pytest.raises(Misuse, match=text):
         build(with_column(shops(), name, values))
 
 
@@ -398,17 +398,17 @@ def test_a_list_without_columns_that_must_be_there_is_misuse() -> None:
 def test_offsets_that_point_nowhere_are_misuse() -> None:
     for kind, width in ((pa.list_, np.int32), (pa.large_list, np.int64)):
         for offsets in ([0, 9, 2, 3], [0, -2, 3, 3], [0, 3, 1, 3]):
-            held = pa.py_buffer(np.array(offsets, width))
+            buffer = pa.py_buffer(np.array(offsets, width))
             elements = pa.array([1, 2, 3], pa.int32())
-            prices = pa.Array.from_buffers(kind(pa.int32()), 3, [None, held], children=[elements])
+            prices = pa.Array.from_buffers(kind(pa.int32()), 3, [None, buffer], children=[elements])
             with pytest.raises(Misuse, match=r"the offsets of the column goods\.price point outside of its"):
                 build(with_column(shops(), "goods.price", prices))
 
 
 def test_a_list_of_more_elements_than_32_bits_count_is_refused_before_it_is_read() -> None:
-    held = pa.py_buffer(np.array([0, 1 << 33], np.int64))
+    buffer = pa.py_buffer(np.array([0, 1 << 33], np.int64))
     elements = pa.Array.from_buffers(pa.null(), 1 << 33, [None])  # pa.nulls takes seconds
-    prices = pa.Array.from_buffers(pa.large_list(pa.null()), 1, [None, held], children=[elements])
+    prices = pa.Array.from_buffers(pa.large_list(pa.null()), 1, [None, buffer], children=[elements])
     with pytest.raises(Misuse, match=r"row 0: goods\.price: has 8589934592 elements, where goods\.name has 3 elements"):
         build(with_column(shops().slice(0, 1), "goods.price", prices))
 

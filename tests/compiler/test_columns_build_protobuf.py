@@ -135,7 +135,7 @@ def test_the_payload_size_is_computed(sizes: list[int | None] | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "said"),
+    ("columns", "text"),
     [
         ({"metadata.properties.key": [[], ["x"]]}, "row 1: metadata.properties.value: is missing"),
         (
@@ -148,7 +148,7 @@ def test_the_payload_size_is_computed(sizes: list[int | None] | None) -> None:
         ({"metadata.nothing": [1, 2]}, "has no column 'metadata.nothing'"),
     ],
 )
-def test_a_value_that_does_not_fit_the_message_is_misuse(columns: dict[str, Any], said: str) -> None:
+def test_a_value_that_does_not_fit_the_message_is_misuse(columns: dict[str, Any], text: str) -> None:
     whole = {"metadata.payload_size": [1, 1], "payload": [b"a", b"b"]} | columns
-    with pytest.raises(Misuse, match=said):
+    with pytest.raises(Misuse, match=text):
         wirekit.build_columns(BATCH, pa.RecordBatch.from_pydict(whole))

@@ -68,12 +68,14 @@ def expected(row: dict[str, Any], path: str) -> Any:
     return at(row["frame"], path.split("."))
 
 
-def same(got: Any, want: Any) -> bool:
+def same(cell_value: Any, want: Any) -> bool:
     if isinstance(want, str):
         want = want.encode(errors="surrogateescape").decode(errors="replace")
-    if isinstance(want, list) and isinstance(got, list):
-        return len(got) == len(want) and all(same(one, other) for one, other in zip(got, want, strict=True))
-    return bool(got == want)
+    if isinstance(want, list) and isinstance(cell_value, list):
+        return len(cell_value) == len(want) and all(
+            same(one, other) for one, other in zip(cell_value, want, strict=True)
+        )
+    return bool(cell_value == want)
 
 
 def compare(key: str, parts: list[bytes]) -> tuple[pa.RecordBatch, pa.RecordBatch]:
@@ -302,11 +304,11 @@ def test_a_limit_exceeded_inside_a_record_is_an_error_with_its_path(holders: str
 
 def test_fields_that_are_asked_for_are_there_and_no_others() -> None:
     data = b"".join(encoded(single(1)))
-    asked = ("command.send", "command.ack.message_id.ledgerId", "entry.metadata.properties.key", "@offset")
-    batch = wirekit.columns(KEY, data, fields=asked)
+    fields = ("command.send", "command.ack.message_id.ledgerId", "entry.metadata.properties.key", "@offset")
+    batch = wirekit.columns(KEY, data, fields=fields)
     names = batch.schema.names
     assert {"command.send.producer_id", "command.ack.message_id.ledgerId", "entry.metadata.properties.key"} < set(names)
-    assert all(any(name == each or name.startswith(f"{each}.") for each in asked) for name in names)
+    assert all(any(name == each or name.startswith(f"{each}.") for each in fields) for name in names)
     assert batch["entry.metadata.properties.key"].to_pylist() == [[]]
     assert batch["command.ack.message_id.ledgerId"].to_pylist() == [None]
     assert wirekit.columns(KEY, data)["command.send.producer_id"].equals(batch["command.send.producer_id"])

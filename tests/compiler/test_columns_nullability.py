@@ -85,11 +85,11 @@ def entries() -> bytes:
 )
 def test_a_column_that_is_not_nullable_holds_no_null(key: str, sample: Any) -> None:
     data, chance = sample(), random.Random(key)
-    seen = 0
+    rows = 0
     for wrappers in (False, True):
         for damaged in (False, *[True] * 20):
             scanned = scan(key, spoilt(data, chance) if damaged else data, wrappers=wrappers)
-            seen += scanned[0].num_rows
+            rows += scanned[0].num_rows
             for batch in scanned:
                 batch.validate(full=True)
                 for field in batch.schema:
@@ -97,7 +97,7 @@ def test_a_column_that_is_not_nullable_holds_no_null(key: str, sample: Any) -> N
                     assert field.nullable or not column.null_count, field.name
                     if pa.types.is_list(field.type) and not field.type.value_field.nullable:
                         assert not column.flatten().null_count, field.name
-    assert seen > 4
+    assert rows > 4
 
 
 def spoilt(data: bytes, chance: random.Random) -> bytes:

@@ -100,22 +100,22 @@ def test_a_time_without_sign_keeps_its_bits() -> None:
 def test_any_unit_and_zone_is_built_from(kind: pa.DataType, codec: str) -> None:
     batch = wirekit.columns(SETS, message_set([NOW, NOW + 1]))
     at = batch.schema.get_field_index(TIME)
-    given = batch.set_column(at, TIME, batch.column(at).cast(kind))
-    assert wirekit.build_columns(SETS, given, codec=codec) == wirekit.build_columns(SETS, batch, codec=codec)
+    cast = batch.set_column(at, TIME, batch.column(at).cast(kind))
+    assert wirekit.build_columns(SETS, cast, codec=codec) == wirekit.build_columns(SETS, batch, codec=codec)
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "text"),
     [
         (pa.timestamp("us", "UTC"), r"row 1: message\.timestamp: 1500 us is not a timestamp\[ms"),
         (pa.timestamp("ms"), r"message\.timestamp is timestamp\[ms\], without a time zone"),
         (pa.date64(), r"message\.timestamp is date64.*give it as timestamp\[ms, tz=UTC\] or int64"),
     ],
 )
-def test_times_that_do_not_fit(kind: pa.DataType, said: str) -> None:
+def test_times_that_do_not_fit(kind: pa.DataType, text: str) -> None:
     batch = wirekit.columns(SETS, message_set([1, 2]))
     at = batch.schema.get_field_index(TIME)
-    with pytest.raises(Misuse, match=said):
+    with pytest.raises(Misuse, match=text):
         wirekit.build_columns(SETS, batch.set_column(at, TIME, pa.array([0, 1500], pa.int64()).cast(kind)))
 
 

@@ -187,10 +187,10 @@ def test_arm_gets_its_instructions(castagnoli: bool, kind: str, instruction: str
 
 def run(script: str, *arguments: str, **environment: str) -> str:
     """What a fresh interpreter prints."""
-    kept = {name: value for name, value in os.environ.items() if name != crc.VARIABLE}
+    inherited = {name: value for name, value in os.environ.items() if name != crc.VARIABLE}
     return subprocess.run(
         [sys.executable, "-c", script, *arguments],
-        env=kept | environment,
+        env=inherited | environment,
         check=True,
         stdout=subprocess.PIPE,
         text=True,

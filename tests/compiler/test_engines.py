@@ -139,8 +139,8 @@ def record(captured: int, original: int) -> bytes:
 def test_lengths_that_need_not_fit(key: str, data: bytes, verdicts: list[Any], keep: Any) -> None:
     decoded = same(key, data, {}, used=False)
     assert decoded.engine == "rows"
-    found = [(check.path, check.stored, check.computed, check.status) for check in decoded.checks]
-    assert [verdict for verdict in found if verdict[0].endswith("length")] == verdicts
+    verdicts_of_all = [(check.path, check.stored, check.computed, check.status) for check in decoded.checks]
+    assert [verdict for verdict in verdicts_of_all if verdict[0].endswith("length")] == verdicts
     assert decoded.clean == all(verdict[3] == "ok" for verdict in verdicts)
     assert decoded.value._extra == keep
     assert wirekit.encode(key, decoded.value) == data
@@ -181,12 +181,12 @@ def test_code_is_generated_from_the_expressions_of_a_node_once(
     units: Callable[[str], Generator], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not again for each structure around it: the work grows as the layout does, however deep it is."""
-    asked = Counter[int]()
+    lowered = Counter[int]()
     real = ir.expressions
     for depth in (10, 40):
 
         def counted(node: ir.Node, depth: int = depth) -> Iterator[tuple[str, Expression]]:
-            asked[depth] += 1
+            lowered[depth] += 1
             return real(node)
 
         node = Struct("size" / uint8, "data" / Bytes(this.size))
@@ -195,7 +195,7 @@ def test_code_is_generated_from_the_expressions_of_a_node_once(
         with own(node) as key, monkeypatch.context() as patch:
             patch.setattr(ir, "expressions", counted)
             assert "def unit0(" in units(key).source
-    assert asked[40] < 4.5 * asked[10]
+    assert lowered[40] < 4.5 * lowered[10]
 
 
 @pytest.mark.parametrize("magic", [0, 1])

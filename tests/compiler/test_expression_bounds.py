@@ -32,15 +32,15 @@ ranges = st.tuples(numbers, st.integers(0, 5)).map(lambda each: (each[0], each[0
 @pytest.mark.parametrize("symbol", OPERATIONS)
 @given(one=ranges, other=ranges | numbers.map(lambda number: (number, number)))
 def test_a_range_holds_every_result(symbol: str, one: tuple[int, int], other: tuple[int, int]) -> None:
-    found = bounds(symbol, one, other)
-    if found is None:
+    limits = bounds(symbol, one, other)
+    if limits is None:
         return
     pairs = product(range(one[0], one[1] + 1), range(other[0], other[1] + 1))
     results = [OPERATIONS[symbol](a, b) for a, b in pairs]
-    assert found[0] <= min(results)
-    assert max(results) <= found[1]
+    assert limits[0] <= min(results)
+    assert max(results) <= limits[1]
     if symbol in TIGHT:
-        assert found == (min(results), max(results))
+        assert limits == (min(results), max(results))
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from wirekit.runtime.loop import module_text
 
 def run(script: str, *arguments: str, **environment: str) -> str:
     """What a fresh interpreter prints."""
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", script, *arguments],
         env=os.environ | environment,
         check=True,
@@ -29,7 +29,7 @@ def run(script: str, *arguments: str, **environment: str) -> str:
         text=True,
         timeout=200,
     )
-    return done.stdout.strip()
+    return completed.stdout.strip()
 
 
 SOURCE = "from numba import njit\n@njit(cache=True)\ndef scan(x): return x + 1\n"
@@ -66,14 +66,14 @@ class Adding:
         if most >= 0:
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (most,) * 2)
-        with warnings.catch_warnings(record=True) as found:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             function = columns_cache.function(SOURCE)
             value = function(1)
         how = "from the cache" if sum(function.stats.cache_hits.values()) else "compiled"  # type: ignore[attr-defined]
-        return f"{value} {how}\0" + "\n".join(str(each.message) for each in found)
+        return f"{value} {how}\0" + "\n".join(str(each.message) for each in caught)
 
-    def said(self) -> tuple[str, str]:
+    def output(self) -> tuple[str, str]:
         """What it came to, and its warnings."""
         with open(self._read, encoding="utf-8") as pipe:
             out, _, warning = pipe.read().partition("\0")
@@ -81,9 +81,9 @@ class Adding:
         return out, warning
 
 
-def said(**environment: str) -> tuple[str, str]:
+def output_of_process(**environment: str) -> tuple[str, str]:
     """What such a process says."""
-    return Adding(**environment).said()
+    return Adding(**environment).output()
 
 
 SCANS = """
@@ -104,14 +104,14 @@ def test_importing_wirekit_needs_neither_numba_nor_pyarrow() -> None:
 def test_several_processes_may_start_at_once(tmp_path: Path) -> None:
     environment = {columns_cache.VARIABLE: str(tmp_path / "new" / "cache")}
     for process in [Adding(**environment) for _ in range(4)]:
-        out, warning = process.said()
+        out, warning = process.output()
         assert out in (IN_THE_PROCESS, FROM_THE_CACHE)
         assert not warning
     folder = tmp_path / "new" / "cache"
     assert len(list(folder.glob("*.py"))) == 1
     assert not list(folder.glob("*.tmp"))
     assert folder.stat().st_mode & 0o077 == 0
-    assert said(**environment) == (FROM_THE_CACHE, "")
+    assert output_of_process(**environment) == (FROM_THE_CACHE, "")
 
 
 def test_the_interpreter_is_kept() -> None:
@@ -122,17 +122,17 @@ def test_the_interpreter_is_kept() -> None:
 
 def test_a_damaged_module_in_the_cache_is_written_anew(tmp_path: Path) -> None:
     environment = {columns_cache.VARIABLE: str(tmp_path)}
-    assert said(**environment) == (IN_THE_PROCESS, "")
+    assert output_of_process(**environment) == (IN_THE_PROCESS, "")
     (path,) = tmp_path.glob("*.py")
     path.write_text("half of")
-    assert said(**environment)[0] in (IN_THE_PROCESS, FROM_THE_CACHE)
+    assert output_of_process(**environment)[0] in (IN_THE_PROCESS, FROM_THE_CACHE)
     assert path.read_text() == columns_cache.module_text(SOURCE)
 
 
 @pytest.mark.parametrize("variable", [columns_cache.VARIABLE, "XDG_CACHE_HOME"])
 def test_a_directory_that_cannot_be_written_is_not_needed(tmp_path: Path, variable: str) -> None:
     (tmp_path / "file").touch()
-    out, warning = said(**{columns_cache.VARIABLE: "", variable: str(tmp_path / "file")})
+    out, warning = output_of_process(**{columns_cache.VARIABLE: "", variable: str(tmp_path / "file")})
     assert out == IN_THE_PROCESS
     assert warning.count(ANEW) == 1
     assert "cannot be written" in warning
@@ -141,11 +141,11 @@ def test_a_directory_that_cannot_be_written_is_not_needed(tmp_path: Path, variab
 @pytest.mark.parametrize("most", [0, 300, 600, 3000])
 def test_a_full_disk_costs_compilation_and_nothing_else(tmp_path: Path, most: int) -> None:
     """No file may grow beyond so many bytes: the module is not written, or its machine code, or its index."""
-    out, warning = Adding(most, **{columns_cache.VARIABLE: str(tmp_path)}).said()
+    out, warning = Adding(most, **{columns_cache.VARIABLE: str(tmp_path)}).output()
     assert out == IN_THE_PROCESS
     assert warning.count(ANEW) == 1
-    assert said(**{columns_cache.VARIABLE: str(tmp_path)}) == (IN_THE_PROCESS, "")
-    assert said(**{columns_cache.VARIABLE: str(tmp_path)}) == (FROM_THE_CACHE, "")
+    assert output_of_process(**{columns_cache.VARIABLE: str(tmp_path)}) == (IN_THE_PROCESS, "")
+    assert output_of_process(**{columns_cache.VARIABLE: str(tmp_path)}) == (FROM_THE_CACHE, "")
 
 
 class Planted:
@@ -188,12 +188,12 @@ def test_a_file_that_other_users_may_have_written_is_not_run(tmp_path: Path, cha
         pytest.skip("only root gives files away")
     folder, mark = tmp_path / "around" / "cache", tmp_path / "mark"
     environment = {columns_cache.VARIABLE: str(folder)}
-    assert said(**environment) == (IN_THE_PROCESS, "")
+    assert output_of_process(**environment) == (IN_THE_PROCESS, "")
     for path in (folder / "__pycache__").glob("*.nbi"):
         version = pickle.loads(path.read_bytes())  # just written
         path.write_bytes(pickle.dumps(version) + pickle.dumps(Planted(mark)))
     change(folder)
-    out, warning = said(**environment)
+    out, warning = output_of_process(**environment)
     assert not mark.exists()
     assert out == IN_THE_PROCESS
     assert warning.count(ANEW) == 1
@@ -204,14 +204,14 @@ def test_a_sticky_directory_that_anybody_may_write_may_hold_the_cache(tmp_path: 
     (tmp_path / "tmp").mkdir()
     (tmp_path / "tmp").chmod(0o1777)
     environment = {columns_cache.VARIABLE: str(tmp_path / "tmp" / "mine")}
-    assert said(**environment) == (IN_THE_PROCESS, "")
-    assert said(**environment) == (FROM_THE_CACHE, "")
+    assert output_of_process(**environment) == (IN_THE_PROCESS, "")
+    assert output_of_process(**environment) == (FROM_THE_CACHE, "")
 
 
 def test_numba_is_not_led_to_another_directory(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     environment = {columns_cache.VARIABLE: str(tmp_path / "mine"), "NUMBA_CACHE_DIR": str(elsewhere)}
-    assert said(**environment) == (IN_THE_PROCESS, "")
+    assert output_of_process(**environment) == (IN_THE_PROCESS, "")
     assert not elsewhere.exists()
     assert list((tmp_path / "mine" / "__pycache__").glob("*.nbc"))
 
@@ -219,12 +219,12 @@ def test_numba_is_not_led_to_another_directory(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("ending", "left"), [("nbi", 0), ("nbc", 0.5)])
 def test_machine_code_that_was_cut_is_compiled_anew(tmp_path: Path, ending: str, left: float) -> None:
     environment = {columns_cache.VARIABLE: str(tmp_path)}
-    assert said(**environment) == (IN_THE_PROCESS, "")
+    assert output_of_process(**environment) == (IN_THE_PROCESS, "")
     for path in (tmp_path / "__pycache__").glob(f"*.{ending}"):
         data = path.read_bytes()
         path.write_bytes(data[: int(left * len(data))].rstrip(b"."))
-    assert said(**environment) == (IN_THE_PROCESS, "")
-    assert said(**environment) == (FROM_THE_CACHE, "")
+    assert output_of_process(**environment) == (IN_THE_PROCESS, "")
+    assert output_of_process(**environment) == (FROM_THE_CACHE, "")
 
 
 def test_the_text_of_a_kernel_is_not_kept_after_its_program() -> None:
@@ -234,7 +234,7 @@ def test_the_text_of_a_kernel_is_not_kept_after_its_program() -> None:
         pass
 
     reader = Text("# reads a record\n")
-    kept = weakref.ref(reader)
+    reference = weakref.ref(reader)
     assert reader in module_text(reader)
     del reader
-    assert kept() is None
+    assert reference() is None

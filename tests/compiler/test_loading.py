@@ -96,7 +96,7 @@ def same(key: str, obj: Any) -> None:
 def json_forms(key: str) -> list[Any]:
     """What the command line prints of the samples."""
     decoded = [wirekit.decode(data, key, context=CONTEXT.get(key, {})) for data in samples()[key]]
-    return [json.loads(json.dumps(wirekit.to_json(found.value))) for found in decoded]
+    return [json.loads(json.dumps(wirekit.to_json(each.value))) for each in decoded]
 
 
 def plain(value: Any) -> Any:
@@ -117,12 +117,12 @@ def plain_forms(key: str) -> list[Any]:
 
 def places(obj: Any) -> Iterable[tuple[Any, Any]]:
     """(object or list, name or index) of everything inside a piece of JSON."""
-    found: list[tuple[Any, Any]] = []
+    fields: list[tuple[Any, Any]] = []
     for name, item in obj.items() if isinstance(obj, dict) else enumerate(obj):
-        found.append((obj, name))
+        fields.append((obj, name))
         if isinstance(item, (dict, list)):
-            found += places(item)
-    return found
+            fields += places(item)
+    return fields
 
 
 def test_code_is_generated_for_every_schema() -> None:
@@ -151,10 +151,10 @@ def test_plain_values(key: str) -> None:
 def test_edited_values(key: str, forms: Callable[[str], list[Any]], data: st.DataObject) -> None:
     obj = copy.deepcopy(one_of(data, forms(key)[:FEW]))
     for _ in range(1 + data.draw(upto(2))):
-        found = list(places(obj))
-        if not found:
+        fields = list(places(obj))
+        if not fields:
             break
-        inside, name = one_of(data, found)
+        inside, name = one_of(data, fields)
         edit = one_of(data, ("odd", "absent", "more"))
         if edit == "odd":
             inside[name] = copy.deepcopy(one_of(data, ODD))

@@ -105,7 +105,7 @@ def test_examples_in_the_documentation_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "slows_down"),
+    ("cpuinfo", "slows_down"),
     [
         ("vendor_id\t: GenuineIntel\nflags\t\t: fpu avx2 avx512f", True),
         ("vendor_id\t: GenuineIntel\nflags\t\t: fpu avx2", False),
@@ -113,8 +113,8 @@ def test_examples_in_the_documentation_run() -> None:
     ],
 )
 def test_isal_is_left_alone_where_a_call_of_it_slows_down_the_process(
-    tmp_path: Path, told: str, slows_down: bool
+    tmp_path: Path, cpuinfo: str, slows_down: bool
 ) -> None:
-    (tmp_path / "cpuinfo").write_text(told)
+    (tmp_path / "cpuinfo").write_text(cpuinfo)
     assert checksums._slows_down(str(tmp_path / "cpuinfo")) is slows_down
     assert not checksums._slows_down(str(tmp_path / "none"))

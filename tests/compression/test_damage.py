@@ -51,10 +51,10 @@ def test_a_format_with_a_checksum_never_gives_other_data(codec: str) -> None:
             damaged = bytearray(data)
             damaged[at] ^= 1 << bit
             try:
-                found = decompress(codec, damaged, size=len(WORDS))
+                output = decompress(codec, damaged, size=len(WORDS))
             except WireError:
                 continue
-            assert found == WORDS, (at, bit)
+            assert output == WORDS, (at, bit)
 
 
 @pytest.mark.parametrize("codec", CODECS)

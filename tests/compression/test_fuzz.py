@@ -25,12 +25,12 @@ def attempt(codec: str, data: bytes, size: int | None) -> None:
     if size is None and codec == "lz4-block":
         size = 1000
     try:
-        found = decompress(codec, data, size=size, limits=LIMITS)
+        output = decompress(codec, data, size=size, limits=LIMITS)
     except WireError as caught:
         error = caught
     else:
-        assert len(found) <= LIMITS.size
-        assert codec == "none" or size in (None, len(found))
+        assert len(output) <= LIMITS.size
+        assert codec == "none" or size in (None, len(output))
         return
     assert error.reason
     assert error.offset is not None

@@ -44,10 +44,10 @@ def test_ratio_limit_counts_only_above_the_floor(codec: str) -> None:
 
 def test_a_piece_that_exceeded_a_limit_is_not_decompressed_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine that decodes a refused frame again, or asks for its spans, gets the same error in its own place."""
-    opened: list[int] = []
+    sizes: list[int] = []
 
     def counted(data: memoryview, output: Output) -> None:
-        opened.append(len(data))
+        sizes.append(len(data))
         output.announce(100)
 
     monkeypatch.setitem(codecs._CODECS, "counted", Codec("counted", counted, bytes, ""))
@@ -56,14 +56,14 @@ def test_a_piece_that_exceeded_a_limit_is_not_decompressed_again_at_once(monkeyp
         with pytest.raises(Limit) as caught:
             decompress("counted", b"bomb", limits=bounded(99), path="value", offset=offset)
         errors.append((caught.value, caught.value.path, caught.value.offset, str(caught.value)))
-    assert opened == [4]
+    assert sizes == [4]
     assert errors[0][0] is not errors[1][0]
     assert [error[1:3] for error in errors] == [("value", 5), ("value", 7)]
     assert errors[1][3] == "value: 100 exceeds the limit of 99 (decompressed_size), at byte 7 (0x7)"
     for data, limits in ((b"tomb", bounded(99)), (b"bomb", bounded(98))):
         with pytest.raises(Limit):
             decompress("counted", data, limits=limits)
-    assert opened == [4, 4, 4]
+    assert sizes == [4, 4, 4]
     assert decompress("counted", b"bomb", limits=bounded(100)) == b""
 
 
@@ -230,5 +230,7 @@ BOMBS = """
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the address space can be limited on Linux only")
 def test_bombs_of_every_codec_stay_within_the_memory_of_the_limit() -> None:
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(BOMBS)], capture_output=True, text=True, check=False)
-    assert (done.stdout, done.stderr) == ("all refused\n", "")
+    completed = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(BOMBS)], capture_output=True, text=True, check=False
+    )
+    assert (completed.stdout, completed.stderr) == ("all refused\n", "")

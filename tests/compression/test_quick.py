@@ -58,13 +58,13 @@ def test_damaged_and_extended_data_never_decompresses_differently(codec: str) ->
         each = bytearray(chance.choice(data))
         each[chance.randrange(len(each))] ^= 1 << chance.randrange(8)
         odd.append(bytes(each))
-    for each, found in zip(odd, all_of(codec, odd), strict=True):
-        assert found is None or found == one_by_one(codec, each), each.hex()
+    for each, output in zip(odd, all_of(codec, odd), strict=True):
+        assert output is None or output == one_by_one(codec, each), each.hex()
 
 
 @pytest.mark.parametrize("codec", QUICK)
 @pytest.mark.parametrize("limits", [Limits(decompressed=2_199), Limits(decompressed=2_200), Limits(ratio=3)])
 def test_limits_are_exact(codec: str, limits: Limits) -> None:
     data = [compress(codec, plain) for plain in (*PLAIN, bytes(100_000))]
-    for each, found in zip(data, all_of(codec, data, limits), strict=True):
-        assert found is None or found == one_by_one(codec, each, limits)
+    for each, output in zip(data, all_of(codec, data, limits), strict=True):
+        assert output is None or output == one_by_one(codec, each, limits)

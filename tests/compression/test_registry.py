@@ -59,5 +59,5 @@ print(sorted(heavy & set(sys.modules)))
 wirekit.compression.compress("zstd", b"")
 print(sorted(heavy & set(sys.modules)))
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["[]", "['zstandard']"]
+    completed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert completed.stdout.splitlines() == ["[]", "['zstandard']"]

@@ -84,8 +84,10 @@ def test_columns_refuse_the_same_piece() -> None:
     assert not scan(KEY, packed(5), limits=LIMITS)[1].num_rows
     for depth in (3, 4):
         limits = wirekit.Limits(decompressed=sum(len(source) for source, _ in wirekit.decode(nested(3), KEY).sources))
-        found = scan(KEY, nested(depth), limits=wirekit.Limits(decompressed=limits.decompressed, total_ratio=1))[1]
-        assert found["kind"].to_pylist() == ["limit"] * (depth - 3)
+        errors_of_columns = scan(
+            KEY, nested(depth), limits=wirekit.Limits(decompressed=limits.decompressed, total_ratio=1)
+        )[1]
+        assert errors_of_columns["kind"].to_pylist() == ["limit"] * (depth - 3)
 
 
 def test_payloads_that_columns_open_are_bounded_together() -> None:

@@ -79,18 +79,18 @@ def test_all_pulsar_codecs_have_a_vector() -> None:
 
 def messages(message_set: bytes) -> list[bytes]:
     """The messages of a Kafka message set, without their offsets."""
-    found = []
+    contents = []
     while message_set:
         end = 12 + int.from_bytes(message_set[8:12], "big")
-        found.append(message_set[12:end])
+        contents.append(message_set[12:end])
         message_set = message_set[end:]
-    return found
+    return contents
 
 
 def test_kafka_broker_lz4_of_magic_0_and_gzip_hold_the_same_messages() -> None:
-    found = messages(compression.decompress("kafka-lz4-v0", BROKER_LZ4_V0))
-    assert found == messages(compression.decompress("gzip", BROKER_GZIP))
-    assert [message[14:] for message in found] == [b"one", b"two", b"three"]
+    contents = messages(compression.decompress("kafka-lz4-v0", BROKER_LZ4_V0))
+    assert contents == messages(compression.decompress("gzip", BROKER_GZIP))
+    assert [message[14:] for message in contents] == [b"one", b"two", b"three"]
 
 
 def test_kafka_clients_snappy_and_lz4_hold_the_same_messages() -> None:

@@ -194,9 +194,9 @@ def test_bytes_that_make_no_sense_are_held_up_to_a_bound_however_many_come_at_on
     conversation = Conversation("kafka")
     rubbish = bytes(5 << 20)
     given_up = conversation.receive("client", rubbish)[:-1]
-    held = conversation.close("client")
-    assert sum(len(event.data) for event in held) <= 1 << 20
-    assert b"".join(event.data for event in (*given_up, *held)) == rubbish
+    remaining = conversation.close("client")
+    assert sum(len(event.data) for event in remaining) <= 1 << 20
+    assert b"".join(event.data for event in (*given_up, *remaining)) == rubbish
 
 
 def test_a_frame_with_an_error_says_how_many_of_its_bytes_were_decoded() -> None:

@@ -40,18 +40,18 @@ def lose(conversation: Conversation, side: str, data: bytes, begin: int, end: in
     return [each for each in [*events, *conversation.receive(side, data[end:], time_us=2)] if each is not NEED_DATA]
 
 
-@pytest.mark.parametrize("rest", [0, 1, 40])
-def test_a_frame_is_decoded_up_to_its_missing_bytes(rest: int) -> None:
+@pytest.mark.parametrize("missing", [0, 1, 40])
+def test_a_frame_is_decoded_up_to_its_missing_bytes(missing: int) -> None:
     conversation, first, second = Conversation("kafka"), metadata(1), metadata(2)
-    frame, *others = lose(conversation, "client", first + second, 100, len(first) - rest)
+    frame, *others = lose(conversation, "client", first + second, 100, len(first) - missing)
     assert isinstance(frame, Frame)
     assert (frame.description.api, frame.description.correlation_id) == ("metadata", 1)
     assert (frame.offset, frame.data, frame.size) == (0, first[:100], len(first))
     assert frame.value.body.topics == TOPICS[: len(frame.value.body.topics)] != []
     assert frame.reason == "cut by missing bytes (not captured)"
     assert str(frame.decoded.error).endswith(f"; {frame.reason}, 100 of {len(first)} bytes were captured")
-    after = [Quarantined("client", len(first) - rest, first[-rest:], 2, "after missing bytes (not captured)")]
-    assert others[:-1] == (after if rest else [])
+    after = [Quarantined("client", len(first) - missing, first[-missing:], 2, "after missing bytes (not captured)")]
+    assert others[:-1] == (after if missing else [])
     assert isinstance(others[-1], Frame)
     assert (others[-1].data, others[-1].size) == (second, len(second))
 
@@ -118,11 +118,11 @@ def test_bytes_that_come_after_the_end_are_a_frame() -> None:
 
 @pytest.mark.parametrize("name", ["kafka-0.10.2.2-4-clients.pcapng", "pulsar-batch.pcap", "jmq4-odd.pcap"])
 def test_a_frame_at_the_end_is_that_before_missing_bytes(name: str) -> None:
-    for link, said in captured(FIXTURES / "pcap" / name):
-        for number, (side, data, _) in enumerate(said):
+    for link, turns in captured(FIXTURES / "pcap" / name):
+        for number, (side, data, _) in enumerate(turns):
             cut, ended = Conversation(link.protocol), Conversation(link.protocol)
             for conversation in (cut, ended):
-                for each in said[:number]:
+                for each in turns[:number]:
                     conversation.receive(each.side, each.data)
                 conversation.receive(side, data[: len(data) * 3 // 4])
             (missing,), (last,) = cut.gap(side, 1 << 20), ended.close(side)
@@ -137,12 +137,12 @@ def test_frames_of_an_undeclared_version() -> None:
     conversation = Conversation("kafka")
     request = bytes.fromhex("00000040 0000 0009 00000007 0001 63 00") + bytes(49)
     response = bytes.fromhex("00000020 00000007 00") + bytes(27)
-    (asked,) = lose(conversation, "client", request, 30, len(request))
+    (question,) = lose(conversation, "client", request, 30, len(request))
     (answered,) = lose(conversation, "server", response, 10, len(response))
-    assert isinstance(asked, Frame)
+    assert isinstance(question, Frame)
     assert isinstance(answered, Frame)
-    assert (asked.description.api, asked.description.version) == ("produce", 9)
-    assert (answered.request, answered.size) == (asked, len(response))
+    assert (question.description.api, question.description.version) == ("produce", 9)
+    assert (answered.request, answered.size) == (question, len(response))
 
 
 def test_the_messages_in_front_of_the_missing_bytes_are_decoded() -> None:
@@ -180,8 +180,8 @@ def test_a_frame_that_is_found_by_its_first_bytes_behind_a_gap() -> None:
     """As with a snap length: each piece is cut, and the next one begins with a frame."""
     conversation, frames = Conversation("kafka"), [metadata(number) for number in range(3)]
     conversation.gap("client", 33)
-    found = [each for data in frames for each in lose(conversation, "client", data, PIECE, len(data))]
-    assert [(each.description.correlation_id, each.size) for each in found if isinstance(each, Frame)] == [
+    events = [each for data in frames for each in lose(conversation, "client", data, PIECE, len(data))]
+    assert [(each.description.correlation_id, each.size) for each in events if isinstance(each, Frame)] == [
         (number, len(data)) for number, data in enumerate(frames)
     ]
 
@@ -201,8 +201,8 @@ def test_a_frame_behind_more_bytes_than_are_kept() -> None:
 @pytest.mark.parametrize("known", [True, False], ids=["in sync", "lost"])
 def test_frames_that_are_cut_at_each_byte(name: str, known: bool) -> None:
     frames: dict[str, tuple[str, str, bytes]] = {}
-    for link, said in captured(FIXTURES / "pcap" / name):
-        for side, data, _ in said:
+    for link, turns in captured(FIXTURES / "pcap" / name):
+        for side, data, _ in turns:
             about = Conversation(link.protocol).preview(side, data).description
             frames.setdefault(f"{side} {about.api} {about.version}", (link.protocol, side, data))
     assert len(frames) > 7
@@ -221,8 +221,8 @@ def test_frames_that_are_cut_at_each_byte(name: str, known: bool) -> None:
 )
 def test_no_check_fails_for_bytes_that_are_missing(name: str) -> None:
     frames: dict[tuple[str, str], bytes] = {}
-    for link, said in captured(FIXTURES / "pcap" / name):
-        for side, data, _ in said:
+    for link, turns in captured(FIXTURES / "pcap" / name):
+        for side, data, _ in turns:
             decoded = Conversation(link.protocol).preview(side, data)
             frames.setdefault((decoded.schema, decoded.description.api or ""), data)
     for (schema, _), data in frames.items():
@@ -270,17 +270,19 @@ def test_every_byte_is_in_one_event_and_a_state_continues_anywhere(cuts: list[in
     for number, (begin, end) in enumerate(pairwise([0, *cuts, len(data)])):
         other = Conversation("kafka")
         other.restore(conversation.state())
-        for each, found in ((conversation, events), (other, resumed)):
+        for each, events_of in ((conversation, events), (other, resumed)):
             missing = lost >> number & 1
-            found.extend(each.gap("client", end - begin) if missing else each.receive("client", data[begin:end]))
+            events_of.extend(each.gap("client", end - begin) if missing else each.receive("client", data[begin:end]))
         assert conversation.state() == other.state()
         size += 0 if missing else end - begin
     events += conversation.close("client")
     resumed += other.close("client")
-    kept, again = ([each for each in found if each is not NEED_DATA] for found in (events, resumed))
-    assert [(type(each), each.offset, each.data) for each in kept] == [
+    uninterrupted, again = (
+        [each for each in each_events if each is not NEED_DATA] for each_events in (events, resumed)
+    )
+    assert [(type(each), each.offset, each.data) for each in uninterrupted] == [
         (type(each), each.offset, each.data) for each in again
     ]
-    assert sum(len(each.data) for each in kept) == size
-    assert all(each.data == data[each.offset : each.offset + len(each.data)] for each in kept)
-    assert all(each.offset % len(metadata(0)) == 0 for each in kept if isinstance(each, Frame))
+    assert sum(len(each.data) for each in uninterrupted) == size
+    assert all(each.data == data[each.offset : each.offset + len(each.data)] for each in uninterrupted)
+    assert all(each.offset % len(metadata(0)) == 0 for each in uninterrupted if isinstance(each, Frame))

@@ -104,8 +104,8 @@ def test_a_variant_of_a_layout_speaks_for_its_protocol_in_part() -> None:
     frame = wirekit.encode("kafka.produce.request.v0.untimed", value)
     assert not wirekit.decode(frame, "kafka.request").clean
     assert frame_fits(registry.protocol("kafka"), "client", frame, True) == (False, True)
-    found = recognise(frame, b"", sides_known=True)
-    assert (found.protocol, found.certain) == ("kafka", True)
+    recognised = recognise(frame, b"", sides_known=True)
+    assert (recognised.protocol, recognised.certain) == ("kafka", True)
 
 
 def test_a_damaged_frame_speaks_for_its_protocol_from_12_bytes_on() -> None:
@@ -261,15 +261,15 @@ def test_a_request_with_bytes_left_over_is_that_request_and_a_response_is_none(l
     shown = 0
     for turn in sent:
         data = (len(turn.data) - 4 + len(left)).to_bytes(4, "big") + turn.data[4:] + left
-        asked, answered = wirekit.decode(turn.data, "kafka"), wirekit.decode(data, "kafka")
-        if turn.side == "server" and asked.schema == "kafka.response":
+        request, answered = wirekit.decode(turn.data, "kafka"), wirekit.decode(data, "kafka")
+        if turn.side == "server" and request.schema == "kafka.response":
             assert answered.schema == "kafka.response"
-        proven = turn.side == "client" and asked.clean and dialogue.sender(asked) == "client"
+        proven = turn.side == "client" and request.clean and dialogue.sender(request) == "client"
         shown += proven and not clean_contexts(data, "kafka.response")
         if proven and not clean_contexts(data, "kafka.response"):
             assert answered.schema == "kafka.request"
             assert [gap.length for gap in answered.gaps] == [len(left)]
-            assert answered.value.body == asked.value.body
+            assert answered.value.body == request.value.body
     assert shown > len(sent) / 4
 
 

@@ -13,8 +13,8 @@ DATA = wirekit.encode("kafka.list_groups.request.v0", {"correlation_id": 1, "cli
 
 
 def request(offset: int, number: int | None) -> Frame:
-    what = Description(correlation_id=number, role="request")
-    return Frame("kafka", "client", offset, DATA, None, wirekit.decode(DATA, "kafka.request"), what)
+    description = Description(correlation_id=number, role="request")
+    return Frame("kafka", "client", offset, DATA, None, wirekit.decode(DATA, "kafka.request"), description)
 
 
 @pytest.mark.parametrize("number", [7, 8, None])

@@ -39,8 +39,8 @@ def test_a_range_is_matched_exactly(size: int, little: bool, data: st.DataObject
     near = [low - 1, low, low + 1, (low + high) // 2, high - 1, high, high + 1, data.draw(numbers)]
     for number in near:
         if 0 <= number < 1 << 8 * size:
-            found = pattern.fullmatch(number.to_bytes(size, "little" if little else "big"))
-            assert bool(found) == (low <= number <= high), number
+            match = pattern.fullmatch(number.to_bytes(size, "little" if little else "big"))
+            assert bool(match) == (low <= number <= high), number
 
 
 @pytest.mark.parametrize("key", STREAMS)
@@ -95,11 +95,11 @@ def test_where_the_heading_matches_the_length_is_sensible(key: str, data: bytes)
 def test_pieces_give_the_frames_that_the_whole_gives(rubbish: bytes, cuts: list[int]) -> None:
     data = rubbish + PING + PING
     expected = frames_in(Conversation("pulsar", started=False), [data])
-    pieces, rest = [], data
+    pieces, remaining = [], data
     for cut in cuts:
-        pieces.append(rest[:cut])
-        rest = rest[cut:]
-    assert frames_in(Conversation("pulsar", started=False), [*pieces, rest])[-1:] == expected[-1:]
+        pieces.append(remaining[:cut])
+        remaining = remaining[cut:]
+    assert frames_in(Conversation("pulsar", started=False), [*pieces, remaining])[-1:] == expected[-1:]
     assert b"".join(expected).endswith(PING)
 
 
@@ -113,10 +113,15 @@ def test_a_state_that_was_pickled_goes_on_alike() -> None:
     known = Conversation("kafka", started=False)
     copy = Conversation("kafka", started=False)
     copy.restore(pickle.loads(pickle.dumps(known.state())))
-    asked = wirekit.encode("kafka.list_groups.request.v0", {"correlation_id": 7, "client_id": "me", "body": {}})
+    request = wirekit.encode("kafka.list_groups.request.v0", {"correlation_id": 7, "client_id": "me", "body": {}})
     body = {"error_code": 0, "groups": []}
-    given = wirekit.encode("kafka.list_groups.response.v0", {"correlation_id": 7, "body": body})
-    for data, side in ((asked[:20], "client"), (asked[20:], "client"), (given[:9], "server"), (given[9:], "server")):
+    response = wirekit.encode("kafka.list_groups.response.v0", {"correlation_id": 7, "body": body})
+    for data, side in (
+        (request[:20], "client"),
+        (request[20:], "client"),
+        (response[:9], "server"),
+        (response[9:], "server"),
+    ):
         assert frames_in(copy, [data], side) == frames_in(known, [data], side)
     assert copy.state() == known.state()
 
@@ -148,17 +153,17 @@ def test_a_frame_behind_rubbish_that_came_byte_by_byte_is_found_at_once() -> Non
 def test_short_frames_between_whole_ones_count_as_the_bytes_of_these_allow() -> None:
     short = bytes.fromhex("0000000100")
     whole = wirekit.encode("kafka.list_groups.request.v0", {"correlation_id": 7, "client_id": "c", "body": {}})
-    found = frames_in(Conversation("kafka"), [(short * 63 + whole) * 100])
-    assert found.count(short) < 100
-    assert found.count(whole) > 10
+    frames = frames_in(Conversation("kafka"), [(short * 63 + whole) * 100])
+    assert frames.count(short) < 100
+    assert frames.count(whole) > 10
     few = frames_in(Conversation("kafka"), [(short + whole * 5) * 100])
     assert len(few) == 600
 
 
 def test_a_frame_is_too_short_for_what_its_message_requires() -> None:
     no_command = bytes.fromhex("0000000400000000")
-    found = frames_in(Conversation("pulsar"), [no_command * 100 + PING, b"\xff" * 1000])
-    assert found == [no_command] * 64 + [PING]
+    frames = frames_in(Conversation("pulsar"), [no_command * 100 + PING, b"\xff" * 1000])
+    assert frames == [no_command] * 64 + [PING]
 
 
 def test_64_frames_in_a_row_may_be_too_short_for_their_header_and_no_more() -> None:
@@ -174,8 +179,8 @@ def test_a_frame_whose_length_is_a_varint_is_found_behind_rubbish() -> None:
         frame = wirekit.encode("ofvarints.frame", {"text": b"x" * 200})
         for rubbish in (3, 70, 200):
             conversation = Conversation(protocol.name, started=False)
-            found = conversation.receive("client", bytes(rubbish) + frame)
-            assert [event.data for event in found] == [bytes(rubbish), frame]
+            events = conversation.receive("client", bytes(rubbish) + frame)
+            assert [event.data for event in events] == [bytes(rubbish), frame]
 
 
 def test_a_frame_that_the_search_decoded_is_not_decoded_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,8 +215,8 @@ def test_a_frame_with_messages_that_the_search_decoded_is_not_decoded_again(monk
     body = {"acks": 1, "timeout": 1, "topic_data": [{"topic": "t", "data": [data]}]}
     frame = wirekit.encode("kafka.produce.request.v0", {"correlation_id": 7, "client_id": "me", "body": body})
     monkeypatch.setattr(following, "decode_bytes", None)
-    (_, found) = Conversation("kafka", started=False).receive("client", b"\xff" * 3 + frame)
-    assert (found.offset, found.data, found.decoded.clean) == (3, frame, True)
+    (_, event) = Conversation("kafka", started=False).receive("client", b"\xff" * 3 + frame)
+    assert (event.offset, event.data, event.decoded.clean) == (3, frame, True)
 
 
 @pytest.mark.parametrize("codec", [0, 1])

@@ -72,10 +72,12 @@ def _printed(command: str) -> str:
         return ""
     alone = ALONE.fullmatch(command)
     if alone is not None and "PYTHONPATH" not in os.environ:
-        printed, said = _in_process(shlex.split(alone["command"])[1:], apart=bool(alone["file"]) and not alone["both"])
+        printed, complaint = _in_process(
+            shlex.split(alone["command"])[1:], apart=bool(alone["file"]) and not alone["both"]
+        )
         if alone["file"]:
             Path(alone["file"]).write_text(printed, encoding="utf-8")
-            return said
+            return complaint
         return "".join(printed.splitlines(keepends=True)[: int(alone["lines"])]) if alone["lines"] else printed
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     run = subprocess.run(
@@ -108,8 +110,8 @@ def _python(text: str, names: dict[str, Any], page: str) -> Iterator[Wrong]:
     wrong: list[Wrong] = []
 
     class Runner(doctest.DocTestRunner):
-        def report_failure(self, out: Any, test: Any, example: Any, got: str) -> None:
-            wrong.append(Wrong(example.source, example.want, got))
+        def report_failure(self, out: Any, test: Any, example: Any, output: str) -> None:
+            wrong.append(Wrong(example.source, example.want, output))
 
         def report_unexpected_exception(self, out: Any, test: Any, example: Any, exc_info: Any) -> None:
             wrong.append(Wrong(example.source, example.want, f"{exc_info[0].__name__}: {exc_info[1]}"))

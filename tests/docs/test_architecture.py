@@ -28,10 +28,10 @@ def part_of(module: str, parts: dict[str, int]) -> str | None:
 
 def imported(tree: ast.Module) -> list[str]:
     """The modules of wirekit that a module imports when it is imported itself."""
-    found = [each for each in tree.body if isinstance(each, ast.ImportFrom) and each.module]
+    imports = [each for each in tree.body if isinstance(each, ast.ImportFrom) and each.module]
     return [
         f"wirekit.{alias.name}" if each.module == "wirekit" else str(each.module)
-        for each in found
+        for each in imports
         for alias in (each.names if each.module == "wirekit" else each.names[:1])
         if str(each.module).partition(".")[0] == "wirekit"
     ]

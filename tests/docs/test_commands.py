@@ -57,13 +57,13 @@ def split(line: str) -> list[list[str]]:
 
 def listed(program: str) -> list[tuple[str, list[str], bool]]:
     """The different commands of a program on all pages."""
-    found = {
+    commands = {
         (str(page.relative_to(ROOT)), tuple(words[1:]), whole)
         for page in PAGES
         for words, whole in commands_of(page)
         if words[0] == program
     }
-    return [(page, list(words), whole) for page, words, whole in sorted(found)]
+    return [(page, list(words), whole) for page, words, whole in sorted(commands)]
 
 
 def shown(value: object) -> str:
@@ -102,12 +102,12 @@ def test_a_command_of_wirekit_parses(page: str, words: list[str], whole: bool) -
             if error.option_name == words[-1]:
                 return
             raise
-    command, given = parse(words)
-    if command.name == "fuzz" and given["target"] not in (None, "TARGET", "tcp:HOST:PORT"):
-        parse_target(given["target"])
+    command, values = parse(words)
+    if command.name == "fuzz" and values["target"] not in (None, "TARGET", "tcp:HOST:PORT"):
+        parse_target(values["target"])
     for parameter in command.params:
         if isinstance(parameter.type, KeyType):
-            value = given[str(parameter.name)]
+            value = values[str(parameter.name)]
             for key in value if isinstance(value, tuple) else [value]:
                 protocol = str(key).partition(".")[0]  # a tutorial's own protocol is not registered here
                 assert protocol not in BUILT_IN or key == protocol or key in registry, f"{page}: {key}"

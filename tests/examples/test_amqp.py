@@ -27,23 +27,23 @@ def test_frames_of_pika_are_read_and_written(vector: dict[str, Any]) -> None:
 
 def frames() -> dict[str, bytes]:
     """Frames of methods by name."""
-    found = {}
+    frames_by_name = {}
     for vector in vectors("amqp")[1:]:
         data = bytes.fromhex(vector["hex"])
         value = wirekit.decode(data, "amqp.frame").value
-        found[value.payload.method.symbol if value.type == 1 else value.type.symbol] = data
-    return found
+        frames_by_name[value.payload.method.symbol if value.type == 1 else value.type.symbol] = data
+    return frames_by_name
 
 
 def test_an_answer_belongs_to_the_method_on_its_channel() -> None:
     known = frames()
     conversation = wirekit.Conversation("amqp")
     (tune,) = conversation.receive("server", known["connection.tune"])
-    asked = list(conversation.receive("client", known["channel.open"] + known["queue.declare"]))
-    assert [frame.description.api for frame in asked] == ["channel.open", "queue.declare"]
-    assert (tune.description.role, asked[1].description.correlation_id) == ("request", 1)
+    requests = list(conversation.receive("client", known["channel.open"] + known["queue.declare"]))
+    assert [frame.description.api for frame in requests] == ["channel.open", "queue.declare"]
+    assert (tune.description.role, requests[1].description.correlation_id) == ("request", 1)
     (answer,) = conversation.receive("server", known["queue.declare-ok"])
-    assert answer.request is asked[1]
+    assert answer.request is requests[1]
 
 
 def test_a_connection_begins_with_a_header_that_is_no_frame() -> None:

@@ -45,9 +45,9 @@ def batch(codec: int = 0, producer: int = -1) -> bytes:
 
 def values(data: bytes) -> list[Any]:
     """What kafka-python reads."""
-    made = DefaultRecordBatch(data)
-    assert made.validate_crc()
-    return [(record.offset, record.timestamp, record.key, record.value, record.headers) for record in made]
+    record_batch = DefaultRecordBatch(data)
+    assert record_batch.validate_crc()
+    return [(record.offset, record.timestamp, record.key, record.value, record.headers) for record in record_batch]
 
 
 def test_a_batch_has_the_records_that_kafka_python_wrote() -> None:

@@ -27,8 +27,8 @@ def test_packets_of_paho_are_read_and_written(vector: dict[str, Any]) -> None:
 
 def packets(level: int, *, server: bool = False) -> list[bytes]:
     """Those of one side and version."""
-    found = [bytes.fromhex(each["hex"]) for each in vectors("mqtt") if each["context"]["level"] == level]
-    return [data for data in found if (data[0] >> 4 in (2, 9, 13) or data[:2] == b"\x40\x09") == server]
+    frames = [bytes.fromhex(each["hex"]) for each in vectors("mqtt") if each["context"]["level"] == level]
+    return [data for data in frames if (data[0] >> 4 in (2, 9, 13) or data[:2] == b"\x40\x09") == server]
 
 
 def test_a_connection_has_the_version_that_its_first_packet_names() -> None:

@@ -15,8 +15,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 def vectors(example: str) -> list[dict[str, Any]]:
     """Those of an example; each has ``key``, ``hex``, ``reads`` and, where the layout asks for it, ``context``."""
-    found: list[dict[str, Any]] = json.loads((EXAMPLES / example / "vectors.json").read_text(encoding="utf-8"))
-    return found
+    entries: list[dict[str, Any]] = json.loads((EXAMPLES / example / "vectors.json").read_text(encoding="utf-8"))
+    return entries
 
 
 def named(example: str) -> list[str]:

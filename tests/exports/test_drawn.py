@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 
 import wirekit
 from tests.agreement.layouts import Task, drawn, drawn_inputs, registered
-from tests.agreement.run import Found
+from tests.agreement.run import Tally
 from wirekit.errors import Misuse
 from wirekit.exports import export
 
@@ -28,7 +28,7 @@ def test_values_of_drawn_layouts_are_valid() -> None:
             schema = json.loads(export([key], "jsonschema").text)
             Draft202012Validator.check_schema(schema)
             validator = Draft202012Validator(schema)
-            for context, data in drawn_inputs(Task(seed, count=6, sound=2, named=2), key, Found()):
+            for context, data in drawn_inputs(Task(seed, count=6, sound=2, named=2), key, Tally()):
                 decoded = wirekit.decode(data, key, context=context)
                 if decoded.error is None and not context:
                     validator.validate(json.loads(json.dumps(wirekit.to_json(decoded.value))))

@@ -115,8 +115,8 @@ def member(structure: Any, name: str) -> Any:
     if name in dir(structure):
         return getattr(structure, name)
     groups = [getattr(structure, each) for each in vars(structure) if each.startswith("sized_by_")]
-    found = [member(group, name) for group in groups]
-    return next((each for each in found if each is not None), None)
+    members = [member(group, name) for group in groups]
+    return next((each for each in members if each is not None), None)
 
 
 def whole(key: str) -> bytes:

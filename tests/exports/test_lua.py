@@ -107,12 +107,12 @@ def compare(decoded: wirekit.Decoded, fields: Shown) -> int:
 
 def decoded(path: Path) -> dict[tuple[str, str], list[Frame]]:
     """{(sender, receiver): its whole frames in the order of the stream}."""
-    found: dict[tuple[str, str], list[Frame]] = defaultdict(list)
+    by_sides: dict[tuple[str, str], list[Frame]] = defaultdict(list)
     with open_capture(str(path)) as capture:
         for link, item in follow(each for each in segments(capture) if isinstance(each, Segment)):
             if isinstance(item, Frame) and not item.announced:
-                found[link.addresses(item.side)].append(item)
-    return {sides: sorted(frames, key=lambda frame: frame.offset) for sides, frames in found.items()}
+                by_sides[link.addresses(item.side)].append(item)
+    return {sides: sorted(frames, key=lambda frame: frame.offset) for sides, frames in by_sides.items()}
 
 
 def values(decoded: wirekit.Decoded) -> Iterator[tuple[str, Any]]:
@@ -163,14 +163,14 @@ def dissected(path: Path, dissector: Path, protocol: str, ports: tuple[int, ...]
     output = subprocess.run(command, capture_output=True, check=True, timeout=60)
     assert b"Error" not in output.stderr, output.stderr
     groups = groups_of(dissector)
-    found: dict[tuple[str, str], list[Shown]] = defaultdict(list)
+    by_sides: dict[tuple[str, str], list[Shown]] = defaultdict(list)
     for packet in ElementTree.fromstring(output.stdout).iter("packet"):
         attributes = {field.get("name"): field.get("show") for field in packet.iter("field")}
         sides = [f"{attributes[f'ip.{end}']}:{attributes[f'tcp.{end}port']}" for end in ("src", "dst")]
         for proto in packet.iter("proto"):
             if proto.get("name") == f"wirekit_{protocol}":
-                found[sides[0], sides[1]].append(list(fields_of(proto, f"wirekit_{protocol}.", groups)))
-    return found
+                by_sides[sides[0], sides[1]].append(list(fields_of(proto, f"wirekit_{protocol}.", groups)))
+    return by_sides
 
 
 def groups_of(dissector: Path) -> set[str]:
@@ -208,8 +208,8 @@ def test_names_that_the_dissector_itself_has_are_left_to_it(layout: Callable[[No
         (tmp_path / "list.lua").write_text(export([key], "lua").text)
     name, script = key.replace(".", "_"), f"lua_script:{tmp_path / 'list.lua'}"
     command = [str(TSHARK), "-r", str(CAPTURES / "jmq4-document.pcap"), "-X", script, "-Y", f"wirekit_{name}.api == 1"]
-    done = subprocess.run(command, capture_output=True, check=True, timeout=60)
-    assert b"Error" not in done.stderr, done.stderr
+    completed = subprocess.run(command, capture_output=True, check=True, timeout=60)
+    assert b"Error" not in completed.stderr, completed.stderr
 
 
 OWN: dict[str, tuple[Node, str]] = {

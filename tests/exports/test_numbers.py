@@ -151,8 +151,8 @@ FRAMES = {
 @pytest.mark.parametrize("case", FRAMES)
 def test_a_dissector_finds_frames_by_a_length_at_a_fixed_place(case: str, tmp_path: Path) -> None:
     with own(FRAMES[case]) as key:
-        given = {"kind": 1, "flags": {}} if "Modbus" in case else {"end": b"zz"} if "checksum" in case else {}
-        data = b"".join(wirekit.encode(key, {"id": number, "data": b"a" * number, **given}) for number in (1, 2))
+        more_fields = {"kind": 1, "flags": {}} if "Modbus" in case else {"end": b"zz"} if "checksum" in case else {}
+        data = b"".join(wirekit.encode(key, {"id": number, "data": b"a" * number, **more_fields}) for number in (1, 2))
         assert fields(key, data, ["id", "data"], tmp_path) == ["1,2", "61,6161"]
         assert [each.reason for each in export([key], "lua").missing] == []
 

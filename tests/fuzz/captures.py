@@ -50,19 +50,19 @@ def packets_of(script: Script, random: Random, number: int = 0) -> list[Packet]:
     """
     packet = partial(_packet_of, PORTS | {"client": PORTS["client"] + number})
     numbers = {side: first + 1 for side, first in FIRST.items()}
-    found = [packet("client", FIRST["client"], 0, SYN, b"", 0)]
-    found.append(packet("server", FIRST["server"], numbers["client"], SYN | ACK, b"", 1))
+    packets = [packet("client", FIRST["client"], 0, SYN, b"", 0)]
+    packets.append(packet("server", FIRST["server"], numbers["client"], SYN | ACK, b"", 1))
     for turn in script.turns:
         other = "server" if turn.side == "client" else "client"
         data = turn.data
         while data:
             size = random.choice((1, 7, 50, LARGEST_SEGMENT, LARGEST_SEGMENT))
             payload, data = data[:size], data[size:]
-            found.append(packet(turn.side, numbers[turn.side], numbers[other], PUSH_ACK, payload, len(found)))
+            packets.append(packet(turn.side, numbers[turn.side], numbers[other], PUSH_ACK, payload, len(packets)))
             numbers[turn.side] += len(payload)
     for side, other in (("client", "server"), ("server", "client")):
-        found.append(packet(side, numbers[side], numbers[other], FIN_ACK, b"", len(found)))
-    return found
+        packets.append(packet(side, numbers[side], numbers[other], FIN_ACK, b"", len(packets)))
+    return packets
 
 
 def _packet_of(

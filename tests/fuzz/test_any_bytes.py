@@ -35,33 +35,33 @@ NUMBERS = [b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\x80\0\0\0", b"\0\0\0\0",
 @cache
 def samples() -> dict[str, list[bytes]]:
     """Real bytes by schema key."""
-    found: dict[str, list[bytes]] = {}
+    by_key: dict[str, list[bytes]] = {}
     for path in sorted((FIXTURES / "pulsar" / "frames").glob("*.jsonl")):
         for line in path.read_text().splitlines():
             data = bytes.fromhex(json.loads(line)["hex"])
             if len(data) < 2000:
-                found.setdefault("pulsar.frame", []).append(data)
+                by_key.setdefault("pulsar.frame", []).append(data)
     for path in sorted((FIXTURES / "kafka" / "golden").glob("*.jsonl")):
         for line in path.read_text().splitlines():
-            _add_kafka(found, json.loads(line))
+            _add_kafka(by_key, json.loads(line))
     for line in (FIXTURES / "jmq4" / "frames.jsonl").read_text().splitlines():
         for dialect in ("joyqueue", "jmq4"):
-            found.setdefault(f"{dialect}.frame", []).append(bytes.fromhex(json.loads(line)["hex"]))
+            by_key.setdefault(f"{dialect}.frame", []).append(bytes.fromhex(json.loads(line)["hex"]))
     for name in ("pcap", "pcapng"):
         for path in sorted((FIXTURES / "pcap").glob(f"*.{name}")):
-            found.setdefault(f"net.{name}", []).append(path.read_bytes()[:3000])
-    return found
+            by_key.setdefault(f"net.{name}", []).append(path.read_bytes()[:3000])
+    return by_key
 
 
-def _add_kafka(found: dict[str, list[bytes]], pair: dict[str, Any]) -> None:
+def _add_kafka(by_key: dict[str, list[bytes]], pair: dict[str, Any]) -> None:
     for kind in ("request", "response"):
         if pair[kind] and len(pair[kind]) < 4000:
             data = bytes.fromhex(pair[kind])
             framed = len(data).to_bytes(4, "big") + data
-            found.setdefault(f"kafka.{kind}", []).append(framed)
+            by_key.setdefault(f"kafka.{kind}", []).append(framed)
             api = pair["name"]
             snake = "".join(f"_{c.lower()}" if c.isupper() else c for c in api).lstrip("_")
-            found.setdefault(f"kafka.{snake}.{kind}.v{pair['version']}", []).append(framed)
+            by_key.setdefault(f"kafka.{snake}.{kind}.v{pair['version']}", []).append(framed)
 
 
 def check(key: str, data: bytes) -> None:

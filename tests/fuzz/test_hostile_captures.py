@@ -21,12 +21,12 @@ from wirekit.values import json_text, to_json
 
 def read(path: Path) -> dict[str, list[Frame | Quarantined]]:
     """What is in a capture, by connection."""
-    found: dict[str, list[Frame | Quarantined]] = {}
+    items_by_name: dict[str, list[Frame | Quarantined]] = {}
     with open_capture(path) as capture:
         for link, item in follow(each for each in segments(capture) if isinstance(each, Segment)):
             if isinstance(item, Frame | Quarantined):
-                found.setdefault(link.name, []).append(item)
-    return found
+                items_by_name.setdefault(link.name, []).append(item)
+    return items_by_name
 
 
 def survives(folder: Path, seed: int) -> Hostile:
@@ -49,9 +49,9 @@ def survives(folder: Path, seed: int) -> Hostile:
         else:
             assert frame.reason
     if made_up.sound:
-        (said,) = connections.values()
-        assert [item.data for item in said] == [turn.data for turn in made_up.script.turns]
-        assert check(made_up.script.protocol, said) == []
+        (items_of_connection,) = connections.values()
+        assert [item.data for item in items_of_connection] == [turn.data for turn in made_up.script.turns]
+        assert check(made_up.script.protocol, items_of_connection) == []
     return made_up
 
 

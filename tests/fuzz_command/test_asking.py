@@ -24,7 +24,7 @@ def play(kind: str, at: int = 0, seed: str = "1") -> Play:
     return Play("kafka.request", b"", kind, seed=seed, at=at)
 
 
-def asked(serve: Serve, kind: str, at: int = 0, protocol: str = "kafka") -> Outcome:
+def outcome(serve: Serve, kind: str, at: int = 0, protocol: str = "kafka") -> Outcome:
     with server(serve) as port:
         return ConversationTarget("127.0.0.1", port, protocol, Bounds(seconds=1.0)).run(play(kind, at))
 
@@ -68,7 +68,7 @@ def test_each_kind_of_question_sends_its_requests(kind: str) -> None:
         while more := connection.recv(1 << 16):
             data.extend(more)
 
-    asked(listen, kind)
+    outcome(listen, kind)
     follower = Conversation("kafka")
     events = [*follower.receive("client", bytes(data)), *follower.close()]
     frames = [event for event in events if isinstance(event, Frame) and event.decoded.clean]
@@ -78,17 +78,17 @@ def test_each_kind_of_question_sends_its_requests(kind: str) -> None:
 
 
 def test_the_opening_is_left_out() -> None:
-    seen: list[str] = []
+    apis: list[str] = []
 
     def listen(connection: socket.socket) -> None:
         for event in Conversation("pulsar").receive("client", connection.recv(1 << 16)):
             if isinstance(event, Frame):
-                seen.append(event.description.api or "")
+                apis.append(event.description.api or "")
 
-    asked(listen, "sound", protocol="pulsar")
-    asked(listen, "opening left out", protocol="pulsar")
-    assert seen[0] == "CONNECT"
-    assert "CONNECT" not in seen[1:]
+    outcome(listen, "sound", protocol="pulsar")
+    outcome(listen, "opening left out", protocol="pulsar")
+    assert apis[0] == "CONNECT"
+    assert "CONNECT" not in apis[1:]
 
 
 def test_the_command_finds_and_replays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -132,21 +132,21 @@ def test_a_server_that_resets_a_connection_is_not_gone(monkeypatch: pytest.Monke
 
 
 def test_the_opening_comes_first_and_must_be_answered() -> None:
-    seen: list[str] = []
+    commands: list[str] = []
 
     def greet(connection: socket.socket) -> None:
         data = connection.recv(1 << 16)
-        seen.append(next(wirekit.frames("pulsar", data)).value.command.type.symbol)
+        commands.append(next(wirekit.frames("pulsar", data)).value.command.type.symbol)
         connection.sendall(
             wirekit.encode("pulsar.frame", {"command": {"type": "CONNECTED", "connected": {"server_version": "test"}}})
         )
-        seen.append(next(wirekit.frames("pulsar", connection.recv(1 << 16))).value.command.type.symbol)
+        commands.append(next(wirekit.frames("pulsar", connection.recv(1 << 16))).value.command.type.symbol)
         connection.sendall(wirekit.encode("pulsar.frame", {"command": {"type": "PONG", "pong": {}}}))
 
     ping = Case("pulsar.frame", wirekit.encode("pulsar.frame", {"command": {"type": "PING", "ping": {}}}), "sound")
     with server(greet) as port:
         assert TcpTarget("127.0.0.1", port, "pulsar", Bounds()).run(ping) == Outcome("accepted")
-    assert seen == ["CONNECT", "PING"]
+    assert commands == ["CONNECT", "PING"]
     with server(lambda connection: None) as port:
         for protocol, case in (("pulsar", ping), ("joyqueue", Case("joyqueue.frame", b"", "sound"))):
             outcome = TcpTarget("127.0.0.1", port, protocol, Bounds()).run(case)

@@ -49,7 +49,7 @@ class Outcomes:
 
 
 def run(folder: Path, *arguments: str, text: str = TESTS) -> tuple[int, dict[str, str]]:
-    file, seen = folder / f"test_codec_of_{folder.name}.py", Outcomes()
+    file, outcomes = folder / f"test_codec_of_{folder.name}.py", Outcomes()
     file.write_text(text)
     options = [
         "-q",
@@ -63,8 +63,10 @@ def run(folder: Path, *arguments: str, text: str = TESTS) -> tuple[int, dict[str
         os.devnull,
     ]
     return int(
-        pytest.main([*options, "--strict-markers", "--import-mode=importlib", *arguments, str(file)], plugins=[seen])
-    ), seen.names
+        pytest.main(
+            [*options, "--strict-markers", "--import-mode=importlib", *arguments, str(file)], plugins=[outcomes]
+        )
+    ), outcomes.names
 
 
 def test_cases_are_parameters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -209,14 +209,14 @@ def test_findings_are_kept_and_replayed(tmp_path: Path) -> None:
 
 def test_a_run_goes_on_where_the_last_one_ended(tmp_path: Path) -> None:
     corpus, cases = Corpus(tmp_path), NumberedCases(KEY, 5)
-    seen: list[int] = []
+    firsts: list[int] = []
     for _ in range(2):
         fuzzer = Fuzzer(
             cases, lambda: PythonTarget("parsers", "aborting", Bounds()), Options(150), corpus=corpus, resume=True
         )
         summary = fuzzer.run()
-        seen.append(summary.first)
-    assert seen == [0, 150]
+        firsts.append(summary.first)
+    assert firsts == [0, 150]
     assert summary.findings == []  # the crash is known by now
     assert summary.known.total() > 0
     assert list((tmp_path / "queue").iterdir())

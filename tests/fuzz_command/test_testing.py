@@ -68,16 +68,16 @@ def test_the_damage_of_a_minimised_input_says_so() -> None:
 
 
 def test_the_profile_says_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[bytes] = []
+    inputs: list[bytes] = []
     monkeypatch.setitem(__import__("wirekit.testing").testing.PROFILES, "exhaustive", 500)
     for profile, count in (("quick", 300), ("exhaustive", 500)):
         monkeypatch.setenv("WIREKIT_PROFILE", profile)
-        seen.clear()
-        never_crashes(KEY, seen.append)
-        assert len(seen) == count
+        inputs.clear()
+        never_crashes(KEY, inputs.append)
+        assert len(inputs) == count
     monkeypatch.setenv("WIREKIT_PROFILE", "long")
     with pytest.raises(Misuse, match="quick or exhaustive"):
-        never_crashes(KEY, seen.append)
+        never_crashes(KEY, inputs.append)
 
 
 def test_golden_vectors(parsers: ModuleType, tmp_path: Path) -> None:

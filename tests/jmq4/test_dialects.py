@@ -254,9 +254,9 @@ def test_a_frame_shows_every_disagreement_and_a_payload_its_own(protocol: wireki
 )
 def test_the_guess_says_why_not_the_other_dialect(key: str, value: dict[str, Any], reason: str) -> None:
     data = wirekit.encode(key, {"request_id": 1, "send_time": 0, "payload": {}, **value})
-    found = recognise(data, b"")
-    assert found.protocol == key.split(".", maxsplit=1)[0]
-    assert found.reason == f"1 frame decodes cleanly as {found.protocol}; {reason}"
+    recognised = recognise(data, b"")
+    assert recognised.protocol == key.split(".", maxsplit=1)[0]
+    assert recognised.reason == f"1 frame decodes cleanly as {recognised.protocol}; {reason}"
 
 
 RENAMED = {-5: "REMOVE_PRODUCER_ACK", -21: "FETCH_ASSIGNED_PARTITION"}

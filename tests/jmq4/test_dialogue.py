@@ -32,10 +32,20 @@ def test_requests_and_answers_are_paired_by_request_id() -> None:
     conversation = wirekit.Conversation("joyqueue")
     request = hear(conversation, "client", golden("add_consumer_request"), 1_000)
     answer = hear(conversation, "server", golden("add_consumer_response"), 3_500)
-    what = request.description
-    assert (what.api, what.version, what.correlation_id, what.role) == ("ADD_CONSUMER", 4, 501, "request")
-    what = answer.description
-    assert (what.api, what.version, what.correlation_id, what.role) == ("ADD_CONSUMER_ACK", 4, 501, "response")
+    description = request.description
+    assert (description.api, description.version, description.correlation_id, description.role) == (
+        "ADD_CONSUMER",
+        4,
+        501,
+        "request",
+    )
+    description = answer.description
+    assert (description.api, description.version, description.correlation_id, description.role) == (
+        "ADD_CONSUMER_ACK",
+        4,
+        501,
+        "response",
+    )
     assert answer.request is request
     assert answer.latency_us == 2_500
     assert conversation.requests == []
@@ -125,8 +135,8 @@ def test_messages_of_a_topic_answer() -> None:
             "data": [{"topic": "t", "messages": [], "code": 0}, {"topic": "u", "messages": records, "code": 0}]
         },
     }
-    found = messages(wirekit.encode("joyqueue.frame", answer), "server")
-    assert [(message.topic, message.value, message.check) for message in found] == [
+    heard = messages(wirekit.encode("joyqueue.frame", answer), "server")
+    assert [(message.topic, message.value, message.check) for message in heard] == [
         ("u", b"hello", "ok"),
         ("u", b"one", "ok"),
         ("u", "第二".encode(), "ok"),
@@ -143,12 +153,12 @@ def test_a_produced_message_has_no_partition_if_the_broker_chooses_it() -> None:
 
 @pytest.mark.parametrize(("name", "codec"), [("produce_message_batch", "none"), ("produce_message_batch_zlib", "zlib")])
 def test_batches_are_split(name: str, codec: str) -> None:
-    found = messages(golden(name))
-    assert [(message.facts["batch_index"], message.key, message.value) for message in found] == [
+    heard = messages(golden(name))
+    assert [(message.facts["batch_index"], message.key, message.value) for message in heard] == [
         (0, b"b1", b"one"),
         (1, None, "第二".encode()),
     ]
-    assert {(message.codec, message.check, message.partition) for message in found} == {(codec, "ok", 0)}
+    assert {(message.codec, message.check, message.partition) for message in heard} == {(codec, "ok", 0)}
 
 
 @pytest.mark.parametrize(
@@ -171,9 +181,9 @@ def test_compressed_bodies_are_opened(name: str, codec: str) -> None:
 def test_messages_of_the_client_converter() -> None:
     expected = [b"hello", b"the quick brown fox jumps over the lazy dog. " * 8, "第三条".encode()]
     for name in ("batch", "nobatch"):
-        found = messages(golden(f"produce_message_client_converter_{name}_snappy"))
-        assert [message.value for message in found] == expected
-        assert [message.key for message in found] == [b"biz", None, None]
+        heard = messages(golden(f"produce_message_client_converter_{name}_snappy"))
+        assert [message.value for message in heard] == expected
+        assert [message.key for message in heard] == [b"biz", None, None]
 
 
 def test_a_body_without_checksum_is_given_with_a_bad_check() -> None:
@@ -214,8 +224,8 @@ def test_the_bodies_of_a_frame_are_bounded_together() -> None:
     value = wirekit.decode(frame, "joyqueue.frame").value
     value.payload.topics[0].messages *= 5
     conversation = wirekit.Conversation("joyqueue", limits=wirekit.Limits(decompressed=2_000, total_ratio=1))
-    found = hear(conversation, "client", wirekit.encode("joyqueue.frame", value)).messages
-    assert [message.value for message in found] == [bytes(900)] * 2 + [body] * 3
+    heard = hear(conversation, "client", wirekit.encode("joyqueue.frame", value)).messages
+    assert [message.value for message in heard] == [bytes(900)] * 2 + [body] * 3
 
 
 @pytest.mark.parametrize("code", [{"source": 1}, {"reserved": 1}])
@@ -252,8 +262,8 @@ def test_messages_of_the_documented_dialect() -> None:
         "send_time": 9,
         "payload": {"topics": [{"topic": "t", "timeout": 1, "qos_level": 1, "messages": [record]}]},
     }
-    found = messages(wirekit.encode("jmq4.frame", request), protocol="jmq4")
-    assert [(message.offset, message.key, message.value, message.codec) for message in found] == [
+    heard = messages(wirekit.encode("jmq4.frame", request), protocol="jmq4")
+    assert [(message.offset, message.key, message.value, message.codec) for message in heard] == [
         (None, b"k", b"one", "snappy"),
         (None, None, b"two", "snappy"),
     ]

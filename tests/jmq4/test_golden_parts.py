@@ -97,11 +97,11 @@ def test_attributes_that_java_refuses() -> None:
 )
 def test_every_short_text_reads_as_in_java(pieces: list[str], digest: str) -> None:
     """The digests are those of Properties.load (fixtures/jmq4/Attributes.java), which sees U+FFFD for such a byte."""
-    found = hashlib.sha256()
+    digest_of_all = hashlib.sha256()
     for count in range(6):
         for text in itertools.product(pieces, repeat=count):
-            found.update(f"{_as_java(''.join(text))}\n".encode())
-    assert found.hexdigest() == digest
+            digest_of_all.update(f"{_as_java(''.join(text))}\n".encode())
+    assert digest_of_all.hexdigest() == digest
 
 
 def _as_java(text: str) -> str:

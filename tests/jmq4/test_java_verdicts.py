@@ -79,8 +79,8 @@ def test_headers_agree(vector: dict[str, Any]) -> None:
     if header is not None and value.get("type") is not None:
         assert value.identity.qos_level.symbol == header["qosLevel"]
         assert value.identity.direction.symbol == header["direction"]
-        found = (value.version, value.request_id, value.type, value.send_time, value.status or 0, value.error)
-        assert found == tuple(header[name] for name in ("version", "requestId", "type", "sendTime", "status", "error"))
+        fields = (value.version, value.request_id, value.type, value.send_time, value.status or 0, value.error)
+        assert fields == tuple(header[name] for name in ("version", "requestId", "type", "sendTime", "status", "error"))
 
 
 @pytest.mark.parametrize("vector", MESSAGES, ids=[vector["name"] for vector in MESSAGES])

@@ -63,20 +63,20 @@ def test_bodies_are_decompressed_and_compressed_again(number: int, codec: str, b
     data = wirekit.encode(KEY, message({"content": content}, compressed=1, compression=number, batch=batch))
     decoded = wirekit.decode(data, KEY)
     assert decoded.clean
-    opened = decoded.value.body
+    body = decoded.value.body
     if batch:
-        assert [item.body for item in opened.content.messages] == [b"one", b"two" * 99]
+        assert [item.body for item in body.content.messages] == [b"one", b"two" * 99]
     else:
-        assert opened.content == content
-    assert decoded.value.body_crc == zlib.crc32(opened.compressed)
+        assert body.content == content
+    assert decoded.value.body_crc == zlib.crc32(body.compressed)
     assert wirekit.encode(KEY, decoded.value) == data
-    plain = wirekit.encode("joyqueue.batch", opened.content) if batch else content
-    assert decompress(codec, opened.compressed) == plain
+    plain = wirekit.encode("joyqueue.batch", body.content) if batch else content
+    assert decompress(codec, body.compressed) == plain
 
     if batch:
-        opened.content.messages[0].body = b"changed"
+        body.content.messages[0].body = b"changed"
     else:
-        opened.content = b"changed"
+        body.content = b"changed"
     changed = wirekit.decode(wirekit.encode(KEY, decoded.value), KEY)
     assert changed.clean
     assert b"changed" in (changed.value.body.content.messages[0].body if batch else changed.value.body.content)
@@ -91,7 +91,7 @@ def test_a_batch_that_is_not_compressed_is_split() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "opened"),
+    ("code", "is_split"),
     [
         ({"batch": 1, "reserved": 1}, False),
         ({"batch": 1, "source": 1}, False),
@@ -99,12 +99,12 @@ def test_a_batch_that_is_not_compressed_is_split() -> None:
     ],
     ids=["reserved bits", "of Kafka", "of JoyQueue"],
 )
-def test_only_batches_of_joyqueue_are_split(code: dict[str, int], opened: bool) -> None:
+def test_only_batches_of_joyqueue_are_split(code: dict[str, int], is_split: bool) -> None:
     body = wirekit.encode("joyqueue.batch", {"messages": MESSAGES})
     data = wirekit.encode("joyqueue.message", message(body, **code))
     decoded = wirekit.decode(data, KEY)
     assert decoded.clean
-    assert isinstance(decoded.value.body.content, bytes) is not opened
+    assert isinstance(decoded.value.body.content, bytes) is not is_split
 
 
 def test_messages_of_version_0_have_two_bits_of_compression() -> None:
@@ -137,17 +137,17 @@ def test_the_documented_dialect_has_its_own_numbers_and_batches() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "opened"),
+    ("code", "is_read"),
     [({}, True), ({"address_type": 0}, False), ({"address_type": 0, "message_version": 0}, True)],
     ids=["IPv4", "anything else", "version 0"],
 )
-def test_the_address_of_the_client(code: dict[str, int], opened: bool) -> None:
+def test_the_address_of_the_client(code: dict[str, int], is_read: bool) -> None:
     raw = (50088).to_bytes(2, "little") + bytes([10, 0, 0, 7]) + bytes(10)
     data = wirekit.encode("joyqueue.message", {**message(b"body", **code), "client_ip": raw})
-    found = wirekit.decode(data, KEY).value.client_ip
-    assert (found == raw) is not opened
-    if opened:
-        assert (found.port, found.address) == (50088, bytes([10, 0, 0, 7]))
+    address = wirekit.decode(data, KEY).value.client_ip
+    assert (address == raw) is not is_read
+    if is_read:
+        assert (address.port, address.address) == (50088, bytes([10, 0, 0, 7]))
     assert wirekit.encode(KEY, wirekit.decode(data, KEY).value) == data
 
 
@@ -169,16 +169,16 @@ def test_layouts_and_messages_split_the_same_batches(protocol: str) -> None:
         topic = {"topic": "t", "tx_id": None, "timeout": 1, "qos_level": 1, "messages": [value]}
         frame = {"version": 2, "request_id": number, "type": 50, "send_time": 0}
         data = wirekit.encode(f"{protocol}.frame", {**frame, "payload": {"topics": [topic], "app": "a"}})
-        opened = wirekit.decode(data, f"{protocol}.frame_opened").value.payload.topics[0].messages[0].body
+        opened_body = wirekit.decode(data, f"{protocol}.frame_opened").value.payload.topics[0].messages[0].body
         conversation = wirekit.Conversation(protocol)
-        found = [each.value for said in conversation.receive("client", data) for each in said.messages]
-        inside = opened if isinstance(opened, bytes) else opened.content
+        messages = [each.value for event in conversation.receive("client", data) for each in event.messages]
+        inside = opened_body if isinstance(opened_body, bytes) else opened_body.content
         expected = [inside] if isinstance(inside, bytes) else [each.body for each in inside.messages]
-        assert found == expected, code
+        assert messages == expected, code
 
 
 def test_a_batch_compressed_by_nothing_is_split() -> None:
     body = wirekit.encode("joyqueue.batch", {"messages": MESSAGES})
     data = wirekit.encode("joyqueue.message", message(body, compressed=1, batch=1))
-    opened = wirekit.decode(data, KEY).value.body
-    assert [each.body for each in opened.content.messages] == [each["body"] for each in MESSAGES]
+    opened_body = wirekit.decode(data, KEY).value.body
+    assert [each.body for each in opened_body.content.messages] == [each["body"] for each in MESSAGES]

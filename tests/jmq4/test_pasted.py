@@ -54,9 +54,9 @@ def test_a_frame_of_another_layout_than_its_header_says_is_explained(vector: dic
     decoded = wirekit.decode(data, "joyqueue.frame")
     if decoded.clean:
         return
-    said = reading(decoded)
-    assert said == context(vector)
-    assert wirekit.decode(data, "joyqueue.frame", context=said).clean
+    guessed = reading(decoded)
+    assert guessed == context(vector)
+    assert wirekit.decode(data, "joyqueue.frame", context=guessed).clean
     assert reading(wirekit.decode(data, "joyqueue.frame", context={"layout_version": 4})) is None
     run = Run("decode", "joyqueue", "--hex", vector["hex"])
     assert f"joyqueue.frame decodes cleanly with --context layout_version={vector['layout_version']}\n" in run.err

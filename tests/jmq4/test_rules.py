@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 import wirekit
-from tests.rules.conversations import Said, excused, joined_late, names, violations
+from tests.rules.conversations import SentFrame, excused, joined_late, names, violations
 from wirekit.protocols.jmq4.dialogue import ONE_WAY
 from wirekit.protocols.jmq4.rules import RULES
 from wirekit.rules import rules_of
 
 HIGHEST = 2**31 - 1
-Kind = Callable[..., Said]
+Kind = Callable[..., SentFrame]
 
 
 class Speaker:
@@ -23,11 +23,11 @@ class Speaker:
     def __init__(self, protocol: str) -> None:
         self.protocol = protocol
 
-    def ask(self, kind: str, number: int, qos: int = 1, **payload: Any) -> Said:
-        return Said("client", self._frame(0, kind, number, qos, payload))
+    def ask(self, kind: str, number: int, qos: int = 1, **payload: Any) -> SentFrame:
+        return SentFrame("client", self._frame(0, kind, number, qos, payload))
 
-    def answer(self, kind: str, number: int, status: int = 0, **payload: Any) -> Said:
-        return Said("server", self._frame(1, kind, number, 1, payload, status=status, error=None))
+    def answer(self, kind: str, number: int, status: int = 0, **payload: Any) -> SentFrame:
+        return SentFrame("server", self._frame(1, kind, number, 1, payload, status=status, error=None))
 
     def _frame(self, direction: int, kind: str, number: int, qos: int, payload: Any, **more: Any) -> bytes:
         value = {
@@ -41,37 +41,37 @@ class Speaker:
         }
         return wirekit.encode(f"{self.protocol}.frame", value)
 
-    def ok(self, number: int, status: int = 0) -> Said:
+    def ok(self, number: int, status: int = 0) -> SentFrame:
         return self.answer("BOOLEAN_ACK", number, status)
 
-    def connect(self, number: int = 1, status: int = 0) -> list[Said]:
-        told: dict[str, Any] = {"app": "a", "token": "t", "version": "1", "ip": "1.1.1.1", "time": 0, "sequence": 0}
+    def connect(self, number: int = 1, status: int = 0) -> list[SentFrame]:
+        fields: dict[str, Any] = {"app": "a", "token": "t", "version": "1", "ip": "1.1.1.1", "time": 0, "sequence": 0}
         more = {"language": "JAVA"} if self.protocol == "joyqueue" else {}
         texts = dict.fromkeys(("username", "password", "region", "namespace"))
-        asked = self.ask("ADD_CONNECTION", number, **told, **texts, **more)
+        request = self.ask("ADD_CONNECTION", number, **fields, **texts, **more)
         granted = self.answer("ADD_CONNECTION_ACK", number, connection_id="c", notification=None)
-        return [asked, granted if not status else self.ok(number, status)]
+        return [request, granted if not status else self.ok(number, status)]
 
-    def heartbeat(self, number: int) -> list[Said]:
+    def heartbeat(self, number: int) -> list[SentFrame]:
         return [self.ask("HEARTBEAT", number), self.ok(number)]
 
-    def add(self, what: str, number: int, topic: str = "t", sequence: int = 0, status: int = 0) -> list[Said]:
-        asked = self.ask(f"ADD_{what}", number, topics=[topic], app="a", sequence=sequence or number)
-        field = f"{what.lower()}_ids"
-        granted = self.answer(f"ADD_{what}_ACK", number, **{field: [{"topic": topic, f"{what.lower()}_id": "i"}]})
-        return [asked, self.ok(number, status) if status else granted]
+    def add(self, kind: str, number: int, topic: str = "t", sequence: int = 0, status: int = 0) -> list[SentFrame]:
+        request = self.ask(f"ADD_{kind}", number, topics=[topic], app="a", sequence=sequence or number)
+        field = f"{kind.lower()}_ids"
+        granted = self.answer(f"ADD_{kind}_ACK", number, **{field: [{"topic": topic, f"{kind.lower()}_id": "i"}]})
+        return [request, self.ok(number, status) if status else granted]
 
-    def remove(self, what: str, number: int) -> list[Said]:
-        return [self.ask(f"REMOVE_{what}", number, topics=["t"], app="a"), self.ok(number)]
+    def remove(self, kind: str, number: int) -> list[SentFrame]:
+        return [self.ask(f"REMOVE_{kind}", number, topics=["t"], app="a"), self.ok(number)]
 
-    def produce(self, number: int, tx_id: str | None = None, topic: str = "t", qos: int = 1) -> Said:
+    def produce(self, number: int, tx_id: str | None = None, topic: str = "t", qos: int = 1) -> SentFrame:
         topics = [{"topic": topic, "tx_id": tx_id, "timeout": 9, "qos_level": 1, "messages": []}]
         return self.ask("PRODUCE_MESSAGE", number, qos, topics=topics, app="a")
 
-    def produced(self, number: int) -> Said:
+    def produced(self, number: int) -> SentFrame:
         return self.answer("PRODUCE_MESSAGE_ACK", number, data=[{"topic": "t", "code": 0, "result": []}])
 
-    def fetch(self, number: int) -> list[Said]:
+    def fetch(self, number: int) -> list[SentFrame]:
         topics = [{"topic": "t", "partitions": [{"partition": 0, "count": 1, "index": 0}]}]
         record: dict[str, Any] = {
             "partition": 0,
@@ -87,22 +87,24 @@ class Speaker:
             self.answer("FETCH_PARTITION_MESSAGE_ACK", number, data=[{"topic": "t", "partitions": partitions}]),
         ]
 
-    def commit_ack(self, number: int, partition: int = 0) -> Said:
+    def commit_ack(self, number: int, partition: int = 0) -> SentFrame:
         data = [{"partition": partition, "index": 0, "type": 0}]
         topics = [{"topic": "t", "partitions": [{"partition": partition, "data": data}]}]
         return self.ask("COMMIT_ACK", number, topics=topics, app="a")
 
-    def prepare(self, number: int, tx_id: str = "x") -> list[Said]:
+    def prepare(self, number: int, tx_id: str = "x") -> list[SentFrame]:
         more = {"timeout": 9} if self.protocol == "joyqueue" else {}
-        asked = self.ask("PRODUCE_MESSAGE_PREPARE", number, topic="t", app="a", sequence=1, transaction_id="u", **more)
-        return [asked, self.answer("PRODUCE_MESSAGE_PREPARE_ACK", number, tx_id=tx_id, code=0)]
+        request = self.ask(
+            "PRODUCE_MESSAGE_PREPARE", number, topic="t", app="a", sequence=1, transaction_id="u", **more
+        )
+        return [request, self.answer("PRODUCE_MESSAGE_PREPARE_ACK", number, tx_id=tx_id, code=0)]
 
-    def end(self, number: int, how: str = "COMMIT", tx_id: str = "x", code: int = 0) -> list[Said]:
+    def end(self, number: int, how: str = "COMMIT", tx_id: str = "x", code: int = 0) -> list[SentFrame]:
         kind = f"PRODUCE_MESSAGE_{how}"
         return [self.ask(kind, number, topic="t", app="a", tx_id=tx_id), self.answer(f"{kind}_ACK", number, code=code)]
 
 
-Case = tuple[list[Said], list[list[Said]], list[Said]]
+Case = tuple[list[SentFrame], list[list[SentFrame]], list[SentFrame]]
 
 
 def cases(x: Speaker) -> dict[str, Case]:
@@ -192,9 +194,9 @@ def test_every_rule_has_a_case(protocol: str) -> None:
 @pytest.mark.parametrize("protocol", DIALECTS)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_conversation_that_keeps_it(protocol: str, name: str) -> None:
-    before, _, kept = DIALECTS[protocol][name]
-    assert name not in names(violations(protocol, [*before, *kept]))
-    joined_late(protocol, [*before, *kept])
+    before, _, sound = DIALECTS[protocol][name]
+    assert name not in names(violations(protocol, [*before, *sound]))
+    joined_late(protocol, [*before, *sound])
 
 
 @pytest.mark.parametrize("protocol", DIALECTS)
@@ -226,6 +228,6 @@ def test_a_command_numbered_before_the_connection_is_no_error(protocol: str, set
     x = Speaker(protocol)
     commands = [x.add("PRODUCER", 3), x.add("CONSUMER", 4), x.heartbeat(5)]
     before = [each for command in commands[:set_up] for each in command]
-    said = [*x.connect(2), *before, x.ask("FETCH_CLUSTER", 1, topics=["t"], app="a")]
-    found = violations(protocol, said)
-    assert [(each.rule.name, each.rule.severity) for each in found] == [("request_id_not_rising", "warning")]
+    frames = [*x.connect(2), *before, x.ask("FETCH_CLUSTER", 1, topics=["t"], app="a")]
+    broken = violations(protocol, frames)
+    assert [(each.rule.name, each.rule.severity) for each in broken] == [("request_id_not_rising", "warning")]

@@ -121,7 +121,7 @@ def differences(expected: Any, actual: Any, path: str = "") -> list[str]:
         if len(expected) != len(actual):
             return [f"{path}: {len(expected)} elements expected, {len(actual)} found"]
         pairs = enumerate(zip(expected, actual, strict=True))
-        return [found for index, (item, other) in pairs for found in differences(item, other, f"{path}[{index}]")]
+        return [text for index, (item, other) in pairs for text in differences(item, other, f"{path}[{index}]")]
     shown = actual.hex() if isinstance(actual, bytes) else actual
     return [] if expected == shown else [f"{path}: {expected!r} expected, {shown!r} found"]
 

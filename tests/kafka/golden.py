@@ -49,7 +49,7 @@ def sized(data: bytes) -> bytes:
 
 
 def _pdus() -> list[Pdu]:
-    found = []
+    pdus = []
     for release in ("0.8.2.2", "0.9.0.1", "0.10.2.2"):
         text = (FIXTURES / "golden" / f"{release}.jsonl").read_text()
         for number, line in enumerate(text.splitlines(), 1):
@@ -58,8 +58,8 @@ def _pdus() -> list[Pdu]:
             for side in ("request", "response"):
                 if entry[side] is not None:
                     data = sized(bytes.fromhex(entry[side]))
-                    found.append(Pdu(release, number, api, entry["version"], side, data))
-    return found
+                    pdus.append(Pdu(release, number, api, entry["version"], side, data))
+    return pdus
 
 
 PDUS = _pdus()

@@ -32,7 +32,7 @@ class Damage(NamedTuple):
 
 def frames_with_sets() -> list[Pdu]:
     """The shortest captured frame of each version and codec with a set of some messages, all in order."""
-    found: dict[tuple[str, int, str], Pdu] = {}
+    by_kind: dict[tuple[str, int, str], Pdu] = {}
     for pdu in sorted(PDUS, key=lambda pdu: len(pdu.data)):
         if (pdu.api, pdu.side) in (("produce", "request"), ("fetch", "response")):
             decoded = wirekit.decode(pdu.data, pdu.key)
@@ -40,8 +40,8 @@ def frames_with_sets() -> list[Pdu]:
             sets = [each.record_set for topic in decoded.value.body[topics] for each in topic[partitions]]
             if decoded.clean and len(sets) == 1 and len(sets[0].messages) >= LEAST:
                 codec = str(sets[0].messages[0].message.attributes.codec)
-                found.setdefault((pdu.key, bool(sets[0].partial), codec), pdu)
-    return list(found.values())
+                by_kind.setdefault((pdu.key, bool(sets[0].partial), codec), pdu)
+    return list(by_kind.values())
 
 
 def script(pdu: Pdu, data: bytes) -> Script:
@@ -90,9 +90,9 @@ def call(side: str, *sets: bytes) -> tuple[tuple[str, bytes], ...]:
     """A request and its response, one of which holds sets of some bytes."""
     produced = {"acks": 1, "timeout": 1, "topic_data": []}
     fetched = {"replica_id": -1, "max_wait_time": 1, "min_bytes": 1, "topics": []}
-    asked = {"correlation_id": 1, "client_id": "c", "body": produced if side == "client" else fetched}
+    question = {"correlation_id": 1, "client_id": "c", "body": produced if side == "client" else fetched}
     name = "produce" if side == "client" else "fetch"
-    request = wirekit.encode(f"kafka.{name}.request.v0", asked)
+    request = wirekit.encode(f"kafka.{name}.request.v0", question)
     topic = bytes.fromhex("00000001 0001 74") + len(sets).to_bytes(4, "big")
     head = b"" if side == "client" else bytes.fromhex("0000 0000000000000009")
     topic += b"".join(number.to_bytes(4, "big") + head + sized(each) for number, each in enumerate(sets))

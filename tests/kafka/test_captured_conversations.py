@@ -24,13 +24,13 @@ CLIENTS = FIXTURES / "kafka-0.10.2.2-4-clients.pcapng"
 @cache
 def conversations(path: Path) -> dict[str, list[Frame | Quarantined]]:
     """What was said on each connection, in order."""
-    said: dict[str, list[Frame | Quarantined]] = defaultdict(list)
+    items: dict[str, list[Frame | Quarantined]] = defaultdict(list)
     with open_capture(str(path)) as capture:
         tcp = (each for each in segments(capture) if isinstance(each, Segment))
         for link, item in follow(tcp, Choice("kafka", {})):
             if isinstance(item, (Frame, Quarantined)):
-                said[link.name].append(item)
-    return said
+                items[link.name].append(item)
+    return items
 
 
 def frames(path: Path) -> Iterator[Frame]:
@@ -79,8 +79,8 @@ def test_stray_responses_have_a_reason(release: str) -> None:
 
 def test_api_versions_is_answered_in_v0() -> None:
     """Librdkafka asks in v3, which 0.10.2 does not know."""
-    asked = [f for f in frames(CLIENTS) if f.description.api == "api_versions" and f.side == "client"]
-    assert {f.description.version for f in asked} == {0, 3}
+    requests = [f for f in frames(CLIENTS) if f.description.api == "api_versions" and f.side == "client"]
+    assert {f.description.version for f in requests} == {0, 3}
     answers = [f for f in frames(CLIENTS) if f.description.api == "api_versions" and f.side == "server"]
     refused = [f for f in answers if f.request is not None and f.request.description.version == 3]
     assert refused
@@ -125,11 +125,11 @@ def test_latency() -> None:
 
 def test_closed_after_a_request() -> None:
     """Brokers close the connection on what they do not know: the request has no answer, and nothing else is lost."""
-    asked = next(f for f in frames(CLIENTS) if f.description.api == "metadata" and f.side == "client")
+    request = next(f for f in frames(CLIENTS) if f.description.api == "metadata" and f.side == "client")
     key = (77).to_bytes(2, "big")
     conversation = Conversation("kafka")
-    conversation.receive("client", asked.data)
-    (unknown,) = conversation.receive("client", asked.data[:4] + key + asked.data[6:])
+    conversation.receive("client", request.data)
+    (unknown,) = conversation.receive("client", request.data[:4] + key + request.data[6:])
     assert isinstance(unknown, Frame)
     assert unknown.reason == "api key 77 is not known"
     assert [*conversation.close("client"), *conversation.close("server")] == []
@@ -138,7 +138,7 @@ def test_closed_after_a_request() -> None:
 @pytest.mark.skipif(not SHARED.exists(), reason="needs the captures")
 def test_closed_after_a_request_captured() -> None:
     """A composed request of key 77 to a broker of 0.10.2.2: it closes the connection without a word."""
-    said = conversations(SHARED / "0.10.2.2" / "4b-probe.pcapng")
-    ends = [items[-1] for items in said.values() if isinstance(items[-1], Frame)]
+    items_by_link = conversations(SHARED / "0.10.2.2" / "4b-probe.pcapng")
+    ends = [items[-1] for items in items_by_link.values() if isinstance(items[-1], Frame)]
     closed = [end for end in ends if end.side == "client" and (end.reason or "").endswith("is not known")]
     assert closed

@@ -117,7 +117,7 @@ def test_a_wrong_checksum_alone_changes_nothing_but_its_verdict(pdu: Pdu) -> Non
         assert not frame.decoded.gaps
 
 
-def told(side: str, *sets: bytes) -> Frame:
+def last_frame(side: str, *sets: bytes) -> Frame:
     conversation = Conversation("kafka")
     events = [event for who, data in call(side, *sets) for event in conversation.receive(who, data)]
     return [event for event in events if isinstance(event, Frame)][-1]
@@ -125,7 +125,7 @@ def told(side: str, *sets: bytes) -> Frame:
 
 @pytest.mark.parametrize("cut", range(1, len(THIRD)))
 def test_what_a_broker_cut_is_no_damage_and_in_a_produce_request_a_gap(cut: int) -> None:
-    fetched, produced = (told(side, FIRST + SECOND + THIRD[:cut]) for side in ("server", "client"))
+    fetched, produced = (last_frame(side, FIRST + SECOND + THIRD[:cut]) for side in ("server", "client"))
     assert fetched.decoded.clean
     assert [gap.length for gap in produced.decoded.gaps] == [cut]
     for frame in (fetched, produced):
@@ -142,7 +142,7 @@ def test_what_is_inside_a_cut_or_damaged_wrapper_is_not_taken_for_messages_behin
     broken = bytearray(holds)
     broken[12] ^= 1
     for data in (FIRST + holds[:-1], FIRST + bytes(broken), FIRST + bytes(broken) + holds[:-1]):
-        assert not {b"\1", b"\2"} & {each.value[:1] for each in told(side, data).messages if each.value}
+        assert not {b"\1", b"\2"} & {each.value[:1] for each in last_frame(side, data).messages if each.value}
 
 
 @pytest.mark.parametrize("side", ["server", "client"])
@@ -150,9 +150,9 @@ def test_a_message_that_does_not_decode_hides_none_behind_it(side: str) -> None:
     for place in (8, 9, 10, 11, 16):
         damaged = bytearray(SECOND)
         damaged[place] ^= 0xF0
-        found = told(side, FIRST + bytes(damaged) + THIRD)
-        assert not found.decoded.clean or side == "server"
-        good = [each for each in found.messages if each.check == "ok"]
+        frame = last_frame(side, FIRST + bytes(damaged) + THIRD)
+        assert not frame.decoded.clean or side == "server"
+        good = [each for each in frame.messages if each.check == "ok"]
         assert [each.value[:1] for each in good] == [b"\0", b"\2"], place
         assert [each.offset for each in good] == ([5, 7] if side == "server" else [None, None])
 
@@ -165,14 +165,14 @@ def test_each_set_of_a_frame_is_searched(side: str, codec: str) -> None:
     sizes = 1 << 20, len(SECOND + good) - 12, 3
     beyond, inside, wrong = (SECOND[:8] + size.to_bytes(4, "big") + SECOND[12:] for size in sizes)
     sets = FIRST + inside + good, beyond, FIRST + beyond + good, good, FIRST + wrong + good
-    found = told(side, *sets)
-    assert [(each.value[:1], each.check) for each in found.messages] == [
+    frame = last_frame(side, *sets)
+    assert [(each.value[:1], each.check) for each in frame.messages] == [
         *((b"\0", "ok"), (b"\1", "bad"), (b"g", "ok")),
         *((b"\0", "ok"), (b"\1", "bad"), (b"g", "ok")),
         (b"g", "ok"),
         *((b"\0", "ok"), (b"\1", "bad"), (b"g", "ok")),
     ]
-    assert [each.facts.get("batch") for each in found.messages if each.codec == "gzip"] == (
+    assert [each.facts.get("batch") for each in frame.messages if each.codec == "gzip"] == (
         [2, 2, 0, 2] if codec == "GZIP" else []
     )
 
@@ -181,11 +181,11 @@ def test_each_set_of_a_frame_is_searched(side: str, codec: str) -> None:
 @pytest.mark.parametrize("side", ["server", "client"])
 def test_an_error_in_a_set_hides_no_other_partition(side: str, place: int) -> None:
     bad = undecodable(SECOND, place)
-    found = told(side, FIRST, FIRST + bad + THIRD, bad, FIRST + THIRD)
-    assert [(each.partition, each.value[:1]) for each in found.messages if each.check == "ok"] == [
+    frame = last_frame(side, FIRST, FIRST + bad + THIRD, bad, FIRST + THIRD)
+    assert [(each.partition, each.value[:1]) for each in frame.messages if each.check == "ok"] == [
         *((0, b"\0"), (1, b"\0"), (1, b"\2"), (3, b"\0"), (3, b"\2"))
     ]
-    decoded = found.decoded
+    decoded = frame.decoded
     assert decoded.error is not None
     assert "[1].record_set.messages[1]" in decoded.error.path
     assert [each.path[-14:] for each in decoded.contained] == ["[1].record_set", "[2].record_set"]
@@ -235,8 +235,8 @@ def test_messages_in_a_wrapper_up_to_a_limit_are_given(damaged: bool) -> None:
     limits = wirekit.Limits(memory=200_000, memory_ratio=0)
     conversation = Conversation("kafka", limits=limits)
     events = [event for who, each in call("server", data) for event in conversation.receive(who, each)]
-    found = [event for event in events if isinstance(event, Frame)][-1]
+    frame = [event for event in events if isinstance(event, Frame)][-1]
     if not damaged:
-        assert isinstance(found.decoded.error, wirekit.Limit)
-        assert 100 < len(found.messages) < 400
-    assert all(each.check == "ok" for each in found.messages)
+        assert isinstance(frame.decoded.error, wirekit.Limit)
+        assert 100 < len(frame.messages) < 400
+    assert all(each.check == "ok" for each in frame.messages)

@@ -38,8 +38,8 @@ def frames(conversation: Conversation, side: str, data: bytes) -> list[Frame]:
 
 
 def frame(conversation: Conversation, side: str, data: bytes) -> Frame:
-    (found,) = frames(conversation, side, data)
-    return found
+    (only_frame,) = frames(conversation, side, data)
+    return only_frame
 
 
 HEARTBEAT = {"group_id": "g", "group_generation_id": 1, "member_id": "m"}
@@ -49,15 +49,15 @@ NO_GROUPS = {"error_code": 0, "groups": []}
 def test_captured_pairs() -> None:
     """All captured requests and responses, each pair on a connection of its own."""
     answered = {(pdu.release, pdu.line): pdu for pdu in PDUS if pdu.side == "response"}
-    for asked in PDUS:
-        if asked.side == "response":
+    for request_pdu in PDUS:
+        if request_pdu.side == "response":
             continue
         conversation = Conversation("kafka")
-        question = frame(conversation, "client", asked.data)
-        assert question.schema == asked.key
+        question = frame(conversation, "client", request_pdu.data)
+        assert question.schema == request_pdu.key
         assert question.reason is None
-        assert (question.description.api, question.description.version) == (asked.api, asked.version)
-        answer = answered.get((asked.release, asked.line))
+        assert (question.description.api, question.description.version) == (request_pdu.api, request_pdu.version)
+        answer = answered.get((request_pdu.release, request_pdu.line))
         if answer is None:
             continue
         assert len(conversation.requests) == 1
@@ -93,8 +93,8 @@ class TestPairs:
         conversation = Conversation("kafka")
         frames(conversation, "client", request("list_groups", 0, 1, {}) + request("heartbeat", 0, 2, HEARTBEAT))
         answers = response("list_groups", 0, 1, NO_GROUPS) + response("heartbeat", 0, 2, {"error_code": 0})
-        found = frames(conversation, "server", answers)
-        assert [(f.description.api, f.description.correlation_id) for f in found] == [
+        responses = frames(conversation, "server", answers)
+        assert [(f.description.api, f.description.correlation_id) for f in responses] == [
             ("list_groups", 1),
             ("heartbeat", 2),
         ]
@@ -102,32 +102,32 @@ class TestPairs:
     def test_ids_that_repeat(self) -> None:
         """0.8's SimpleConsumer numbers all its requests 0."""
         conversation = Conversation("kafka")
-        asked = (
+        requests = (
             request("heartbeat", 0, 0, HEARTBEAT)
             + request("list_groups", 0, 0, {})
             + request("heartbeat", 0, 0, HEARTBEAT)
         )
-        questions = frames(conversation, "client", asked)
+        questions = frames(conversation, "client", requests)
         answers = (
             response("heartbeat", 0, 0, {"error_code": 0})
             + response("list_groups", 0, 0, NO_GROUPS)
             + response("heartbeat", 0, 0, {"error_code": 0})
         )
-        found = frames(conversation, "server", answers)
-        assert [f.description.api for f in found] == ["heartbeat", "list_groups", "heartbeat"]
-        assert [f.request for f in found] == questions
+        responses = frames(conversation, "server", answers)
+        assert [f.description.api for f in responses] == ["heartbeat", "list_groups", "heartbeat"]
+        assert [f.request for f in responses] == questions
 
     def test_ids_that_repeat_when_an_answer_was_lost(self) -> None:
         conversation = Conversation("kafka")
         frames(conversation, "client", request("heartbeat", 0, 0, HEARTBEAT) + request("list_groups", 0, 0, {}))
-        found = frame(conversation, "server", response("list_groups", 0, 0, NO_GROUPS))
-        assert found.description.api == "list_groups"
+        answered = frame(conversation, "server", response("list_groups", 0, 0, NO_GROUPS))
+        assert answered.description.api == "list_groups"
         assert conversation.requests == []
 
     def test_answers_in_order_end_the_wait_for_older_ones(self) -> None:
         conversation = Conversation("kafka")
-        asked = b"".join(request("list_groups", 0, number, {}) for number in range(5))
-        frames(conversation, "client", asked)
+        requests = b"".join(request("list_groups", 0, number, {}) for number in range(5))
+        frames(conversation, "client", requests)
         frame(conversation, "server", response("list_groups", 0, 3, NO_GROUPS))
         assert [f.description.correlation_id for f in conversation.requests] == [4]
 
@@ -216,8 +216,8 @@ class TestSasl:
     def test_a_version_that_is_not_declared(self) -> None:
         """Nobody knows what its answer says of the mechanism."""
         conversation = Conversation("kafka")
-        asked = frame(conversation, "client", self.handshake[:6] + b"\0\5" + self.handshake[8:])
-        assert (asked.description.api, asked.description.version) == ("sasl_handshake", 5)
+        question = frame(conversation, "client", self.handshake[:6] + b"\0\5" + self.handshake[8:])
+        assert (question.description.api, question.description.version) == ("sasl_handshake", 5)
         answer = frame(conversation, "server", self.accepted)
         assert (answer.schema, answer.description.api) == ("kafka.response", "sasl_handshake")
 
@@ -231,9 +231,9 @@ class TestSasl:
 
     def test_one_direction_first(self) -> None:
         conversation = Conversation("kafka")
-        asked = self.handshake + self.token + request("list_groups", 0, 2, {})
+        requests = self.handshake + self.token + request("list_groups", 0, 2, {})
         answers = self.accepted + bytes(4) + response("list_groups", 0, 2, NO_GROUPS)
-        assert [f.description.api for f in frames(conversation, "client", asked)] == [
+        assert [f.description.api for f in frames(conversation, "client", requests)] == [
             "sasl_handshake",
             "sasl_token",
             "list_groups",
@@ -307,7 +307,7 @@ class TestMessages:
             "client",
             produce(1, message(b"plain", offset=0, magic=0), message(inner, offset=1, magic=1, codec="SNAPPY")),
         )
-        assert [found.to_json() for found in question.messages] == [
+        assert [each.to_json() for each in question.messages] == [
             {
                 "protocol": "kafka",
                 "topic": "t",
@@ -346,8 +346,8 @@ class TestMessages:
     def test_of_a_fetch_response(self) -> None:
         conversation = Conversation("kafka")
         topics = [{"topic": "t", "partitions": [{"partition": 0, "fetch_offset": 8, "max_bytes": 999}]}]
-        asked = {"replica_id": -1, "max_wait_time": 1, "min_bytes": 1, "topics": topics}
-        frame(conversation, "client", request("fetch", 2, 1, asked))
+        fetch = {"replica_id": -1, "max_wait_time": 1, "min_bytes": 1, "topics": topics}
+        frame(conversation, "client", request("fetch", 2, 1, fetch))
         inner = [message(b"a", offset=0, magic=1), message(b"b", offset=1, magic=1)]
         wrapper = message(inner, offset=8, magic=1, codec="LZ4", timestamp=5, timestamp_type="LogAppendTime")
         partition = {"partition": 0, "error_code": 0, "high_watermark": 9, "record_set": {"messages": [wrapper]}}
@@ -374,17 +374,17 @@ class TestMessages:
     @pytest.mark.parametrize("side", ["client", "server"])
     def test_of_a_frame_that_ends_anywhere(self, side: str) -> None:
         whole = first("produce", "request", 1) if side == "client" else first("fetch", "response", 1)
-        asked = first("fetch", "request", 1).data
+        data = first("fetch", "request", 1).data
         number = int.from_bytes(whole.data[4:8], "big")
-        seen = set()
+        counts = set()
         lengths = range(len(whole.data) - 4)
         for length in sorted({*lengths[:140:7], *lengths[:: len(lengths) // 50]}):
             conversation = Conversation("kafka")
             if side == "server":
-                frame(conversation, "client", asked[:8] + number.to_bytes(4, "big") + asked[12:])
+                frame(conversation, "client", data[:8] + number.to_bytes(4, "big") + data[12:])
             cut = frame(conversation, side, sized(whole.data[4 : 4 + length]))
-            seen.add(len(cut.messages))
-        assert len(seen) > 1
+            counts.add(len(cut.messages))
+        assert len(counts) > 1
 
     def test_captured(self) -> None:
         """What kafka's own clients produced, all codecs: every CRC is right but those broken on purpose."""
@@ -393,6 +393,6 @@ class TestMessages:
             if pdu.api == "produce" and pdu.side == "request":
                 question = frame(Conversation("kafka"), "client", pdu.data)
                 assert question.messages
-                verdicts += [(found.codec, found.check) for found in question.messages]
+                verdicts += [(each.codec, each.check) for each in question.messages]
         assert {codec for codec, _ in verdicts} == {"none", "gzip", "snappy", "lz4"}
         assert [check for _, check in verdicts].count("bad") == 2

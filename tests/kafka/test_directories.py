@@ -46,8 +46,8 @@ def copied(folder: Path, release: str, name: str) -> Path:
 def problems(folder: Path) -> list[tuple[str, int | None, int | None, str]]:
     report = check(folder)
     assert report is not None
-    found = [*report.problems, *(problem for part in report.parts for problem in part.problems)]
-    return [(Path(each.file).name, each.entry, each.offset, each.text) for each in found]
+    reported = [*report.problems, *(problem for part in report.parts for problem in part.problems)]
+    return [(Path(each.file).name, each.entry, each.offset, each.text) for each in reported]
 
 
 @pytest.mark.parametrize("piece", [None, 100, 700])
@@ -57,11 +57,11 @@ def test_fixtures_are_in_order(log: Path, piece: int | None, tmp_path: Path, mon
         monkeypatch.setattr(reading, "PIECE", piece)
     release, _, name = log.stem.partition("-")
     folder = copied(tmp_path, release, name)
-    found = problems(folder)
+    reported = problems(folder)
     if not log.with_suffix(".index").exists():  # fixtures leave out empty ones
-        assert found == [(f"{BASE}.index", None, None, "the index does not exist")]
+        assert reported == [(f"{BASE}.index", None, None, "the index does not exist")]
     else:
-        assert found == []
+        assert reported == []
 
 
 @pytest.mark.parametrize("disk", sorted(REAL.glob("*/*/")), ids=lambda path: "-".join(path.parts[-2:]))
@@ -266,16 +266,16 @@ def test_damage_is_reported_with_its_place(
     folder = copied(tmp_path, "0.10.2.2", "t-none-0")
     damage, expected = DAMAGE[name]
     damage(folder)
-    found = problems(folder)
+    reported = problems(folder)
     for kind, number, offset, text in expected:
         assert [
             each
-            for each in found
+            for each in reported
             if each[0].endswith(f".{kind}")
             and number in (None, each[1])
             and offset in (None, each[2])
             and text in each[3]
-        ], found
+        ], reported
     assert check(folder).clean is False  # type: ignore[union-attr]
 
 
@@ -306,10 +306,12 @@ def test_a_segment_is_read_on_behind_damage(
     assert following - place > len(junk)
     data[place : place + len(junk)] = junk
     path.write_bytes(data)
-    found = problems(folder)
-    assert all(name.endswith(".log") and place <= (offset or 0) < following for name, _, offset, _ in found), found
+    reported = problems(folder)
+    assert all(name.endswith(".log") and place <= (offset or 0) < following for name, _, offset, _ in reported), (
+        reported
+    )
     assert [
-        offset for *_, offset, text in found if "bytes that are not messages, with messages after them" in text
+        offset for *_, offset, text in reported if "bytes that are not messages, with messages after them" in text
     ] == [place]
     report = check(folder)
     assert report is not None
@@ -339,9 +341,9 @@ def test_a_wrong_checksum_is_blamed_on_its_message_alone(
     for entry in wirekit.decode(whole, "kafka.log_segment").value.messages:
         end = start + len(wirekit.encode("kafka.log_entry", entry))
         path.write_bytes(flipped(whole, start + at if at > 0 else end + at, bit))
-        found = problems(folder)
-        assert found
-        assert all(each[0] == path.name and start <= (each[2] or 0) <= end for each in found), found
+        reported = problems(folder)
+        assert reported
+        assert all(each[0] == path.name and start <= (each[2] or 0) <= end for each in reported), reported
         start = end
 
 
@@ -677,9 +679,9 @@ class TestDataDirectory:
         entries = [{"topic": topic, "partition": 0, "offset": offset}]
         path = disk / "replication-offset-checkpoint"
         path.write_bytes(wirekit.encode("kafka.offset_checkpoint", {"entries": entries}))
-        ((name, number, _, found),) = problems(disk)
+        ((name, number, _, problem),) = problems(disk)
         assert (name, number) == (path.name, 2)
-        assert text in found
+        assert text in problem
 
     def test_a_damaged_checkpoint_is_compared_up_to_the_damage(self, disk: Path) -> None:
         path = disk / "replication-offset-checkpoint"
@@ -733,9 +735,9 @@ class TestDataDirectory:
         make(disk / name)
         report = check(disk)
         assert report is not None
-        found = problems(disk)
-        assert (Path(name).name, None, None) in [each[:3] for each in found if "cannot be read" in each[3]]
-        assert not [each for each in found if "beyond the end of the log" in each[3] or "missing" in each[3]]
+        reported = problems(disk)
+        assert (Path(name).name, None, None) in [each[:3] for each in reported if "cannot be read" in each[3]]
+        assert not [each for each in reported if "beyond the end of the log" in each[3] or "missing" in each[3]]
         assert report.parts[0].facts["segments"][0]["messages"] == 81
         assert report.facts["checkpoints"]["replication-offset-checkpoint"] == 1
 

@@ -114,10 +114,10 @@ def test_join_group_holds_subscriptions(pdu: Pdu) -> None:
     body = wirekit.decode(pdu.data, pdu.key).value.body
     if pdu.side == "request":
         assert body.protocol_type == "consumer"
-        found = [protocol.protocol_metadata for protocol in body.group_protocols]
+        embedded = [protocol.protocol_metadata for protocol in body.group_protocols]
     else:
-        found = [member.member_metadata for member in body.members]
-    for data in filter(None, found):
+        embedded = [member.member_metadata for member in body.members]
+    for data in filter(None, embedded):
         assert exact(data, "kafka.consumer_subscription").version == 0
 
 
@@ -125,10 +125,10 @@ def test_join_group_holds_subscriptions(pdu: Pdu) -> None:
 def test_sync_group_holds_assignments(pdu: Pdu) -> None:
     body = wirekit.decode(pdu.data, pdu.key).value.body
     if pdu.side == "request":
-        found = [member.member_assignment for member in body.group_assignment]
+        embedded = [member.member_assignment for member in body.group_assignment]
     else:
-        found = [body.member_assignment] if body.member_assignment else []
-    for data in found:
+        embedded = [body.member_assignment] if body.member_assignment else []
+    for data in embedded:
         assert exact(data, "kafka.consumer_assignment").version == 0
 
 

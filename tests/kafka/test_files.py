@@ -121,9 +121,9 @@ def test_a_size_that_is_too_large_hides_no_other_message(
     for more in range(1, len(behind) + 3):
         segment.write_bytes(one + with_size(two, len(two) - 12 + more) + behind)
         pieces = list(reading.pieces_of_file(str(segment)))
-        found = [(m.offset, m.check) for each in pieces for m in each.messages]
-        assert [each for each in found if each[0] != 2] == [(n, "ok") for n in (1, 3, 4, 5)]
-        assert (2, "ok") not in found
+        verdicts = [(m.offset, m.check) for each in pieces for m in each.messages]
+        assert [each for each in verdicts if each[0] != 2] == [(n, "ok") for n in (1, 3, 4, 5)]
+        assert (2, "ok") not in verdicts
         assert [each for piece in pieces for each in piece.damaged]
         assert sum(each.length for each in pieces) == segment.stat().st_size
         assert not any(each.errors or each.gaps for each in pieces)

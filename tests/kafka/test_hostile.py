@@ -12,8 +12,8 @@ from tests.kafka.golden import PDUS, Pdu, first, message, message_set
 
 def sample(api: str, side: str, longer: int) -> Pdu:
     """The shortest captured PDU with more than so many bytes."""
-    found = [pdu for pdu in PDUS if (pdu.api, pdu.side) == (api, side) and len(pdu.data) > longer]
-    return min(found, key=lambda pdu: len(pdu.data))
+    pdus = [pdu for pdu in PDUS if (pdu.api, pdu.side) == (api, side) and len(pdu.data) > longer]
+    return min(pdus, key=lambda pdu: len(pdu.data))
 
 
 CUT = [

@@ -24,7 +24,7 @@ def read(data: bytes) -> list[Message]:
 
 
 def offsets(*entries: dict[str, Any]) -> list[int | str | None]:
-    return [found.offset for found in read(message_set(*entries))]
+    return [each.offset for each in read(message_set(*entries))]
 
 
 def inner(*numbers: int, magic: int) -> list[dict[str, Any]]:
@@ -39,14 +39,14 @@ def test_magic_decides_message_by_message() -> None:
         message(inner(3, magic=0), offset=3, codec="GZIP"),
         message(inner(0, magic=1), offset=4, magic=1, codec="GZIP"),
     )
-    found = read(data)
-    assert [(m.offset, m.timestamp, m.timestamp_type, m.codec) for m in found] == [
+    decoded = read(data)
+    assert [(m.offset, m.timestamp, m.timestamp_type, m.codec) for m in decoded] == [
         (1, None, None, "none"),
         (2, 5, "CreateTime", "none"),
         (3, None, None, "gzip"),
         (4, 1_000, "CreateTime", "gzip"),
     ]
-    assert all(m.check == "ok" for m in found)
+    assert all(m.check == "ok" for m in decoded)
 
 
 def test_crc_is_of_the_message_without_the_crc() -> None:
@@ -64,17 +64,17 @@ def test_smallest_messages() -> None:
 @pytest.mark.parametrize(("key", "value"), [(None, None), (None, b""), (b"", None), (b"", b"")])
 @pytest.mark.parametrize("magic", [0, 1])
 def test_null_is_not_empty(key: bytes | None, value: bytes | None, magic: int) -> None:
-    (found,) = read(message_set(message(value, magic=magic, key=None if key is None else key.hex())))
-    assert (found.key, found.value) == (key, value)
+    (decoded,) = read(message_set(message(value, magic=magic, key=None if key is None else key.hex())))
+    assert (decoded.key, decoded.value) == (key, value)
 
 
 @pytest.mark.parametrize("codec", ["GZIP", "SNAPPY", "LZ4"])
 @pytest.mark.parametrize("magic", [0, 1])
 def test_compressed_set_is_built_and_opened(codec: str, magic: int) -> None:
     data = message_set(message(inner(0, 1, 2, magic=magic), offset=2, magic=magic, codec=codec))
-    found = read(data)
-    assert [m.value for m in found] == [b"m0", b"m1", b"m2"]
-    assert {(m.codec, m.attributes, m.check) for m in found} == {(codec.lower(), 0, "ok")}
+    decoded = read(data)
+    assert [m.value for m in decoded] == [b"m0", b"m1", b"m2"]
+    assert {(m.codec, m.attributes, m.check) for m in decoded} == {(codec.lower(), 0, "ok")}
     assert wirekit.encode(SET, wirekit.decode(data, SET).value) == data
 
 
@@ -83,8 +83,8 @@ def test_changed_content_is_compressed_anew_with_lengths_and_crcs() -> None:
     value = wirekit.decode(data, SET).value
     content = value.messages[0].message.value.content
     content.messages[1].message.value = b"something longer than before"
-    found = read(wirekit.encode(SET, value))
-    assert [m.value for m in found] == [b"m0", b"something longer than before"]
+    decoded = read(wirekit.encode(SET, value))
+    assert [m.value for m in decoded] == [b"m0", b"something longer than before"]
 
 
 class TestOffsets:
@@ -117,8 +117,8 @@ class TestOffsets:
     def test_are_not_known_when_the_last_inner_message_is_not(self) -> None:
         whole = message_set(*inner(0, 1, 2, magic=1))
         entry = wrapper(compress("gzip", whole[:-1]), offset=39, magic=1, codec="GZIP")
-        found = messages_of(wirekit.decode(message_set(entry), SET))
-        assert [(m.offset, m.value) for m in found] == [(None, b"m0"), (None, b"m1")]
+        decoded = messages_of(wirekit.decode(message_set(entry), SET))
+        assert [(m.offset, m.value) for m in decoded] == [(None, b"m0"), (None, b"m1")]
 
 
 class TestTimestamps:
@@ -126,27 +126,27 @@ class TestTimestamps:
         wrapper = message(
             inner(0, 1, magic=1), offset=1, magic=1, codec="GZIP", timestamp=77, timestamp_type="LogAppendTime"
         )
-        found = read(message_set(wrapper))
-        assert [(m.timestamp, m.timestamp_type, m.attributes) for m in found] == [(77, "LogAppendTime", 0)] * 2
+        decoded = read(message_set(wrapper))
+        assert [(m.timestamp, m.timestamp_type, m.attributes) for m in decoded] == [(77, "LogAppendTime", 0)] * 2
 
     def test_create_time_of_the_wrapper_leaves_those_inside(self) -> None:
-        found = read(message_set(message(inner(0, magic=1), magic=1, codec="GZIP", timestamp=77)))
-        assert [(m.timestamp, m.timestamp_type) for m in found] == [(1_000, "CreateTime")]
+        decoded = read(message_set(message(inner(0, magic=1), magic=1, codec="GZIP", timestamp=77)))
+        assert [(m.timestamp, m.timestamp_type) for m in decoded] == [(1_000, "CreateTime")]
 
     def test_magic_0_inside_magic_1_has_none(self) -> None:
         """The log cleaner of 0.10.0 wrote such sets (KAFKA-4298)."""
-        found = read(message_set(message(inner(0, magic=0), offset=8, magic=1, codec="GZIP", timestamp=77)))
-        assert [(m.offset, m.timestamp, m.timestamp_type) for m in found] == [(8, None, None)]
+        decoded = read(message_set(message(inner(0, magic=0), offset=8, magic=1, codec="GZIP", timestamp=77)))
+        assert [(m.offset, m.timestamp, m.timestamp_type) for m in decoded] == [(8, None, None)]
 
     @pytest.mark.parametrize(("stored", "shown"), [(-1, None), (-5, -5), (0, 0)])
     def test_minus_one_is_none_and_other_negatives_are_kept(self, stored: int, shown: int | None) -> None:
         """A broker of 0.10.2.2 stored -5."""
-        (found,) = read(message_set(message(b"", magic=1, timestamp=stored)))
-        assert (found.timestamp, found.timestamp_type) == (shown, "CreateTime")
+        (decoded,) = read(message_set(message(b"", magic=1, timestamp=stored)))
+        assert (decoded.timestamp, decoded.timestamp_type) == (shown, "CreateTime")
 
     def test_bit_3_means_nothing_in_magic_0(self) -> None:
-        (found,) = read(message_set(message(b"", timestamp_type="LogAppendTime")))
-        assert (found.timestamp_type, found.attributes) == (None, 8)
+        (decoded,) = read(message_set(message(b"", timestamp_type="LogAppendTime")))
+        assert (decoded.timestamp_type, decoded.attributes) == (None, 8)
 
 
 class TestCodecs:
@@ -199,15 +199,20 @@ class TestCodecs:
 
     def test_value_that_does_not_open_is_given_as_it_stands(self) -> None:
         decoded = wirekit.decode(message_set(wrapper(b"no gzip", magic=1, codec="GZIP", offset=4)), SET)
-        (found,) = messages_of(decoded)
-        assert (found.offset, found.value, found.codec, found.check) == (4, b"no gzip", "gzip", "bad")
+        (opened_message,) = messages_of(decoded)
+        assert (opened_message.offset, opened_message.value, opened_message.codec, opened_message.check) == (
+            4,
+            b"no gzip",
+            "gzip",
+            "bad",
+        )
         assert "decompression" in {check.kind for check in decoded.checks if check.status == "bad"}
 
     def test_codec_that_nobody_knows(self) -> None:
         entry = message(b"?")
         entry["message"]["attributes"]["codec"] = 5
-        (found,) = read(message_set(entry))
-        assert (found.value, found.codec, found.attributes) == (b"?", "codec 5", 5)
+        (decoded,) = read(message_set(entry))
+        assert (decoded.value, decoded.codec, decoded.attributes) == (b"?", "codec 5", 5)
 
 
 def wrapper(compressed: bytes, *, magic: int, codec: str, offset: int = 0) -> dict[str, Any]:
@@ -280,8 +285,8 @@ class TestTail:
 def test_bad_crc_is_reported_for_its_message_only() -> None:
     data = bytearray(message_set(message(b"a", offset=1), message(b"b", offset=2)))
     data[-1] ^= 1
-    found = messages_of(wirekit.decode(bytes(data), SET))
-    assert [(m.offset, m.check) for m in found] == [(1, "ok"), (2, "bad")]
+    decoded = messages_of(wirekit.decode(bytes(data), SET))
+    assert [(m.offset, m.check) for m in decoded] == [(1, "ok"), (2, "bad")]
 
 
 @pytest.mark.parametrize("codec", ["GZIP", "SNAPPY", "LZ4"])
@@ -298,12 +303,12 @@ def test_a_message_has_the_worst_verdict_of_its_own_and_its_wrappers(
         if wrong:
             entry["message"] |= {"crc": 7, "$keep": ["crc"]}
     data = message_set(entry, message(b"outside", magic=magic))
-    found = [(m.value, m.check) for m in messages_of(wirekit.decode(data, SET))]
+    checks = [(m.value, m.check) for m in messages_of(wirekit.decode(data, SET))]
     worst = ["bad" if any(broken[:depth]) else "ok" for depth in range(4)]
-    assert found == [(b"bottom", worst[3]), (b"beside", worst[2]), (b"beside", worst[1]), (b"outside", "ok")]
+    assert checks == [(b"bottom", worst[3]), (b"beside", worst[2]), (b"beside", worst[1]), (b"outside", "ok")]
     columns = pytest.importorskip("wirekit.protocols.kafka.columns")
     batch, _ = columns.messages(data)
-    assert list(zip(batch["value"].to_pylist(), batch["check"].to_pylist(), strict=True)) == found
+    assert list(zip(batch["value"].to_pylist(), batch["check"].to_pylist(), strict=True)) == checks
 
 
 def test_wrong_crc_is_written_when_asked_for() -> None:

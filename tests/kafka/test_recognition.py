@@ -35,8 +35,8 @@ def segments(pieces: list[tuple[str, bytes]], *, handshake: bool) -> Iterator[Se
 
 
 def read(pieces: list[tuple[str, bytes]], *, handshake: bool) -> tuple[Link, list[Any]]:
-    found = list(follow(segments(pieces, handshake=handshake)))
-    return found[-1][0], [item for _, item in found if item is not None]
+    followed = list(follow(segments(pieces, handshake=handshake)))
+    return followed[-1][0], [item for _, item in followed if item is not None]
 
 
 def pieces(case: dict[str, Any]) -> list[tuple[str, bytes]]:
@@ -57,18 +57,18 @@ def test_connections(case: dict[str, Any], handshake: bool) -> None:
     link, items = read(pieces(case), handshake=handshake)
     assert (link.protocol, link.client) == ("kafka", CLIENT)
     assert [item.data for item in items] == [data for _, data in pieces(case)]
-    found = [
+    recognised = [
         [f.side, f.description.api, f.description.version, f.description.correlation_id, f.schema, f.reason]
         for f in items
     ]
-    assert found == case["expected"]
+    assert recognised == case["expected"]
 
 
 def test_the_side_that_answered_does_not_matter_after_a_handshake() -> None:
     """Responses begin with the correlation id, which read as a request may be any API and version."""
-    for asked, answer in answered():
-        found = recognise(asked.data, answer.data, sides_known=True)
-        assert (found.protocol, found.swapped) == ("kafka", False), asked
+    for request, answer in answered():
+        recognised = recognise(request.data, answer.data, sides_known=True)
+        assert (recognised.protocol, recognised.swapped) == ("kafka", False), request
         for number in (1, 3 << 16):
             data = answer.data[:4] + number.to_bytes(4, "big") + answer.data[8:]
             assert not recognise(b"", data, sides_known=True).swapped
@@ -76,10 +76,10 @@ def test_the_side_that_answered_does_not_matter_after_a_handshake() -> None:
 
 def test_without_a_handshake_the_bytes_decide() -> None:
     """Where an answer is a clean request as well, who was taken for the client stays it."""
-    for asked, answer in answered():
-        assert not recognise(asked.data, answer.data).swapped, asked
+    for request, answer in answered():
+        assert not recognise(request.data, answer.data).swapped, request
         ambiguous = bool(recognise(answer.data, b"").protocol)
-        assert recognise(answer.data, asked.data).swapped is not ambiguous, asked
+        assert recognise(answer.data, request.data).swapped is not ambiguous, request
 
 
 @pytest.mark.parametrize("handshake", [True, False])

@@ -8,7 +8,7 @@ import pytest
 
 import wirekit
 from tests.kafka.golden import message
-from tests.rules.conversations import Said, excused, joined_late, names, violations
+from tests.rules.conversations import SentFrame, excused, joined_late, names, violations
 from wirekit.conversation import Conversation, Frame
 from wirekit.protocols.kafka.rules import RULES
 from wirekit.rules import Checker, Facts, rules_of
@@ -16,49 +16,51 @@ from wirekit.rules import Checker, Facts, rules_of
 NOT_LEADER, ILLEGAL_GENERATION, UNSUPPORTED_MECHANISM, ILLEGAL_SASL_STATE = 6, 22, 33, 34
 
 
-def q(api: str, version: int, number: int, **body: Any) -> Said:
+def q(api: str, version: int, number: int, **body: Any) -> SentFrame:
     value = {"correlation_id": number, "client_id": "c", "body": body}
-    return Said("client", wirekit.encode(f"kafka.{api}.request.v{version}", value))
+    return SentFrame("client", wirekit.encode(f"kafka.{api}.request.v{version}", value))
 
 
-def a(api: str, version: int, number: int, **body: Any) -> Said:
-    return Said("server", wirekit.encode(f"kafka.{api}.response.v{version}", {"correlation_id": number, "body": body}))
+def a(api: str, version: int, number: int, **body: Any) -> SentFrame:
+    return SentFrame(
+        "server", wirekit.encode(f"kafka.{api}.response.v{version}", {"correlation_id": number, "body": body})
+    )
 
 
-def listed(number: int) -> list[Said]:
+def listed(number: int) -> list[SentFrame]:
     return [q("list_groups", 0, number), a("list_groups", 0, number, error_code=0, groups=[])]
 
 
-def produce(number: int, partition: int = 0, acks: int = 1) -> Said:
+def produce(number: int, partition: int = 0, acks: int = 1) -> SentFrame:
     data = [{"partition": partition, "record_set": {"messages": [message(b"x", magic=0)]}}]
     return q("produce", 0, number, acks=acks, timeout=9, topic_data=[{"topic": "t", "data": data}])
 
 
-def produced(number: int, error: int = 0, partition: int = 0) -> Said:
+def produced(number: int, error: int = 0, partition: int = 0) -> SentFrame:
     answer = {"partition": partition, "error_code": error, "base_offset": 0}
     return a("produce", 0, number, responses=[{"topic": "t", "partition_responses": [answer]}])
 
 
-def fetch(number: int, version: int = 1, replica: int = -1, max_bytes: int = 1000) -> Said:
+def fetch(number: int, version: int = 1, replica: int = -1, max_bytes: int = 1000) -> SentFrame:
     topics = [{"topic": "t", "partitions": [{"partition": 0, "fetch_offset": 0, "max_bytes": max_bytes}]}]
     limit = {"max_bytes": max_bytes} if version > 2 else {}
     return q("fetch", version, number, replica_id=replica, max_wait_time=1, min_bytes=1, **limit, topics=topics)
 
 
-def fetched(number: int, error: int = 0, version: int = 1, magic: int = 0, partition: int = 0) -> Said:
+def fetched(number: int, error: int = 0, version: int = 1, magic: int = 0, partition: int = 0) -> SentFrame:
     records = {"messages": [message(b"x" * 40, offset=0, magic=magic)]}
     answer = {"partition": partition, "error_code": error, "high_watermark": 1, "record_set": records}
     responses = [{"topic": "t", "partition_responses": [answer]}]
     return a("fetch", version, number, throttle_time_ms=0, responses=responses)
 
 
-def metadata(number: int, answered: str = "t") -> list[Said]:
+def metadata(number: int, answered: str = "t") -> list[SentFrame]:
     topics = [{"topic_error_code": 0, "topic": answered, "partition_metadata": []}]
     return [q("metadata", 0, number, topics=["t"]), a("metadata", 0, number, brokers=[], topic_metadata=topics)]
 
 
-def join(number: int, generation: int = 3) -> list[Said]:
-    asked = {
+def join(number: int, generation: int = 3) -> list[SentFrame]:
+    fields = {
         "group_id": "g",
         "session_timeout": 9,
         "member_id": "m",
@@ -66,29 +68,29 @@ def join(number: int, generation: int = 3) -> list[Said]:
         "group_protocols": [],
     }
     answer = {"generation_id": generation, "group_protocol": "", "leader_id": "m", "member_id": "m", "members": []}
-    return [q("join_group", 0, number, **asked), a("join_group", 0, number, error_code=0, **answer)]
+    return [q("join_group", 0, number, **fields), a("join_group", 0, number, error_code=0, **answer)]
 
 
-def heartbeat(number: int, generation: int = 3, error: int = 0) -> list[Said]:
-    asked = q("heartbeat", 0, number, group_id="g", group_generation_id=generation, member_id="m")
-    return [asked, a("heartbeat", 0, number, error_code=error)]
+def heartbeat(number: int, generation: int = 3, error: int = 0) -> list[SentFrame]:
+    request = q("heartbeat", 0, number, group_id="g", group_generation_id=generation, member_id="m")
+    return [request, a("heartbeat", 0, number, error_code=error)]
 
 
-def leave(number: int) -> list[Said]:
+def leave(number: int) -> list[SentFrame]:
     return [q("leave_group", 0, number, group_id="g", member_id="m"), a("leave_group", 0, number, error_code=0)]
 
 
-def handshake(number: int, error: int) -> list[Said]:
-    asked = q("sasl_handshake", 0, number, mechanism="PLAIN")
-    return [asked, a("sasl_handshake", 0, number, error_code=error, enabled_mechanisms=[])]
+def handshake(number: int, error: int) -> list[SentFrame]:
+    request = q("sasl_handshake", 0, number, mechanism="PLAIN")
+    return [request, a("sasl_handshake", 0, number, error_code=error, enabled_mechanisms=[])]
 
 
-def versions(number: int) -> list[Said]:
+def versions(number: int) -> list[SentFrame]:
     offered = [{"api_key": 1, "min_version": 1, "max_version": 1}, {"api_key": 18, "min_version": 0, "max_version": 0}]
     return [q("api_versions", 0, number), a("api_versions", 0, number, error_code=0, api_versions=offered)]
 
 
-CASES: dict[str, tuple[list[Said], list[list[Said]], list[Said]]] = {
+CASES: dict[str, tuple[list[SentFrame], list[list[SentFrame]], list[SentFrame]]] = {
     "response_out_of_order": (
         [*listed(1), listed(2)[0], *heartbeat(3)[:1]],
         [heartbeat(3)[1:], [heartbeat(3)[1], listed(2)[1], *listed(4)]],
@@ -173,9 +175,9 @@ def test_every_rule_has_a_case() -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_conversation_that_keeps_it(name: str) -> None:
-    before, _, kept = CASES[name]
-    assert names(violations("kafka", [*before, *kept])) == []
-    joined_late("kafka", [*before, *kept])
+    before, _, sound = CASES[name]
+    assert names(violations("kafka", [*before, *sound])) == []
+    joined_late("kafka", [*before, *sound])
 
 
 @pytest.mark.parametrize(("name", "number"), [(name, n) for name, case in CASES.items() for n in range(len(case[1]))])
@@ -205,9 +207,9 @@ def test_metadata_over_another_connection_of_the_client_counts() -> None:
     def checker() -> Checker:
         return Checker(RULES, shared=shared)
 
-    def hear(checker: Checker, *said: Said) -> None:
+    def hear(checker: Checker, *frames: SentFrame) -> None:
         conversation = Conversation("kafka")
-        for each in said:
+        for each in frames:
             for frame in conversation.receive(each.side, each.data):
                 assert isinstance(frame, Frame)
                 checker.take(frame)
@@ -234,7 +236,7 @@ def test_the_versions_that_a_broker_offers_are_named() -> None:
 
 @pytest.mark.parametrize("size", [6, 8, 10, 12, 14, 15])
 def test_a_cut_api_versions_response_still_offers_its_versions(size: int) -> None:
-    asked, answered = versions(1)
-    cut = Said("server", size.to_bytes(4, "big") + answered.data[4 : 4 + size])
+    request, answered = versions(1)
+    cut = SentFrame("server", size.to_bytes(4, "big") + answered.data[4 : 4 + size])
     newer = q("heartbeat", 0, 2, group_id="g", group_generation_id=1, member_id="m")
-    assert names(violations("kafka", [asked, cut, newer])) == []
+    assert names(violations("kafka", [request, cut, newer])) == []

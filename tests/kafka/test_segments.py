@@ -26,9 +26,9 @@ def dump(log: Path) -> list[dict[str, str]]:
     """What the dump tool says of each message."""
     text = log.with_name(f"{log.name}.dump.txt").read_text(errors="replace")
     lines = re.split(r"\n(?=offset: )", text)[1:]
-    found = [LINE.match(line.removesuffix("\n")) for line in lines]
-    assert all(found)
-    return [match.groupdict() for match in found if match]
+    matches = [LINE.match(line.removesuffix("\n")) for line in lines]
+    assert all(matches)
+    return [match.groupdict() for match in matches if match]
 
 
 @pytest.mark.parametrize("log", LOGS, ids=lambda path: path.name)
@@ -38,18 +38,20 @@ def test_segment_has_the_messages_of_its_dump(log: Path) -> None:
     messages = list(messages_of(decoded, topic="t", partition=0))
     lines = dump(log)
     assert len(messages) == len(lines)
-    for found, line in zip(messages, lines, strict=True):
-        assert found.offset == int(line["offset"])
-        assert found.crc == int(line["crc"])
-        assert (found.check == "ok") == (line["valid"] == "true")
-        assert (-1 if found.value is None else len(found.value)) == int(line["size"])
-        assert (None if found.key is None else len(found.key)) == (line["keysize"] and int(line["keysize"]))
+    for decoded_message, line in zip(messages, lines, strict=True):
+        assert decoded_message.offset == int(line["offset"])
+        assert decoded_message.crc == int(line["crc"])
+        assert (decoded_message.check == "ok") == (line["valid"] == "true")
+        assert (-1 if decoded_message.value is None else len(decoded_message.value)) == int(line["size"])
+        assert (None if decoded_message.key is None else len(decoded_message.key)) == (
+            line["keysize"] and int(line["keysize"])
+        )
         if line["type"]:
-            assert (found.timestamp_type or "NoTimestampType") == line["type"]
-            assert (-1 if found.timestamp is None else found.timestamp) == int(line["timestamp"])
+            assert (decoded_message.timestamp_type or "NoTimestampType") == line["type"]
+            assert (-1 if decoded_message.timestamp is None else decoded_message.timestamp) == int(line["timestamp"])
         if line["payload"] is not None and "__consumer_offsets" not in log.name:
-            assert ("null" if found.value is None else found.value.decode()) == line["payload"]
-            assert (found.key or b"").decode() == (line["key"] or "")
+            assert ("null" if decoded_message.value is None else decoded_message.value.decode()) == line["payload"]
+            assert (decoded_message.key or b"").decode() == (line["key"] or "")
 
 
 @pytest.mark.parametrize("log", LOGS, ids=lambda path: path.name)
@@ -156,6 +158,6 @@ def test_directory_names_topic_and_partition(
     path = tmp_path / directory / "00000000000000000000.log"
     path.parent.mkdir()
     path.write_bytes(HELLO)
-    found = [message for piece in pieces_of_file(str(path)) for message in piece.messages]
-    assert {(message.topic, message.partition) for message in found} == {(topic, partition)}
-    assert {message.schema for message in found} == {"kafka.log_segment"}
+    messages = [message for piece in pieces_of_file(str(path)) for message in piece.messages]
+    assert {(message.topic, message.partition) for message in messages} == {(topic, partition)}
+    assert {message.schema for message in messages} == {"kafka.log_segment"}

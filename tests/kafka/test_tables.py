@@ -74,15 +74,15 @@ def fields(struct: Struct, version: int | None = None) -> Iterator[dict[str, Any
             yield {"name": name, **shown(node, version)}
 
 
-def told(entry: dict[str, Any]) -> dict[str, Any]:
+def completed(entry: dict[str, Any]) -> dict[str, Any]:
     """An entry of the tables; where one does not say that it may be null, it may not."""
     entry = dict(entry)
     if entry["type"] in ("string", "bytes", "array", "records"):
         entry.setdefault("nullable", False)
     if "items" in entry:
-        entry["items"] = told(entry["items"])
+        entry["items"] = completed(entry["items"])
     if "fields" in entry:
-        entry["fields"] = [told(field) for field in entry["fields"]]
+        entry["fields"] = [completed(field) for field in entry["fields"]]
     return entry
 
 
@@ -90,7 +90,7 @@ def told(entry: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: f"{table['name']}-v{table['version']}")
 def test_bodies(table: dict[str, Any], side: str) -> None:
     frame = wirekit.registry[f"kafka.{TITLES[table['name']]}.{side}.v{table['version']}"].node
-    assert list(fields(dict(frame.members)["body"])) == [told(entry) for entry in table[side]]
+    assert list(fields(dict(frame.members)["body"])) == [completed(entry) for entry in table[side]]
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: f"{table['name']}-v{table['version']}")
@@ -169,7 +169,7 @@ def test_security_protocols() -> None:
     ids=list(EMBEDDED),
 )
 def test_embedded(name: str, node: Struct, version: int) -> None:
-    assert list(fields(node, version)) == [told(entry) for entry in EMBEDDED[name]]
+    assert list(fields(node, version)) == [completed(entry) for entry in EMBEDDED[name]]
 
 
 def test_every_layout_has_a_description_and_a_source() -> None:

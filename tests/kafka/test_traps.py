@@ -53,10 +53,10 @@ TRAPS = {
 @pytest.mark.parametrize("trap", TRAPS)
 def test_each_trap_has_a_test(trap: str) -> None:
     module, *names = TRAPS[trap].split(".")
-    found: Any = importlib.import_module(f"tests.kafka.{module}")
+    module_or_member: Any = importlib.import_module(f"tests.kafka.{module}")
     for name in names:
-        found = getattr(found, name)
-    assert callable(found)
+        module_or_member = getattr(module_or_member, name)
+    assert callable(module_or_member)
 
 
 def values(api: str, side: str) -> Iterator[tuple[Pdu, Any]]:
@@ -99,10 +99,10 @@ def test_produce_without_acks() -> None:
 
 
 def test_controlled_shutdown() -> None:
-    found = {pdu.version: value for pdu, value in values("controlled_shutdown", "request")}
-    assert "client_id" not in found[0]
-    assert found[0].body.broker_id in (1, 2)
-    assert isinstance(found[1].client_id, str)
+    by_version = {pdu.version: value for pdu, value in values("controlled_shutdown", "request")}
+    assert "client_id" not in by_version[0]
+    assert by_version[0].body.broker_id in (1, 2)
+    assert isinstance(by_version[1].client_id, str)
 
 
 def test_update_metadata() -> None:
@@ -115,8 +115,8 @@ def test_update_metadata() -> None:
 
 def test_old_messages_in_new_responses() -> None:
     """A topic of message.format.version 0.9: Fetch v2 and v3 give its messages of magic 0 as they are."""
-    seen = [pdu.version for pdu, each in fetched() if pdu.version >= 2 and {m.magic for m in bodies(each)} == {0}]
-    assert set(seen) == {2, 3}
+    versions = [pdu.version for pdu, each in fetched() if pdu.version >= 2 and {m.magic for m in bodies(each)} == {0}]
+    assert set(versions) == {2, 3}
 
 
 def test_log_append_time() -> None:
@@ -128,9 +128,9 @@ def test_log_append_time() -> None:
     assert {int(m.attributes.timestamp_type) for m in inside} == {0}
     stamps = {wrapper.timestamp for wrapper in wrappers}
     assert not stamps & {m.timestamp for m in inside}
-    for found in messages_of(decoded):
-        assert found.timestamp_type == "LogAppendTime"
-        assert found.codec == "none" or found.timestamp in stamps
+    for decoded_message in messages_of(decoded):
+        assert decoded_message.timestamp_type == "LogAppendTime"
+        assert decoded_message.codec == "none" or decoded_message.timestamp in stamps
 
 
 def test_lz4_header_checksum() -> None:
@@ -156,17 +156,17 @@ def test_snappy_raw_and_framed() -> None:
 
 def test_offsets_of_producers() -> None:
     """They mean nothing, and are not the offsets of a log: messages of a produce request have none."""
-    seen = set()
+    kinds = set()
     for pdu, each in produced():
         for entry in each.messages:
             if entry.message.attributes.codec and len(entry.message.value.content.messages) > 1:
                 inside = [one.offset for one in entry.message.value.content.messages]
                 kind = "zeros" if not any(inside) else "ascending" if inside == list(range(len(inside))) else "other"
-                seen.add((int(entry.message.magic), "first" if entry.offset == 0 else "last", kind))
+                kinds.add((int(entry.message.magic), "first" if entry.offset == 0 else "last", kind))
         (event,) = Conversation("kafka").receive("client", pdu.data)
         assert isinstance(event, Frame)
-        assert {found.offset for found in event.messages} <= {None}
-    assert seen == {
+        assert {each_message.offset for each_message in event.messages} <= {None}
+    assert kinds == {
         (0, "last", "zeros"),  # Java until 0.9
         (0, "last", "ascending"),  # Scala
         (0, "first", "ascending"),  # kafka-python, librdkafka
@@ -177,19 +177,19 @@ def test_offsets_of_producers() -> None:
 
 def test_negative_timestamp() -> None:
     decoded = wirekit.decode((DISK / "0.10.2.2-t-none-0.log").read_bytes(), "kafka.log_segment")
-    found = {message.offset: message.timestamp for message in messages_of(decoded)}
-    assert found[80] == -5
+    timestamps = {message.offset: message.timestamp for message in messages_of(decoded)}
+    assert timestamps[80] == -5
     assert [body.timestamp for _, each in produced() for body in bodies(each) if (body.timestamp or 0) < -1] == [-5]
 
 
 def test_null_and_empty() -> None:
-    seen: dict[str, set[Any]] = {"key": set(), "value": set()}
+    lengths: dict[str, set[Any]] = {"key": set(), "value": set()}
     for pdu, each in produced():
         decoded = wirekit.decode(pdu.data, pdu.key)
-        for found in messages_of_set(each, verdicts(decoded.checks)):
-            seen["key"].add(found.key if not found.key else "some")
-            seen["value"].add(found.value if not found.value else "some")
-    assert seen == {"key": {None, b"", "some"}, "value": {None, b"", "some"}}
+        for decoded_message in messages_of_set(each, verdicts(decoded.checks)):
+            lengths["key"].add(decoded_message.key if not decoded_message.key else "some")
+            lengths["value"].add(decoded_message.value if not decoded_message.value else "some")
+    assert lengths == {"key": {None, b"", "some"}, "value": {None, b"", "some"}}
 
 
 def test_empty_client_id() -> None:

@@ -144,7 +144,7 @@ def fragments(
     if len(begins) == 2:
         return [frame]
     source, destination = frame[26:30].hex(), frame[30:34].hex()
-    found = []
+    frames = []
     for begin, end in pairwise(begins):
         about = {"fragment_offset": begin // 8, "more_fragments": end < len(content)}
         common = {"identification": number, "fragment": about, "payload": content[begin:end].hex()}
@@ -152,8 +152,8 @@ def fragments(
         if version == 6:
             ends = {"source": "00" * 12 + source, "destination": "00" * 12 + destination}
             value = ipv6({"next_header": protocol, **common}, next_header=44, **ends)
-        found.append(packet("net.ethernet", ethernet(value, type="IPV4" if version == 4 else "IPV6")))
-    return found
+        frames.append(packet("net.ethernet", ethernet(value, type="IPV4" if version == 4 else "IPV6")))
+    return frames
 
 
 def pcap(*packets: Any, order: str = "le", nanoseconds: bool = False, link_type: int = 1, fraction: int = 250) -> bytes:

@@ -51,12 +51,12 @@ def test_through_json(path: Path) -> None:
 
 def test_packets_of_a_pcapng_file_are_decoded_when_context_gives_the_link_type() -> None:
     data = NEXT_GENERATION[0].read_bytes()
-    opened = {"link_type": 1}
-    decoded = wirekit.decode(data, "net.pcapng", context=opened)
+    context = {"link_type": 1}
+    decoded = wirekit.decode(data, "net.pcapng", context=context)
     assert decoded.clean
     packets = [block.body for block in decoded.value.sections[0].blocks if block.block_type == 6]
     assert {packet.data.payload.payload.destination_port for packet in packets} >= {29201}
-    assert wirekit.encode("net.pcapng", decoded.value, context=opened) == data
+    assert wirekit.encode("net.pcapng", decoded.value, context=context) == data
 
 
 def test_interface_options_are_decoded() -> None:

@@ -174,11 +174,16 @@ class TestPcapng:
         options = [option(1, "grüß"), option(9, {"binary": True, "exponent": 10}), option(14, -7), option(0, "")]
         decoded = wirekit.decode(interface("be", 1, *options), "net.pcapng.block.be")
         assert decoded.clean
-        found = decoded.value.body.options
-        assert [each.code.symbol for each in found] == ["opt_comment", "if_tsresol", "if_tsoffset", "opt_endofopt"]
-        assert [each.length for each in found] == [6, 1, 8, 0]
-        assert found[0].value == "grüß"
-        assert found[2].value == -7
+        decoded_options = decoded.value.body.options
+        assert [each.code.symbol for each in decoded_options] == [
+            "opt_comment",
+            "if_tsresol",
+            "if_tsoffset",
+            "opt_endofopt",
+        ]
+        assert [each.length for each in decoded_options] == [6, 1, 8, 0]
+        assert decoded_options[0].value == "grüß"
+        assert decoded_options[2].value == -7
 
     def test_an_option_that_is_too_short_stays_as_it_is(self) -> None:
         data = interface("be", 1, option(14, "0102"))

@@ -57,9 +57,9 @@ def test_pcap_that_we_build(tmp_path: Path, order: str, nanoseconds: bool) -> No
     data = packet("net.ethernet", ethernet())
     path = tmp_path / "a.pcap"
     path.write_bytes(pcap(data, data, order=order, nanoseconds=nanoseconds))
-    found = read(path)
-    assert [each for _, each in found] == [data, data]
-    assert float(found[1][0]) == pytest.approx(SECONDS + 1 + 250 / (1e9 if nanoseconds else 1e6), abs=1e-6)
+    packets = read(path)
+    assert [each for _, each in packets] == [data, data]
+    assert float(packets[1][0]) == pytest.approx(SECONDS + 1 + 250 / (1e9 if nanoseconds else 1e6), abs=1e-6)
 
 
 @pytest.mark.parametrize("order", ["be", "le"])
@@ -68,8 +68,8 @@ def test_pcapng_that_we_build(tmp_path: Path, order: str) -> None:
     path = tmp_path / "a.pcapng"
     blocks = [section_header(order), interface(order), enhanced_packet(order, data, SECONDS * 1_000_000)]
     path.write_bytes(b"".join(blocks))
-    ((time, found),) = read(path)
-    assert (float(time), found) == (SECONDS, data)
+    ((time, packet_data),) = read(path)
+    assert (float(time), packet_data) == (SECONDS, data)
 
 
 def test_headers_that_we_build() -> None:

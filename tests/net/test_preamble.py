@@ -38,9 +38,9 @@ def test_a_conversation_names_it_too(title: str, data: bytes) -> None:
     (lost,) = [event for event in events if isinstance(event, Quarantined)]
     assert lost.data == data
     assert f"these bytes are {title}" in lost.reason
-    found = recognise(data, b"")
-    assert not found.protocol
-    assert title in found.reason
+    recognised = recognise(data, b"")
+    assert not recognised.protocol
+    assert title in recognised.reason
 
 
 def test_frames_inside_other_data_are_not_explained() -> None:
@@ -59,8 +59,8 @@ def test_a_proxys_header_is_read_and_the_frame_after_it_decodes(key: str, header
     assert all(each.clean for each in decoded)
     assert wirekit.encode(key, decoded[0].value) == header
     assert wirekit.encode(key, wirekit.to_json(decoded[0].value)) == header
-    found = recognise(header + PING, b"")
-    assert found.protocol == "pulsar"
+    recognised = recognise(header + PING, b"")
+    assert recognised.protocol == "pulsar"
 
 
 @pytest.mark.parametrize(("key", "header"), HEADERS.items(), ids=HEADERS)

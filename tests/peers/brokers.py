@@ -18,19 +18,19 @@ LARGEST_MESSAGE = 5 * 1024 * 1024
 
 def kafka_answer(exchange: Exchange, frame: Frame, port: int) -> bytes | None:
     """What a Kafka broker of 0.10.2 says."""
-    what = frame.description
-    if what.role != "request" or not what.answered or frame.value is None:
+    description = frame.description
+    if description.role != "request" or not description.answered or frame.value is None:
         return None
-    unknown = what.api == API_VERSIONS.name and what.version != 0
-    version = 0 if unknown else what.version
-    make = KAFKA.get(what.api or "")
+    unknown = description.api == API_VERSIONS.name and description.version != 0
+    version = 0 if unknown else description.version
+    make = KAFKA.get(description.api or "")
     if make is None or (frame.reason is not None and not unknown):
         return None
     body = make(frame.value.get("body"), version, port)
     if unknown:
         body["error_code"] = UNSUPPORTED_VERSION
-    key = f"kafka.{what.api}.response.v{version}"
-    data = wirekit.encode(key, {"correlation_id": what.correlation_id, "body": body})
+    key = f"kafka.{description.api}.response.v{version}"
+    data = wirekit.encode(key, {"correlation_id": description.correlation_id, "body": body})
     exchange.hear("server", data)
     return data
 
@@ -60,7 +60,7 @@ def _produce(body: Any, version: Any, port: int) -> dict[str, Any]:
 
 
 def _fetch(body: Any, version: Any, port: int) -> dict[str, Any]:
-    asked = body.topics[0].partitions[0].fetch_offset
+    offset = body.topics[0].partitions[0].fetch_offset
     magic = 1 if version >= 2 else 0
     message = {
         "magic": magic,
@@ -69,17 +69,17 @@ def _fetch(body: Any, version: Any, port: int) -> dict[str, Any]:
         "key": KEY,
         "value": VALUE,
     }
-    messages = [{"offset": 0, "message": message}] if asked == 0 else []
+    messages = [{"offset": 0, "message": message}] if offset == 0 else []
     partition = {"partition": 0, "error_code": 0, "high_watermark": 1, "record_set": {"messages": messages}}
     answer: dict[str, Any] = {"responses": [{"topic": TOPIC, "partition_responses": [partition]}]}
     return answer | ({"throttle_time_ms": 0} if version else {})
 
 
 def _list_offsets(body: Any, version: Any, port: int) -> dict[str, Any]:
-    asked = body.topics[0].partitions[0].timestamp
-    offset = 1 if asked == -1 else 0
-    found: dict[str, Any] = {"timestamp": -1, "offset": offset} if version else {"offsets": [offset]}
-    return {"responses": [{"topic": TOPIC, "partition_responses": [{"partition": 0, "error_code": 0, **found}]}]}
+    time = body.topics[0].partitions[0].timestamp
+    offset = 1 if time == -1 else 0
+    answer: dict[str, Any] = {"timestamp": -1, "offset": offset} if version else {"offsets": [offset]}
+    return {"responses": [{"topic": TOPIC, "partition_responses": [{"partition": 0, "error_code": 0, **answer}]}]}
 
 
 def _without(record: dict[str, Any], name: str) -> dict[str, Any]:
@@ -108,30 +108,32 @@ def pulsar_answer(exchange: Exchange, frame: Frame, port: int) -> bytes | None:
 def _pulsar(command: Any, port: int, exchange: Exchange) -> Iterator[dict[str, Any]]:
     match command.type.symbol:
         case "CONNECT":
-            said = {"server_version": "scripted", "protocol_version": 19, "max_message_size": LARGEST_MESSAGE}
-            yield _said("CONNECTED", **said)
+            fields = {"server_version": "scripted", "protocol_version": 19, "max_message_size": LARGEST_MESSAGE}
+            yield _command("CONNECTED", **fields)
         case "PING":
-            yield _said("PONG")
+            yield _command("PONG")
         case "PARTITIONED_METADATA":
-            said = {"request_id": command.partitionMetadata.request_id, "response": 0, "partitions": 0}
-            yield _said("PARTITIONED_METADATA_RESPONSE", "partitionMetadataResponse", **said)
+            fields = {"request_id": command.partitionMetadata.request_id, "response": 0, "partitions": 0}
+            yield _command("PARTITIONED_METADATA_RESPONSE", "partitionMetadataResponse", **fields)
         case "LOOKUP":
             number, url = command.lookupTopic.request_id, f"pulsar://127.0.0.1:{port}"
-            said = {"brokerServiceUrl": url, "response": 1, "request_id": number, "authoritative": True}
-            yield _said("LOOKUP_RESPONSE", "lookupTopicResponse", **said)
+            fields = {"brokerServiceUrl": url, "response": 1, "request_id": number, "authoritative": True}
+            yield _command("LOOKUP_RESPONSE", "lookupTopicResponse", **fields)
         case "PRODUCER":
-            said = {"request_id": command.producer.request_id, "producer_name": "p", "last_sequence_id": -1}
-            yield _said("PRODUCER_SUCCESS", **said, schema_version=b"")
+            fields = {"request_id": command.producer.request_id, "producer_name": "p", "last_sequence_id": -1}
+            yield _command("PRODUCER_SUCCESS", **fields, schema_version=b"")
         case "SEND":
             ids = {"producer_id": command.send.producer_id, "sequence_id": command.send.sequence_id}
-            yield _said("SEND_RECEIPT", **ids, message_id={"ledgerId": 1, "entryId": 0})
+            yield _command("SEND_RECEIPT", **ids, message_id={"ledgerId": 1, "entryId": 0})
         case "FLOW" if not any(frame.description.api == "MESSAGE" for frame in exchange.frames):
             metadata = {"producer_name": "p", "sequence_id": 0, "publish_time": 1}
-            message = _said("MESSAGE", consumer_id=command.flow.consumer_id, message_id={"ledgerId": 1, "entryId": 0})
+            message = _command(
+                "MESSAGE", consumer_id=command.flow.consumer_id, message_id={"ledgerId": 1, "entryId": 0}
+            )
             yield {**message, "entry": {"metadata": metadata, "payload": VALUE}}
         case "SUBSCRIBE" | "CLOSE_PRODUCER" | "CLOSE_CONSUMER" | "UNSUBSCRIBE" | "SEEK" as name:
-            yield _said("SUCCESS", request_id=command[name.lower()].request_id)
+            yield _command("SUCCESS", request_id=command[name.lower()].request_id)
 
 
-def _said(kind: str, field: str = "", **values: Any) -> dict[str, Any]:
+def _command(kind: str, field: str = "", **values: Any) -> dict[str, Any]:
     return {"command": {"type": kind, field or kind.lower(): values}}

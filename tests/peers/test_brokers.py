@@ -93,6 +93,6 @@ def test_pulsar() -> None:
         (frame,) = exchange.hear("client", wirekit.encode("pulsar.frame", {"command": {"type": kind, field: values}}))
         assert isinstance(frame, Frame)
         assert pulsar_answer(exchange, frame, PORT) is not None
-    said = [turn.api for turn in exchange.turns if turn.side == "server"]
-    assert said[-3:] == ["MESSAGE", "SUCCESS", "PONG"]
+    apis = [turn.api for turn in exchange.turns if turn.side == "server"]
+    assert apis[-3:] == ["MESSAGE", "SUCCESS", "PONG"]
     sound(exchange)

@@ -52,7 +52,7 @@ class ObjectStore:
         keys = {"access_key": "testing", "secret_key": "testing", "region": "us-east-1"}
         return fs.S3FileSystem(endpoint_override=self.endpoint, allow_bucket_creation=True, **keys)
 
-    def put(self, key: str, content: bytes | Path) -> str:
+    def upload(self, key: str, content: bytes | Path) -> str:
         """Puts an object into the bucket; gives its URI."""
         with self.system().open_output_stream(f"{BUCKET}/{key}", compression=None) as stream:
             stream.write(content if isinstance(content, bytes) else content.read_bytes())

@@ -289,7 +289,7 @@ def test_a_run_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     form = "delta" if find_spec("deltalake") else "parquet"
     pipeline(tmp_path / "whole", tmp_path / "captures", bundle=0, form=form)
     random_ = random.Random(9)
-    seen, killed, ended = [0], 0, False
+    counts_of_commits, killed, ended = [0], 0, False
 
     def commits() -> int:
         return len(list((tmp_path / "lake" / "commits").glob("*.json")))
@@ -300,7 +300,7 @@ def test_a_run_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
             assert process.stdout is not None
             assert process.stdout.readline() == "begin\n"
             if killed < KILLS:
-                until = seen[-1] + random_.randrange(4)
+                until = counts_of_commits[-1] + random_.randrange(4)
                 while commits() < until and process.poll() is None:
                     time.sleep(0.001)
                 time.sleep(random_.uniform(0, 0.1))
@@ -309,10 +309,10 @@ def test_a_run_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
         ended = "end" in out
         killed += not ended
         assert err == ""
-        seen.append(commits())
-    assert seen == sorted(seen)
+        counts_of_commits.append(commits())
+    assert counts_of_commits == sorted(counts_of_commits)
     assert killed >= 3
-    assert len({*seen}) > 3  # it went on, more than once
+    assert len({*counts_of_commits}) > 3  # it went on, more than once
     mine, other = tables(tmp_path / "lake"), tables(tmp_path / "whole")
     assert mine == other
     assert not (tmp_path / "lake" / ".wirekit").exists()

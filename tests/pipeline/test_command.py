@@ -52,10 +52,10 @@ def test_a_clean_capture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_quarantine_fails_only_when_strict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = "wirekit: not decoded: 153 bytes in 2 pieces; the table quarantine has the reasons\n"
-    assert run(capsys, KAFKA, "-o", tmp_path)[::2] == (0, said)
+    complaint = "wirekit: not decoded: 153 bytes in 2 pieces; the table quarantine has the reasons\n"
+    assert run(capsys, KAFKA, "-o", tmp_path)[::2] == (0, complaint)
     status, _, err = run(capsys, KAFKA, "-o", tmp_path, "--strict", "--no-raw", "--replace")
-    assert (status, err) == (1, said)
+    assert (status, err) == (1, complaint)
     assert {row["raw"] for row in rows(tmp_path, "quarantine")} == {None}
 
 
@@ -64,9 +64,9 @@ def test_a_failed_check_fails_only_when_strict(tmp_path: Path, capsys: pytest.Ca
     data = bytearray(next((FIXTURES / "kafka" / "disk").glob("*-t-none-0.log")).read_bytes())
     data[40] ^= 1
     segment.write_bytes(data)
-    said = "wirekit: 1 check failed: crc32 ×1\n"
-    assert run(capsys, segment, "-o", tmp_path / "out")[::2] == (0, said)
-    assert run(capsys, segment, "-o", tmp_path / "out", "--strict", "--replace")[::2] == (1, said)
+    complaint = "wirekit: 1 check failed: crc32 ×1\n"
+    assert run(capsys, segment, "-o", tmp_path / "out")[::2] == (0, complaint)
+    assert run(capsys, segment, "-o", tmp_path / "out", "--strict", "--replace")[::2] == (1, complaint)
 
 
 def test_a_capture_that_cannot_be_read_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -311,8 +311,8 @@ def test_tables_without_spark_do_not_import_pandas(road: str, tmp_path: Path) ->
         "import atexit, sys; atexit.register(lambda: print('pandas' in sys.modules)); "
         f"from wirekit.cli import main; main({arguments!r})"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "False"), done.stderr
+    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (completed.returncode, completed.stdout.splitlines()[-1]) == (0, "False"), completed.stderr
 
 
 def test_packets_by_columns_do_not_import_pandas() -> None:
@@ -321,5 +321,5 @@ def test_packets_by_columns_do_not_import_pandas() -> None:
         "from wirekit.cli import captures, main; captures.by_columns = lambda *_, **__: True; "
         f"main(['frames', {str(BATCH)!r}])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "False"), done.stderr
+    completed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (completed.returncode, completed.stdout.splitlines()[-1]) == (0, "False"), completed.stderr

@@ -206,7 +206,7 @@ def test_a_run_that_is_killed_between_bundles_goes_on(tmp_path: Path) -> None:
     whole = packets(KAFKA)
     files = cut(tmp_path / "cut", whole, list(range(20, len(whole), 20)), "-C")
     expected, _ = run(tmp_path / "whole", files[0].parent)
-    random, killed, seen = Random(5), 0, [0]
+    random, killed, counts_of_commits = Random(5), 0, [0]
     command = [sys.executable, "-c", RUN, str(files[0].parent), str(tmp_path / "lake")]
 
     def commits() -> int:
@@ -217,21 +217,21 @@ def test_a_run_that_is_killed_between_bundles_goes_on(tmp_path: Path) -> None:
             assert process.stdout is not None
             assert process.stdout.readline() == "begin\n"
             if killed < 4:
-                until = seen[-1] + random.randrange(1, 4)
+                until = counts_of_commits[-1] + random.randrange(1, 4)
                 while commits() < until and process.poll() is None:
                     time.sleep(0.001)
                 time.sleep(random.uniform(0, 0.05))
                 process.send_signal(signal.SIGKILL)
             out, err = process.communicate()
         assert err == ""
-        seen.append(commits())
+        counts_of_commits.append(commits())
         if "end" in out:
             break
         killed += 1
     assert killed >= 3
     assert without_names(tables(tmp_path / "lake")) == expected
-    assert seen == sorted(seen)
-    assert len({*seen}) > 3
+    assert counts_of_commits == sorted(counts_of_commits)
+    assert len({*counts_of_commits}) > 3
     assert len(list((tmp_path / "lake" / "state").iterdir())) == 1
 
 
@@ -330,10 +330,10 @@ def rewrite(folder: Path, change: Any) -> None:
     change(rows)
     pq.write_table(type(table).from_pylist(rows, table.schema), path)
     commit = folder / "lake" / "commits" / "00000.json"
-    said = json.loads(commit.read_text())
+    content_of_commit = json.loads(commit.read_text())
     content = path.read_bytes()
-    said["state"][0] |= {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-    commit.write_text(json.dumps(said))
+    content_of_commit["state"][0] |= {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    commit.write_text(json.dumps(content_of_commit))
 
 
 def test_a_state_that_is_not_what_was_written_is_refused(begun_lake: Path) -> None:

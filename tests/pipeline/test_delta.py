@@ -151,20 +151,20 @@ def test_logs_bound_the_values_of_files(tmp_path: Path) -> None:
     rows = table.to_pyarrow_table().to_pylist()
     log = (tmp_path / "calls" / "_delta_log" / f"{0:020}.json").read_text()
     (added,) = [each["add"] for each in map(json.loads, log.splitlines()) if "add" in each]
-    said = json.loads(added["stats"])
-    assert said["numRecords"] == len(rows)
+    stats = json.loads(added["stats"])
+    assert stats["numRecords"] == len(rows)
     for name in ("api", "date", "latency_us", "request_time", "topic"):
         values = [row[name] for row in rows if row[name] is not None]
-        assert said["nullCount"][name] == len(rows) - len(values)
+        assert stats["nullCount"][name] == len(rows) - len(values)
         if name == "topic":  # the longest of Pulsar's are not repeated in logs
-            assert name not in said["minValues"]
+            assert name not in stats["minValues"]
         elif name == "request_time":  # logs have milliseconds: one before all, and one behind all
-            below, above = (datetime.fromisoformat(said[each][name]) for each in ("minValues", "maxValues"))
+            below, above = (datetime.fromisoformat(stats[each][name]) for each in ("minValues", "maxValues"))
             assert timedelta(0) <= min(values) - below < timedelta(milliseconds=1)
             assert timedelta(0) <= above - max(values) < timedelta(milliseconds=1)
         else:
             least, greatest = (value if name != "date" else value.isoformat() for value in (min(values), max(values)))
-            assert (said["minValues"][name], said["maxValues"][name]) == (least, greatest)
+            assert (stats["minValues"][name], stats["maxValues"][name]) == (least, greatest)
     latest = max(row["request_time"] for row in rows)
     assert table.to_pyarrow_table(filters=[("request_time", ">=", latest)]).num_rows == 1
 

@@ -65,8 +65,8 @@ def run_in_parallel(request: pytest.FixtureRequest) -> Callable[..., Result]:
 
 
 def manifest(output: Path) -> dict[str, Any]:
-    said: dict[str, Any] = json.loads((output / "manifest.json").read_text())
-    return said
+    content: dict[str, Any] = json.loads((output / "manifest.json").read_text())
+    return content
 
 
 def test_rows_are_in_the_same_order_by_both_roads(tmp_path: Path) -> None:
@@ -81,31 +81,31 @@ def test_rows_are_in_the_same_order_by_both_roads(tmp_path: Path) -> None:
 
 def test_the_manifest_lists_inputs_and_tables(captures: Path, by_serial: tuple[Path, Result]) -> None:
     output, result = by_serial
-    said = manifest(output)
-    assert said == result.manifest
-    assert [each["file"] for each in said["inputs"]] == [each.name for each in find_inputs([captures])]
-    assert all(len(each["sha256"]) == 64 for each in said["inputs"])
-    assert (said["format"], said["engine"], said["changed_while_read"]) == ("wirekit tables", "serial", [])
-    assert said["configuration"] == {"protocol": "", "ports": {}, "raw": True, "values": False}
-    for name, table in said["tables"].items():
+    content = manifest(output)
+    assert content == result.manifest
+    assert [each["file"] for each in content["inputs"]] == [each.name for each in find_inputs([captures])]
+    assert all(len(each["sha256"]) == 64 for each in content["inputs"])
+    assert (content["format"], content["engine"], content["changed_while_read"]) == ("wirekit tables", "serial", [])
+    assert content["configuration"] == {"protocol": "", "ports": {}, "raw": True, "values": False}
+    for name, table in content["tables"].items():
         assert table["rows"] == sum(file["rows"] for file in table["files"]) == len(rows(output, name))
         assert all((output / file["file"]).stat().st_size == file["bytes"] for file in table["files"])
-    assert said["summary"] == result.summary.to_json()
+    assert content["summary"] == result.summary.to_json()
 
 
 def test_runs_and_inputs_are_the_manifest_as_tables(
     captures: Path, by_serial: tuple[Path, Result], tmp_path: Path
 ) -> None:
     output, _ = by_serial
-    said, (run,) = manifest(output), rows(output, "runs")
-    assert (run["wirekit"], run["raw"], run["frame_values"], run["ports"]) == (said["wirekit"], True, False, [])
+    content, (run,) = manifest(output), rows(output, "runs")
+    assert (run["wirekit"], run["raw"], run["frame_values"], run["ports"]) == (content["wirekit"], True, False, [])
     inputs = {row["file"]: row for row in rows(output, "inputs")}
     assert {row["run_id"] for row in inputs.values()} == {run["run_id"]}
     assert {name: (row["sha256"], row["size"]) for name, row in inputs.items()} == {
-        each["file"]: (each["sha256"], each["size"]) for each in said["inputs"]
+        each["file"]: (each["sha256"], each["size"]) for each in content["inputs"]
     }
     for name, row in inputs.items():
-        summary = said["summary"][name]
+        summary = content["summary"][name]
         assert (row["segments"], row["damaged"]) == (summary["segments"], summary["damaged"])
         assert {each["reason"]: each["packets"] for each in row["skipped"]} == summary["skipped"]
     part = captures / "pulsar-batch.pcap"
@@ -138,12 +138,12 @@ def test_a_file_of_another_kind_does_not_stop_the_run(captures: Path, by_serial:
 
 def test_a_compressed_capture_gives_the_rows_of_the_plain_one(captures: Path, by_serial: tuple[Path, Result]) -> None:
     output, _ = by_serial
-    found = [
+    rows_of_each = [
         [row | dict.fromkeys(IDS) for row in rows(output, "messages") if row["file"] == str(captures / name)]
         for name in ("lossy.pcap", "sub/packed.pcap.gz")
     ]
-    assert found[0] == found[1]
-    assert found[0]
+    assert rows_of_each[0] == rows_of_each[1]
+    assert rows_of_each[0]
 
 
 def test_a_file_name_may_be_any_bytes(tmp_path: Path) -> None:
@@ -154,23 +154,23 @@ def test_a_file_name_may_be_any_bytes(tmp_path: Path) -> None:
     assert list(manifest(tmp_path / "out")["summary"]) == [name] == list(result.summary.files)
 
 
-def assert_in_order(told: list[Step], size: int) -> None:
+def assert_in_order(steps: list[Step], size: int) -> None:
     """Bytes only grow, from none to all, and each bundle is committed."""
-    assert told == sorted(told, key=lambda step: (step.bundle, step.processed))
-    assert [step.processed for step in told] == sorted(step.processed for step in told)
-    assert (told[0].done, told[-1].done) == (0, size)
-    assert {step.total for step in told} == {size}
-    bundles = told[0].bundles
-    assert [step.bundle for step in told if step.stage == COMMITTING] == [*range(1, bundles + 1)]
+    assert steps == sorted(steps, key=lambda step: (step.bundle, step.processed))
+    assert [step.processed for step in steps] == sorted(step.processed for step in steps)
+    assert (steps[0].done, steps[-1].done) == (0, size)
+    assert {step.total for step in steps} == {size}
+    bundles = steps[0].bundles
+    assert [step.bundle for step in steps if step.stage == COMMITTING] == [*range(1, bundles + 1)]
 
 
 def test_progress_is_told_in_bytes_by_bundle_and_stage(captures: Path, tmp_path: Path) -> None:
-    told: list[Step] = []
+    steps: list[Step] = []
     job = Job(find_inputs([captures]))
-    serial.run(job, tmp_path / "out", told.append, bundle=job.size // 4)
-    assert_in_order(told, job.size)
-    assert told[0].bundles > 2
-    assert len({step.processed for step in told if step.stage == READING}) > len(job.inputs) // 2
+    serial.run(job, tmp_path / "out", steps.append, bundle=job.size // 4)
+    assert_in_order(steps, job.size)
+    assert steps[0].bundles > 2
+    assert len({step.processed for step in steps if step.stage == READING}) > len(job.inputs) // 2
 
 
 @pytest.mark.parametrize(
@@ -197,9 +197,9 @@ def test_drivers_make_the_same_tables(
         return manifests, again
 
     monkeypatch.setattr(parallel, "completed", all_but_one)
-    told: list[Step] = []
+    steps: list[Step] = []
     job = Job(find_inputs([captures]), road=road)
-    result = run_in_parallel(job, tmp_path / "out", told.append, shuffled=shuffled)
+    result = run_in_parallel(job, tmp_path / "out", steps.append, shuffled=shuffled)
     assert bool(followed_again) == (shuffled is True and road == "columns")
     assert tables(tmp_path / "out") == tables(by_serial[0])
     assert result.summary == by_serial[1].summary
@@ -208,9 +208,9 @@ def test_drivers_make_the_same_tables(
     assert (mine["inputs"], mine["configuration"]) == (other["inputs"], other["configuration"])
     assert mine["engine"] in ("spark", "here")
     assert len(mine["tables"]["frames"]["files"]) > 1
-    assert_in_order(told, job.size)
-    seen = {step.stage for step in told if step.processed}
-    assert (READING in seen, FOLLOWING in seen) == (shuffled is not True, shuffled is not False)
+    assert_in_order(steps, job.size)
+    stages = {step.stage for step in steps if step.processed}
+    assert (READING in stages, FOLLOWING in stages) == (shuffled is not True, shuffled is not False)
 
 
 def test_tasks_that_read_parts_exchange_only_flows_of_several_parts(
@@ -258,25 +258,27 @@ def test_progress_moves_within_a_task(
         def run(job: Job, attempts: str, number: int) -> str:
             import time
 
-            done = task(job, attempts, number)
+            result = task(job, attempts, number)
             time.sleep(1)
-            return done
+            return result
 
         return run
 
     monkeypatch.setattr(parallel, "balanced", lambda groups, count: [groups])
     monkeypatch.setattr(parallel, "WINDOW", 10_000)
-    told: list[Step] = []
+    steps: list[Step] = []
     job = Job(find_inputs([captures]))
-    pipeline.run(job, tmp_path / "out", spark, told.append, around=lingering, shuffled=shuffled)
-    assert_in_order(told, job.size)
-    found = {stage: {step.processed for step in told if step.stage == stage} for stage in {step.stage for step in told}}
+    pipeline.run(job, tmp_path / "out", spark, steps.append, around=lingering, shuffled=shuffled)
+    assert_in_order(steps, job.size)
+    processed_by_stage = {
+        stage: {step.processed for step in steps if step.stage == stage} for stage in {step.stage for step in steps}
+    }
     if shuffled:
         half = job.size - job.size // 2
-        assert any(0 < done < half for done in found[SHUFFLING])
-        assert any(half < done < job.size for done in found[FOLLOWING])
+        assert any(0 < processed < half for processed in processed_by_stage[SHUFFLING])
+        assert any(half < processed < job.size for processed in processed_by_stage[FOLLOWING])
     else:
-        assert any(0 < done < job.size for done in found[READING])
+        assert any(0 < processed < job.size for processed in processed_by_stage[READING])
 
 
 def test_reports_of_tasks_are_summed_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -321,8 +323,8 @@ def test_tasks_that_fail_or_leave_files_behind_change_nothing(
 
             context = TaskContext.get()
             if context.attemptNumber() == 0 and context.partitionId() % 2 == 0:
-                done = task(job, attempts, number)  # all is written, and then the task is lost
-                (marks / f"{context.partitionId()}").write_text(done)
+                result = task(job, attempts, number)  # all is written, and then the task is lost
+                (marks / f"{context.partitionId()}").write_text(result)
                 raise OSError("lost")
             if context.attemptNumber() == 0:
                 (marks / f"{context.partitionId()}").write_text("killed")

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 def remote(store: ObjectStore, output: str | Path) -> Any:
     """A run over one capture in the store."""
-    store.put("faults/a.pcap", PULSAR)
+    store.upload("faults/a.pcap", PULSAR)
     return serial.run(Job(find_inputs([f"s3://{BUCKET}/faults/a.pcap"])), output)
 
 
@@ -47,11 +47,11 @@ def remote(store: ObjectStore, output: str | Path) -> Any:
 def test_a_store_that_fails_now_and_then(
     status: int, store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: Counter[tuple[str, str]] = Counter()
+    requests: Counter[tuple[str, str]] = Counter()
 
     def fault(method: str, path: str) -> int | None:
-        asked[method, path] += 1
-        return status if asked[method, path] == 1 else None
+        requests[method, path] += 1
+        return status if requests[method, path] == 1 else None
 
     whole = remote(store, tmp_path / "whole")
     with store.faulty(fault) as endpoint:
@@ -59,21 +59,21 @@ def test_a_store_that_fails_now_and_then(
         again = remote(store, tmp_path / "lake")
     assert again.summary == whole.summary
     assert content(tmp_path / "lake") == content(tmp_path / "whole")
-    assert ("GET", f"/{BUCKET}/faults/a.pcap") in asked
+    assert ("GET", f"/{BUCKET}/faults/a.pcap") in requests
 
 
 def test_many_requests_may_fail_once(store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    uri, asked = store.put("faults/a.pcap", PULSAR), Counter[str]()
+    uri, requests = store.upload("faults/a.pcap", PULSAR), Counter[str]()
 
     def fault(method: str, path: str) -> int | None:
-        asked[path] += 1
-        return 503 if asked[path] % 2 else None
+        requests[path] += 1
+        return 503 if requests[path] % 2 else None
 
     with store.faulty(fault) as endpoint:
         monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
         sizes = {storage.status(uri).size for _ in range(120)}
     assert sizes == {PULSAR.stat().st_size}
-    assert max(asked.values()) >= 240
+    assert max(requests.values()) >= 240
 
 
 def test_a_store_that_keeps_failing_is_a_line(store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,11 +120,11 @@ def test_a_lake_in_a_store_that_fails_is_completed_by_the_next_run(
 
 def changing_object(store: ObjectStore, key: str, data: bytes, requests: int) -> Callable[[str, str], None]:
     """Replaces an object, or deletes it if there is no data, when so many ranges of it have been requested."""
-    asked = Counter[str]()
+    counts = Counter[str]()
 
     def fault(method: str, path: str) -> None:
-        asked[method + path] += 1
-        if method == "GET" and path == f"/{BUCKET}/{key}" and asked[method + path] == requests:
+        counts[method + path] += 1
+        if method == "GET" and path == f"/{BUCKET}/{key}" and counts[method + path] == requests:
             how = {"Content-Type": "application/octet-stream"}
             change = urllib.request.Request(
                 store.endpoint + path, data or None, how, method="PUT" if data else "DELETE"
@@ -150,8 +150,8 @@ def test_an_object_that_changes_in_the_middle_of_its_ranges_ends_there(
     capture_samples.bulk(tmp_path / "bulk.pcap", 300_000)
     data = message_set(500) * 30 if kind == "segment" else (tmp_path / "bulk.pcap").read_bytes()
     data = gzip.compress(data, 0) if kind == "packed" else data
-    uri = store.put(key, data)
-    store.put(f"{folder}/same.pcap", PULSAR)
+    uri = store.upload(key, data)
+    store.upload(f"{folder}/same.pcap", PULSAR)
 
     def run(lake: str) -> Result:
         road = "auto" if kind == "segment" else kind.replace("packed", "objects")
@@ -189,8 +189,8 @@ def test_an_object_that_changes_while_tasks_of_spark_share_it(
     folder = f"changing/spark-{change}"
     capture_samples.bulk(tmp_path / "bulk.pcap", 600_000)
     data = (tmp_path / "bulk.pcap").read_bytes()
-    uri = store.put(f"{folder}/bulk.pcap", data)
-    store.put(f"{folder}/same.pcap", PULSAR)
+    uri = store.upload(f"{folder}/bulk.pcap", data)
+    store.upload(f"{folder}/same.pcap", PULSAR)
     job = Job(find_inputs([f"s3://{BUCKET}/{folder}"]), road="columns")
     fault = changing_object(store, f"{folder}/bulk.pcap", data[: len(data) // 2] if change == "cut" else b"", 8)
     with store.faulty(fault) as endpoint, monkeypatch.context() as patch:

@@ -110,18 +110,18 @@ def test_a_frame_row_has_the_decoded_fields() -> None:
         "kafka.list_groups.response.v0", {"correlation_id": 7, "body": {"error_code": 0, "groups": []}}
     )
     tables, _ = follow_rows(stream(request, answer), values=True)
-    asked, answered = tables["frames"]
-    assert (asked["side"], asked["role"], answered["side"], answered["role"]) == (
+    request_row, answered = tables["frames"]
+    assert (request_row["side"], request_row["role"], answered["side"], answered["role"]) == (
         "client",
         "request",
         "server",
         "response",
     )
     assert (answered["api"], answered["version"], answered["correlation_id"]) == ("list_groups", 0, 7)
-    assert asked["call_id"] == answered["call_id"] == asked["frame_id"] != answered["frame_id"]
-    assert asked["position"] == answered["position"] == 0
+    assert request_row["call_id"] == answered["call_id"] == request_row["frame_id"] != answered["frame_id"]
+    assert request_row["position"] == answered["position"] == 0
     assert (answered["schema"], answered["length"]) == ("kafka.list_groups.response.v0", len(answer))
-    assert wirekit.from_json(asked["schema"], json.loads(asked["value"])).client_id == "me"
+    assert wirekit.from_json(request_row["schema"], json.loads(request_row["value"])).client_id == "me"
     assert (answered["checks_bad"], answered["checks"], answered["gaps"]) == (0, [], [])
 
 
@@ -172,12 +172,12 @@ def test_rows_of_one_frame_are_given_as_batches_fill(answered: bool, monkeypatch
     monkeypatch.setattr(flows, "Rows", functools.partial(Rows, batch_bytes=1 << 20))
     partitions = [{"partition": number} for number in range(1000)]
     topics = [{"topic": "t" * 30_000, "partitions": partitions}]
-    asked = {"correlation_id": 1, "client_id": "c", "body": {"group_id": "g", "topics": topics}}
-    request = wirekit.encode("kafka.offset_fetch.request.v0", asked)
+    question = {"correlation_id": 1, "client_id": "c", "body": {"group_id": "g", "topics": topics}}
+    request = wirekit.encode("kafka.offset_fetch.request.v0", question)
     response = wirekit.encode("kafka.offset_fetch.response.v0", {"correlation_id": 1, "body": {"responses": []}})
     before, most, rows = pa.total_allocated_bytes(), 0, 0
-    found = flow_batches(batches(stream(request, response if answered else b"")), job_of())
-    for name, batch in found:
+    rows_of_tables = flow_batches(batches(stream(request, response if answered else b"")), job_of())
+    for name, batch in rows_of_tables:
         most = max(most, pa.total_allocated_bytes() - before)
         rows += batch.num_rows if name == "call_topics" else 0
     assert rows == 1000

@@ -123,10 +123,10 @@ def test_a_parquet_file_is_refused_with_the_directory_of_its_tables(tmp_path: Pa
     touch(tmp_path / "a.pcap")
     serial.run(Job(find_inputs([tmp_path])), tmp_path / "lake")
     (part,) = (tmp_path / "lake" / "calls").iterdir()
-    found = "expected a pcap or pcapng file, found a Parquet file, at byte 0"
-    with pytest.raises(Misuse, match=rf"part-.*: {found}.*; .*lake has tables .*, which `wirekit sql` queries"):
+    reason = "expected a pcap or pcapng file, found a Parquet file, at byte 0"
+    with pytest.raises(Misuse, match=rf"part-.*: {reason}.*; .*lake has tables .*, which `wirekit sql` queries"):
         wirekit.read(part)
-    with pytest.raises(Misuse, match=rf"orders\.parquet: {found}.*; `wirekit sql` reads the directory that"):
+    with pytest.raises(Misuse, match=rf"orders\.parquet: {reason}.*; `wirekit sql` reads the directory that"):
         wirekit.read(part.rename(tmp_path / "orders.parquet"))
 
 
@@ -173,9 +173,9 @@ def test_captures_are_hashed_and_changes_noticed(tmp_path: Path) -> None:
     touch(tmp_path / "a.pcap", tmp_path / "b.pcap", tmp_path / "c.pcap")
     inputs = find_inputs([tmp_path])
     with Identification(Job(inputs)) as identification:
-        said = identification.rows()
+        rows_of_inputs = identification.rows()
         (tmp_path / "b.pcap").write_bytes(b"longer than before")
         (tmp_path / "c.pcap").unlink()
         assert identification.changed() == {str(tmp_path / "b.pcap"): False, str(tmp_path / "c.pcap"): True}
-    assert said[0]["sha256"] == hashlib.sha256(b"a.pcap").hexdigest()
-    assert (said[0]["size"], said[0]["mtime"][-6:]) == (6, "+00:00")
+    assert rows_of_inputs[0]["sha256"] == hashlib.sha256(b"a.pcap").hexdigest()
+    assert (rows_of_inputs[0]["size"], rows_of_inputs[0]["mtime"][-6:]) == (6, "+00:00")

@@ -65,15 +65,15 @@ def test_only_the_attempts_that_are_named_count(tmp_path: Path) -> None:
         second = attempt(output, 1, "b", 3, 2)
         first = attempt(output, 0, "a", 5, 4)
         output.commit([second, first], ABOUT)
-        said = output.finish()
+        written = output.finish()
     assert offsets(tmp_path / "out") == [5, 4, 3, 2]  # by time, which falls as the offset rises
     assert sorted(os.listdir(tmp_path / "out")) == sorted([*TABLES, "commits", "manifest.json"])
-    assert json.loads((tmp_path / "out" / "manifest.json").read_text()) == said
-    assert [(file["file"], file["rows"]) for file in said["tables"]["gaps"]["files"]] == [
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text()) == written
+    assert [(file["file"], file["rows"]) for file in written["tables"]["gaps"]["files"]] == [
         ("gaps/part-00000-00000.parquet", 2),
         ("gaps/part-00000-00001.parquet", 2),
     ]
-    assert said["tables"]["frames"]["rows"] == 0
+    assert written["tables"]["frames"]["rows"] == 0
 
 
 def test_a_table_without_rows_has_its_columns(tmp_path: Path) -> None:
@@ -85,8 +85,8 @@ def test_a_table_without_rows_has_its_columns(tmp_path: Path) -> None:
 def test_bundles_are_added(tmp_path: Path) -> None:
     for number in (1, 2):
         with Output(tmp_path) as output:
-            said = output.commit([attempt(output, 0, "only", number)], ABOUT)
-            assert said["bundle"] == number - 1
+            committed = output.commit([attempt(output, 0, "only", number)], ABOUT)
+            assert committed["bundle"] == number - 1
             output.finish()
     assert offsets(tmp_path) == [1, 2]
     assert sorted(os.listdir(tmp_path / "commits")) == ["00000.json", "00001.json"]
@@ -331,16 +331,16 @@ def test_rows_in_a_file_are_in_order_and_memory_is_bounded(tmp_path: Path) -> No
             for start in range(0, 1000, 10):
                 sink.write("messages", batch.slice(start, 10))
             manifest = sink.finish(Summary())
-        said = output.commit([manifest], ABOUT)
-    files = said["tables"]["messages"]["files"]
+        committed = output.commit([manifest], ABOUT)
+    files = committed["tables"]["messages"]["files"]
     assert len(files) >= 4
-    seen = []
+    log_offsets = []
     for file in files:
         content = pq.read_table(tmp_path / file["file"]).to_pylist()
         keys = [(row["topic"] is None, row["topic"] or "", row["time"]) for row in content]
         assert keys == sorted(keys)
-        seen += [row["log_offset"] for row in content]
-    assert sorted(seen) == list(range(1000))
+        log_offsets += [row["log_offset"] for row in content]
+    assert sorted(log_offsets) == list(range(1000))
     assert pq.ParquetFile(tmp_path / files[0]["file"]).metadata.row_group(0).column(0).compression == "ZSTD"
 
 
@@ -355,11 +355,11 @@ def test_sorting_takes_little_more_memory_than_the_rows(tmp_path: Path) -> None:
                 for number in range(start, start + 400):
                     rows.add({"time": 10_000 - number, **{name: str(number % 7) * 200 for name in texts}})
                 sink.write("messages", rows.flush())
-            held = pool.bytes_allocated()
+            allocated = pool.bytes_allocated()
             sink.finish(Summary())
     finally:
         pa.set_memory_pool(before)
-    assert pool.max_memory() < 1.5 * held
+    assert pool.max_memory() < 1.5 * allocated
 
 
 def test_columns_with_few_repeats_are_written_without_a_dictionary(tmp_path: Path) -> None:

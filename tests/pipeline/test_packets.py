@@ -29,25 +29,25 @@ def table(*paths: Path, ports: frozenset[int] = frozenset()) -> pa.Table:
     return pa.Table.from_batches(packet_batches(find_inputs(paths), ports=ports), PACKETS.schema)
 
 
-def notes(found: pa.Table) -> list[tuple[Note, int, int, bytes]]:
+def notes(rows: pa.Table) -> list[tuple[Note, int, int, bytes]]:
     return [
         (Note.loads(row["note"]), row["position"], row["length"], row["payload"])
-        for row in found.to_pylist()
+        for row in rows.to_pylist()
         if row["note"] is not None
     ]
 
 
 def test_every_segment_is_a_row_as_it_stands_in_the_file() -> None:
-    found = [row for row in table(CAPTURE).to_pylist() if row["note"] is None]
+    rows = [row for row in table(CAPTURE).to_pylist() if row["note"] is None]
     with open_capture(CAPTURE) as capture:
         expected = list(segments(capture))
-    assert len(found) == len(expected)
+    assert len(rows) == len(expected)
     names = [
         {"time_us": "ts_us", "file": "file_no", "offset": "position"}.get(field, field) for field in Segment._fields
     ]
-    assert [tuple(row[name] for name in names) for row in found] == expected
+    assert [tuple(row[name] for name in names) for row in rows] == expected
     data = CAPTURE.read_bytes()
-    for row in found:
+    for row in rows:
         assert data[row["position"] : row["position"] + len(row["payload"])] == row["payload"]
 
 
@@ -68,9 +68,9 @@ def test_damage_is_a_note_after_all_that_could_be_read(tmp_path: Path) -> None:
     whole = FIXTURES / "pcap" / "pulsar-nobatch.pcap"
     path = tmp_path / "cut.pcap"
     path.write_bytes(whole.read_bytes()[:-20])
-    found = table(path)
-    assert found.num_rows == table(whole).num_rows
-    ((note, offset, length, raw),) = notes(found)
+    rows = table(path)
+    assert rows.num_rows == table(whole).num_rows
+    ((note, offset, length, raw),) = notes(rows)
     assert (note.kind, note.error_offset) == ("damaged", offset)
     assert offset + length == path.stat().st_size
     assert raw == path.read_bytes()[offset:]
@@ -85,13 +85,13 @@ def test_a_packet_that_does_not_decode_is_a_note(tmp_path: Path) -> None:
     broken = packets[5]
     data[broken.offset + 14] = 0x41  # an IP header of four bytes
     path.write_bytes(data)
-    found = table(path)
-    (first, offset, length, raw), (second, *_) = notes(found)
+    rows = table(path)
+    (first, offset, length, raw), (second, *_) = notes(rows)
     assert (first.kind, offset, length) == ("packet", broken.offset, len(broken.data))
     assert raw == data[offset : offset + length]
     assert second.kind == "skipped"
     assert sum(second.packets.values()) == 1
-    assert found.num_rows == 7 + 2
+    assert rows.num_rows == 7 + 2
 
 
 def test_a_block_that_does_not_decode_is_a_note(tmp_path: Path) -> None:
@@ -102,12 +102,12 @@ def test_a_block_that_does_not_decode_is_a_note(tmp_path: Path) -> None:
     data[packet.offset - 8 : packet.offset - 4] = b"\xff" * 4  # its captured length
     path = tmp_path / "broken.pcapng"
     path.write_bytes(data)
-    found = table(path)
-    (first, offset, length, raw), *_ = notes(found)
+    rows = table(path)
+    (first, offset, length, raw), *_ = notes(rows)
     assert (first.kind, first.path, first.error_offset) == ("packet", "body.captured_length", packet.offset)
     assert offset < packet.offset < offset + length
     assert raw == bytes(data[offset : offset + length])
-    assert found.num_rows == table(whole).num_rows
+    assert rows.num_rows == table(whole).num_rows
 
 
 @pytest.mark.parametrize(
@@ -129,10 +129,10 @@ def test_fragments_in_two_captures_are_not_put_together(tmp_path: Path) -> None:
     together = tmp_path / "both.pcap"
     together.write_bytes(pcap(*parts))
     assert [len(row["payload"]) for row in table(together).to_pylist()] == [100]
-    found = table(*paths)
-    assert found["note"].null_count == 0
-    assert found["file_no"].to_pylist() == [0, 1]
-    assert [note.packets for note, *_ in notes(found)] == [{"fragment": 1}, {"fragment": 1}]
+    rows = table(*paths)
+    assert rows["note"].null_count == 0
+    assert rows["file_no"].to_pylist() == [0, 1]
+    assert [note.packets for note, *_ in notes(rows)] == [{"fragment": 1}, {"fragment": 1}]
 
 
 def test_a_file_that_is_gone_is_a_note(tmp_path: Path) -> None:
@@ -149,11 +149,11 @@ def test_ports_filter_packets_and_count_the_others() -> None:
     servers = {int(row["target"].rpartition(":")[2]) for row in everything.to_pylist() if row["flags"] == 2}
     port = sorted(servers)[0]
     some = table(CAPTURE, ports=frozenset([port]))
-    kept = [row for row in some.to_pylist() if row["note"] is None]
-    assert kept
-    assert all(row["source"].endswith(f":{port}") or row["target"].endswith(f":{port}") for row in kept)
+    selected = [row for row in some.to_pylist() if row["note"] is None]
+    assert selected
+    assert all(row["source"].endswith(f":{port}") or row["target"].endswith(f":{port}") for row in selected)
     ((note, *_),) = notes(some)
-    assert note.packets[OTHER_PORT] + len(kept) == everything.num_rows
+    assert note.packets[OTHER_PORT] + len(selected) == everything.num_rows
 
 
 def test_a_compressed_capture_is_read_by_columns_if_it_may_be_large(

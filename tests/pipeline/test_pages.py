@@ -29,9 +29,9 @@ def _a_place_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
 def buckets(store: ObjectStore) -> None:
     """The objects that the pages name."""
     assert BUCKET == "captures"
-    store.put("2026/11/22/broker-1.pcap", FIXTURES / "pcap" / "jmq4-consume.pcap")
+    store.upload("2026/11/22/broker-1.pcap", FIXTURES / "pcap" / "jmq4-consume.pcap")
     packed = gzip.compress((FIXTURES / "pcap" / "pulsar-batch.pcap").read_bytes())
-    store.put("2026/11/23/broker-1.pcap.gz", packed)
+    store.upload("2026/11/23/broker-1.pcap.gz", packed)
     store.system().create_dir("lake")
 
 

@@ -122,8 +122,8 @@ def test_no_process_outlives_a_run_that_is_killed(number: signal.Signals, tmp_pa
 def test_jobs_of_the_command(tmp_path: Path) -> None:
     arguments = ["pipeline", *map(str, CAPTURES), "--output", str(tmp_path / "lake"), "--jobs", "2"]
     serial.run(Job(find_inputs(CAPTURES)), tmp_path / "serial")
-    done = Run(*arguments, fresh=True)
-    assert (done.status, done.err) == (0, "")
+    command = Run(*arguments, fresh=True)
+    assert (command.status, command.err) == (0, "")
     assert tables(tmp_path / "lake") == tables(tmp_path / "serial")
     refused = Run(*arguments, "--engine", "spark")
     assert refused.status == 2

@@ -58,20 +58,20 @@ def test_a_run_and_a_query_make_few_requests(
     store: ObjectStore, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Each takes a third of a second in a slow store; small objects are written by one, unrelated ones at once."""
-    uri, asked, under_way, most = f"s3://{BUCKET}/few/lake", list[tuple[str, str]](), Counter[str](), 0
+    uri, sent, under_way, most = f"s3://{BUCKET}/few/lake", list[tuple[str, str]](), Counter[str](), 0
 
     def fault(method: str, path: str) -> None:
         nonlocal most
-        asked.append((method, path))
+        sent.append((method, path))
         under_way[method] += 1
         most = max(most, under_way["PUT"])
         time.sleep(0.02)
         under_way[method] -= 1
 
     def requests() -> list[tuple[str, str]]:
-        made = [(method, path) for method, path in asked if "/lock-" not in path]
-        asked.clear()
-        return made
+        without_locks = [(method, path) for method, path in sent if "/lock-" not in path]
+        sent.clear()
+        return without_locks
 
     with store.faulty(fault) as endpoint:
         monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
@@ -107,7 +107,7 @@ def test_delta_tables_in_an_object_store(store: ObjectStore, capsys: pytest.Capt
 @pytest.mark.parametrize("name", ["data.csv", "calls/mine.parquet", ".wirekit/mine", "commits/mine.json"])
 def test_a_prefix_of_something_else_is_refused(store: ObjectStore, name: str) -> None:
     prefix = f"foreign/{name.replace('/', '-')}"
-    store.put(f"{prefix}/{name}", b"mine")
+    store.upload(f"{prefix}/{name}", b"mine")
     with pytest.raises(Misuse, match="which wirekit did not write"):
         pipeline(f"s3://{BUCKET}/{prefix}", PULSAR)
     assert store.names(prefix) == [name]
@@ -115,8 +115,8 @@ def test_a_prefix_of_something_else_is_refused(store: ObjectStore, name: str) ->
 
 def test_other_objects_in_a_lake_stay(store: ObjectStore) -> None:
     pipeline(f"s3://{BUCKET}/shared", PULSAR)
-    store.put("shared/notes.txt", b"mine")
-    store.put("shared-too/a.txt", b"mine")
+    store.upload("shared/notes.txt", b"mine")
+    store.upload("shared-too/a.txt", b"mine")
     pipeline(f"s3://{BUCKET}/shared", JOYQUEUE, replace=True)
     assert "notes.txt" in store.names("shared")
     assert store.names("shared-too") == ["a.txt"]
@@ -125,7 +125,7 @@ def test_other_objects_in_a_lake_stay(store: ObjectStore) -> None:
 def test_another_run_is_refused_while_its_lease_is_fresh(store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """The store's clock tells, which has seconds."""
     uri = f"s3://{BUCKET}/leased"
-    store.put(f"leased/.wirekit/lock-{'0' * 32}", b"wirekit tables\n")
+    store.upload(f"leased/.wirekit/lock-{'0' * 32}", b"wirekit tables\n")
     with pytest.raises(Misuse, match=r"another run writes to s3://captures/leased, or was killed less than 60 seconds"):
         pipeline(uri, PULSAR)
     assert store.names("leased") == [f".wirekit/lock-{'0' * 32}"]
@@ -168,20 +168,20 @@ def test_a_run_that_is_killed_goes_on_where_it_was(store: ObjectStore, tmp_path:
 def test_an_object_that_is_still_denied_has_its_bundle_read_once(
     store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    uri, denied = store.put("partly/a.pcap", PULSAR), store.put("partly/b.pcap", JOYQUEUE)
-    asked: list[str] = []
+    uri, denied = store.upload("partly/a.pcap", PULSAR), store.upload("partly/b.pcap", JOYQUEUE)
+    paths: list[str] = []
 
     def fault(method: str, path: str) -> int | None:
-        asked.append(path)
+        paths.append(path)
         return 403 if path.endswith("b.pcap") and method == "GET" and denied else None
 
     with store.faulty(fault) as endpoint:
         monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
         first = pipeline(tmp_path / "lake", f"s3://{BUCKET}/partly")
         before = tables(tmp_path / "lake")
-        asked.clear()
+        paths.clear()
         second = pipeline(tmp_path / "lake", f"s3://{BUCKET}/partly")
-        assert not any(path.endswith("a.pcap") for path in asked)
+        assert not any(path.endswith("a.pcap") for path in paths)
         assert tables(tmp_path / "lake") == before
         denied = ""
         third = pipeline(tmp_path / "lake", f"s3://{BUCKET}/partly")

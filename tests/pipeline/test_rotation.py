@@ -138,13 +138,16 @@ def test_commands_read_a_rotation_as_one_capture(
     whole = packets(KAFKA)
     expected, complaints = lines(capsys, command, write(tmp_path / "t.pcap", whole))
     files = cut(tmp_path / "cut", whole, [50, 100, 101, 300], "-G")
-    printed, said = lines(capsys, command, *files[::-1])
+    printed, remarks = lines(capsys, command, *files[::-1])
     assert printed == expected
-    assert said == [f"read as one capture with 4 files up to {files[-1]}; --separate reads each by itself", *complaints]
-    apart, said = lines(capsys, command, *files, "--separate")
-    clean, clean_apart = (sum(not each.get("error") for each in found) for found in (expected, apart))
+    assert remarks == [
+        f"read as one capture with 4 files up to {files[-1]}; --separate reads each by itself",
+        *complaints,
+    ]
+    apart, remarks = lines(capsys, command, *files, "--separate")
+    clean, clean_apart = (sum(not each.get("error") for each in lines_of_run) for lines_of_run in (expected, apart))
     assert command == "messages" or clean_apart < clean
-    assert not any("read as one capture" in text for text in said)
+    assert not any("read as one capture" in text for text in remarks)
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def test_each_row_is_in_one_window(size: int, most: int | None, tmp_path: Path) 
     """Of three files, the first two are one capture and lie at the same time."""
     captures = [capture(number, first, Random(number)) for number, first in enumerate((0, 0, 2))]
     files = written(captures, tmp_path, size)
-    seen: list[dict[str, Any]] = []
+    rows_of_all: list[dict[str, Any]] = []
     of_flow: dict[int, Share] = {}
     most_windows = 0
     for share in shares(files, PLACES, most):
@@ -72,12 +72,12 @@ def test_each_row_is_in_one_window(size: int, most: int | None, tmp_path: Path) 
             assert max(times, default=window.clock) <= window.clock
             latest[window.capture] = window.clock
             assert all(of_flow.setdefault(row["flow"], share) == share for row in rows)
-            seen += rows
+            rows_of_all += rows
             of_share += 1
         assert ended == {0, 2}
         most_windows = max(most_windows, of_share)
     everything = [row for _, rows in captures for row in rows]
-    assert sorted(map(key, seen)) == sorted(map(key, everything))
+    assert sorted(map(key, rows_of_all)) == sorted(map(key, everything))
     assert any(share.flow is not None for share in of_flow.values()) == (most is not None and size < 1 << 20)
     assert size > 1000 or most_windows > 2
 
@@ -126,13 +126,17 @@ def test_only_flows_of_several_parts_and_notes_are_exchanged(size: int, tmp_path
     for part, flows in enumerate(parts):
         rows = [packet(flows[at % 3], at, at, part, b"x" * 30) for at in range(part * 60, part * 60 + 60)]
         rows.append(packet(3 - part, 0, 0, part, b"", "{}"))
-        kept, file = Kept(), Input(part, f"{part}.pcap", "", 0, 0, first=0)
+        others, file = Kept(), Input(part, f"{part}.pcap", "", 0, 0, first=0)
         batches = pa.Table.from_pylist(rows, PACKETS.schema).to_batches(max_chunksize=5)
-        files = [*write_files(file, batches, tmp_path, f"packets-{part}", PLACES, size, crossing=crossing, others=kept)]
-        found = [window.rows.to_pylist() for window in kept_windows(files, kept, size)]
-        assert not kept
-        assert [row["position"] for each in found for row in each] == [*range(part * 60 + 2, part * 60 + 60, 3)]
-        kept_of += [row for each in found for row in each]
+        files = [
+            *write_files(file, batches, tmp_path, f"packets-{part}", PLACES, size, crossing=crossing, others=others)
+        ]
+        rows_of_windows = [window.rows.to_pylist() for window in kept_windows(files, others, size)]
+        assert not others
+        assert [row["position"] for each in rows_of_windows for row in each] == [
+            *range(part * 60 + 2, part * 60 + 60, 3)
+        ]
+        kept_of += [row for each in rows_of_windows for row in each]
         exchanged += files
     assert {(row["file_no"], row["flow"]) for row in kept_of} == {(0, 2), (1, 3)}
     followed = [

@@ -74,14 +74,14 @@ def segment(folder: Path, data: bytes) -> Input:
 
 def read(file: Input, parts: Iterable[Part | None]) -> tuple[dict[str, pa.Table], Summary]:
     """The rows of the parts of a file, by table in their order, and the counts."""
-    found: dict[str, list[pa.RecordBatch]] = {}
+    by_table: dict[str, list[pa.RecordBatch]] = {}
     summary = Summary()
     for part in parts:
         of_part = Summary()
         for table, batch in stored_batches(file, Job((file,)), of_part, part=part):
-            found.setdefault(table, []).append(batch)
+            by_table.setdefault(table, []).append(batch)
         summary.merge(of_part)
-    return {table: pa.Table.from_batches(batches) for table, batches in found.items()}, summary
+    return {table: pa.Table.from_batches(batches) for table, batches in by_table.items()}, summary
 
 
 def guessed(file: Input) -> list[Part]:
@@ -172,8 +172,8 @@ def test_messages_beyond_the_limits_before_one_that_does_not_follow(tmp_path: Pa
 
 def test_a_message_that_holds_a_segment(tmp_path: Path) -> None:
     """A guess may find a message in the value of another one; the walk before it does not end there."""
-    held = message_set(message(PLAIN, offset=5))
-    file = segment(tmp_path, held + PLAIN)
+    inner = message_set(message(PLAIN, offset=5))
+    file = segment(tmp_path, inner + PLAIN)
     parts = assert_same(file)
     assert [part.start.position for part in parts[:3]] == [0, 0, 0]
 

@@ -64,8 +64,8 @@ def objects(object_store_server: ObjectStore, tmp_path_factory: pytest.TempPathF
     segment = tmp_path_factory.mktemp("orders-") / f"{0:020}.log"
     segment.write_bytes(SEGMENT.read_bytes())
     files = {f"{folder}/{path.name}": path for path in (PULSAR, KAFKA)} | {f"{folder}/orders-3/{0:020}.log": segment}
-    object_store_server.put(f"{folder}/readme.txt", b"not read")
-    return {object_store_server.put(key, path): str(path) for key, path in files.items()}
+    object_store_server.upload(f"{folder}/readme.txt", b"not read")
+    return {object_store_server.upload(key, path): str(path) for key, path in files.items()}
 
 
 def test_the_tables_of_objects_are_those_of_files(store: ObjectStore, objects: dict[str, str], tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_small_objects_are_fetched_ahead_in_the_order_of_the_run(
     for number in range(9):
         path = tmp_path / f"{'abcdefghi'[number]}.pcap"
         path.write_bytes((PULSAR, KAFKA)[number % 2].read_bytes())
-        files[store.put(f"ahead/{path.name}", path)] = str(path)
+        files[store.upload(f"ahead/{path.name}", path)] = str(path)
     job, gone = Job(find_inputs([f"s3://{BUCKET}/ahead"])), f"s3://{BUCKET}/ahead/d.pcap"
     store.system().delete_file(gone.removeprefix("s3://"))
 
@@ -156,7 +156,7 @@ def test_an_object_may_grow_before_it_is_fetched_ahead(
 ) -> None:
     monkeypatch.setattr(storage, "CHUNK", 1000)
     content = random.Random(1).randbytes(size)
-    uri = store.put("grown.bin", content)
+    uri = store.upload("grown.bin", content)
     with storage.ReadAhead([(uri, 10)]), storage.open_binary(uri) as file:
         store.system().delete_file(uri.removeprefix("s3://"))
         assert file.read() == (content if size <= storage.CHUNK else b"")
@@ -167,7 +167,7 @@ def test_a_rotation_is_recognised_among_objects(store: ObjectStore, tmp_path: Pa
     header, packets = pcap_records(PULSAR)
     cuts = [packets[:6], packets[6:15], packets[15:]]
     parts = [header + b"".join(each) for each in cuts]
-    uris = [store.put(f"rotated/trace.pcap{number or ''}", part) for number, part in enumerate(parts)]
+    uris = [store.upload(f"rotated/trace.pcap{number or ''}", part) for number, part in enumerate(parts)]
     inputs = find_inputs([f"s3://{BUCKET}/rotated/*"])
     assert [tuple(each.name for each in files) for files in captures(inputs)] == [tuple(uris)]
     run(Job(inputs, road=road), tmp_path / "objects")
@@ -179,8 +179,8 @@ def test_a_rotation_is_recognised_among_objects(store: ObjectStore, tmp_path: Pa
 
 def test_patterns_prefixes_and_compressed_objects(store: ObjectStore) -> None:
     for key in ("globs/a/one.pcap", "globs/a/two.pcap", "globs/b/one.pcap", "globs/a/notes.txt"):
-        store.put(key, b"")
-    store.put("globs/c/packed.pcap.gz", gzip.compress(PULSAR.read_bytes()))
+        store.upload(key, b"")
+    store.upload("globs/c/packed.pcap.gz", gzip.compress(PULSAR.read_bytes()))
 
     def names_of(pattern: str) -> list[str]:
         names = [each.name for each in find_inputs([f"s3://{BUCKET}/{pattern}"], separate=True)]
@@ -192,7 +192,7 @@ def test_patterns_prefixes_and_compressed_objects(store: ObjectStore) -> None:
     assert names_of("globs/a/") == names_of("globs/a") == ["a/one.pcap", "a/two.pcap"]
     assert names_of("globs/a/notes.txt") == names_of("globs/a/*.txt") == ["a/notes.txt"]
     assert wirekit.read(f"s3://{BUCKET}/globs/c", "messages").read_all().num_rows == 10
-    store.put("globs/[d]/what[1].pcap", b"")
+    store.upload("globs/[d]/what[1].pcap", b"")
     assert names_of("globs/[d]/what[1].pcap") == ["[d]/what[1].pcap"]
     with pytest.raises(Misuse, match=r"nothing matches s3://captures/globs/\*\.log"):
         names_of("globs/*.log")
@@ -202,7 +202,7 @@ def test_an_object_with_an_empty_folder_in_its_name_does_not_end_a_run(
     store: ObjectStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """S3 has such objects, pyarrow cannot open them."""
-    readable, other = store.put("empty/a.pcap", PULSAR), f"s3://{BUCKET}/empty//b.pcap"
+    readable, other = store.upload("empty/a.pcap", PULSAR), f"s3://{BUCKET}/empty//b.pcap"
     kind = {"Content-Type": "application/octet-stream"}
     url = f"{store.endpoint}/{BUCKET}/empty//b.pcap"
     with urllib.request.urlopen(urllib.request.Request(url, PULSAR.read_bytes(), kind, method="PUT")):
@@ -254,7 +254,7 @@ def test_an_object_is_read_by_ranges_and_little_of_it_is_held(
 ) -> None:
     monkeypatch.setattr(storage, "CHUNK", 1000)
     content = random.Random(1).randbytes(100_500)
-    uri = store.put("ranges.bin", content)
+    uri = store.upload("ranges.bin", content)
     with storage.open_binary(uri) as file:
         raw = file.raw
         assert isinstance(raw, storage.RangedFile)
@@ -272,7 +272,7 @@ def test_an_object_is_read_by_ranges_and_little_of_it_is_held(
             assert file.read(2500) == content[at : at + 2500]
         assert file.seek(-10, os.SEEK_END) == len(content) - 10
         assert file.read() == content[-10:]
-    with open_capture(store.put("mapped.pcap", PULSAR)) as capture:
+    with open_capture(store.upload("mapped.pcap", PULSAR)) as capture:
         assert capture.read(24, 100) == PULSAR.read_bytes()[24:124]
         assert capture.read(0, 1 << 30) == PULSAR.read_bytes()
         capture.keep()
@@ -285,11 +285,11 @@ def test_an_object_that_changes_under_a_reader_is_an_error(
 ) -> None:
     """Only a run compares the status of its inputs afterwards."""
     monkeypatch.setattr(storage, "CHUNK", 1000)
-    uri = store.put("changes.bin", bytes(50_000))
+    uri = store.upload("changes.bin", bytes(50_000))
     with storage.open_binary(uri) as file:
         file.read(700)
         if left:
-            store.put("changes.bin", left)
+            store.upload("changes.bin", left)
         else:
             store.system().delete_file(f"{BUCKET}/changes.bin")
         with pytest.raises(OSError, match=reason) as raised:
@@ -347,7 +347,7 @@ def test_ten_thousand_keys_are_listed_in_pages(
 def test_no_permission_and_no_store_are_lines(
     store: ObjectStore, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    uri = store.put("denied/a.pcap", PULSAR)
+    uri = store.upload("denied/a.pcap", PULSAR)
     with store.refusing():
         for each in (uri, f"s3://{BUCKET}/denied/*"):
             status, out, err = command(capsys, "frames", each)
@@ -491,7 +491,7 @@ def test_a_stream_keeps_its_state_in_an_object_store(store: ObjectStore, tmp_pat
 
     header, packets = pcap_records(PULSAR)
     for number, part in enumerate((packets[:6], packets[6:15], packets[15:])):
-        store.put(f"streamed/trace.pcap{number or ''}", header + b"".join(part))
+        store.upload(f"streamed/trace.pcap{number or ''}", header + b"".join(part))
     folder = f"s3://{BUCKET}/streamed/*"
     query = Query(folder, f"s3://{BUCKET}/state", maxFilesPerTrigger="1")
     assert query.finish() == whole(folder, "calls")

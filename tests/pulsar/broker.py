@@ -73,63 +73,63 @@ class Connection:
 
     def _connect(self, value: Any) -> Iterator[dict[str, Any]]:
         version = value.command.connect.protocol_version
-        said = {"server_version": "wirekit", "protocol_version": version}
-        yield command("CONNECTED", max_message_size=self.broker.max_message_size, **said)
+        fields = {"server_version": "wirekit", "protocol_version": version}
+        yield command("CONNECTED", max_message_size=self.broker.max_message_size, **fields)
 
     def _ping(self, value: Any) -> Iterator[dict[str, Any]]:
         yield command("PONG")
 
     def _partitioned_metadata(self, value: Any) -> Iterator[dict[str, Any]]:
-        asked = value.command.partitionMetadata.request_id
+        request_id = value.command.partitionMetadata.request_id
         yield command(
             "PARTITIONED_METADATA_RESPONSE",
             field="partitionMetadataResponse",
-            request_id=asked,
+            request_id=request_id,
             partitions=0,
             response="Success",
         )
 
     def _lookup(self, value: Any) -> Iterator[dict[str, Any]]:
-        said = {"response": "Connect", "authoritative": True, "brokerServiceUrl": self.broker.url}
-        asked = value.command.lookupTopic.request_id
-        yield command("LOOKUP_RESPONSE", field="lookupTopicResponse", request_id=asked, **said)
+        fields = {"response": "Connect", "authoritative": True, "brokerServiceUrl": self.broker.url}
+        request_id = value.command.lookupTopic.request_id
+        yield command("LOOKUP_RESPONSE", field="lookupTopicResponse", request_id=request_id, **fields)
 
     def _producer(self, value: Any) -> Iterator[dict[str, Any]]:
-        asked = value.command.producer
-        self.topics[asked.producer_id] = asked.topic
-        name = asked.producer_name or f"wirekit-{asked.producer_id}"
-        yield command("PRODUCER_SUCCESS", request_id=asked.request_id, producer_name=name, last_sequence_id=-1)
+        producer = value.command.producer
+        self.topics[producer.producer_id] = producer.topic
+        name = producer.producer_name or f"wirekit-{producer.producer_id}"
+        yield command("PRODUCER_SUCCESS", request_id=producer.request_id, producer_name=name, last_sequence_id=-1)
 
     def _send(self, value: Any) -> Iterator[dict[str, Any]]:
         sent = value.command.send
         entries = self.broker.entries[self.topics[sent.producer_id]]
         entries.append(value.entry)
         place = {"ledgerId": LEDGER, "entryId": len(entries) - 1}
-        said = {"producer_id": sent.producer_id, "sequence_id": sent.sequence_id}
-        yield command("SEND_RECEIPT", message_id=place, **said)
+        ids = {"producer_id": sent.producer_id, "sequence_id": sent.sequence_id}
+        yield command("SEND_RECEIPT", message_id=place, **ids)
 
     def _subscribe(self, value: Any) -> Iterator[dict[str, Any]]:
-        asked = value.command.subscribe
-        self.consumers[asked.consumer_id] = asked.topic, 0
-        yield command("SUCCESS", request_id=asked.request_id)
+        subscribe = value.command.subscribe
+        self.consumers[subscribe.consumer_id] = subscribe.topic, 0
+        yield command("SUCCESS", request_id=subscribe.request_id)
 
     def _flow(self, value: Any) -> Iterator[dict[str, Any]]:
-        asked = value.command.flow
-        self.permits[asked.consumer_id] += asked.messagePermits
-        topic, index = self.consumers[asked.consumer_id]
+        flow = value.command.flow
+        self.permits[flow.consumer_id] += flow.messagePermits
+        topic, index = self.consumers[flow.consumer_id]
         entries = self.broker.entries[topic]
-        while index < len(entries) and self.permits[asked.consumer_id] > 0:
+        while index < len(entries) and self.permits[flow.consumer_id] > 0:
             place = {"ledgerId": LEDGER, "entryId": index}
-            yield {**command("MESSAGE", consumer_id=asked.consumer_id, message_id=place), "entry": entries[index]}
-            self.permits[asked.consumer_id] -= entries[index].metadata.num_messages_in_batch or 1
+            yield {**command("MESSAGE", consumer_id=flow.consumer_id, message_id=place), "entry": entries[index]}
+            self.permits[flow.consumer_id] -= entries[index].metadata.num_messages_in_batch or 1
             index += 1
-        self.consumers[asked.consumer_id] = topic, index
+        self.consumers[flow.consumer_id] = topic, index
 
     def _ack(self, value: Any) -> Iterator[dict[str, Any]]:
-        asked = value.command.ack
-        self.broker.acknowledged += [(place.ledgerId, place.entryId) for place in asked.message_id]
-        if asked.request_id is not None:
-            yield command("ACK_RESPONSE", consumer_id=asked.consumer_id, request_id=asked.request_id)
+        ack = value.command.ack
+        self.broker.acknowledged += [(place.ledgerId, place.entryId) for place in ack.message_id]
+        if ack.request_id is not None:
+            yield command("ACK_RESPONSE", consumer_id=ack.consumer_id, request_id=ack.request_id)
 
 
 class Broker:

@@ -5,23 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 import wirekit
-from tests.rules.conversations import Said
+from tests.rules.conversations import SentFrame
 from wirekit.proto import PulsarApi_pb2 as api
 
 FIELDS = {field.number: field.name for field in api.BaseCommand.DESCRIPTOR.fields}
 
 
-def said(side: str, kind: str, entry: dict[str, Any] | None = None, at: int | None = None, **content: Any) -> Said:
+def sent_by(
+    side: str, kind: str, entry: dict[str, Any] | None = None, at: int | None = None, **content: Any
+) -> SentFrame:
     command = {"type": kind, FIELDS[api.BaseCommand.Type.Value(kind)]: content}
-    return Said(side, wirekit.encode("pulsar.frame", {"command": command, "entry": entry}), at)
+    return SentFrame(side, wirekit.encode("pulsar.frame", {"command": command, "entry": entry}), at)
 
 
-def c(kind: str, entry: dict[str, Any] | None = None, at: int | None = None, **content: Any) -> Said:
-    return said("client", kind, entry, at, **content)
+def c(kind: str, entry: dict[str, Any] | None = None, at: int | None = None, **content: Any) -> SentFrame:
+    return sent_by("client", kind, entry, at, **content)
 
 
-def s(kind: str, entry: dict[str, Any] | None = None, at: int | None = None, **content: Any) -> Said:
-    return said("server", kind, entry, at, **content)
+def s(kind: str, entry: dict[str, Any] | None = None, at: int | None = None, **content: Any) -> SentFrame:
+    return sent_by("server", kind, entry, at, **content)
 
 
 def entry(payload: bytes = b"x", **metadata: Any) -> dict[str, Any]:
@@ -32,54 +34,54 @@ def batch(count: int) -> dict[str, Any]:
     return entry([{"metadata": {"payload_size": 1}, "payload": b"x"}] * count, num_messages_in_batch=count)
 
 
-def send(number: int, content: dict[str, Any] | None = None, producer: int = 1, **more: Any) -> Said:
+def send(number: int, content: dict[str, Any] | None = None, producer: int = 1, **more: Any) -> SentFrame:
     return c("SEND", content or entry(), producer_id=producer, sequence_id=number, **more)
 
 
-def receipt(number: int, producer: int = 1) -> Said:
+def receipt(number: int, producer: int = 1) -> SentFrame:
     return s("SEND_RECEIPT", producer_id=producer, sequence_id=number)
 
 
-def message(number: int, content: dict[str, Any] | None = None, consumer: int = 1) -> Said:
+def message(number: int, content: dict[str, Any] | None = None, consumer: int = 1) -> SentFrame:
     return s("MESSAGE", content or entry(), consumer_id=consumer, message_id={"ledgerId": 7, "entryId": number})
 
 
-def ack(*numbers: int, kind: str = "Individual", consumer: int = 1) -> Said:
+def ack(*numbers: int, kind: str = "Individual", consumer: int = 1) -> SentFrame:
     ids = [{"ledgerId": 7, "entryId": number} for number in numbers]
     return c("ACK", consumer_id=consumer, ack_type=kind, message_id=ids)
 
 
-def connect(client: int = 20, server: int = 20, **more: Any) -> list[Said]:
+def connect(client: int = 20, server: int = 20, **more: Any) -> list[SentFrame]:
     return [
         c("CONNECT", client_version="c", protocol_version=client),
         s("CONNECTED", server_version="s", protocol_version=server, **more),
     ]
 
 
-def producer(number: int = 1, request: int = 10, topic: str = "t") -> list[Said]:
+def producer(number: int = 1, request: int = 10, topic: str = "t") -> list[SentFrame]:
     return [
         c("PRODUCER", topic=topic, producer_id=number, request_id=request),
         s("PRODUCER_SUCCESS", request_id=request, producer_name="p"),
     ]
 
 
-def consumer(number: int = 1, request: int = 20, topic: str = "t") -> list[Said]:
+def consumer(number: int = 1, request: int = 20, topic: str = "t") -> list[SentFrame]:
     return [
         c("SUBSCRIBE", topic=topic, subscription="s", subType="Shared", consumer_id=number, request_id=request),
         s("SUCCESS", request_id=request),
     ]
 
 
-def lookup(request: int = 30, topic: str = "t") -> list[Said]:
+def lookup(request: int = 30, topic: str = "t") -> list[SentFrame]:
     return [
         c("LOOKUP", topic=topic, request_id=request),
         s("LOOKUP_RESPONSE", request_id=request, response="Connect", brokerServiceUrl="pulsar://b:6650"),
     ]
 
 
-def closed(request: int = 40) -> list[Said]:
+def closed(request: int = 40) -> list[SentFrame]:
     return [c("CLOSE_PRODUCER", producer_id=1, request_id=request), s("SUCCESS", request_id=request)]
 
 
-def flow(permits: int, consumer: int = 1) -> Said:
+def flow(permits: int, consumer: int = 1) -> SentFrame:
     return c("FLOW", consumer_id=consumer, messagePermits=permits)

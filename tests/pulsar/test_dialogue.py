@@ -8,7 +8,7 @@ import pytest
 
 import wirekit
 from tests.pulsar.commands import c, connect, consumer, entry, flow, lookup, message, producer, receipt, s, send
-from tests.rules.conversations import Said
+from tests.rules.conversations import SentFrame
 from wirekit.conversation import Conversation, Frame, Quarantined
 from wirekit.errors import Limit
 from wirekit.protocols.pulsar.dialogue import LARGEST_FRAME_LIMIT
@@ -17,20 +17,20 @@ from wirekit.schemas.pulsar import FRAME_PADDING, MAX_MESSAGE_SIZE
 NO_REQUEST = 2**64 - 1
 
 
-def hear(said: Iterable[Said], conversation: Conversation | None = None) -> list[Frame]:
+def hear(commands: Iterable[SentFrame], conversation: Conversation | None = None) -> list[Frame]:
     """The frames; each comes a millisecond after the one before."""
     conversation = conversation or Conversation("pulsar")
     frames = []
-    for number, each in enumerate(said):
+    for number, each in enumerate(commands):
         for item in conversation.receive(each.side, each.data, time_us=1_000 * number):
             assert isinstance(item, Frame)
             frames.append(item)
     return frames
 
 
-def paired(said: list[Said]) -> dict[int, int]:
+def paired(commands: list[SentFrame]) -> dict[int, int]:
     """{number of an answer: number of its request}."""
-    frames = hear(said)
+    frames = hear(commands)
     return {n: frames.index(each.request) for n, each in enumerate(frames) if each.request is not None}
 
 
@@ -84,8 +84,8 @@ def test_a_response_that_a_client_sends_is_no_request() -> None:
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_each_command_is_paired_with_its_response(name: str) -> None:
-    said, expected = PAIRS[name]
-    assert paired(said) == expected
+    commands, expected = PAIRS[name]
+    assert paired(commands) == expected
 
 
 def test_an_answer_knows_how_long_it_took() -> None:
@@ -93,7 +93,7 @@ def test_an_answer_knows_how_long_it_took() -> None:
     assert [frame.latency_us for frame in frames] == [None, None, None, 2_000, 2_000, 5_000]
 
 
-def sized(total: int) -> Said:
+def sized(total: int) -> SentFrame:
     """A SEND of so many bytes, the four of its size not counted."""
     empty = send(0, entry(b""))
     return send(0, entry(b"x" * (total - len(empty.data) + 4)))
@@ -137,11 +137,11 @@ def test_a_frame_larger_than_anything_allowed_is_none(limits: wirekit.Limits | N
 
 
 @pytest.mark.parametrize(
-    ("said", "limit"), [(2**31 - 1, LARGEST_FRAME_LIMIT + FRAME_PADDING - 4), (0, None), (-5, None)]
+    ("size", "limit"), [(2**31 - 1, LARGEST_FRAME_LIMIT + FRAME_PADDING - 4), (0, None), (-5, None)]
 )
-def test_a_size_that_makes_no_sense(said: int, limit: int | None) -> None:
+def test_a_size_that_makes_no_sense(size: int, limit: int | None) -> None:
     conversation = Conversation("pulsar")
-    hear(connect(max_message_size=said), conversation)
+    hear(connect(max_message_size=size), conversation)
     assert conversation.dialogue.frame_limit == limit
 
 

@@ -42,11 +42,11 @@ def complaints(decoded: wirekit.Decoded) -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize("run", RUNS)
 def test_frames_decode_and_rebuild(run: str) -> None:
-    seen = set()
+    reasons = set()
     for line in lines(run):
         data = bytes.fromhex(line["hex"])
         decoded = wirekit.decode(data, "pulsar.frame")
-        seen.update(complaints(decoded))
+        reasons.update(complaints(decoded))
         if decoded.error is not None:
             continue
         assert decoded.consumed == len(data)
@@ -55,7 +55,7 @@ def test_frames_decode_and_rebuild(run: str) -> None:
         value = json.loads(json.dumps(wirekit.to_json(decoded.value)))
         assert wirekit.from_json("pulsar.frame", value) == decoded.value
         assert wirekit.encode("pulsar.frame", value) == data
-    assert seen == ({COMPLAINTS[run]} if run in COMPLAINTS else set())
+    assert reasons == ({COMPLAINTS[run]} if run in COMPLAINTS else set())
 
 
 def sent_messages(run: str) -> list[Message]:

@@ -16,15 +16,15 @@ from wirekit.protocols.pulsar.ack_set import ack_set, acknowledged, is_unacknowl
 METADATA = {"producer_name": "p", "sequence_id": 7, "publish_time": 1000}
 
 
-def heard(*entries: dict[str, Any], decrypt: Any = None, **said: Any) -> list[Message]:
+def heard(*entries: dict[str, Any], decrypt: Any = None, **fields: Any) -> list[Message]:
     """The messages that a consumer gets in MESSAGE frames with these entries."""
     conversation = Conversation("pulsar", decrypt=decrypt)
     subscribe = {"topic": "t", "subscription": "s", "subType": 0, "consumer_id": 3, "request_id": 1}
-    asked = {"command": {"type": "SUBSCRIBE", "subscribe": subscribe}}
-    conversation.receive("client", wirekit.encode("pulsar.frame", asked))
+    request = {"command": {"type": "SUBSCRIBE", "subscribe": subscribe}}
+    conversation.receive("client", wirekit.encode("pulsar.frame", request))
     messages = []
     for number, entry in enumerate(entries):
-        command = {"consumer_id": 3, "message_id": {"ledgerId": 5, "entryId": number}, **said}
+        command = {"consumer_id": 3, "message_id": {"ledgerId": 5, "entryId": number}, **fields}
         value = {"command": {"type": "MESSAGE", "message": command}, "entry": entry}
         for frame in conversation.receive("server", wirekit.encode("pulsar.frame", value)):
             assert isinstance(frame, Frame)
@@ -105,9 +105,9 @@ def test_chunks_are_one_message(compression: int) -> None:
     plain = b"a long message " * 50
     data = compress("zstd", plain) if compression else plain
     pieces = [data[start : start + 30] for start in range(0, len(data), 30)]
-    said = {"uuid": "p-7", "num_chunks_from_msg": len(pieces), "total_chunk_msg_size": len(data)}
-    said |= {"compression": compression, "uncompressed_size": len(plain)}
-    entries = [entry(piece.hex(), chunk_id=number, **said) for number, piece in enumerate(pieces)]
+    metadata = {"uuid": "p-7", "num_chunks_from_msg": len(pieces), "total_chunk_msg_size": len(data)}
+    metadata |= {"compression": compression, "uncompressed_size": len(plain)}
+    entries = [entry(piece.hex(), chunk_id=number, **metadata) for number, piece in enumerate(pieces)]
     (message,) = heard(*entries)
     assert (message.value, message.offset, message.check) == (plain, f"5:{len(pieces) - 1}:-1", "ok")
     assert not heard(*entries[1:])
@@ -115,14 +115,14 @@ def test_chunks_are_one_message(compression: int) -> None:
 
 @pytest.mark.parametrize("codec", [{"compression": 3, "uncompressed_size": 9}, {"compression": 1}])
 def test_chunks_that_do_not_decompress_stay_as_they_are(codec: dict[str, int]) -> None:
-    said = {"uuid": "p-7", "num_chunks_from_msg": 2, **codec}
-    (message,) = heard(*(entry("00ff", chunk_id=number, **said) for number in range(2)))
+    metadata = {"uuid": "p-7", "num_chunks_from_msg": 2, **codec}
+    (message,) = heard(*(entry("00ff", chunk_id=number, **metadata) for number in range(2)))
     assert (message.value, message.check) == (b"\x00\xff\x00\xff", "bad")
 
 
 def pieces_of(texts: list[str]) -> list[dict[str, Any]]:
-    said = {"uuid": "p-7", "num_chunks_from_msg": len(texts)}
-    return [entry(text.encode().hex(), chunk_id=number, **said) for number, text in enumerate(texts)]
+    metadata = {"uuid": "p-7", "num_chunks_from_msg": len(texts)}
+    return [entry(text.encode().hex(), chunk_id=number, **metadata) for number, text in enumerate(texts)]
 
 
 def test_a_first_chunk_begins_the_message_anew() -> None:
@@ -133,10 +133,10 @@ def test_a_first_chunk_begins_the_message_anew() -> None:
 
 def test_chunks_that_several_consumers_of_a_connection_get_in_turn() -> None:
     conversation = Conversation("pulsar")
-    for said in [*connect(), *consumer(1, 20), *consumer(2, 21)]:
-        conversation.receive(said.side, said.data)
+    for each_command in [*connect(), *consumer(1, 20), *consumer(2, 21)]:
+        conversation.receive(each_command.side, each_command.data)
     frames = [message(0, chunk, number) for chunk in pieces_of(["one ", "two"]) for number in (1, 2)]
-    events = [each for said in frames for each in conversation.receive(said.side, said.data)]
+    events = [each for each_command in frames for each in conversation.receive(each_command.side, each_command.data)]
     assert [each.value for frame in events if isinstance(frame, Frame) for each in frame.messages] == [b"one two"] * 2
 
 
@@ -151,13 +151,13 @@ def test_a_message_is_bad_if_one_of_its_chunks_is() -> None:
 def test_a_payload_of_which_bytes_are_missing_is_no_message() -> None:
     conversation = Conversation("pulsar")
     whole = [message(0, chunk) for chunk in (entry(b"alone".hex()), *pieces_of(["one ", "two ", "three"]))]
-    for said in [*connect(), *consumer()]:
-        conversation.receive(said.side, said.data)
+    for each_command in [*connect(), *consumer()]:
+        conversation.receive(each_command.side, each_command.data)
     messages = []
-    for number, said in enumerate(whole):
+    for number, each_command in enumerate(whole):
         missing = 2 if number in (0, 2) else 0
-        events = conversation.receive(said.side, said.data[: len(said.data) - missing])
-        events += conversation.gap(said.side, missing) if missing else []
+        events = conversation.receive(each_command.side, each_command.data[: len(each_command.data) - missing])
+        events += conversation.gap(each_command.side, missing) if missing else []
         for frame in events:
             if isinstance(frame, Frame):
                 assert not [check for check in frame.decoded.checks if check.status == "bad"]
@@ -233,13 +233,13 @@ ACK_SETS = [
 ]
 
 
-@pytest.mark.parametrize(("words", "size", "done"), ACK_SETS)
-def test_ack_sets_are_index_lists_and_back(words: list[int], size: int, done: list[int]) -> None:
-    assert acknowledged(words, size) == done
+@pytest.mark.parametrize(("words", "size", "indexes"), ACK_SETS)
+def test_ack_sets_are_index_lists_and_back(words: list[int], size: int, indexes: list[int]) -> None:
+    assert acknowledged(words, size) == indexes
     assert ack_set(unacknowledged(words)) == words
     for each in (words, [word % (1 << 64) for word in words]):
         assert unacknowledged(each) == unacknowledged(words)
-        assert [index for index in range(size) if not is_unacknowledged(each, index)] == done
+        assert [index for index in range(size) if not is_unacknowledged(each, index)] == indexes
 
 
 def test_messages_acknowledged_before_are_marked() -> None:

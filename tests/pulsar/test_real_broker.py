@@ -21,28 +21,28 @@ def text(data: bytes | None) -> str | None:
     return None if data is None else data.hex()
 
 
-def told(row: dict[str, Any]) -> dict[str, Any]:
+def of_table(row: dict[str, Any]) -> dict[str, Any]:
     """A row of ``messages`` in the terms of the application."""
     properties = {each["name"]: each["value"] for each in row["properties"]}
     values = {"key": text(row["key"]), "value": text(row["value"]), "properties": properties}
     return {name: row[name] for name in ALIKE} | values | {"event_time_ms": row["event_time_ms"] or 0}
 
 
-def said(message: dict[str, Any]) -> dict[str, Any]:
+def of_application(message: dict[str, Any]) -> dict[str, Any]:
     names = {"event_time_ms": "event", "sequence_id": "seq", "properties": "props"}
     return {name: message[names.get(name, name)] for name in ALIKE}
 
 
-@pytest.mark.parametrize(("what", "direction"), [("sent", "produced"), ("received", "pushed")])
-def test_every_message_of_the_application_is_in_the_table(what: str, direction: str) -> None:
+@pytest.mark.parametrize(("event", "direction"), [("sent", "produced"), ("received", "pushed")])
+def test_every_message_of_the_application_is_in_the_table(event: str, direction: str) -> None:
     rows = [row for row in wirekit.read(CAPTURE, "messages").read_all().to_pylist() if row["direction"] == direction]
     assert {row["crc_status"] for row in rows} == {"ok"}
-    expected = [each for each in TRUTH if each["what"] == what]
+    expected = [each for each in TRUTH if each["what"] == event]
     assert len(expected) > 13
     for message in expected:
-        same = [row for row in rows if told(row) == said(message)]
+        same = [row for row in rows if of_table(row) == of_application(message)]
         assert same, message
-        if what == "received":
+        if event == "received":
             here = [row for row in same if row["message_id"] == message["id"]]
             assert message["redeliveries"] in {row["redeliveries"] or 0 for row in here}
             assert message.get("index", here[0]["log_offset"]) == here[0]["log_offset"]

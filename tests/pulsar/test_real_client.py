@@ -45,13 +45,17 @@ def produce(client: Any, topic: str, texts: list[bytes], **settings: Any) -> Non
     producer = client.create_producer(topic, send_timeout_millis=TIMEOUT_MS, **settings)
     failed: list[Any] = []
 
-    def done(result: Any, _: Any) -> None:
+    def check(result: Any, _: Any) -> None:
         if result != pulsar.Result.Ok:
             failed.append(result)
 
     for index, text in enumerate(texts):
-        said = {"properties": {"index": str(index)}, "partition_key": f"key {index}", "event_timestamp": 1000 + index}
-        producer.send_async(text, done, **said)
+        options = {
+            "properties": {"index": str(index)},
+            "partition_key": f"key {index}",
+            "event_timestamp": 1000 + index,
+        }
+        producer.send_async(text, check, **options)
     producer.flush()
     producer.close()
     assert not failed

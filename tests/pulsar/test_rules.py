@@ -20,7 +20,7 @@ from tests.pulsar.commands import (
     s,
     send,
 )
-from tests.rules.conversations import Said, excused, joined_late, names, violations
+from tests.rules.conversations import SentFrame, excused, joined_late, names, violations
 from wirekit.protocols.pulsar.rules import PONG_WITHIN_US, RULES
 from wirekit.rules import rules_of
 
@@ -36,7 +36,7 @@ IN_A_WHILE = PONG_WITHIN_US + 5 * SECOND
 CONNECTED = [c("CONNECT", client_version="c", protocol_version=20, at=0), connect()[1]]
 BROKER_ENTRY = {"broker_entry_metadata": {"metadata": {"index": 1}}}
 
-CASES: dict[str, tuple[list[Said], list[list[Said]], list[Said]]] = {
+CASES: dict[str, tuple[list[SentFrame], list[list[SentFrame]], list[SentFrame]]] = {
     "command_before_connect": ([], [producer()[:1], [c("PING")]], [*connect(), c("PING"), s("PONG")]),
     "command_before_connected": (
         connect()[:1],

@@ -30,14 +30,14 @@ def _nothing_is_left_in_the_registry() -> Iterator[None]:
 
 def modules() -> list[str]:
     """All modules that have an example."""
-    found = []
+    names = []
     for place, prefix in PLACES.items():
         for path in sorted((ROOT / place).rglob("*.py")):
             if ">>> " in path.read_text():
                 parts = path.relative_to(ROOT / place).with_suffix("").parts
                 parts = parts[:-1] if parts[-1] == "__init__" else parts
-                found.append(".".join([*([prefix] if prefix else []), *parts]))
-    return found
+                names.append(".".join([*([prefix] if prefix else []), *parts]))
+    return names
 
 
 @pytest.mark.parametrize("name", modules())

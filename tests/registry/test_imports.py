@@ -13,12 +13,12 @@ PLACES = {"src": (), "schemas": ("wirekit", "schemas")}
 
 def modules() -> dict[str, Path]:
     """Where each module is, by its name."""
-    found = {}
+    paths = {}
     for place, package in PLACES.items():
         for path in (ROOT / place).rglob("*.py"):
             parts = [*package, *path.relative_to(ROOT / place).with_suffix("").parts]
-            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
+            paths[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return paths
 
 
 def imported(tree: ast.AST) -> Iterator[str]:

@@ -15,19 +15,19 @@ NOT_LOCKED = ("spark-jdk", "fuzz-coverage")
 
 def test_every_package_is_listed() -> None:
     listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
-    found = set()
+    packages = set()
     for place, prefix in PLACES.items():
         for path in (ROOT / place).rglob("__init__.py"):
             inside = path.parent.relative_to(ROOT / place).parts
-            found.add(".".join([*prefix.split("."), *inside] if prefix else inside))
-    assert found == set(listed)
+            packages.add(".".join([*prefix.split("."), *inside] if prefix else inside))
+    assert packages == set(listed)
 
 
 def test_the_lock_has_all_that_the_extras_ask_for() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    asked = [*project["dependencies"]]
+    requirements = [*project["dependencies"]]
     for name, extra in project["optional-dependencies"].items():
-        asked += extra if name not in NOT_LOCKED else []
-    names = {re.split(r"[\[<>=;]", requirement)[0].strip() for requirement in asked}
+        requirements += extra if name not in NOT_LOCKED else []
+    names = {re.split(r"[\[<>=;]", requirement)[0].strip() for requirement in requirements}
     locked = {line.split("==")[0] for line in (ROOT / "requirements.lock").read_text().splitlines() if "==" in line}
     assert names <= locked

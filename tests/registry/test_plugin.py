@@ -171,9 +171,9 @@ def test_a_broken_entry_point_leaves_the_rest_in_order(package: Path) -> None:
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     entry = "the entry point broken = nosuchmodule:PROTOCOL of notes-protocol 1.0"
     why = f"{entry} does not give a protocol: ModuleNotFoundError"
-    found, said, error = run.stdout.splitlines()
-    assert found == "True"
-    assert said.startswith(why)
+    is_first, warning, error = run.stdout.splitlines()
+    assert is_first == "True"
+    assert warning.startswith(why)
     assert error.startswith(f"broken.note: {why}")
     code = (
         f"import sys; sys.path.insert(0, {str(package)!r}); from wirekit.cli import main; main(['schemas', 'nosuch'])"
@@ -197,9 +197,9 @@ def test_a_missing_extra_is_named() -> None:
         "print(_run(['inspect', '.']))\n"
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    said = [*run.stdout.splitlines()[:3], *run.stderr.splitlines()]
-    assert all("pip install 'wirekit[columns]'" in line for line in said), said
-    assert (len(said), run.stdout.splitlines()[3:]) == (7, ["2"] * 4)
+    lines = [*run.stdout.splitlines()[:3], *run.stderr.splitlines()]
+    assert all("pip install 'wirekit[columns]'" in line for line in lines), lines
+    assert (len(lines), run.stdout.splitlines()[3:]) == (7, ["2"] * 4)
 
 
 def test_a_protocol_is_not_suggested_for_itself() -> None:

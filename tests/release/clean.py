@@ -22,10 +22,10 @@ text: str = wirekit.decode(b"", "kafka.message").consumed
 
 def run(*command: str | Path) -> str:
     """What a command prints; its failure ends the program."""
-    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False, cwd=FOLDER)
-    if done.returncode:
-        sys.exit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
-    return done.stdout
+    completed = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False, cwd=FOLDER)
+    if completed.returncode:
+        sys.exit(f"{' '.join(map(str, command))}\n{completed.stdout}{completed.stderr}")
+    return completed.stdout
 
 
 def main() -> None:

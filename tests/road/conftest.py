@@ -12,12 +12,12 @@ from wirekit.conversation import Conversation, Event
 @pytest.fixture
 def received(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """What objects get of the bytes of connections."""
-    taken: list[bytes] = []
+    pieces: list[bytes] = []
 
     def receive(self: Conversation, side: str, data: bytes, **options: Any) -> list[Event]:
-        taken.append(data)
+        pieces.append(data)
         return whole(self, side, data, **options)
 
     whole = Conversation.receive
     monkeypatch.setattr(Conversation, "receive", receive)
-    return taken
+    return pieces

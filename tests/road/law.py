@@ -60,21 +60,21 @@ def by_columns(*paths: Path, window: int, **options: Any) -> Rows:
     """With windows of about so many bytes."""
     job = Job(find_inputs(paths), **options)
     summary = Summary()
-    found = captured(job.inputs, job, summary, FROM_INPUTS, window=window)
-    return by_objects(*paths, **options) if found is None else (rows(found), summary)
+    batches = captured(job.inputs, job, summary, FROM_INPUTS, window=window)
+    return by_objects(*paths, **options) if batches is None else (rows(batches), summary)
 
 
 def by_shares(*paths: Path, window: int, **options: Any) -> Rows:
     """As tasks of the data source do it one after the other, each with some of the flows."""
     job = Job(find_inputs(paths), **options)
     summary = Summary()
-    found = [
+    batches_of_shares = [
         captured(job.inputs, job, summary, FROM_INPUTS, window=window, flows=FlowShare(number, SHARES))
         for number in range(SHARES)
     ]
-    if None in found:
+    if None in batches_of_shares:
         return by_objects(*paths, **options)
-    return rows(chain.from_iterable(each for each in found if each is not None)), summary
+    return rows(chain.from_iterable(each for each in batches_of_shares if each is not None)), summary
 
 
 def shuffled(*paths: Path, window: int, **options: Any) -> Rows:
@@ -87,11 +87,15 @@ def shuffled(*paths: Path, window: int, **options: Any) -> Rows:
         files_of = [written(job, folder, window, part=part, packets=packets) for part in parts]
         files = [*chain.from_iterable(files_of)]
         sources = [
-            *(kept_windows(mine, part.kept, window) for mine, part in zip(files_of, parts, strict=True) if part.kept),
+            *(
+                kept_windows(mine, part.others, window)
+                for mine, part in zip(files_of, parts, strict=True)
+                if part.others
+            ),
             *(windows(files, share, folder, PLACES, window) for share in shares(files, PLACES, window)),
         ]
-        found = [each for source in sources for each in flow_batches(source, job, summary)]
-    return rows(found), summary
+        batches = [each for source in sources for each in flow_batches(source, job, summary)]
+    return rows(batches), summary
 
 
 class Part(NamedTuple):
@@ -99,17 +103,17 @@ class Part(NamedTuple):
 
     numbers: range
     crossing: Crossing | None
-    kept: Kept
+    others: Kept
 
 
 def packets_of(job: Job) -> list[tuple[pa.Table, Fragments]]:
     """The packets of each file of a capture as objects read them, and the fragments among them."""
-    found: list[tuple[pa.Table, Fragments]] = []
+    packets: list[tuple[pa.Table, Fragments]] = []
     for each in job.inputs:
         fragments = Fragments()
         batches = packet_batches([each], road="objects", fragments=fragments)
-        found.append((pa.Table.from_batches(batches, PACKETS.schema), fragments))
-    return found
+        packets.append((pa.Table.from_batches(batches, PACKETS.schema), fragments))
+    return packets
 
 
 def parts_of(packets: list[tuple[pa.Table, Fragments]]) -> list[Part]:
@@ -152,16 +156,16 @@ def written(
             again=again and not is_packed(each.path),
             fragments=fragments,
             crossing=None if part is None else part.crossing,
-            others=None if part is None else part.kept,
+            others=None if part is None else part.others,
         )
     return files
 
 
 def rows(batches: Iterable[tuple[str, pa.RecordBatch]]) -> dict[str, Counter[str]]:
-    found: dict[str, Counter[str]] = {}
+    counted: dict[str, Counter[str]] = {}
     for table, batch in batches:
-        found.setdefault(table, Counter()).update(map(repr, batch.to_pylist()))
-    return found
+        counted.setdefault(table, Counter()).update(map(repr, batch.to_pylist()))
+    return counted
 
 
 def assert_same(*paths: Path, windows: Sequence[int] = (1 << 26,), **options: Any) -> dict[str, Counter[str]]:
@@ -183,10 +187,10 @@ def assert_same(*paths: Path, windows: Sequence[int] = (1 << 26,), **options: An
 def indexed(path: Path) -> tuple[Streams, Index]:
     """The flows of a capture in one window, and the index of their frames."""
     with open_capture(path) as capture:
-        found = read_packets(capture)
-        assert found is not None
-        streams = put_together(found, Settings())
-        return streams, index_frames(streams, Choice(), found.endpoints.text)
+        packets = read_packets(capture)
+        assert packets is not None
+        streams = put_together(packets, Settings())
+        return streams, index_frames(streams, Choice(), packets.endpoints.text)
 
 
 def odd_packets(path: Path) -> tuple[int, int]:
@@ -203,11 +207,11 @@ def as_read(path: Path, window: int) -> tuple[list[object], list[object]]:
     Fragments that are not read come at the end, because columns tell them window by window.
     """
     ways = (segments, partial(packets_by_columns, window=window))
-    found: list[list[object]] = []
+    results: list[list[object]] = []
     for read in ways:
         with open_capture(path) as capture:
             items = list(map(repr, read(capture, 3)))
             lost = sorted(item for item in items if "reason='fragment'" in item)
             items = [*(item for item in items if "reason='fragment'" not in item), *lost]
-            found.append([*items, capture.skipped, str(capture.damage)])
-    return found[0], found[1]
+            results.append([*items, capture.skipped, str(capture.damage)])
+    return results[0], results[1]

@@ -64,8 +64,8 @@ def handshake(error_code: int) -> bytes:
 def list_groups(number: int) -> tuple[tuple[int, bytes], tuple[int, bytes]]:
     """A Kafka request and its response."""
     request = {"correlation_id": number, "client_id": "one", "body": {}}
-    asked = wirekit.encode("kafka.list_groups.request.v0", request)
-    return (0, asked), (1, answer("list_groups.response.v0", number, 0, groups=[]))
+    question = wirekit.encode("kafka.list_groups.request.v0", request)
+    return (0, question), (1, answer("list_groups.response.v0", number, 0, groups=[]))
 
 
 def open_conversations(connections: Connections) -> Any:
@@ -76,8 +76,8 @@ def open_conversations(connections: Connections) -> Any:
 
 def joined(path: Path, *pieces: tuple[int, bytes]) -> Path:
     """A capture of one connection that began when its handshake was over; its packets are seconds apart."""
-    found = packets(capture(path, *pieces))[2:]
-    return write(path, [each._replace(time_us=3_000_000 * number) for number, each in enumerate(found)])
+    packets_of_all = packets(capture(path, *pieces))[2:]
+    return write(path, [each._replace(time_us=3_000_000 * number) for number, each in enumerate(packets_of_all)])
 
 
 PARTITION = {"partition": 0, "error_code": 0, "high_watermark": 0, "record_set": {"messages": []}}

@@ -14,7 +14,7 @@ from tests.pulsar.commands import connect, consumer, entry, lookup, message, pro
 from tests.road.law import CAPTURES, assert_same, by_columns
 from tests.road.made import list_groups, open_conversations
 from tests.road.test_pairing import capture
-from tests.rules.conversations import Said
+from tests.rules.conversations import SentFrame
 from wirekit.proto import PulsarApi_pb2 as api
 from wirekit.road.connections import MOST_CARRIED, Connections
 from wirekit.road.streams import Streams
@@ -34,11 +34,11 @@ def test_connections_that_reach_beyond_a_window_go_by_columns_from_their_beginni
 
 
 def test_connections_with_a_request_that_waits_always_go_by_columns(tmp_path: Path, received: list[bytes]) -> None:
-    asked, answered = zip(*(list_groups(number) for number in range(24)), strict=True)
-    pairs = [piece for pair in zip(asked[1:], answered, strict=False) for piece in pair]
-    path = capture(tmp_path / "waiting.pcap", asked[0], *pairs)
+    requests, answered = zip(*(list_groups(number) for number in range(24)), strict=True)
+    pairs = [piece for pair in zip(requests[1:], answered, strict=False) for piece in pair]
+    path = capture(tmp_path / "waiting.pcap", requests[0], *pairs)
     late = capture(
-        tmp_path / "late.pcap", asked[0], *pairs[:20], asked[20], answered[20], *answered[10:12], *pairs[40:]
+        tmp_path / "late.pcap", requests[0], *pairs[:20], requests[20], answered[20], *answered[10:12], *pairs[40:]
     )
     for each in (path, late):
         assert_same(each, windows=(1, 1000, 2500))
@@ -65,11 +65,11 @@ def test_conversations_are_forgotten_when_they_have_ended(monkeypatch: pytest.Mo
     left: list[object] = []
     keep = Connections.keep
 
-    def kept(self: Connections, streams: Streams, flows: Any) -> None:
+    def keep_and_note(self: Connections, streams: Streams, flows: Any) -> None:
         keep(self, streams, flows)
         left.extend(self._objects.flows[row].follower for row in self._objects.ending)
 
-    monkeypatch.setattr(Connections, "keep", kept)
+    monkeypatch.setattr(Connections, "keep", keep_and_note)
     path = next(each for each in CAPTURES if each.stem == "kafka-0.10.2.2-4-clients")
     by_columns(path, window=path.stat().st_size // 20)
     assert left
@@ -82,12 +82,12 @@ def test_nothing_of_a_usual_open_connection_is_an_object(
     name: str, begin: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where objects have followed the first frames, what they know is kept as bytes."""
-    found = packets(next(each for each in CAPTURES if each.stem == name))
-    path = write(tmp_path / "open.pcap", found[begin:])
+    whole = packets(next(each for each in CAPTURES if each.stem == name))
+    path = write(tmp_path / "open.pcap", whole[begin:])
     rows, followers, objects = [0], set[type](), list[object]()
     keep = Connections.keep
 
-    def kept(self: Connections, streams: Streams, flows: Any) -> None:
+    def keep_and_note(self: Connections, streams: Streams, flows: Any) -> None:
         keep(self, streams, flows)
         open_rows = open_conversations(self)
         usual = open_rows[~open_rows["waits"]]  # objects tell the end of the others
@@ -97,7 +97,7 @@ def test_nothing_of_a_usual_open_connection_is_an_object(
             each for each in self._objects.flows.values() if each.follower is not None and each.follower.quiet
         )
 
-    monkeypatch.setattr(Connections, "keep", kept)
+    monkeypatch.setattr(Connections, "keep", keep_and_note)
     by_columns(path, window=path.stat().st_size // 20)
     assert sum(rows) >= 10
     assert followers <= {bytes, type(None)}
@@ -129,12 +129,12 @@ def test_connections_that_only_the_capture_ends_go_by_columns(
 
 
 def test_many_requests_that_wait_are_left_to_objects(tmp_path: Path, received: list[bytes]) -> None:
-    asked, answered = zip(*(list_groups(number) for number in range(MOST_CARRIED + 20)), strict=True)
-    path = capture(tmp_path / "many.pcap", asked[0], answered[0], *asked[1:], *answered[1:])
+    requests, answered = zip(*(list_groups(number) for number in range(MOST_CARRIED + 20)), strict=True)
+    path = capture(tmp_path / "many.pcap", requests[0], answered[0], *requests[1:], *answered[1:])
     assert_same(path, windows=(6000, 7000))
     received.clear()
     by_columns(path, window=7000)
-    assert asked[1][1] in received
+    assert requests[1][1] in received
 
 
 READY, READY_AGAIN = (
@@ -202,13 +202,15 @@ def test_names_of_large_numbers_go_on_in_the_next_window(frames: list[Any], tmp_
     assert_same(path, windows=(700, 2000))
 
 
-def without(said: Said, name: str, field: str) -> Said:
+def without(frame: SentFrame, name: str, field: str) -> SentFrame:
     """A frame whose command lacks a field."""
-    size = int.from_bytes(said.data[4:8], "big")
-    command, rest = api.BaseCommand.FromString(said.data[8 : 8 + size]), said.data[8 + size :]
+    size = int.from_bytes(frame.data[4:8], "big")
+    command, behind = api.BaseCommand.FromString(frame.data[8 : 8 + size]), frame.data[8 + size :]
     getattr(command, name).ClearField(field)
     data = command.SerializePartialToString()
-    return said._replace(data=b"".join(n.to_bytes(4, "big") for n in (4 + len(data + rest), len(data))) + data + rest)
+    return frame._replace(
+        data=b"".join(n.to_bytes(4, "big") for n in (4 + len(data + behind), len(data))) + data + behind
+    )
 
 
 @pytest.mark.parametrize(
@@ -224,7 +226,7 @@ def without(said: Said, name: str, field: str) -> Said:
     ids=["no topic", "no topic of a consumer", "no number"],
 )
 def test_a_command_without_a_required_field_declares_no_topic(
-    frames: list[Said], topics: set[str | None], tmp_path: Path
+    frames: list[SentFrame], topics: set[str | None], tmp_path: Path
 ) -> None:
     frames = [*BEGINNING, *frames]
     path = capture(tmp_path / "pulsar.pcap", *((int(each.side == "server"), each.data) for each in frames))

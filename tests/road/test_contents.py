@@ -220,8 +220,8 @@ def test_the_direction_of_messages_in_requests_of_both_sides(orders: None, tmp_p
     )
     assert left_to_objects(path) == (1, 0)
     assert_same(path)
-    found = wirekit.read(path, "messages", ["topic", "direction"]).read_all().to_pylist()
-    assert {row["topic"]: row["direction"] for row in found} == {
+    rows = wirekit.read(path, "messages", ["topic", "direction"]).read_all().to_pylist()
+    assert {row["topic"]: row["direction"] for row in rows} == {
         "client": "produced",
         "server": "pushed",
         "answer of the client": "replicated",  # the declaration says so of all answers
@@ -241,12 +241,12 @@ def test_deleted_groups_and_positions_of_kafka(tmp_path: Path) -> None:
     """A null value deletes its key, in a set that another broker fetches, too."""
     keys = {"version": 2, "group": "idle"}, {"version": 1, "group": "idle", "topic": "t", "partition": 3}
     deleting = [message(None, key=wirekit.encode("kafka.consumer_offsets.key", key).hex()) for key in keys]
-    asked = {"replica_id": 2, "max_wait_time": 1, "min_bytes": 1, "topics": []}
+    fetch = {"replica_id": 2, "max_wait_time": 1, "min_bytes": 1, "topics": []}
     partition = {"partition": 0, "error_code": 0, "high_watermark": 9, "record_set": {"messages": deleting}}
     answers = {"responses": [{"topic": "__consumer_offsets", "partition_responses": [partition]}]}
     path = capture(
         tmp_path / "offsets.pcap",
-        (0, wirekit.encode("kafka.fetch.request.v0", {"correlation_id": 1, "client_id": "c", "body": asked})),
+        (0, wirekit.encode("kafka.fetch.request.v0", {"correlation_id": 1, "client_id": "c", "body": fetch})),
         (1, wirekit.encode("kafka.fetch.response.v0", {"correlation_id": 1, "body": answers})),
     )
     assert left_to_objects(path) == (1, 0)
@@ -315,15 +315,15 @@ def test_kafka_answers_that_are_left_to_objects(pieces: list[tuple[int, bytes]],
 
 @pytest.mark.parametrize("name", ["pulsar-batch", "pulsar-comp_lz4", "pulsar-encryption", "pulsar-nobatch"])
 def test_entries_with_a_wrong_checksum_go_by_columns(name: str, tmp_path: Path) -> None:
-    found = packets(next(path for path in CAPTURES if path.stem == name))
+    changed = packets(next(path for path in CAPTURES if path.stem == name))
     wrong = 0
-    for number, each in enumerate(found):
+    for number, each in enumerate(changed):
         place = each.data.find(b"\x0e\x01")  # what stands in front of a checksum
         if place > 0:
             data = each.data[: place + 2] + bytes([each.data[place + 2] ^ 1]) + each.data[place + 3 :]
-            found[number], wrong = each._replace(data=data), wrong + 1
+            changed[number], wrong = each._replace(data=data), wrong + 1
     assert wrong
-    path = write(tmp_path / "wrong.pcap", found)
+    path = write(tmp_path / "wrong.pcap", changed)
     assert_same(path, windows=(2000, 1 << 26))
     frames = wirekit.read(path, "frames", ["checks_bad"]).read_all().to_pylist()
     messages = wirekit.read(path, "messages", ["crc_status"]).read_all().to_pylist()
@@ -345,7 +345,7 @@ def test_columns_go_on_behind_the_tokens_of_sasl(tmp_path: Path, monkeypatch: py
 
 def test_a_broker_that_does_not_say_whether_a_producer_is_ready(tmp_path: Path) -> None:
     """The field is optional, and true by default."""
-    said = [*connect(), *producer(), send(0), receipt(0)]
-    path = capture(tmp_path / "old.pcap", *((0 if each.side == "client" else 1, each.data) for each in said))
+    frames = [*connect(), *producer(), send(0), receipt(0)]
+    path = capture(tmp_path / "old.pcap", *((0 if each.side == "client" else 1, each.data) for each in frames))
     assert left_to_objects(path) == (1, 0)
     assert_same(path)

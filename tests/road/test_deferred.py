@@ -39,11 +39,11 @@ def deferred(
     job = Job(find_inputs([path]))
     summary = Summary({job.inputs[0].name: FileSummary()})
     files = packets_written(job, attempts, window, lost=lost, again=again)
-    found: list[tuple[str, pa.RecordBatch]] = []
+    batches: list[tuple[str, pa.RecordBatch]] = []
     for number, share in enumerate(shares(files, PLACES, window)):
         packets = partial(windows, files, share, attempts, PLACES, window)
         if share.flow is None:
-            found += flow_batches(packets(), job, summary)
+            batches += flow_batches(packets(), job, summary)
             continue
         with LongFlow(attempts, 0, f"{window}-{number}", share.flow, 0) as long:
             for table, batch in flow_batches(packets(), job, long.summary, long=long):
@@ -51,7 +51,7 @@ def deferred(
             text = long.dumps()
         flow = Outstanding.loads(text)
         if flow is None:
-            found += written(attempts, [Manifest.loads(text)], summary)
+            batches += written(attempts, [Manifest.loads(text)], summary)
             continue
         counts["units"] += len(flow.units)
         runs = [
@@ -59,11 +59,11 @@ def deferred(
             for run in range(0, len(flow.units) if flow.plain else 0, 2)
         ]
         manifests, again = completed(str(attempts), [flow], runs)
-        found += written(attempts, manifests, summary)
+        batches += written(attempts, manifests, summary)
         counts["again" if again else "plain"] += 1
         if again:
-            found += flow_batches(packets(), job, summary)
-    return rows(found), summary
+            batches += flow_batches(packets(), job, summary)
+    return rows(batches), summary
 
 
 def written(attempts: Path, manifests: Iterable[Manifest], summary: Summary) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -103,8 +103,8 @@ def test_what_lies_behind_lost_bytes_is_followed_again(path: Path, tmp_path: Pat
     for number in range(3):
         lost = range(number, packets.num_rows, 41)
         summary = Summary({job.inputs[0].name: FileSummary()})
-        kept = packets.take([row for row in range(packets.num_rows) if row not in lost]).to_batches()
-        expected = rows(follow_objects(in_order(kept), job, summary)), summary
+        remaining = packets.take([row for row in range(packets.num_rows) if row not in lost]).to_batches()
+        expected = rows(follow_objects(in_order(remaining), job, summary)), summary
         window = max(1000, path.stat().st_size // 60)
         assert deferred(path, tmp_path / str(number), window, counts, lost) == expected
     assert counts["again"] > 0
@@ -116,19 +116,19 @@ def test_payloads_of_a_dominating_flow_are_read_from_the_capture_again(tmp_path:
     path.write_bytes(KAFKA.read_bytes())
     job, window = Job(find_inputs([path])), 700
     files = packets_written(job, tmp_path, window)
-    made = []
+    flows = []
     for number, share in enumerate(shares(files, PLACES, window)):
         if share.flow is not None:
             packets = list(windows(files, share, tmp_path, PLACES, window))
             with LongFlow(tmp_path, number, f"long-{number}", share.flow, 0) as long:
                 list(flow_batches(packets, job, long.summary, long=long))
             read_again = {each.rows["payload"].null_count == each.rows.num_rows for each in packets}
-            made.append((share.flow, long.units, read_again))
-    assert {each for _, _, read_again in made for each in read_again} == {False, True}
+            flows.append((share.flow, long.units, read_again))
+    assert {each for _, _, read_again in flows for each in read_again} == {False, True}
     path.write_bytes(KAFKA.read_bytes()[:200])
 
     def decode_all() -> None:
-        for number, (flow, units, _) in enumerate(made):
+        for number, (flow, units, _) in enumerate(flows):
             decode_units(str(tmp_path), number, f"units-{number}", flow, units, job)
 
     with pytest.raises(OSError, match="was truncated while it was read") as raised:

@@ -41,8 +41,8 @@ FEW = ["jmq4-odd.pcap", "kafka-0.10.2.2-4-clients.pcapng", "pulsar-batch.pcap"]
 
 def conversations(name: str) -> Iterator[Turns]:
     """The frames of each connection of a capture."""
-    for _, said in captured(FIXTURES / "pcap" / name):
-        yield [(SIDES.index(each.side), each.data) for each in said]
+    for _, frames in captured(FIXTURES / "pcap" / name):
+        yield [(SIDES.index(each.side), each.data) for each in frames]
 
 
 def ended(frames: Turns, chance: Random) -> Turns:
@@ -90,39 +90,39 @@ def test_the_last_call_is_a_call(kind: str, handshake: bool, tmp_path: Path) -> 
 
 
 def test_the_first_messages_of_the_last_frame_are_messages(tmp_path: Path) -> None:
-    ((_, asked), (_, answer)) = call("server", message_set(*[message(b"v" * 50)] * 4))
-    path = capture(tmp_path / "cut.pcap", (0, asked), (1, answer[:-10]))
+    ((_, question), (_, answer)) = call("server", message_set(*[message(b"v" * 50)] * 4))
+    path = capture(tmp_path / "cut.pcap", (0, question), (1, answer[:-10]))
     assert sum(assert_same(path)["messages"].values()) == 3
 
 
 def test_the_last_answer_is_cut_in_a_window_before_the_last(tmp_path: Path) -> None:
-    said = [each for number in range(9) for each in list_groups(number)]
+    calls = [each for number in range(9) for each in list_groups(number)]
     later = [list_groups(number)[0] for number in range(9, 30)]
-    path = capture(tmp_path / "cut.pcap", *said[:-1], (1, said[-1][1][:-3]), *later)
+    path = capture(tmp_path / "cut.pcap", *calls[:-1], (1, calls[-1][1][:-3]), *later)
     rows = assert_same(path, windows=range(400, 1200, 100))
-    assert sum("'answered'" in row for row in rows["calls"]) == len(said) // 2
+    assert sum("'answered'" in row for row in rows["calls"]) == len(calls) // 2
 
 
 def test_a_client_whose_first_bytes_fit_no_protocol(tmp_path: Path) -> None:
     """The first frame of the server shows the protocol; columns read the frames between the first and the last."""
-    (side, junk), *said = next(conversations("jmq4-consume.pcap"))
-    cut = [(side, b"\xff" * len(junk)), *said, (side, junk[:5])]
+    (side, junk), *sent = next(conversations("jmq4-consume.pcap"))
+    cut = [(side, b"\xff" * len(junk)), *sent, (side, junk[:5])]
     rows = assert_same(capture(tmp_path / "cut.pcap", *cut), windows=(300, 700, 1500))
     position = sum(len(data) for each, data in cut if each == side) - 5
     assert sum(f"'position': {position}," in row for row in rows["quarantine"]) == 1
 
 
 def test_objects_read_the_last_frames_alone(by_objects: list[Event], tmp_path: Path) -> None:
-    said = [each for number in range(1000) for each in list_groups(number)]
-    path = capture(tmp_path / "cut.pcap", *said[:-1], (1, said[-1][1][:-3]), (0, said[0][1][:-1]))
+    calls = [each for number in range(1000) for each in list_groups(number)]
+    path = capture(tmp_path / "cut.pcap", *calls[:-1], (1, calls[-1][1][:-3]), (0, calls[0][1][:-1]))
     by_columns(path, window=1 << 26)
     data = [each.data for each in by_objects if isinstance(each, Data)]
-    assert data == [said[-1][1][:-3], said[0][1][:-1]]
+    assert data == [calls[-1][1][:-3], calls[0][1][:-1]]
 
 
 def test_a_connection_whose_units_other_tasks_decode(tmp_path: Path) -> None:
-    said = [each for number in range(100) for each in list_groups(number)]
-    path = capture(tmp_path / "cut.pcap", *said[:-1], (1, said[-1][1][:-3]))
+    calls = [each for number in range(100) for each in list_groups(number)]
+    path = capture(tmp_path / "cut.pcap", *calls[:-1], (1, calls[-1][1][:-3]))
     counts = Counter[str]()
     assert deferred(path, tmp_path, 2000, counts) == all_by_objects(path)
     assert counts["units"]
@@ -130,10 +130,10 @@ def test_a_connection_whose_units_other_tasks_decode(tmp_path: Path) -> None:
 
 
 def test_an_undeclared_request_is_before_the_last_frame(tmp_path: Path) -> None:
-    said = [each for number in range(9) for each in list_groups(number)]
+    calls = [each for number in range(9) for each in list_groups(number)]
     first = (0, undeclared(99, 0, 77))
-    rows = assert_same(capture(tmp_path / "cut.pcap", first, *said, (0, said[0][1][:-1])))
-    assert sum(rows["calls"].values()) == len(said) // 2 + 2
+    rows = assert_same(capture(tmp_path / "cut.pcap", first, *calls, (0, calls[0][1][:-1])))
+    assert sum(rows["calls"].values()) == len(calls) // 2 + 2
 
 
 def connections(count: int) -> pa.RecordBatch:

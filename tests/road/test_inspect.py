@@ -87,7 +87,7 @@ def test_packets_out_of_the_order_of_time(tmp_path: Path, rode: list[bool]) -> N
 
 def outputs(path: Path, road: str, *copies: list[Packet]) -> list[tuple[Any, ...]]:
     """The status, messages and lines of each command for copies of a capture."""
-    found = []
+    outputs_of_roads = []
     for copy in copies:
         write(path, copy)
         lines: list[Any] = []
@@ -95,8 +95,8 @@ def outputs(path: Path, road: str, *copies: list[Packet]) -> list[tuple[Any, ...
             arguments = [command, str(path), "--output", "json", "--road", road]
             result = CliRunner().invoke(group, arguments, standalone_mode=False)
             lines += [result.return_value, sorted(result.stderr.splitlines()), result.stdout]
-        found.append(tuple(lines))
-    return found
+        outputs_of_roads.append(tuple(lines))
+    return outputs_of_roads
 
 
 @pytest.mark.parametrize("road", ["objects", "columns"])

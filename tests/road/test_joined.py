@@ -111,22 +111,22 @@ def test_nothing_is_kept_of_a_response_without_request(tmp_path: Path, monkeypat
     followers: list[object] = []
     keep = Connections.keep
 
-    def kept(self: Connections, streams: Streams, flows: Any) -> None:
+    def keep_and_note(self: Connections, streams: Streams, flows: Any) -> None:
         keep(self, streams, flows)
         followers.extend(open_conversations(self)["follower"].tolist())
 
-    monkeypatch.setattr(Connections, "keep", kept)
+    monkeypatch.setattr(Connections, "keep", keep_and_note)
     by_columns(path, window=300)
     assert followers[:2] == [None, None]
 
 
 def test_recognition_waits_for_a_whole_frame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a connection that was joined in the middle: the pieces in front of it are not looked at one by one."""
-    asked: list[tuple[int, int, tuple[str, ...]]] = []
+    attempts: list[tuple[int, int, tuple[str, ...]]] = []
     real = connections.recognise_joined
 
     def counted(client: bytes, server: bytes, *, settled: bool, names: tuple[str, ...]) -> Recognised:
-        asked.append((len(client), len(server), names))
+        attempts.append((len(client), len(server), names))
         return real(client, server, settled=settled, names=names)
 
     monkeypatch.setattr(connections, "recognise_joined", counted)
@@ -134,7 +134,7 @@ def test_recognition_waits_for_a_whole_frame(tmp_path: Path, monkeypatch: pytest
     first = [(1, FETCHED[number : number + 7]) for number in range(0, len(FETCHED), 7)]
     path = joined(tmp_path / "joined.pcap", *first, (0, request[:9]), (0, request[9:]), (1, response))
     by_columns(path, window=1 << 26)
-    assert asked == [(len(request), len(FETCHED), ("kafka",))]
+    assert attempts == [(len(request), len(FETCHED), ("kafka",))]
 
 
 @pytest.mark.parametrize(
@@ -181,12 +181,12 @@ def test_connections_that_are_joined_anywhere(pieces: list[tuple[int, bytes]], t
 @pytest.mark.parametrize("chosen", ["", "joyqueue", "jmq4"])
 def test_the_usual_port_of_a_protocol_is_the_server_s(chosen: str, tmp_path: Path) -> None:
     """That of JoyQueue is above many ports of clients. A response that comes at once is behind its request."""
-    asked = wirekit.decode(golden("heartbeat_request_v4"), "joyqueue.frame").value
+    request = wirekit.decode(golden("heartbeat_request_v4"), "joyqueue.frame").value
     answered = wirekit.decode(golden("boolean_ack_success"), "joyqueue.frame").value
     pieces = []
     for number in range(4):
-        asked.request_id = answered.request_id = number
-        pieces += [(side, wirekit.encode("joyqueue.frame", frame)) for side, frame in enumerate((asked, answered))]
+        request.request_id = answered.request_id = number
+        pieces += [(side, wirekit.encode("joyqueue.frame", frame)) for side, frame in enumerate((request, answered))]
     path = capture(tmp_path / "joyqueue.pcap", *pieces, port=50088)
     write(path, packets(path)[2:])
     assert_same(path, protocol=chosen)
@@ -206,8 +206,8 @@ def test_the_client_of_a_chosen_protocol_is_found_by_its_bytes(chosen: str, lost
         value = {"correlation_id": number, "body": {"error_code": 0, "groups": []}}
         pieces.append((1, wirekit.encode("kafka.list_groups.response.v0", value)))
     path = capture(tmp_path / "kafka.pcap", *pieces, port=50099)
-    found = packets(path)
-    write(path, [each._replace(time_us=found[0].time_us + 10_000 * at) for at, each in enumerate(found)][lost:])
+    whole = packets(path)
+    write(path, [each._replace(time_us=whole[0].time_us + 10_000 * at) for at, each in enumerate(whole)][lost:])
     assert_same(path, windows=(1, 300, 1 << 26), protocol=chosen)
     tables = by_columns(path, window=1 << 26, protocol=chosen)[0]
     answered = [row for row in tables["calls"] if "'answered'" in row]
@@ -238,10 +238,10 @@ def test_frames_of_joyqueue_with_a_failed_check_may_be_the_first(name: str, tmp_
 
 def test_the_first_bytes_of_both_sides_wait_until_a_window_ends(tmp_path: Path) -> None:
     """They come in the order in which their wait ends, here the side first that the capture saw second."""
-    said = (0, b""), *list_groups(1), (0, b""), *list_groups(2)
-    first, asked, *found = packets(capture(tmp_path / "flow.pcap", *said, port=50000))[2:]
+    pieces = (0, b""), *list_groups(1), (0, b""), *list_groups(2)
+    first, request, *later = packets(capture(tmp_path / "flow.pcap", *pieces, port=50000))[2:]
     other = packets(capture(tmp_path / "other.pcap", (0, b""), port=50001))[2:]
-    late = [first, *found[:2], asked, *other, *found[2:]]
+    late = [first, *later[:2], request, *other, *later[2:]]
     times = (0, 100, 200, 500, 9_000, 20_000, 20_100)
     path = write(tmp_path / "waits.pcap", [each._replace(time_us=at) for each, at in zip(late, times, strict=True)])
     rows = assert_same(path, windows=range(200, 900, 50))

@@ -34,9 +34,11 @@ def turns(kind: str, size: int) -> Turns:
     """Calls of Kafka or Pulsar; on one side, their frames have about ``size`` bytes."""
     payload = bytes(range(256)) * (size // 256)
     if kind in ("send", "message"):
-        made = send if kind == "send" else pulsar_message
-        said = chain.from_iterable((made(number, entry(payload)), receipt(number)) for number in range(CALLS))
-        return [(("client", "server").index(each.side), each.data) for each in said]
+        send_command = send if kind == "send" else pulsar_message
+        commands = chain.from_iterable(
+            (send_command(number, entry(payload)), receipt(number)) for number in range(CALLS)
+        )
+        return [(("client", "server").index(each.side), each.data) for each in commands]
     side = "client" if kind == "produce" else "server"
     frames = dict(call(side, message_set(message(payload))))
     frames.setdefault(
@@ -46,14 +48,14 @@ def turns(kind: str, size: int) -> Turns:
     values = [wirekit.decode(frames[each], key).value for each, key in zip(("client", "server"), keys, strict=True)]
     if kind == "produce":
         values[0].body.timeout = 30_000
-    made = []
+    cut_turns = []
     for number in range(CALLS):
         for value in values:
             value.correlation_id = number
-        made += [
+        cut_turns += [
             (which, wirekit.encode(key, value)) for which, (key, value) in enumerate(zip(keys, values, strict=True))
         ]
-    return made
+    return cut_turns
 
 
 def pieces(frames: Turns, segment: int = SEGMENT) -> Iterator[tuple[int, bytes]]:
@@ -71,8 +73,8 @@ def large(frames: Turns, number: int) -> int:
 
 def follow(path: Path) -> int:
     """How many frames both roads find."""
-    found = assert_same(path, windows=(1 << 26, path.stat().st_size // 5))
-    return sum(found.get("frames", {}).values())
+    rows = assert_same(path, windows=(1 << 26, path.stat().st_size // 5))
+    return sum(rows.get("frames", {}).values())
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -104,9 +106,9 @@ def test_a_connection_that_is_joined_inside_a_frame(kind: str, size: int, tmp_pa
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_packet_that_is_lost_inside_a_frame(kind: str, size: int, number: int, tmp_path: Path) -> None:
     frames = turns(kind, size)
-    kept = list(packets(capture(tmp_path / "whole.pcap", *pieces(frames))))
-    del kept[large(frames, number)]
-    assert follow(write(tmp_path / "lost.pcap", kept)) == len(frames) - 1
+    remaining = list(packets(capture(tmp_path / "whole.pcap", *pieces(frames))))
+    del remaining[large(frames, number)]
+    assert follow(write(tmp_path / "lost.pcap", remaining)) == len(frames) - 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -120,16 +122,16 @@ def test_a_first_frame_that_the_snap_length_cut(kind: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_first_packet_that_is_lost(kind: str, tmp_path: Path) -> None:
     frames = turns(kind, SEGMENT * 3)
-    kept = list(packets(capture(tmp_path / "whole.pcap", *pieces(frames))))
-    del kept[HANDSHAKE]
+    remaining = list(packets(capture(tmp_path / "whole.pcap", *pieces(frames))))
+    del remaining[HANDSHAKE]
     lost = 1 if kind in ("send", "message") else 2  # the call, or only the message
-    assert follow(write(tmp_path / "lost.pcap", kept)) == len(frames) - lost
+    assert follow(write(tmp_path / "lost.pcap", remaining)) == len(frames) - lost
 
 
 def test_a_connection_through_a_proxy(tmp_path: Path) -> None:
-    asked, answered = b"CONNECT broker:9092 HTTP/1.1\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n"
+    question, answered = b"CONNECT broker:9092 HTTP/1.1\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n"
     frames = turns("produce", SEGMENT * 3)
-    path = capture(tmp_path / "proxy.pcap", (0, asked), (1, answered), *pieces(frames))
+    path = capture(tmp_path / "proxy.pcap", (0, question), (1, answered), *pieces(frames))
     assert follow(path) == len(frames)
 
 

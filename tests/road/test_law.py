@@ -76,9 +76,9 @@ def test_a_request_whose_layout_has_no_client_id(tmp_path: Path) -> None:
         ("server", answer),
         *(("client", each) for each in (named, named, bytes(13) + unnamed)),
     )
-    found = packets_of(Script("kafka", tuple(Turn(side, data, "", "") for side, data in turns)), Random(1))
+    sent = packets_of(Script("kafka", tuple(Turn(side, data, "", "") for side, data in turns)), Random(1))
     lost = 1001 + len(shutdown) + len(named)
-    path = write(tmp_path / "lost.pcap", [each for each in found if tcp(each).sequence != lost])
+    path = write(tmp_path / "lost.pcap", [each for each in sent if tcp(each).sequence != lost])
     rows = assert_same(path)
     assert any("'api': 'metadata'" in row for row in rows["frames"])
 
@@ -92,11 +92,11 @@ def test_a_message_size_that_is_too_large(pdu: Pdu, tmp_path: Path) -> None:
     for count in (1, len(connections)):
         path = tmp_path / f"{count}.pcap"
         write(path, sorted(chain(*connections[:count]), key=lambda each: each.time_us))
-        found = assert_same(path)
+        rows = assert_same(path)
         job = Job(find_inputs([path]), road="columns")
         batches = [batch for _, batch in captured(job.inputs, job, Summary(), FROM_INPUTS) or ()]
         assert batches
-        bad = [row for row in found["messages"] if "'crc_status': 'bad'" in row]
+        bad = [row for row in rows["messages"] if "'crc_status': 'bad'" in row]
         assert len({re.search("'connection_id': '(.*?)'", row)[1] for row in bad}) == count
 
 
@@ -124,9 +124,9 @@ def test_wrappers_with_more_messages_than_memory_allows(tmp_path: Path, monkeypa
     monkeypatch.setattr(columns, "SCANNED_AT_ONCE", 1000)
 
     def counted(*args: Any, real: Any = columns.scan_lists, **options: Any) -> Any:
-        found = real(*args, **options)
-        read.append(found[0].num_rows)
-        return found
+        scanned = real(*args, **options)
+        read.append(scanned[0].num_rows)
+        return scanned
 
     monkeypatch.setattr(columns, "scan_lists", counted)
     plain = [message(b"v", offset=number) for number in range(400)]
@@ -149,8 +149,8 @@ def test_partitions_behind_a_set_that_does_not_decode(side: str, tmp_path: Path)
         path = tmp_path / f"{number}.pcap"
         write(path, packets_of(Script("kafka", tuple(Turn(who, data, "", "") for who, data in turns)), Random(number)))
         assert_same(path)
-        found = by_columns(path, window=5000)[0]["messages"]
-        assert sum("'crc_status': 'ok'" in row for row in found.elements()) == 2 + 4
+        rows = by_columns(path, window=5000)[0]["messages"]
+        assert sum("'crc_status': 'ok'" in row for row in rows.elements()) == 2 + 4
 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
@@ -178,24 +178,24 @@ def test_windows_of_a_few_packets(path: Path) -> None:
 @pytest.mark.parametrize("name", ["pulsar-nobatch", "pulsar-batch"])
 def test_a_first_byte_that_no_protocol_has(name: str, tmp_path: Path) -> None:
     """Nobody looks for a protocol any more, whatever comes behind it."""
-    found = packets(FIXTURES / "pcap" / f"{name}.pcap")
-    at = next(number for number, each in enumerate(found) if tcp(each).payload)
-    data = bytearray(found[at].data)
-    data[-len(tcp(found[at]).payload)] = 0x2B
-    found[at] = found[at]._replace(data=bytes(data))
-    assert_same(write(tmp_path / "copy.pcap", found), windows=(700, 1500, 2000))
+    changed = packets(FIXTURES / "pcap" / f"{name}.pcap")
+    at = next(number for number, each in enumerate(changed) if tcp(each).payload)
+    data = bytearray(changed[at].data)
+    data[-len(tcp(changed[at]).payload)] = 0x2B
+    changed[at] = changed[at]._replace(data=bytes(data))
+    assert_same(write(tmp_path / "copy.pcap", changed), windows=(700, 1500, 2000))
 
 
 def test_a_connection_whose_beginning_needs_objects_twice_in_a_window(tmp_path: Path) -> None:
     """The first frame and a later one are damaged, and a segment after that is lost: nothing is read twice."""
-    found = packets(FIXTURES / "pcap" / "pulsar-comp_zlib.pcap")
-    sizes = [len(tcp(each).payload) for each in found]
+    changed = packets(FIXTURES / "pcap" / "pulsar-comp_zlib.pcap")
+    sizes = [len(tcp(each).payload) for each in changed]
     for at, place in ((3, 0), (11, 8)):
-        data = bytearray(found[at].data)
+        data = bytearray(changed[at].data)
         data[place - sizes[at]] = 0xFF
-        found[at] = found[at]._replace(data=bytes(data))
+        changed[at] = changed[at]._replace(data=bytes(data))
     assert [sizes[at] for at in (3, 11, 12)] == [45, 60, 46]
-    assert_same(write(tmp_path / "copy.pcap", found[:12] + found[13:]))
+    assert_same(write(tmp_path / "copy.pcap", changed[:12] + changed[13:]))
 
 
 def test_a_connection_that_objects_take_twice_in_a_window(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_a_connection_that_objects_take_twice_in_a_window(tmp_path: Path) -> Non
 def test_a_connection_of_an_address_with_itself(tmp_path: Path) -> None:
     """Nothing tells its sides apart: it is opened from both ends at once, as TCP does that connects to itself."""
     ends = {"source": "0a000001", "destination": "0a000001"}
-    path, found = tmp_path / "itself.pcap", []
+    path, frames = tmp_path / "itself.pcap", []
     for sequence, acknowledgment, flags, payload in [
         (1000, 0, 2, b""),
         (5000, 0, 2, b""),
@@ -221,8 +221,8 @@ def test_a_connection_of_an_address_with_itself(tmp_path: Path) -> None:
     ]:
         numbers = {"sequence_number": sequence, "acknowledgment_number": acknowledgment, "flags": flags}
         segment = tcp_value(payload, source_port=9092, destination_port=9092, **numbers)
-        found.append(packet("net.ethernet", ethernet(ipv4(segment, **ends))))
-    path.write_bytes(pcap(*found))
+        frames.append(packet("net.ethernet", ethernet(ipv4(segment, **ends))))
+    path.write_bytes(pcap(*frames))
     assert_same(path, windows=(1 << 26, 500, 200))
 
 
@@ -235,14 +235,14 @@ def test_a_protocol_that_is_given(tmp_path: Path) -> None:
 def test_a_version_that_is_not_declared(tmp_path: Path) -> None:
     """Its frames are named by their header, paired, and have the body as a gap; nothing of them is in quarantine."""
     metadata = b"\x00\x03\x00\x00", b"\x00\x03\x00\x13"
-    found = packets(KAFKA)
-    requests = [number for number, each in enumerate(found) if tcp(each).payload[4:8] == metadata[0]]
+    changed_packets = packets(KAFKA)
+    requests = [number for number, each in enumerate(changed_packets) if tcp(each).payload[4:8] == metadata[0]]
     assert requests
     for number in requests:
-        data = found[number].data.replace(*metadata, 1)
-        found[number] = found[number]._replace(data=data)
-        assert tcp(found[number]).payload[4:8] == metadata[1]
-    changed = write(tmp_path / "changed.pcap", found)
+        data = changed_packets[number].data.replace(*metadata, 1)
+        changed_packets[number] = changed_packets[number]._replace(data=data)
+        assert tcp(changed_packets[number]).payload[4:8] == metadata[1]
+    changed = write(tmp_path / "changed.pcap", changed_packets)
     assert_same(changed)
     job, summary = Job(find_inputs([changed]), road="columns"), Summary()
     rows: dict[str, list[dict[str, Any]]] = {"frames": [], "calls": []}

@@ -30,37 +30,37 @@ from wirekit.road.windows import read_windows
 
 def test_the_end_of_a_connection_that_objects_have_seen(tmp_path: Path) -> None:
     """A packet of the server that has all flags resets it, and in a later window comes more."""
-    found = packets(FIXTURES / "pcap" / "pulsar-comp_lz4.pcap")
-    whole = [tcp(each) for each in found]
+    changed = packets(FIXTURES / "pcap" / "pulsar-comp_lz4.pcap")
+    whole = [tcp(each) for each in changed]
     at = next(number for number, each in enumerate(whole) if each.source.endswith(":6650") and len(each.payload) == 207)
-    data = bytearray(found[at].data)
+    data = bytearray(changed[at].data)
     data[47] = 0x17
-    found[at] = found[at]._replace(data=bytes(data))
-    assert_same(write(tmp_path / "copy.pcap", found), windows=(166,))
+    changed[at] = changed[at]._replace(data=bytes(data))
+    assert_same(write(tmp_path / "copy.pcap", changed), windows=(166,))
 
 
 @pytest.mark.parametrize("damage", [None, "dropped", "joined_late"])
 def test_ports_again_after_a_long_time(damage: str | None, tmp_path: Path) -> None:
     """A connection after a long time is another one, and told even if nothing but its end was captured."""
-    found, path = packets(KAFKA), tmp_path / "again.pcap"
+    repeated, path = packets(KAFKA), tmp_path / "again.pcap"
     for again in range(1, 3):
-        part = found[: len(packets(KAFKA))]
+        part = repeated[: len(packets(KAFKA))]
         part = part if damage is None else DAMAGES[damage](part, Random(again))
-        found = found + [each._replace(time_us=each.time_us + again * 700_000_000) for each in part]
-    write(path, found)
+        repeated = repeated + [each._replace(time_us=each.time_us + again * 700_000_000) for each in part]
+    write(path, repeated)
     assert_same(path, windows=(1 << 26, path.stat().st_size // 3, path.stat().st_size // 20))
 
 
 @pytest.mark.parametrize("timed", [0, 1, 5])
 def test_packets_without_a_time_before_others(timed: int, tmp_path: Path) -> None:
     """The summary has the times of the others."""
-    found, path = packets(FIXTURES / "pcap" / "pulsar-consume.pcap")[:12], tmp_path / "simple.pcapng"
-    without = [block("le", "SIMPLE_PACKET", {"data": each.data.hex()}) for each in found[timed:]]
-    others = [enhanced("le", each.data, each.time_us) for each in found[:timed]]
+    whole, path = packets(FIXTURES / "pcap" / "pulsar-consume.pcap")[:12], tmp_path / "simple.pcapng"
+    without = [block("le", "SIMPLE_PACKET", {"data": each.data.hex()}) for each in whole[timed:]]
+    others = [enhanced("le", each.data, each.time_us) for each in whole[:timed]]
     path.write_bytes(b"".join([section_header("le"), interface("le"), *without, *others]))
     assert_same(path)
     first_us = by_objects(path)[1].total().first_us
-    assert first_us == (found[0].time_us if timed else None)
+    assert first_us == (whole[0].time_us if timed else None)
 
 
 SECOND_US, HOUR_US = 1_000_000, 3_600_000_000
@@ -85,13 +85,13 @@ def test_a_clock_that_is_set(name: str, places: list[float], steps: list[int], t
         copy.append(each._replace(time_us=each.time_us + shift))
     size = sum(len(each.data) for each in whole)
     path = write(tmp_path / "copy.pcap", copy)
-    found = assert_same(path, windows=(1 << 26, size // 3, size // 20, 300))
-    assert by_shares(path, window=size // 10)[0] == found
+    rows = assert_same(path, windows=(1 << 26, size // 3, size // 20, 300))
+    assert by_shares(path, window=size // 10)[0] == rows
     before = by_objects(FIXTURES / "pcap" / name)[0]
     for table in ("frames", "messages", "calls", "quarantine", "gaps"):
-        assert sum(found.get(table, Counter()).values()) == sum(before.get(table, Counter()).values()), table
+        assert sum(rows.get(table, Counter()).values()) == sum(before.get(table, Counter()).values()), table
     items = (item for _, item in follow(captures.by_time((str(path),), segments_of(path))))
-    assert sum(isinstance(item, Frame) and failure(item) is None for item in items) == sum(found["frames"].values())
+    assert sum(isinstance(item, Frame) and failure(item) is None for item in items) == sum(rows["frames"].values())
 
 
 def segments_of(path: Path) -> Iterator[Segment]:
@@ -105,9 +105,9 @@ def test_windows_end_behind_a_step_of_the_clock(tmp_path: Path) -> None:
     half = len(whole) // 2
     copy = [each._replace(time_us=each.time_us + (HOUR_US if place < half else 0)) for place, each in enumerate(whole)]
     with open_capture(write(tmp_path / "copy.pcap", copy)) as capture:
-        found = read_windows([capture], Endpoints(), 2000)
-        assert found is not None
-        clocks = [window.clock for window in found]
+        windows = read_windows([capture], Endpoints(), 2000)
+        assert windows is not None
+        clocks = [window.clock for window in windows]
     assert len(clocks) > 10
     assert clocks.index(min(clocks)) == sum(clock > whole[-1].time_us for clock in clocks)
     for clock in (clocks[: clocks.index(min(clocks))], clocks[clocks.index(min(clocks)) :]):
@@ -119,18 +119,18 @@ def test_steps_are_searched_for_in_all_packets_of_a_read_at_once(
 ) -> None:
     whole = packets(FIXTURES / "pcap" / "pulsar-consume.pcap")
     copy = [each._replace(time_us=each.time_us + HOUR_US * (place < 50)) for place, each in enumerate(whole)]
-    taken: list[int] = []
+    counts: list[int] = []
 
     def segments_of_part(
         self: PacketReader, part: Records, real: Callable[..., Packets] = PacketReader.segments
     ) -> Packets:
-        taken.append(part.rows.num_rows)
+        counts.append(part.rows.num_rows)
         return real(self, part)
 
     monkeypatch.setattr(PacketReader, "segments", segments_of_part)
     with open_capture(write(tmp_path / "copy.pcap", copy)) as capture:
         assert read_windows([capture], Endpoints(), 1 << 26) is not None
-        assert taken == [len(whole)]
+        assert counts == [len(whole)]
 
 
 def test_late_copies_behind_a_leap_and_a_step_of_the_clock(tmp_path: Path) -> None:

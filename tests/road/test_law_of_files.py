@@ -81,11 +81,13 @@ def test_a_file_without_its_end_goes_by_columns(path: Path, tmp_path: Path) -> N
     data, random = path.read_bytes(), Random(path.stem)
     cut, damaged = tmp_path / f"cut{path.suffix}", tmp_path / "damaged.pcap"
     cut.write_bytes(data[: random.randrange(len(data) // 2, len(data))])
-    found = packets(path)
-    kept = random.randrange(1, len(found))
-    with write(damaged, found[:kept]).open("ab") as file:
+    whole = packets(path)
+    count = random.randrange(1, len(whole))
+    with write(damaged, whole[:count]).open("ab") as file:
         file.write(b"\xff" * 100)
-    rotation = [write(tmp_path / f"part.pcap{place}", each) for place, each in enumerate((found[:kept], found[kept:]))]
+    rotation = [
+        write(tmp_path / f"part.pcap{place}", each) for place, each in enumerate((whole[:count], whole[count:]))
+    ]
     os.truncate(rotation[0], rotation[0].stat().st_size - 3)
     ends = ([cut], [damaged], rotation)
     for files in ends if EXHAUSTIVE else random.sample(ends, 1):
@@ -110,9 +112,9 @@ def test_progress_is_reported_in_bytes() -> None:
     path = FIXTURES / "pcap" / "pulsar-consume.pcap"
     job = Job(find_inputs([path]))
     reached: list[int] = []
-    found = captured(job.inputs, job, Summary(), FROM_INPUTS, reached.append, window=2000)
-    assert found is not None
-    assert sum(batch.num_rows for _, batch in found) > 0
+    batches = captured(job.inputs, job, Summary(), FROM_INPUTS, reached.append, window=2000)
+    assert batches is not None
+    assert sum(batch.num_rows for _, batch in batches) > 0
     assert len(reached) > 5
     assert reached == sorted(reached)
     assert reached[-1] == path.stat().st_size
@@ -120,8 +122,8 @@ def test_progress_is_reported_in_bytes() -> None:
 
 def test_windows_end_where_reading_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a capture in the order of time each is what was read at once, so that no bytes are copied."""
-    found = [each._replace(time_us=1000 * number) for number, each in enumerate(packets(KAFKA) * 5)]
-    path = write(tmp_path / "ordered.pcap", found)
+    ordered = [each._replace(time_us=1000 * number) for number, each in enumerate(packets(KAFKA) * 5)]
+    path = write(tmp_path / "ordered.pcap", ordered)
     reads: list[int] = []
     segments_of = PacketReader.segments
 
@@ -133,30 +135,30 @@ def test_windows_end_where_reading_ends(tmp_path: Path, monkeypatch: pytest.Monk
     with open_capture(path) as capture:
         windows = list(read_windows([capture], Endpoints(), path.stat().st_size // 4) or ())
     assert 4 <= len(windows) == len(reads) <= 6
-    assert sum(window.packets.time.size for window in windows) == sum(reads) == len(found)
+    assert sum(window.packets.time.size for window in windows) == sum(reads) == len(ordered)
 
 
 def test_a_window_is_gone_before_the_next_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of several windows only one is in memory: neither its arrays nor the bytes of the file outlive it."""
-    found = [each._replace(time_us=1000 * number) for number, each in enumerate(packets(KAFKA) * 5)]
-    path = write(tmp_path / "ordered.pcap", found)
+    ordered = [each._replace(time_us=1000 * number) for number, each in enumerate(packets(KAFKA) * 5)]
+    path = write(tmp_path / "ordered.pcap", ordered)
     size = path.stat().st_size // 4
-    held: list[ref[Any]] = []
+    references: list[ref[Any]] = []
     alive: list[int] = []
     load, segments_of = Capture.load, PacketReader.segments
 
     def counted(capture: Capture, offset: int, most: int) -> memoryview:
         data = np.frombuffer(bytearray(load(capture, offset, most)), np.uint8)
-        if held:  # behind the first pass
+        if references:  # behind the first pass
             gc.collect()
-            alive.append(sum(each() is not None for each in held))
-            held.append(ref(data))
+            alive.append(sum(each() is not None for each in references))
+            references.append(ref(data))
         return memoryview(data)
 
     def noted(reader: PacketReader, part: Records) -> Packets:
-        made = segments_of(reader, part)
-        held.append(ref(made.time))
-        return made
+        segments_read = segments_of(reader, part)
+        references.append(ref(segments_read.time))
+        return segments_read
 
     monkeypatch.setattr(Capture, "load", counted)
     monkeypatch.setattr(PacketReader, "segments", noted)

@@ -40,8 +40,8 @@ def produced(
 ) -> list[tuple[int, bytes]]:
     """A Kafka request with messages for a topic with a name of some bytes."""
     stored = [message(value, offset=each) for each in range(messages)]
-    held = {"messages": [message(stored, offset=messages - 1, codec="GZIP")] if wrapped else stored}
-    topics = [{"topic": "t" * topic, "data": [{"partition": 0, "record_set": held}]}]
+    record_set = {"messages": [message(stored, offset=messages - 1, codec="GZIP")] if wrapped else stored}
+    topics = [{"topic": "t" * topic, "data": [{"partition": 0, "record_set": record_set}]}]
     body = {"acks": 1, "timeout": 1, "topic_data": topics}
     request = {"correlation_id": number, "client_id": "c", "body": body}
     return [(0, wirekit.encode("kafka.produce.request.v0", request))]
@@ -52,12 +52,12 @@ def sent(topic: int, entries: int, name: int = 1, messages: int = 1) -> list[tup
     batch = [{"metadata": {"payload_size": 1}, "payload": b"x"}] * messages
     content = entry(batch, num_messages_in_batch=messages, producer_name="p" * name)
     pairs = chain.from_iterable((send(number, content), receipt(number)) for number in range(entries))
-    said = [*connect(), *producer(topic="t" * topic), *pairs]
-    return [(0 if each.side == "client" else 1, each.data) for each in said]
+    commands = [*connect(), *producer(topic="t" * topic), *pairs]
+    return [(0 if each.side == "client" else 1, each.data) for each in commands]
 
 
-def in_packets(said: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
-    return [(side, data[at : at + 60_000]) for side, data in said for at in range(0, len(data), 60_000)]
+def in_packets(pieces: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
+    return [(side, data[at : at + 60_000]) for side, data in pieces for at in range(0, len(data), 60_000)]
 
 
 TALKS = {
@@ -75,22 +75,22 @@ def test_rows_of_long_names_come_piece_by_piece(tmp_path: Path, name: str) -> No
     for road in ("columns", "objects"):
         job = Job(find_inputs([path]), road=road)
         largest = total = 0
-        found = captured(job.inputs, job, Summary(), FROM_INPUTS) if road == "columns" else None
-        for _, batch in found or captured_batches(job.inputs, job, Summary()):
+        batches = captured(job.inputs, job, Summary(), FROM_INPUTS) if road == "columns" else None
+        for _, batch in batches or captured_batches(job.inputs, job, Summary()):
             largest, total = max(largest, batch.nbytes, pa.total_allocated_bytes()), total + batch.nbytes
         assert total > 150 << 20
         assert largest < LARGEST
 
 
 @pytest.mark.parametrize(
-    "said",
+    "pieces",
     [offsets(10, 3), produced(10, 3), produced(10, 3, wrapped=True), sent(10, 3), sent(1, 1, 10, 3)],
     ids=TALKS,
 )
 def test_objects_read_what_repeats_too_much(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[tuple[int, bytes]]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pieces: list[tuple[int, bytes]]
 ) -> None:
-    path = capture(tmp_path / "short.pcap", *said)
+    path = capture(tmp_path / "short.pcap", *pieces)
     monkeypatch.setattr(scopes, "SHORT", 0)
     monkeypatch.setattr(contents, "Repeats", partial(scopes.Repeats, 0))
     assert_same(path)

@@ -44,17 +44,17 @@ def in_payloads() -> list[tuple[int, bytes]]:
     """Pulsar's entries with a payload of 1 MB each."""
     payload = (Random(1).randbytes(100) + bytes(9_900)) * (VALUE // 1000)
     content = entry({"content": payload}, compression="ZLIB", uncompressed_size=len(payload))
-    said = [
+    commands = [
         *connect(),
         *producer(),
         *(each for number in range(COUNT) for each in (send(number, content), receipt(number))),
     ]
-    return [(0 if each.side == "client" else 1, each.data) for each in said]
+    return [(0 if each.side == "client" else 1, each.data) for each in commands]
 
 
-@pytest.mark.parametrize("said", [in_wrappers, in_payloads])
-def test_messages_are_made_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Any) -> None:
-    path = capture(tmp_path / "large.pcap", *in_packets(said()))
+@pytest.mark.parametrize("pieces_of", [in_wrappers, in_payloads])
+def test_messages_are_made_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pieces_of: Any) -> None:
+    path = capture(tmp_path / "large.pcap", *in_packets(pieces_of()))
     monkeypatch.setattr(scopes, "OPENED_AT_ONCE", 2 * VALUE * 10)
     monkeypatch.setattr(contents, "KEPT", VALUE * 10)
     job = Job(find_inputs([path]), road="columns")
@@ -76,9 +76,9 @@ def test_a_batch_with_more_messages_than_memory_allows(
     monkeypatch.setattr(registry, "protocol", lambda name, real=registry.protocol: replace(real(name), limits=limits))
 
     def counted(*args: Any, real: Any = pulsar.scan_lists, **options: Any) -> Any:
-        found = real(*args, **options)
-        read.append(found[0].num_rows)
-        return found
+        scanned = real(*args, **options)
+        read.append(scanned[0].num_rows)
+        return scanned
 
     monkeypatch.setattr(pulsar, "scan_lists", counted)
     for count in (10, 2000):
@@ -86,8 +86,8 @@ def test_a_batch_with_more_messages_than_memory_allows(
         size = len(wirekit.encode("pulsar.batch", {"messages": messages}))
         how = {"compression": "ZLIB", "uncompressed_size": size} if compressed else {}
         content = {"content": messages} if compressed else messages
-        said = [*connect(), *producer(), send(1, entry(content, num_messages_in_batch=count, **how)), receipt(1)]
-        sides = [(0 if each.side == "client" else 1, each.data) for each in said]
+        commands = [*connect(), *producer(), send(1, entry(content, num_messages_in_batch=count, **how)), receipt(1)]
+        sides = [(0 if each.side == "client" else 1, each.data) for each in commands]
         path = capture(tmp_path / f"{count}.pcap", *in_packets(sides))
         read.clear()
         assert bool(assert_same(path).get("quarantine")) == (count == 2000)
@@ -105,13 +105,13 @@ def test_metadata_beyond_the_memory_limit(
     for count in (1, 4000):
         many = [{"key": "", "value": ""}] * count
         if kind == "PRODUCER":
-            opened = c(kind, topic="t", producer_id=1, request_id=10, metadata=many)
-            said = [*connect(), opened, *producer()[1:], send(1), receipt(1)]
+            opening = c(kind, topic="t", producer_id=1, request_id=10, metadata=many)
+            commands = [*connect(), opening, *producer()[1:], send(1), receipt(1)]
         else:
             how = {"compression": "ZLIB", "uncompressed_size": 1} if compressed else {}
             content = entry({"content": b"x"} if compressed else b"x", properties=many, **how)
-            said = [*connect(), *producer(), send(1, content), receipt(1)]
-        path = capture(tmp_path / f"{count}.pcap", *in_packets([(int(x.side == "server"), x.data) for x in said]))
+            commands = [*connect(), *producer(), send(1, content), receipt(1)]
+        path = capture(tmp_path / f"{count}.pcap", *in_packets([(int(x.side == "server"), x.data) for x in commands]))
         assert bool(assert_same(path).get("quarantine")) == (count == 4000)
 
 
@@ -119,11 +119,11 @@ def test_a_frame_beyond_the_memory_limit_is_decoded_once(tmp_path: Path, monkeyp
     """Generated code refuses it, and objects explain why; no engine reads it twice."""
     limits, attempts = Limits(memory=100_000, memory_ratio=0), []
     monkeypatch.setattr(registry, "protocol", lambda name, real=registry.protocol: replace(real(name), limits=limits))
-    opened = c("PRODUCER", topic="t", producer_id=1, request_id=10, metadata=[{"key": "", "value": ""}] * 4000)
+    opening = c("PRODUCER", topic="t", producer_id=1, request_id=10, metadata=[{"key": "", "value": ""}] * 4000)
 
     def counted(name: str, real: Any) -> Any:
         def attempt(*args: Any, **options: Any) -> Any:
-            attempts.extend([name] if opened.data in args else [])
+            attempts.extend([name] if opening.data in args else [])
             return real(*args, **options)
 
         return attempt
@@ -133,8 +133,8 @@ def test_a_frame_beyond_the_memory_limit_is_decoded_once(tmp_path: Path, monkeyp
     # the generic reader inside generated code, for messages in another form
     monkeypatch.setattr(messages, "parse_message", lambda *args: attempts.append("generic"))
     monkeypatch.setattr(engine, "TIMES_BEFORE_COMPILING", 0)
-    said = [*connect(), opened, *producer()[1:], send(1), receipt(1)]
-    path = capture(tmp_path / "large.pcap", *in_packets([(int(x.side == "server"), x.data) for x in said]))
+    commands = [*connect(), opening, *producer()[1:], send(1), receipt(1)]
+    path = capture(tmp_path / "large.pcap", *in_packets([(int(x.side == "server"), x.data) for x in commands]))
     job = Job(find_inputs([path]), road="columns")
     tables = {name for name, _ in captured(job.inputs, job, Summary(), FROM_INPUTS) or ()}
     assert "quarantine" in tables

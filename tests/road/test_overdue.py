@@ -79,9 +79,9 @@ def capture(path: Path, calls: list[Exchange], late: int | None = None) -> Path:
     lost = 2 * LOST + 1
     if late is not None:
         pieces.insert(2 * late, (1, calls[LOST].response))
-    found = [each._replace(time_us=number * EVERY_US) for number, each in enumerate(packets(connection(path, *pieces)))]
-    del found[2 + lost]
-    return write(path, found)
+    sent = [each._replace(time_us=number * EVERY_US) for number, each in enumerate(packets(connection(path, *pieces)))]
+    del sent[2 + lost]
+    return write(path, sent)
 
 
 def calls_of(path: Path) -> list[dict[str, Any]]:
@@ -146,13 +146,13 @@ def test_the_wait_grows_with_responses_out_of_order() -> None:
     conversation = wirekit.Conversation("pulsar")
     waiting = LEAST_OVERDUE_US
 
-    def call(number: int, asked: int, answered: int) -> None:
+    def call(number: int, request_us: int, answered: int) -> None:
         exchange = send(number)
-        conversation.receive("client", exchange.request, time_us=asked)
+        conversation.receive("client", exchange.request, time_us=request_us)
         conversation.receive("server", exchange.response, time_us=answered)
 
     def overdue(now: int) -> bool:
-        call(number=now, asked=now, answered=now)
+        call(number=now, request_us=now, answered=now)
         return conversation.quiet
 
     conversation.receive("client", CONNECT.request, time_us=0)

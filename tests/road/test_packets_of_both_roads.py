@@ -48,15 +48,15 @@ def test_packets(ports: frozenset[int]) -> None:
 
 
 def assert_same_packets(*paths: Path, ports: frozenset[int] = frozenset(), window: int = 1 << 26) -> Counter[str]:
-    files, held = find_inputs(paths), Fragments()
+    files, incomplete = find_inputs(paths), Fragments()
     objects, columns = (
         Counter(repr(row) for batch in batches for row in batch.to_pylist())
         for batches in (
             packet_batches(files, ports=ports, road="objects"),
-            chain.from_iterable(rows_by_columns(each, ports, window, fragments=held) or () for each in files),
+            chain.from_iterable(rows_by_columns(each, ports, window, fragments=incomplete) or () for each in files),
         )
     )
-    lost = Counter(each.reason for each in held.end())
+    lost = Counter(each.reason for each in incomplete.end())
     for row, _ in packet_rows.counted(files[-1], lost) if lost else ():
         columns[repr(dict(zip(PACKETS.names, row, strict=True)))] += 1
     assert columns == objects
@@ -79,9 +79,9 @@ def test_packets_without_content_fill_windows(tmp_path: Path, monkeypatch: pytes
     """Each is an object in memory, so that some megabytes of a file could take gigabytes."""
     path = write(tmp_path / "empty.pcap", [PacketOfFile(number, 0, b"") for number in range(2_000)])
     with open_capture(path) as capture:
-        found = [window.packets.skipped for window in read_windows([capture], Endpoints(), 100_000) or ()]
-    assert sum(map(len, found)) == 2_000
-    assert max(map(len, found)) <= 400
+        skipped = [window.packets.skipped for window in read_windows([capture], Endpoints(), 100_000) or ()]
+    assert sum(map(len, skipped)) == 2_000
+    assert max(map(len, skipped)) <= 400
     monkeypatch.setattr(road_packets, "SCANNED_AT_ONCE", 300)
     monkeypatch.setattr(windows, "SCANNED_AT_ONCE", 300)
     at_once: list[int] = []
@@ -139,22 +139,24 @@ def test_fragments(name: str, version: int, wrap: str | None, lossy: bool, tmp_p
         parts = fragments(each.data, cuts, number, version=version, extensions=number % 3 if version == 6 else 0)
         parts = random.sample(parts, len(parts)) + random.choices(parts, k=len(parts) > 1)
         parts = parts if wrap is None else list(map(TUNNELS[wrap], parts))
-        kept = [part for part in parts if not lossy or random.random() > 1 / 40]
-        copy += [each._replace(data=part, length=len(part)) for part in kept]
+        remaining = [part for part in parts if not lossy or random.random() > 1 / 40]
+        copy += [each._replace(data=part, length=len(part)) for part in remaining]
     thirds = [0, len(copy) // 3, 2 * len(copy) // 3, len(copy)]
     cut = [write(tmp_path / f"part.pcap{at}", copy[begin:end]) for at, (begin, end) in enumerate(pairwise(thirds))]
     for paths in ([write(tmp_path / "copy.pcap", copy)], cut):
         assert_same_packets(*paths, window=5000)
-    found = assert_same(tmp_path / "copy.pcap", windows=(5000, 300))
+    rows_of_tables = assert_same(tmp_path / "copy.pcap", windows=(5000, 300))
     objects, columns = by_objects(*cut), by_columns(*cut, window=5000)
     assert columns == objects
     assert {table: sum(rows.values()) for table, rows in objects[0].items()} == {
-        table: sum(rows.values()) for table, rows in found.items()
+        table: sum(rows.values()) for table, rows in rows_of_tables.items()
     }
     if not lossy:
         before = by_objects(FIXTURES / "pcap" / name)[0]
         for table in ("frames", "messages", "calls", "quarantine", "gaps"):
-            assert sum(found.get(table, Counter()).values()) == sum(before.get(table, Counter()).values()), table
+            assert sum(rows_of_tables.get(table, Counter()).values()) == sum(before.get(table, Counter()).values()), (
+                table
+            )
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -171,8 +173,8 @@ def test_fragments_in_networks_with_the_same_addresses(name: str, tmp_path: Path
     write(path, copy)
     objects, columns = as_read(path, 5000)
     assert columns == objects
-    found = [item for item in objects if isinstance(item, str)]
-    assert sum(item.startswith("Segment") for item in found) == 2 * len(whole)
+    texts = [item for item in objects if isinstance(item, str)]
+    assert sum(item.startswith("Segment") for item in texts) == 2 * len(whole)
 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
@@ -206,12 +208,12 @@ def test_packets_in_tunnels(wrap: Callable[[bytes], bytes], tmp_path: Path) -> N
     """Plain ones and some of all others between them; whole, cut, damaged, in a tunnel once more."""
     path, random = tmp_path / "tunnels.pcap", Random("tunnels")
     plain = packet("net.ethernet", ethernet(ipv4(tcp_value(b"hello"))))
-    found = [plain, wrap(plain), wrap(wrap(plain)), in_udp(53, "", plain)]
-    found += [each[:length] for each in found for length in random.sample(range(len(each)), 10)]
-    for each in list(found[:3]) * 20:
+    frames = [plain, wrap(plain), wrap(wrap(plain)), in_udp(53, "", plain)]
+    frames += [each[:length] for each in frames for length in random.sample(range(len(each)), 10)]
+    for each in list(frames[:3]) * 20:
         place = random.randrange(14, len(each))
-        found.append(each[:place] + random.randbytes(2) + each[place + 2 :])
-    path.write_bytes(pcap(*found))
+        frames.append(each[:place] + random.randbytes(2) + each[place + 2 :])
+    path.write_bytes(pcap(*frames))
     for window in (1 << 26, 2000):
         objects, columns = as_read(path, window)
         assert columns == objects
@@ -237,8 +239,8 @@ _SNAPPED = {
 def test_packets_that_the_snap_length_cut(frame: bytes, tmp_path: Path) -> None:
     """At every byte; some were longer on the wire than their datagram, or than the file."""
     cuts = range(len(frame) + 1)
-    found = [PacketOfFile(0, len(frame) + more, frame[:cut]) for more in (0, 4, 10_000, 1 << 31) for cut in cuts]
-    path = write(tmp_path / "snapped.pcap", Random(frame).sample(found, len(found)))
+    snapped = [PacketOfFile(0, len(frame) + more, frame[:cut]) for more in (0, 4, 10_000, 1 << 31) for cut in cuts]
+    path = write(tmp_path / "snapped.pcap", Random(frame).sample(snapped, len(snapped)))
     for window in (1 << 26, 9000):
         objects, columns = as_read(path, window)
         assert columns == objects
@@ -255,11 +257,11 @@ def test_packets_without_a_segment_are_counted_by_columns(tmp_path: Path, monkey
 
 
 def test_packets_that_the_snap_length_cut_are_read_by_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = [each._replace(data=each.data[:80]) for each in packets(FIXTURES / "pcap" / "jmq4-produce.pcap")]
-    path = write(tmp_path / "snapped.pcap", [*found, PacketOfFile(0, 2000, bytes(2000))])
+    snapped = [each._replace(data=each.data[:80]) for each in packets(FIXTURES / "pcap" / "jmq4-produce.pcap")]
+    path = write(tmp_path / "snapped.pcap", [*snapped, PacketOfFile(0, 2000, bytes(2000))])
     monkeypatch.setattr(road_packets, "dissect", lambda packet, *_: Skipped(packet.number, 0, 0, 0, "none"))
     objects, columns = ([each for each in road if "Segment" in str(each)] for road in as_read(path, 1 << 26))
-    assert len(columns) == len(found)
+    assert len(columns) == len(snapped)
     assert columns == objects
 
 
@@ -294,20 +296,20 @@ def test_a_large_capture_is_read_by_columns_with_the_same_lines(monkeypatch: pyt
         return packets_by_columns(capture, place, fragments=fragments)
 
     monkeypatch.setattr(road_packets, "segments", counted)
-    found = []
+    outputs = []
     for large in (False, True):
         monkeypatch.setattr(captures, "by_columns", lambda size, large=large, **options: large)
-        found.append(CliRunner().invoke(group, ["frames", str(KAFKA)], standalone_mode=False).output)
-    assert found[0] == found[1]
+        outputs.append(CliRunner().invoke(group, ["frames", str(KAFKA)], standalone_mode=False).output)
+    assert outputs[0] == outputs[1]
     assert read == [str(KAFKA)]
 
 
 @pytest.mark.parametrize(("count", "small"), [(MANY_SECTIONS, False), (MANY_SECTIONS + 6, True)])
 def test_many_small_sections(count: int, small: bool, tmp_path: Path) -> None:
     path = tmp_path / "sections.pcapng"
-    found, one = packets(KAFKA), Random(1)
-    cuts = [len(found) * number // count for number in range(count + 1)]
-    path.write_bytes(b"".join(pcapng(found[begin:end], one) for begin, end in pairwise(cuts)))
+    whole, one = packets(KAFKA), Random(1)
+    cuts = [len(whole) * number // count for number in range(count + 1)]
+    path.write_bytes(b"".join(pcapng(whole[begin:end], one) for begin, end in pairwise(cuts)))
     job = Job(find_inputs([path]), road="columns")
     assert (captured(job.inputs, job, Summary(), FROM_INPUTS) is None) == small
     assert_same(path, windows=(5000,))

@@ -153,7 +153,7 @@ def test_the_search_accepts_what_a_pairing_declares_as_unasked() -> None:
     assert pairing is not None
     assert pairing.server.unasked is not None
     layouts, text = pairing.server.unasked.layouts, pairing.server.unasked.text
-    seen = {"accepted": 0, "refused": 0}
+    counts = {"accepted": 0, "refused": 0}
     for layout in layouts:
         for mutation in islice(bulk_mutations(protocol.key(layout), seed=5), 1000):
             data = mutation.data
@@ -168,23 +168,23 @@ def test_the_search_accepts_what_a_pairing_declares_as_unasked() -> None:
             plausible = all(protocol.follow().plausible("server", part, len(data)) for part in parts)
             assert plausible or not clean, data.hex()
             assert fits or not plausible, data.hex()
-            seen["accepted"] += clean
-            seen["refused"] += not fits
-    assert min(seen.values()) > 100
+            counts["accepted"] += clean
+            counts["refused"] += not fits
+    assert min(counts.values()) > 100
 
 
 @pytest.mark.parametrize("answers", [[5, 9], [9, 5], [5]])
 def test_a_partition_that_is_asked_for_twice_has_a_row_for_each_answer(answers: list[int], tmp_path: Path) -> None:
     """The first answer belongs to the first, the second to the second; Kafka's brokers answer it once."""
-    asked = [{"partition": 0, "timestamp": time} for time in (-2, -1)]
-    body = {"replica_id": -1, "topics": [{"topic": "t", "partitions": asked}]}
+    questions = [{"partition": 0, "timestamp": time} for time in (-2, -1)]
+    body = {"replica_id": -1, "topics": [{"topic": "t", "partitions": questions}]}
     request = wirekit.encode("kafka.list_offsets.request.v1", {"correlation_id": 1, "client_id": "c", "body": body})
     answered = [{"partition": 0, "error_code": 0, "timestamp": -1, "offset": offset} for offset in answers]
     body = {"responses": [{"topic": "t", "partition_responses": answered}]}
     response = wirekit.encode("kafka.list_offsets.response.v1", {"correlation_id": 1, "body": body})
     rows = assert_same(capture(tmp_path / "twice.pcap", (0, request), (1, response)))["call_topics"]
-    found = [re.search(r"'log_offset': (\w+)", row)[1] for row in rows.elements()]
-    assert sorted(found) == sorted(["None"] * (2 - len(answers)) + [str(offset) for offset in answers])
+    offsets = [re.search(r"'log_offset': (\w+)", row)[1] for row in rows.elements()]
+    assert sorted(offsets) == sorted(["None"] * (2 - len(answers)) + [str(offset) for offset in answers])
 
 
 CLIENT = Heads("head", ("kind",), {(ASK,): Kind("ask", "note", "request", number="number", answers=("answer",))})

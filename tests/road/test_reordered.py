@@ -49,7 +49,7 @@ ANSWER = Part(side=1, acked=len(METADATA))
 
 def capture(path: Path, *parts: Part, first: tuple[int, int] = FIRST) -> Path:
     """A connection of a request and its response in segments; ``acked`` counts the bytes of the other side."""
-    time_us, found = 1_700_000_000_000_000, []
+    time_us, sent = 1_700_000_000_000_000, []
     opening = [(0, first[0] - 1, 0, SYN, b""), (1, first[1] - 1, first[0], SYN | ACK, b""), (0, *first, ACK, b"")]
     segments = [(100, *each) for each in opening]
     for begin, end, after, side, acked, flags in parts:
@@ -63,8 +63,8 @@ def capture(path: Path, *parts: Part, first: tuple[int, int] = FIRST) -> Path:
         }  # fmt: skip
         segment = tcp_value(payload, source_port=source_port, destination_port=target_port, **numbers)
         data = packet("net.ethernet", ethernet(ipv4(segment, source=source, destination=target)))
-        found.append(Packet(time_us, len(data), data))
-    return write(path, found)
+        sent.append(Packet(time_us, len(data), data))
+    return write(path, sent)
 
 
 PLAIN = {

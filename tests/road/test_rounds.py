@@ -43,11 +43,11 @@ def by_objects(monkeypatch: pytest.MonkeyPatch) -> list[Event]:
     followed: list[Event] = []
     take = Follower.take
 
-    def taken(self: Follower, event: Event) -> list[Item]:
+    def take_and_note(self: Follower, event: Event) -> list[Item]:
         followed.append(event)
         return take(self, event)
 
-    monkeypatch.setattr(Follower, "take", taken)
+    monkeypatch.setattr(Follower, "take", take_and_note)
     return followed
 
 
@@ -89,8 +89,8 @@ def test_columns_read_behind_a_hole(windows: int, by_objects: list[Event], tmp_p
     whole = many_calls()
     lost = {len(whole) * part // 10 for part in (1, 4, 7)}
     path = write(tmp_path / "lost.pcap", [each for number, each in enumerate(whole) if number not in lost])
-    found = assert_same(path)
-    assert sum(found["gaps"].values()) == len(lost)
+    rows = assert_same(path)
+    assert sum(rows["gaps"].values()) == len(lost)
     by_objects.clear()
     by_columns(path, window=path.stat().st_size // windows + 1)
     assert len(lost) < len(by_objects) < len(whole) // 20
@@ -121,8 +121,8 @@ def test_few_rounds_for_many_holes(by_objects: list[Event], monkeypatch: pytest.
 
     whole = many_calls()
     path = write(tmp_path / "lost.pcap", [each for number, each in enumerate(whole) if number % 50 != 20])
-    found = assert_same(path)
-    assert sum(found["gaps"].values()) > len(whole) // 100
+    rows = assert_same(path)
+    assert sum(rows["gaps"].values()) > len(whole) // 100
     monkeypatch.setattr(tables, "put_together", counted)
     by_objects.clear()
     by_columns(path, window=1 << 26)

@@ -27,8 +27,8 @@ COLUMNS = ["connection_id", "api", "version", "correlation_id", "outcome", "requ
 
 
 def snapped(name: str, length: int, directory: Path, *, handshakes: bool = True) -> Path:
-    kept = [each._replace(data=each.data[:length]) for each in packets(FIXTURES / "pcap" / name)]
-    return write(directory / name, kept[0 if handshakes else len(kept) // 3 :])
+    cut = [each._replace(data=each.data[:length]) for each in packets(FIXTURES / "pcap" / name)]
+    return write(directory / name, cut[0 if handshakes else len(cut) // 3 :])
 
 
 def calls(path: Path) -> list[tuple[str, ...]]:

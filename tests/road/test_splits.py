@@ -33,16 +33,16 @@ class Walks:
 
     def __init__(self, file: Input, parts: Sequence[Range] | None = None) -> None:
         self.file, self.parts = file, parts
-        self.found: list[Walked | None] = []
+        self.results: list[Walked | None] = []
 
     def __call__(self, parts: Sequence[Range]) -> list[Walked | None]:
         for part in self.parts or parts:
-            found = walk(self.file.path, self.file.size, part)
-            self.found.append(loads(None if found is None else found.dumps()))
-        return self.found
+            walked = walk(self.file.path, self.file.size, part)
+            self.results.append(loads(None if walked is None else walked.dumps()))
+        return self.results
 
 
-def told(batches: Iterable[pa.RecordBatch]) -> tuple[Counter[str], Counter[str]]:
+def segments_and_skipped(batches: Iterable[pa.RecordBatch]) -> tuple[Counter[str], Counter[str]]:
     """The segments, and how many packets were skipped for what reason."""
     segments, skipped = Counter[str](), Counter[str]()
     for row in (row for batch in batches for row in batch.to_pylist()):
@@ -57,7 +57,7 @@ def told(batches: Iterable[pa.RecordBatch]) -> tuple[Counter[str], Counter[str]]
 @functools.cache
 def whole(file: Input, ports: frozenset[int]) -> tuple[Counter[str], Counter[str]]:
     """The same of all of a file, by objects."""
-    return told(packet_batches([file], ports=ports, road="objects"))
+    return segments_and_skipped(packet_batches([file], ports=ports, road="objects"))
 
 
 def assert_whole(file: Input, every: int, walks: Walks | None, ports: frozenset[int] = frozenset()) -> int:
@@ -65,14 +65,14 @@ def assert_whole(file: Input, every: int, walks: Walks | None, ports: frozenset[
     parts = splits(file, every, walks)
     assert [part.start.offset for part in parts[1:]] == [part.end for part in parts[:-1]]
     batches = [batch for part in parts for batch in packet_batches([file], ports=ports, split=part)]
-    assert told(batches) == whole(file, ports)
+    assert segments_and_skipped(batches) == whole(file, ports)
     return len(parts)
 
 
 def known(walked: Iterable[Walked | None]) -> bool:
     """Whether each walk has ended where the next one begins."""
-    found = list(walked)
-    return all(one and other and one.next == other.start for one, other in pairwise(found))
+    walks = list(walked)
+    return all(one and other and one.next == other.start for one, other in pairwise(walks))
 
 
 @pytest.mark.parametrize("ports", [frozenset(), frozenset({29101})], ids=["all", "one port"])
@@ -95,20 +95,22 @@ def test_splits_that_were_guessed_have_its_packets(path: Path) -> None:
         parts = [Range(*each) for each in pairwise([0, *begins, file.size])]
         walks = Walks(file, parts)
         assert_whole(file, 1 << 20, walks)
-        agreed += known(walks.found)
+        agreed += known(walks.results)
         if path.suffix == ".pcap":
-            assert known(walks.found) == all(any(begin <= at < end for at in places) for begin, end in parts)
+            assert known(walks.results) == all(any(begin <= at < end for at in places) for begin, end in parts)
     assert agreed
 
 
 def test_a_large_file_is_walked_in_ranges(tmp_path: Path) -> None:
-    found = packets(CAPTURES[-1])
-    path = write(tmp_path / "large.pcap", found * (1 + (1 << 20) // sum(len(each.data) for each in found)))
+    whole_capture = packets(CAPTURES[-1])
+    path = write(
+        tmp_path / "large.pcap", whole_capture * (1 + (1 << 20) // sum(len(each.data) for each in whole_capture))
+    )
     (file,) = find_inputs([path])
     every = 1 << 16
     walks = Walks(file)
     assert assert_whole(file, every, walks) == len(ranges(file.size, every)) > 10
-    assert known(walks.found)
+    assert known(walks.results)
 
 
 def test_a_capture_inside_a_packet_deceives_nobody(tmp_path: Path) -> None:
@@ -122,7 +124,7 @@ def test_a_capture_inside_a_packet_deceives_nobody(tmp_path: Path) -> None:
     first = path.read_bytes().index(inside) + 24
     walks = Walks(file, [Range(0, first), Range(first, file.size)])
     assert assert_whole(file, 1 << 20, walks)
-    assert not known(walks.found)
+    assert not known(walks.results)
 
 
 def test_splits_of_several_sections(tmp_path: Path) -> None:
@@ -167,4 +169,4 @@ def test_a_file_that_is_damaged_in_the_middle_is_not_split(tmp_path: Path) -> No
     (file,) = find_inputs([tmp_path])
     parts = splits(file, 4000, Walks(file))
     batches = [batch for part in parts for batch in packet_batches([file], split=part)]
-    assert not parts or told(batches) == told(packet_batches([file], road="objects"))
+    assert not parts or segments_and_skipped(batches) == segments_and_skipped(packet_batches([file], road="objects"))

@@ -68,11 +68,11 @@ def test_packets_after_a_reset_do_not_delay_its_end(tmp_path: Path) -> None:
     script = Script("kafka", tuple(Turn(("client", "server")[side], data, "", "") for side, data in list_groups(1)))
     connection = packets_of(script, Random(1))
     *_, payload = (each for each in connection if tcp(each).payload)
-    opened = connection[: connection.index(payload) + 1]
-    first, last = opened[0], opened[-1].time_us
+    opening = connection[: connection.index(payload) + 1]
+    first, last = opening[0], opening[-1].time_us
     reset = first._replace(data=first.data[:FLAGS] + b"\x04" + first.data[FLAGS + 1 :])
     later = [(reset, 1), (reset, 8_000_000), (payload, 15_000_000)]
-    path = write(tmp_path / "reset.pcap", [*opened, *(each._replace(time_us=last + time) for each, time in later)])
+    path = write(tmp_path / "reset.pcap", [*opening, *(each._replace(time_us=last + time) for each, time in later)])
     tables, summary = by_columns(path, window=path.stat().st_size // 2)
     assert (tables, summary) == by_objects(path)
     assert len(tables["connections"]) == 2

@@ -18,7 +18,7 @@ FIXTURES = Path(__file__).parents[2] / "fixtures" / "pcap"
 CAPTURES = Path(__file__).parents[3] / "shared" / "captures"
 
 
-class Said(NamedTuple):
+class SentFrame(NamedTuple):
     """Bytes that a side sends: one frame."""
 
     side: str
@@ -26,57 +26,57 @@ class Said(NamedTuple):
     time_us: int | None = None
 
 
-def violations(protocol: str, said: Iterable[Said], *, started: bool = True) -> list[Violation]:
+def violations(protocol: str, frames: Iterable[SentFrame], *, started: bool = True) -> list[Violation]:
     """What the rules say of a conversation."""
     conversation = Conversation(protocol, started=started)
-    items = [item for each in said for item in conversation.receive(each.side, each.data, time_us=each.time_us)]
+    items = [item for each in frames for item in conversation.receive(each.side, each.data, time_us=each.time_us)]
     return check(protocol, items, started=started)
 
 
-def names(found: Iterable[Violation]) -> list[str]:
+def names(broken_rules: Iterable[Violation]) -> list[str]:
     """The names of the broken rules, in order."""
-    return [violation.rule.name for violation in found]
+    return [violation.rule.name for violation in broken_rules]
 
 
-def joined_late(protocol: str, said: list[Said]) -> None:
+def joined_late(protocol: str, frames: list[SentFrame]) -> None:
     """Asserts that a capture that begins at any frame of the conversation has no violation that the whole has not."""
-    whole = {(each.rule.name, each.side, each.offset) for each in violations(protocol, said)}
+    whole = {(each.rule.name, each.side, each.offset) for each in violations(protocol, frames)}
     before = {"client": 0, "server": 0, "": 0}
-    for start, first in enumerate(said[:-1], 1):
+    for start, first in enumerate(frames[:-1], 1):
         before[first.side] += len(first.data)
-        late = violations(protocol, said[start:], started=False)
-        found = {(each.rule.name, each.side, each.offset + before[each.side]) for each in late}
-        assert found <= whole, f"joined at frame {start + 1}: {found - whole}"
+        late = violations(protocol, frames[start:], started=False)
+        broken_late = {(each.rule.name, each.side, each.offset + before[each.side]) for each in late}
+        assert broken_late <= whole, f"joined at frame {start + 1}: {broken_late - whole}"
 
 
-def excused(protocol: str, said: list[Said], name: str) -> None:
+def excused(protocol: str, frames: list[SentFrame], name: str) -> None:
     """Asserts that the frame that breaks a rule does not when bytes are missing right before it."""
-    first = next(each for each in violations(protocol, said) if each.rule.name == name)
+    first = next(each for each in violations(protocol, frames) if each.rule.name == name)
     rules = rules_of(protocol)
     assert rules is not None
     conversation, checker = Conversation(protocol), Checker(rules)
-    for number, each in enumerate(said, 1):
+    for number, each in enumerate(frames, 1):
         if number == first.frame:
             checker.lose()
         for item in conversation.receive(each.side, each.data, time_us=each.time_us):
             if isinstance(item, Frame):
                 checker.take(item)
-    found = {(each.rule.name, each.frame) for each in checker.close(said[-1].time_us)}
-    assert (name, first.frame) not in found
+    remaining = {(each.rule.name, each.frame) for each in checker.close(frames[-1].time_us)}
+    assert (name, first.frame) not in remaining
 
 
 @cache
-def captured(path: Path) -> list[tuple[Link, list[Said]]]:
+def captured(path: Path) -> list[tuple[Link, list[SentFrame]]]:
     """The connections of a capture whose protocol is known, frame by frame."""
-    found: dict[str, tuple[Link, list[Said]]] = {}
+    by_link: dict[str, tuple[Link, list[SentFrame]]] = {}
     with open_capture(str(path)) as capture:
         for link, item in follow(each for each in segments(capture) if isinstance(each, Segment)):
             if isinstance(item, Frame):
-                found.setdefault(link.name, (link, []))[1].append(Said(item.side, item.data, item.time_us))
-    return list(found.values())
+                by_link.setdefault(link.name, (link, []))[1].append(SentFrame(item.side, item.data, item.time_us))
+    return list(by_link.values())
 
 
 @cache
 def broken(path: Path) -> list[list[str]]:
     """The names of the rules that each of these connections breaks as a whole."""
-    return [names(violations(link.protocol, said, started=link.known_start)) for link, said in captured(path)]
+    return [names(violations(link.protocol, frames, started=link.known_start)) for link, frames in captured(path)]

@@ -20,13 +20,13 @@ CAPTURES = [path for path in sorted(FIXTURES.glob("*.pcap*")) if path.stat().st_
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.name)
 def test_damaged_frames(path: Path) -> None:
     random = Random(path.name)
-    connections = [(link.protocol, said[:40]) for link, said in captured(path)]
+    connections = [(link.protocol, frames[:40]) for link, frames in captured(path)]
     for _ in range(DAMAGES):
-        protocol, said = random.choice(connections)
+        protocol, frames = random.choice(connections)
         rules = rules_of(protocol)
         assert rules is not None
         conversation, checker = Conversation(protocol), Checker(rules)
-        for each in said[random.randrange(len(said)) :][:12]:
+        for each in frames[random.randrange(len(frames)) :][:12]:
             data = bytearray(each.data)
             for _ in range(random.choice((0, 1, 1, 3))):
                 data[random.randrange(len(data))] = random.choice((0, 1, 127, 128, 255, random.randrange(256)))

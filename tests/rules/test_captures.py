@@ -66,21 +66,23 @@ def test_recorded_conversations_keep_the_rules(path: Path) -> None:
 
 @pytest.mark.parametrize("name", MADE)
 def test_composed_conversations_break_exactly_the_listed_rules(name: str) -> None:
-    found = {each for link, said in captured(FIXTURES / name) for each in names(violations(link.protocol, said))}
-    assert found == MADE[name]
+    broken_rules = {
+        each for link, frames in captured(FIXTURES / name) for each in names(violations(link.protocol, frames))
+    }
+    assert broken_rules == MADE[name]
 
 
 @pytest.mark.parametrize("path", [*RECORDED, *(FIXTURES / name for name in MADE)], ids=lambda path: path.name)
 def test_a_capture_that_begins_later_has_no_other_violation(path: Path) -> None:
-    for link, said in captured(path):
-        joined_late(link.protocol, said[:FRAMES_TO_CUT])
+    for link, frames in captured(path):
+        joined_late(link.protocol, frames[:FRAMES_TO_CUT])
 
 
 @pytest.mark.parametrize("path", SHARED, ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_all_recorded_captures(path: Path) -> None:
     expected = {**COMPOSED, **APPLICATION}.get(path.name, set())
-    for link, said in captured(path):
-        joined_late(link.protocol, said[:FRAMES_TO_CUT])
+    for link, frames in captured(path):
+        joined_late(link.protocol, frames[:FRAMES_TO_CUT])
     assert set(chain(*broken(path))) == expected
 
 
@@ -113,9 +115,9 @@ def test_one_direction_from_the_middle_on_breaks_nothing(path: Path) -> None:
 @pytest.mark.parametrize("most", [20, 40, 60, 80, 200])
 @pytest.mark.parametrize("path", sorted(FIXTURES.glob("*.pcap*")), ids=lambda path: path.name)
 def test_frames_that_are_cut_break_nothing(path: Path, most: int) -> None:
-    for (link, said), whole in zip(captured(path), broken(path), strict=True):
+    for (link, frames), whole in zip(captured(path), broken(path), strict=True):
         conversation, items = Conversation(link.protocol, started=link.known_start), list[Event]()
-        for side, data, time_us in said:
+        for side, data, time_us in frames:
             items += conversation.receive(side, data[:most], time_us=time_us)
             if len(data) > most:
                 items += conversation.gap(side, len(data) - most)
@@ -124,15 +126,15 @@ def test_frames_that_are_cut_break_nothing(path: Path, most: int) -> None:
 
 @pytest.mark.parametrize("path", sorted(FIXTURES.glob("*.pcap*")), ids=lambda path: path.name)
 def test_a_frame_that_never_ends_breaks_nothing(path: Path) -> None:
-    for (link, said), whole in zip(captured(path), broken(path), strict=True):
-        for end in range(1, len(said), 1 + len(said) // 40):
+    for (link, frames), whole in zip(captured(path), broken(path), strict=True):
+        for end in range(1, len(frames), 1 + len(frames) // 40):
             conversation, items = Conversation(link.protocol, started=link.known_start), list[Event]()
-            for side, data, time_us in said[: end - 1]:
+            for side, data, time_us in frames[: end - 1]:
                 items += conversation.receive(side, data, time_us=time_us)
-            side, data, time_us = said[end - 1]
+            side, data, time_us = frames[end - 1]
             items += conversation.receive(side, data[:-1], time_us=time_us)
             items += conversation.close(side)
-            other = [each for each in said[end:] if each.side != side][:1]
+            other = [each for each in frames[end:] if each.side != side][:1]
             items += [item for each in other for item in conversation.receive(*each[:2], time_us=each.time_us)]
             assert set(names(check(link.protocol, items, started=link.known_start))) <= set(whole)
 

@@ -20,17 +20,17 @@ PING = wirekit.encode("pulsar.frame", {"command": {"type": "PING", "ping": {}}})
 
 
 def frame(side: str, time_us: int | None = None) -> Frame:
-    (found,) = Conversation("pulsar").receive(side, PING, time_us=time_us)
-    assert isinstance(found, Frame)
-    return found
+    (only_frame,) = Conversation("pulsar").receive(side, PING, time_us=time_us)
+    assert isinstance(only_frame, Frame)
+    return only_frame
 
 
 class Story:
     """A checker that is told events by name, a frame each."""
 
-    def __init__(self, made: RuleSet, **options: Any) -> None:
+    def __init__(self, rule_set: RuleSet, **options: Any) -> None:
         self._next: list[Event] = []
-        self.checker = Checker(replace(made, events=self._events), **options)
+        self.checker = Checker(replace(rule_set, events=self._events), **options)
 
     def _events(self, frame: Frame) -> Iterator[Event]:
         yield from self._next
@@ -192,12 +192,12 @@ def test_violations_that_are_held_have_a_bound(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_protocol_without_rules_has_no_violation() -> None:
-    found: list[Violation] = rules.check("net", [])
-    assert found == []
+    violations: list[Violation] = rules.check("net", [])
+    assert violations == []
 
 
 def test_a_frame_that_did_not_decode_makes_the_state_unknown() -> None:
-    for reason, found in ((None, ["closed 2"]), ("nobody knows it", [])):
+    for reason, expected in ((None, ["closed 2"]), ("nobody knows it", [])):
         story = Story(DOORS)
         story.checker.take(replace(frame("client"), reason=reason))
-        assert story.tell("enter", number=1).end() == found
+        assert story.tell("enter", number=1).end() == expected

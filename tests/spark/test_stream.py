@@ -26,7 +26,7 @@ SEGMENT = FIXTURES / "kafka" / "disk" / "0.10.2.2-t-logappend-0.log"
 pytest.importorskip("pyspark")
 
 
-def put(source: Path, target: Path, changed: int) -> Path:
+def copy_with_time(source: Path, target: Path, changed: int) -> Path:
     shutil.copy(source, target)
     os.utime(target, (changed, changed))
     return target
@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "captures"
     folder.mkdir()
     for name, source, changed in (("c", PULSAR, 1), ("a", JOYQUEUE, 2), ("b", PULSAR, 3)):
-        put(source, folder / f"{name}.pcap", changed)
+        copy_with_time(source, folder / f"{name}.pcap", changed)
     return folder
 
 
@@ -46,8 +46,8 @@ def stream(path: Path | str, **options: str) -> CaptureStream:
     from wirekit.spark.source import source_schema
     from wirekit.spark.stream import CaptureStream
 
-    given = {"table": "messages", "path": str(path), **options}
-    return CaptureStream(source_schema(given), given)
+    parameters = {"table": "messages", "path": str(path), **options}
+    return CaptureStream(source_schema(parameters), parameters)
 
 
 def steps(source: CaptureStream, start: dict[str, Any] | None = None) -> list[list[str]]:
@@ -79,7 +79,7 @@ def test_an_offset_has_the_files_of_its_micro_batch(folder: Path) -> None:
     source = stream(folder, maxFilesPerTrigger="2")
     start = source.initialOffset()
     end = source.latestOffset(start, source.getDefaultReadLimit())
-    put(PULSAR, folder / "late.pcap", 0)  # older than all
+    copy_with_time(PULSAR, folder / "late.pcap", 0)  # older than all
     again = stream(folder, maxFilesPerTrigger="3")
     assert again.partitions(start, end) == source.partitions(start, end)
     assert steps(again, end) == [["late.pcap", "b.pcap"]]
@@ -91,10 +91,10 @@ def test_a_file_that_was_gone_is_a_new_one(folder: Path) -> None:
     source = stream(folder)
     first = source.latestOffset(source.initialOffset(), source.getDefaultReadLimit())
     (folder / "a.pcap").unlink()
-    put(PULSAR, folder / "d.pcap", 4)
+    copy_with_time(PULSAR, folder / "d.pcap", 4)
     second = source.latestOffset(first, source.getDefaultReadLimit())
-    put(JOYQUEUE, folder / "a.pcap", 5)
-    put(PULSAR, folder / "b.pcap", 6)  # it was there all the time
+    copy_with_time(JOYQUEUE, folder / "a.pcap", 5)
+    copy_with_time(PULSAR, folder / "b.pcap", 6)  # it was there all the time
     assert steps(source, second) == [["a.pcap"]]
 
 
@@ -112,7 +112,7 @@ def test_a_folder_that_was_empty_for_a_moment_has_no_new_files(folder: Path) -> 
 def test_available_now_ends_with_the_files_present_at_the_start(folder: Path) -> None:
     source = stream(folder, maxFilesPerTrigger="2")
     source.prepareForTriggerAvailableNow()
-    put(PULSAR, folder / "d.pcap", 4)
+    copy_with_time(PULSAR, folder / "d.pcap", 4)
     assert steps(source) == [["c.pcap", "a.pcap"], ["b.pcap"]]
 
 
@@ -124,7 +124,7 @@ def test_a_file_that_is_being_written_waits(folder: Path) -> None:
 
 def test_an_empty_folder_and_segments_have_no_calls(tmp_path: Path) -> None:
     assert steps(stream(tmp_path)) == []
-    put(SEGMENT, tmp_path / "00000000000000000000.log", 1)
+    copy_with_time(SEGMENT, tmp_path / "00000000000000000000.log", 1)
     assert steps(stream(tmp_path, table="calls")) == []
     assert steps(stream(tmp_path)) == [["00000000000000000000.log"]]
 
@@ -138,7 +138,7 @@ def test_a_planned_file_that_is_gone(folder: Path) -> None:
 
     with pytest.raises(FileNotFoundError, match=r"the option ignoreMissing skips .*a\.pcap"):
         rows(stream(folder))
-    put(JOYQUEUE, folder / "a.pcap", 2)
+    copy_with_time(JOYQUEUE, folder / "a.pcap", 2)
     assert rows(stream(folder, ignoreMissing="true")) == 20
 
 
@@ -200,9 +200,9 @@ def test_a_stream_with_a_given_schema_hints_at_its_own_options(folder: Path) -> 
 def test_options_of_streams_are_refused_elsewhere(folder: Path) -> None:
     from wirekit.spark.source import CaptureReader, source_schema
 
-    given = {"path": str(folder), "maxFilesPerTrigger": "1"}
+    parameters = {"path": str(folder), "maxFilesPerTrigger": "1"}
     with pytest.raises(Misuse, match="'maxFilesPerTrigger'; it is for readStream"):
-        CaptureReader(source_schema(given), given)
+        CaptureReader(source_schema(parameters), parameters)
 
 
 @pytest.mark.skipif("WIREKIT_LONG" not in os.environ, reason="takes a minute: make test-long")
@@ -235,7 +235,7 @@ def test_a_query_that_is_restarted_in_the_middle(folder: Path, tmp_path: Path, s
 
     with pytest.raises(Exception, match="killed"):
         query().awaitTermination()
-    put(JOYQUEUE, folder / "0.pcap", 0)  # it comes before the micro-batch that is made again
+    copy_with_time(JOYQUEUE, folder / "0.pcap", 0)  # it comes before the micro-batch that is made again
     query().awaitTermination()
     assert written == [0, 1, 1, 2]
     mine = deltalake.DeltaTable(table).to_pyarrow_table()

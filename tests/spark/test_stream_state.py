@@ -171,19 +171,19 @@ def test_micro_batches_that_nobody_read_to_their_end(batches: int, tmp_path: Pat
     """Their files are read again, as they left no state; their rows are those that were taken."""
     old(cut(tmp_path / "cut", packets(KAFKA), [60, 200, 390], "-C"))
     query = Query(tmp_path / "cut", tmp_path / "state", maxFilesPerTrigger="1")
-    taken: Rows = []
+    rows: Rows = []
     for _ in range(2):
         end = query.planned()
         assert end is not None
-        taken += query.run(end, batches)
+        rows += query.run(end, batches)
         query.offset = end
         query.source().commit(json.loads(end))
-    assert taken or not batches
-    rest = query.finish()
+    assert rows or not batches
+    remaining = query.finish()
     expected = whole(tmp_path / "cut", "calls")
-    assert 0 < len(rest) < len(expected)
-    assert all(row in expected for row in rest)
-    assert not any(row in rest for row in taken)
+    assert 0 < len(remaining) < len(expected)
+    assert all(row in expected for row in remaining)
+    assert not any(row in remaining for row in rows)
 
 
 def test_only_needed_states_stay(tmp_path: Path) -> None:
@@ -290,19 +290,19 @@ def test_a_query_that_is_restarted_in_the_middle(table: str, tmp_path: Path, spa
 
     register(spark)
     old(cut(tmp_path / "cut", packets(KAFKA), [60, 200, 390], "-C"))
-    found: dict[int, Rows] = {}
+    by_number: dict[int, Rows] = {}
     numbers: list[int] = []
 
     def add(frame: Any, number: int) -> None:
         frame.limit(1).collect()
-        found[number] = frame.toArrow().to_pylist()  # as an application transaction would, once for each number
+        by_number[number] = frame.toArrow().to_pylist()  # as an application transaction would, once for each number
         numbers.append(number)
         if numbers == [0, 1]:
             raise RuntimeError("killed")
 
     def query(**options: str) -> None:
-        given = {"table": table, "maxFilesPerTrigger": "1", "state": str(tmp_path / "state"), **options}
-        captures = spark.readStream.format("wirekit").options(**given).load(str(tmp_path / "cut"))
+        parameters = {"table": table, "maxFilesPerTrigger": "1", "state": str(tmp_path / "state"), **options}
+        captures = spark.readStream.format("wirekit").options(**parameters).load(str(tmp_path / "cut"))
         writer = captures.writeStream.foreachBatch(add).option("checkpointLocation", str(tmp_path / "checkpoint"))
         writer.trigger(availableNow=True).start().awaitTermination()
 
@@ -311,7 +311,7 @@ def test_a_query_that_is_restarted_in_the_middle(table: str, tmp_path: Path, spa
     query()
     assert numbers == [0, 1, 1, 2, 3]
     query(closeAfter="0")
-    rows = [row for number in sorted(found) for row in found[number]]
+    rows = [row for number in sorted(by_number) for row in by_number[number]]
     assert sorted(rows, key=repr) == whole(tmp_path / "cut", table)
     assert len(numbers) == 6
 

@@ -26,8 +26,8 @@ def sound(key: str, value: Any, context: Mapping[str, Any]) -> wirekit.Decoded:
     assert decoded.consumed == len(data)
     assert {check.kind for check in decoded.checks if check.status == "bad"} <= {"layout", "required", "acceptance"}
     assert agrees(value, decoded.value)
-    kept = decoded.value if "nan" in repr(value) else value  # of which JSON has one, and a record knows the bytes
-    shown = json.loads(json.dumps(wirekit.to_json(kept)))
+    original = decoded.value if "nan" in repr(value) else value  # of which JSON has one, and a record knows the bytes
+    shown = json.loads(json.dumps(wirekit.to_json(original)))
     assert wirekit.encode(key, shown, context=context) == data
     return decoded
 
@@ -73,4 +73,6 @@ def first(strategy: st.SearchStrategy[Any], suits: Callable[[Any], object]) -> A
 
 def together(key: str, strategy: Callable[..., st.SearchStrategy[Any]], **arguments: Any) -> st.SearchStrategy[Any]:
     """Pairs of a context that a schema tells apart, and what a strategy gives for it."""
-    return contexts(key).flatmap(lambda said: st.tuples(st.just(said), strategy(key, context=said, **arguments)))
+    return contexts(key).flatmap(
+        lambda context: st.tuples(st.just(context), strategy(key, context=context, **arguments))
+    )

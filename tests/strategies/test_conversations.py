@@ -56,8 +56,8 @@ def test_a_plausible_conversation_breaks_no_rule(protocol: str) -> None:
         assert all(isinstance(frame, Frame) and frame.decoded.clean for frame in frames)
         assert check(protocol, frames) == []
         for side in ("client", "server"):
-            said = b"".join(turn.data for turn in script.turns if turn.side == side)
-            assert b"".join(frame.data for frame in frames if isinstance(frame, Frame) and frame.side == side) == said
+            sent = b"".join(turn.data for turn in script.turns if turn.side == side)
+            assert b"".join(frame.data for frame in frames if isinstance(frame, Frame) and frame.side == side) == sent
         roles |= {turn.role for turn in script.turns}
         assert all(script.turns[turn.request].role == "request" for turn in script.turns if turn.request is not None)
     assert {"request", "response"} <= roles
@@ -103,9 +103,11 @@ def test_conversations_shrink_to_the_turns_that_matter() -> None:
     answered = find(drawn, lambda script: any(turn.role == "response" for turn in script.turns), settings=answers)
     assert [turn.role for turn in answered.turns][-1] == "response"
     assert len(answered.turns) <= 4
-    seen: list[str] = []
-    examples(damaged_conversations("kafka", kinds=["answer twice"], length=4), lambda s: seen.append(s.damage), count=3)
-    assert set(seen) == {"answer twice"}
+    kinds: list[str] = []
+    examples(
+        damaged_conversations("kafka", kinds=["answer twice"], length=4), lambda s: kinds.append(s.damage), count=3
+    )
+    assert set(kinds) == {"answer twice"}
 
 
 def test_given_fields_are_in_every_turn() -> None:

@@ -136,24 +136,24 @@ def test_values_come_out_again_and_reach_every_branch(name: str) -> None:
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_damage_gives_a_value_or_an_error(name: str) -> None:
     key = f"own.{name}"
-    seen: set[str] = set()
+    kinds_drawn: set[str] = set()
 
     def run(drawn: tuple[dict[str, Any], Mutation]) -> None:
-        seen.add(drawn[1].name)
+        kinds_drawn.add(drawn[1].name)
         survived(key, drawn[1], drawn[0])
 
     for kind in kinds(key):
         examples(together(key, mutations, kinds=[kind]), run, count=12)
-    assert seen == set(kinds(key))
-    assert seen <= set(KINDS)
+    assert kinds_drawn == set(kinds(key))
+    assert kinds_drawn <= set(KINDS)
     if name == "nested":
-        assert seen == set(KINDS) - {"too deep", "bomb", "endless varint"}
+        assert kinds_drawn == set(KINDS) - {"too deep", "bomb", "endless varint"}
 
 
 @pytest.mark.parametrize("key", ["own.tree", "own.grid"])
 def test_what_lies_too_deep_inside_itself_is_refused(key: str) -> None:
-    found = first(mutations(key, kinds=["too deep"]), lambda mutation: True)
-    error = wirekit.decode(found.data, key).error
+    drawn_mutation = first(mutations(key, kinds=["too deep"]), lambda mutation: True)
+    error = wirekit.decode(drawn_mutation.data, key).error
     assert isinstance(error, wirekit.Limit)
     assert error.limit == "depth"
 
@@ -164,9 +164,9 @@ def gift(body: Any) -> Any:
 
 def test_a_value_is_aimed_at_a_branch() -> None:
     (aim,) = [name for name in branches("own.nested") if name == "body.1.node.gift=present"]
-    found = first(values("own.nested", aim=[aim]), lambda value: gift(value["body"]))
-    assert found["header"]["version"] >= 2
-    assert found["header"]["flags"]["kind"] == 1
+    drawn_value = first(values("own.nested", aim=[aim]), lambda value: gift(value["body"]))
+    assert drawn_value["header"]["version"] >= 2
+    assert drawn_value["header"]["flags"]["kind"] == 1
 
 
 def test_a_value_can_be_edited_and_its_damage_listed() -> None:
@@ -196,9 +196,9 @@ def test_every_case_is_drawn_beside_cases_that_are_plain_numbers() -> None:
         tags = [value["tag"] for value in islice(bulk_values(key), 500)]
         assert min(map(tags.count, cases)) > 30
         assert len(set(tags)) > 10
-        seen: set[int] = set()
-        examples(values(key), lambda value: seen.add(value["tag"]), count=100)
-        assert {*cases} < seen
+        tags_drawn: set[int] = set()
+        examples(values(key), lambda value: tags_drawn.add(value["tag"]), count=100)
+        assert {*cases} < tags_drawn
 
 
 def test_a_layout_that_contains_itself_beside_a_plain_number_is_damaged_in_all_ways() -> None:

@@ -98,11 +98,11 @@ def test_damage_inside_compressed_data_is_compressed_again() -> None:
     def inside(mutation: Mutation) -> bool:
         return ".content." in mutation.path
 
-    found = first(mutations("kafka.message", kinds=["checksum"]), inside)
-    decoded = wirekit.decode(found.data, "kafka.message")
+    drawn_mutation = first(mutations("kafka.message", kinds=["checksum"]), inside)
+    decoded = wirekit.decode(drawn_mutation.data, "kafka.message")
     statuses = {check.path: check.status for check in decoded.checks}
     assert statuses["crc"] == "ok"
-    assert statuses[found.path] == "bad"
+    assert statuses[drawn_mutation.path] == "bad"
 
 
 def test_a_wrong_count_inside_compressed_data() -> None:
@@ -120,20 +120,20 @@ def test_a_wrong_count_inside_compressed_data() -> None:
 
 def test_all_damage_of_given_bytes() -> None:
     data = wirekit.encode("kafka.message", {"magic": 0, "value": "6162"})
-    found = list(damage("kafka.message", data))
-    assert all(mutation.original == data != mutation.data for mutation in found)
-    cut = {len(mutation.data) for mutation in found if mutation.name == "truncated"}
+    damaged = list(damage("kafka.message", data))
+    assert all(mutation.original == data != mutation.data for mutation in damaged)
+    cut = {len(mutation.data) for mutation in damaged if mutation.name == "truncated"}
     assert cut == {0, 4, 5, 6, 10, 14, len(data) - 1}, "at the end of each field, and of lengths in front"
-    assert [mutation.path for mutation in found if mutation.name == "checksum"] == ["crc"]
-    assert [mutation.path for mutation in found if mutation.name == "reserved bit"] == ["attributes.reserved"]
-    assert {mutation.name for mutation in found if mutation.path == "value"} == {
+    assert [mutation.path for mutation in damaged if mutation.name == "checksum"] == ["crc"]
+    assert [mutation.path for mutation in damaged if mutation.name == "reserved bit"] == ["attributes.reserved"]
+    assert {mutation.name for mutation in damaged if mutation.path == "value"} == {
         *(f"length {size}" for size in ("too small", "too large", "negative", "huge"))
     }
 
 
 def test_kinds_may_come_from_a_generator() -> None:
-    found = find(mutations("kafka.message", kinds=(kind for kind in ["checksum"])), lambda mutation: True)
-    assert found.name == "checksum"
+    drawn_mutation = find(mutations("kafka.message", kinds=(kind for kind in ["checksum"])), lambda mutation: True)
+    assert drawn_mutation.name == "checksum"
 
 
 def test_an_unknown_kind_is_misuse() -> None:

@@ -88,12 +88,12 @@ def test_values_shrink_to_the_fields_that_matter() -> None:
 def test_compressed_data_with_each_codec(codec: str) -> None:
     aim = [name for name in branches("kafka.message") if name == f"value={codec}"]
     assert aim
-    opened = first(
+    compressed = first(
         values("kafka.message", aim=aim),
         lambda value: isinstance(value["value"], dict) and bool(value["value"]["content"]["messages"]),
     )
-    data = wirekit.encode("kafka.message", opened)
-    assert agrees(opened, wirekit.decode(data, "kafka.message").value)
+    data = wirekit.encode("kafka.message", compressed)
+    assert agrees(compressed, wirekit.decode(data, "kafka.message").value)
 
 
 def test_compressed_data_lies_in_compressed_data() -> None:
@@ -102,13 +102,13 @@ def test_compressed_data_lies_in_compressed_data() -> None:
             return max([0, *map(inside, value.values())]) + ("content" in value)
         return max(map(inside, value), default=0) if isinstance(value, list) else 0
 
-    found = [0]
+    depths = [0]
     aim = [name for name in branches("kafka.message_set") if name.endswith("gzip")]
-    examples(values("kafka.message_set", aim=aim), lambda value: found.append(inside(value)), count=60)
-    assert max(found) == 2, "depth says how often"
-    found = [0]
-    examples(values("kafka.message_set", aim=aim, depth=0), lambda value: found.append(inside(value)), count=60)
-    assert max(found) == 0
+    examples(values("kafka.message_set", aim=aim), lambda value: depths.append(inside(value)), count=60)
+    assert max(depths) == 2, "depth says how often"
+    depths = [0]
+    examples(values("kafka.message_set", aim=aim, depth=0), lambda value: depths.append(inside(value)), count=60)
+    assert max(depths) == 0
 
 
 def test_a_partial_message_ends_a_message_set() -> None:
@@ -118,33 +118,33 @@ def test_a_partial_message_ends_a_message_set() -> None:
 
 
 def test_protobuf_messages_have_presence_lists_nesting_and_unknown_fields() -> None:
-    seen: set[str] = set()
+    names: set[str] = set()
 
     def look(value: Any) -> None:
         command = value["command"]
-        seen.update(name for name in command if name != "type")
+        names.update(name for name in command if name != "type")
         for inner in command.values():
             if isinstance(inner, dict):
-                seen.update("nested" for item in inner.values() if isinstance(item, dict))
-                seen.update("repeated" for item in inner.values() if isinstance(item, list))
+                names.update("nested" for item in inner.values() if isinstance(item, dict))
+                names.update("repeated" for item in inner.values() if isinstance(item, list))
 
     examples(values("pulsar.frame"), look, count=300)
-    assert {"$unknown", "nested", "repeated", "send", "connect"} <= seen
+    assert {"$unknown", "nested", "repeated", "send", "connect"} <= names
 
 
 def test_the_ends_of_integers_are_tried() -> None:
-    seen: set[int] = set()
+    positions: set[int] = set()
     examples(
-        values("kafka.offset_index"), lambda value: seen.update(e["position"] for e in value["entries"]), count=200
+        values("kafka.offset_index"), lambda value: positions.update(e["position"] for e in value["entries"]), count=200
     )
-    assert {0, 1, -1, -(2**31), 2**31 - 1} <= seen
+    assert {0, 1, -1, -(2**31), 2**31 - 1} <= positions
 
 
 def test_contexts_tell_cases_apart() -> None:
-    found: list[dict[str, Any]] = []
-    examples(contexts("kafka.response"), found.append, count=400)
-    assert {} in found
-    assert {"api": "produce", "version": 2} in found
+    contexts_drawn: list[dict[str, Any]] = []
+    examples(contexts("kafka.response"), contexts_drawn.append, count=400)
+    assert {} in contexts_drawn
+    assert {"api": "produce", "version": 2} in contexts_drawn
     assert find(contexts("kafka.message"), lambda context: True) == {}
 
 

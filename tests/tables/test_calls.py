@@ -38,32 +38,32 @@ def read(path: Path) -> list[Segment]:
         return [each for each in segments(capture) if isinstance(each, Segment)]
 
 
-def assert_keys(found: Tabled) -> None:
+def assert_keys(tables: Tabled) -> None:
     """What is in one table has its row in the other, and sums agree."""
-    calls = {row["call_id"]: row for row in found["calls"]}
-    connections = {row["connection_id"]: row for row in found["connections"]}
-    assert len(calls) == len(found["calls"])
-    assert len(connections) == len(found["connections"])
-    frames = {row["frame_id"]: row for row in found["frames"]}
-    assert len(frames) == len(found["frames"])
+    calls = {row["call_id"]: row for row in tables["calls"]}
+    connections = {row["connection_id"]: row for row in tables["connections"]}
+    assert len(calls) == len(tables["calls"])
+    assert len(connections) == len(tables["connections"])
+    frames = {row["frame_id"]: row for row in tables["frames"]}
+    assert len(frames) == len(tables["frames"])
     for table in ("call_topics", "messages", "group_events", "offsets", "frames"):
-        assert {row["call_id"] for row in found[table]} <= calls.keys(), table
+        assert {row["call_id"] for row in tables[table]} <= calls.keys(), table
     for table in ("calls", "messages", "frames", "quarantine", "gaps"):
-        assert {row["connection_id"] for row in found[table]} <= connections.keys(), table
+        assert {row["connection_id"] for row in tables[table]} <= connections.keys(), table
     for name, connection in connections.items():
-        mine = [row for row in found["calls"] if row["connection_id"] == name]
+        mine = [row for row in tables["calls"] if row["connection_id"] == name]
         assert connection["calls"] == len(mine)
         assert connection["errors"] == sum(row["error"] is not None for row in mine)
-    assert Counter(row["call_id"] for row in found["messages"]) == Counter(
+    assert Counter(row["call_id"] for row in tables["messages"]) == Counter(
         {key: row["messages"] for key, row in calls.items() if row["messages"]}
     )
-    for row in found["calls"]:
+    for row in tables["calls"]:
         times = [row["request_time"], row["response_time"]]
-        asked, answered = (time is not None for time in times)
+        has_request, answered = (time is not None for time in times)
         expected = {"answered": (True, True), "unasked": (False, True), "repeated": (False, True)}
-        assert (asked, answered) == expected.get(row["outcome"], (True, False)), row
+        assert (has_request, answered) == expected.get(row["outcome"], (True, False)), row
         assert (row["latency_us"] is None) == (row["outcome"] not in ("answered", "repeated"))
-    for row in found["frames"]:
+    for row in tables["frames"]:
         call = calls[row["call_id"]]
         if row["role"] == "response":
             assert call["response_bytes"] == row["length"]
@@ -87,8 +87,8 @@ def test_keys_of_captures_with_losses(data: st.DataObject) -> None:
     assert_keys(follow_rows([each for number, each in enumerate(SOME) if number not in lost])[0])
 
 
-def only(found: Tabled, table: str, **wanted: Any) -> dict[str, Any]:
-    (row,) = [row for row in found[table] if all(row[name] == value for name, value in wanted.items())]
+def only(tables: Tabled, table: str, **wanted: Any) -> dict[str, Any]:
+    (row,) = [row for row in tables[table] if all(row[name] == value for name, value in wanted.items())]
     return row
 
 
@@ -106,17 +106,17 @@ def test_a_request_and_its_answer_are_one_row_of_a_topic() -> None:
     server = wirekit.encode(
         "kafka.produce.response.v2", {"correlation_id": 7, "body": {**answer, "throttle_time_ms": 3}}
     )
-    found, _ = follow_rows(stream(client, server))
-    topics = {(row["topic"], row["partition"]): row for row in found["call_topics"]}
+    tables, _ = follow_rows(stream(client, server))
+    topics = {(row["topic"], row["partition"]): row for row in tables["call_topics"]}
     assert topics.keys() == {("a", 0), ("a", 1), ("b", 0), ("b", 1)}
     size = 2 * (12 + 24)  # two messages: entry head, and crc to value
     for (_, partition), row in topics.items():
         assert row["error"] == (None if partition == 0 else "NOT_LEADER_FOR_PARTITION")
         assert (row["log_offset"], row["messages"], row["bytes"]) == (40 + partition, 2, size)
-    call = only(found, "calls")
+    call = only(tables, "calls")
     assert (call["client"], call["acks"], call["throttle_ms"], call["topics"], call["topic"]) == ("me", 1, 3, 2, None)
     assert (call["messages"], call["error_code"], call["outcome"], call["latency_us"]) == (8, 6, "answered", 1)
-    assert {row["direction"] for row in found["messages"]} == {"produced"}
+    assert {row["direction"] for row in tables["messages"]} == {"produced"}
 
 
 @pytest.mark.parametrize(("replica", "direction"), [(-1, "fetched"), (2, "replicated")])
@@ -135,11 +135,11 @@ def test_a_follower_replicates_and_a_consumer_fetches(replica: int, direction: s
         "kafka.fetch.response.v0",
         {"correlation_id": 1, "body": {"responses": [{"topic": "t", "partition_responses": [answer]}]}},
     )
-    found, _ = follow_rows(stream(client, server))
-    row = only(found, "call_topics")
+    tables, _ = follow_rows(stream(client, server))
+    row = only(tables, "call_topics")
     assert (row["log_offset"], row["high_watermark"], row["messages"]) == (17, 20, 1)
-    assert only(found, "messages")["direction"] == direction
-    assert only(found, "calls")["is_replica"] is (replica >= 0)
+    assert only(tables, "messages")["direction"] == direction
+    assert only(tables, "calls")["is_replica"] is (replica >= 0)
 
 
 def test_time_of_a_call_rises_as_its_topics_do() -> None:
@@ -154,8 +154,8 @@ def test_time_of_a_call_rises_as_its_topics_do() -> None:
         client = wirekit.encode("kafka.produce.request.v0", {"correlation_id": 1, "client_id": "c", "body": body})
         packets = stream(client, size=60_000)
         begin = time.process_time()
-        found, _ = follow_rows(packets, protocol="kafka")
-        assert [row["messages"] for row in found["call_topics"]] == [1] * topics
+        tables, _ = follow_rows(packets, protocol="kafka")
+        assert [row["messages"] for row in tables["call_topics"]] == [1] * topics
         return time.process_time() - begin
 
     spent(500)
@@ -230,13 +230,13 @@ def test_a_protocol_of_ones_own_fills_the_tables() -> None:
     damaged[-1] ^= 1
     client = frame("OPEN", 3, "shelf three") + frame("PUT", 3, "me", items) + bytes(damaged)
     server = frame("PUT_DONE", 3) + frame("NEWS", 3, "", items[:1])
-    found, _ = follow_rows(stream(client, server), protocol="store", values=True)
-    assert_keys(found)
-    puts = [row for row in found["calls"] if row["api"] == "PUT"]
+    tables, _ = follow_rows(stream(client, server), protocol="store", values=True)
+    assert_keys(tables)
+    puts = [row for row in tables["calls"] if row["api"] == "PUT"]
     assert {(row["client"], row["topic"], row["messages"]) for row in puts} == {("me", "shelf three", 2)}
     assert [row["outcome"] for row in puts] == ["answered", "unanswered"]  # the second one has the first one's number
-    assert only(found, "connections")["client_software"] == "shelf three"
-    shown = [(row["key"], row["value"], row["crc_status"], row["direction"]) for row in found["messages"]]
+    assert only(tables, "connections")["client_software"] == "shelf three"
+    shown = [(row["key"], row["value"], row["crc_status"], row["direction"]) for row in tables["messages"]]
     assert sorted(shown) == sorted(
         [
             (b"k0", b"text0", "ok", "produced"),
@@ -246,22 +246,22 @@ def test_a_protocol_of_ones_own_fills_the_tables() -> None:
             (b"k0", b"text0", "ok", "pushed"),
         ]
     )
-    assert {row["topic"] for row in found["messages"]} == {"shelf three"}
-    assert {row["api"] for row in found["frames"] if "items" in row["value"]} == {"OPEN", "PUT_DONE"}
-    bad = [row for row in found["frames"] if row["checks_bad"]]
+    assert {row["topic"] for row in tables["messages"]} == {"shelf three"}
+    assert {row["api"] for row in tables["frames"] if "items" in row["value"]} == {"OPEN", "PUT_DONE"}
+    bad = [row for row in tables["frames"] if row["checks_bad"]]
     assert [check["path"] for row in bad for check in row["checks"]] == ["items[1].crc"]
 
 
 def test_rows_without_an_error_have_that_of_their_call_or_topic() -> None:
     """In the answer to a fetch of feedback, only the response as a whole has an error; in the others, only topics."""
-    found = {
+    tables = {
         table: wirekit.read(FIXTURES / "pcap" / "jmq4-consume.pcap", table).read_all().to_pylist()
         for table in ("calls", "call_topics", "offsets")
     }
-    calls = {row["call_id"]: row for row in found["calls"]}
+    calls = {row["call_id"]: row for row in tables["calls"]}
 
     def errors(table: str, api: str) -> dict[tuple[str, int | None], str | None]:
-        rows = (row for row in found[table] if calls[row["call_id"]]["api"] == api)
+        rows = (row for row in tables[table] if calls[row["call_id"]]["api"] == api)
         return {(row["topic"], row["partition"]): row["error"] for row in rows}
 
     assert errors("call_topics", "FETCH_PRODUCE_FEEDBACK") == {("topic1", None): "CN_NO_PERMISSION"}
@@ -269,7 +269,7 @@ def test_rows_without_an_error_have_that_of_their_call_or_topic() -> None:
     assert failed == {("t2", 1): "FW_CONSUMER_ACK_FAIL"}
     of_positions = errors("offsets", "COMMIT_ACK")
     assert {place for place, error in of_positions.items() if error} == failed.keys() & of_positions.keys()
-    assert {row["error"] for row in found["calls"] if row["api"] == "COMMIT_ACK"} >= {"FW_CONSUMER_ACK_FAIL"}
+    assert {row["error"] for row in tables["calls"] if row["api"] == "COMMIT_ACK"} >= {"FW_CONSUMER_ACK_FAIL"}
 
 
 @pytest.mark.usefixtures("store")
@@ -333,11 +333,11 @@ def replies() -> Iterator[None]:
 
 @pytest.mark.usefixtures("replies")
 def test_messages_of_responses_by_the_kind_of_their_request() -> None:
-    asked = {1: "NEWS", 2: "PUT", 3: "NEWS"}
-    client = b"".join(wirekit.encode("asking.ask", {"kind": kind, "number": number}) for number, kind in asked.items())
-    server = b"".join(wirekit.encode("asking.reply", {"number": number, "text": f"to {number}"}) for number in asked)
-    found, _ = follow_rows(stream(client, server), protocol="asking")
-    assert [(row["topic"], row["value"]) for row in found["messages"]] == [("news", b"to 1"), ("news", b"to 3")]
+    kinds = {1: "NEWS", 2: "PUT", 3: "NEWS"}
+    client = b"".join(wirekit.encode("asking.ask", {"kind": kind, "number": number}) for number, kind in kinds.items())
+    server = b"".join(wirekit.encode("asking.reply", {"number": number, "text": f"to {number}"}) for number in kinds)
+    tables, _ = follow_rows(stream(client, server), protocol="asking")
+    assert [(row["topic"], row["value"]) for row in tables["messages"]] == [("news", b"to 1"), ("news", b"to 3")]
 
 
 @pytest.mark.usefixtures("replies")
@@ -353,8 +353,8 @@ def test_a_dialogue_that_returns_another_form_is_named() -> None:
 def test_messages_that_are_declared_are_those_of_the_library() -> None:
     conversation = wirekit.Conversation("store")
     conversation.receive("client", frame("OPEN", 3, "s"))
-    (put,) = conversation.receive("client", frame("PUT", 3, "me", [{"key": "k", "text": b"t"}]))
-    (message,) = put.messages  # type: ignore[union-attr]
+    (event,) = conversation.receive("client", frame("PUT", 3, "me", [{"key": "k", "text": b"t"}]))
+    (message,) = event.messages  # type: ignore[union-attr]
     assert (message.topic, message.key, message.value, message.check) == ("s", b"k", b"t", "ok")
 
 
@@ -363,8 +363,8 @@ def test_a_protocol_that_is_registered_again_has_its_new_tables() -> None:
     for client in ("name", "items[0].key"):
         tables = Tables((Rows("calls", "frame", {"client": client}),))
         register(Protocol("again", "A store", {"frame": Layout(FRAME)}, "frame", "frame", ("frame",), tables=tables))
-        found, _ = follow_rows(stream(frame("PUT", 3, "name", [{"key": "key", "text": b""}])), protocol="again")
-        assert only(found, "calls")["client"] == client.rpartition(".")[2]
+        tables_again, _ = follow_rows(stream(frame("PUT", 3, "name", [{"key": "key", "text": b""}])), protocol="again")
+        assert only(tables_again, "calls")["client"] == client.rpartition(".")[2]
         registry.unregister("again")
 
 
@@ -378,11 +378,11 @@ def test_kinds_that_nobody_declared_take_no_memory() -> None:
 
 @pytest.mark.usefixtures("store")
 def test_a_protocol_that_declares_nothing_has_its_generic_rows() -> None:
-    found, _ = follow_rows(stream(frame("PUT", 3, "me"), b""), protocol="bare")
-    assert only(found, "frames")["schema"] == "bare.frame"
-    assert only(found, "calls", outcome="event")["call_id"] == only(found, "frames")["frame_id"]
-    assert only(found, "connections")["protocol"] == "bare"
-    assert only(found, "connections")["client_frames"] == only(found, "frames")["length"]
+    tables, _ = follow_rows(stream(frame("PUT", 3, "me"), b""), protocol="bare")
+    assert only(tables, "frames")["schema"] == "bare.frame"
+    assert only(tables, "calls", outcome="event")["call_id"] == only(tables, "frames")["frame_id"]
+    assert only(tables, "connections")["protocol"] == "bare"
+    assert only(tables, "connections")["client_frames"] == only(tables, "frames")["length"]
 
 
 # Reading without a run
@@ -391,11 +391,11 @@ def test_a_protocol_that_declares_nothing_has_its_generic_rows() -> None:
 @pytest.mark.parametrize("table", FROM_INPUTS)
 def test_read_gives_the_rows_that_a_run_writes(table: str) -> None:
     path = FIXTURES / "pcap" / "kafka-0.9.0.1-2-produce.pcapng"
-    found = wirekit.read(path, table).read_all()
-    assert found.schema == FROM_INPUTS[table].schema
+    batch = wirekit.read(path, table).read_all()
+    assert batch.schema == FROM_INPUTS[table].schema
     expected, _ = follow_rows(read(path))
     ids = dict.fromkeys(("file", "connection_id", "call_id", "frame_id"))
-    assert [row | ids for row in found.to_pylist()] == [row | ids for row in expected[table]]
+    assert [row | ids for row in batch.to_pylist()] == [row | ids for row in expected[table]]
 
 
 def test_read_takes_columns_and_a_filter() -> None:

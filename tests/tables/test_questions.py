@@ -67,23 +67,23 @@ def duck(lake: Path) -> duckdb.DuckDBPyConnection:
 @pytest.fixture(scope="module")
 def frames(files: Path) -> list[Frame]:
     """The frames of all captures, by the library itself."""
-    found = []
+    frames_of_all = []
     for path in sorted(files.glob("*.pcap*")):
         with open_capture(path) as capture:
             packets = [each for each in segments(capture) if isinstance(each, Segment)]
-        found += [item for _, item in follow(packets) if isinstance(item, Frame)]
-    return found
+        frames_of_all += [item for _, item in follow(packets) if isinstance(item, Frame)]
+    return frames_of_all
 
 
 def question(start: str) -> str:
     """The statement below the line that begins so."""
-    (found,) = [statement for text, statement in QUESTIONS if text.startswith(start)]
-    return found
+    (only_statement,) = [statement for text, statement in QUESTIONS if text.startswith(start)]
+    return only_statement
 
 
 def rows(duck: duckdb.DuckDBPyConnection, statement: str) -> list[dict[str, Any]]:
-    found = duck.sql(statement)
-    return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
+    result = duck.sql(statement)
+    return [dict(zip(result.columns, row, strict=True)) for row in result.fetchall()]
 
 
 def answers(duck: duckdb.DuckDBPyConnection, start: str) -> list[dict[str, Any]]:
@@ -102,9 +102,9 @@ def test_spark_answers_alike(duck: duckdb.DuckDBPyConnection, lake: Path, spark:
     for table in OUTPUTS:
         spark.read.parquet(str(lake / table)).createOrReplaceTempView(table)
     for text, statement in QUESTIONS:
-        found = spark.sql(statement).toArrow().to_pylist()
+        answered = spark.sql(statement).toArrow().to_pylist()
         # Where values are equal, or null, the engines order rows each in its own way.
-        assert sorted(map(plain, found), key=repr) == sorted(map(plain, rows(duck, statement)), key=repr), text
+        assert sorted(map(plain, answered), key=repr) == sorted(map(plain, rows(duck, statement)), key=repr), text
 
 
 def plain(row: dict[str, Any]) -> dict[str, Any]:
@@ -120,9 +120,9 @@ def plain(row: dict[str, Any]) -> dict[str, Any]:
 def test_no_name_needs_quoting(duck: duckdb.DuckDBPyConnection) -> None:
     for name, table in OUTPUTS.items():
         columns = ", ".join(table.names)
-        found = duck.sql(f"SELECT {columns} FROM (SELECT {columns} FROM {name} ORDER BY {columns}) AS again LIMIT 1")
-        assert found.columns == list(table.names)
-        assert len(found.fetchall()) <= 1
+        result = duck.sql(f"SELECT {columns} FROM (SELECT {columns} FROM {name} ORDER BY {columns}) AS again LIMIT 1")
+        assert result.columns == list(table.names)
+        assert len(result.fetchall()) <= 1
 
 
 @pytest.mark.spark
@@ -136,59 +136,59 @@ def test_no_name_needs_quoting_in_spark(lake: Path, spark: SparkSession) -> None
 @pytest.mark.spark
 @pytest.mark.parametrize("table", FROM_INPUTS)
 def test_spark_accepts_the_rows_of_read(files: Path, lake: Path, spark: SparkSession, table: str) -> None:
-    found = spark.createDataFrame(wirekit.read(files, table).read_all())
-    assert found.count() == spark.read.parquet(str(lake / table)).count()
+    frame = spark.createDataFrame(wirekit.read(files, table).read_all())
+    assert frame.count() == spark.read.parquet(str(lake / table)).count()
 
 
 # What the answers say, against what the library says of the same bytes.
 
 
 def test_requests_per_client(duck: duckdb.DuckDBPyConnection, frames: list[Frame]) -> None:
-    asked = Counter(
+    expected = Counter(
         frame.value.client_id
         for frame in frames
         if frame.protocol == "kafka" and frame.description.role == "request" and "client_id" in frame.value
     )
-    found: Counter[str | None] = Counter()
+    counted: Counter[str | None] = Counter()
     for row in answers(duck, "Requests per client"):
-        found[row["client"]] += row["requests"] if row["protocol"] == "kafka" else 0
+        counted[row["client"]] += row["requests"] if row["protocol"] == "kafka" else 0
     tokens = sum(frame.schema == "kafka.sasl_token" for frame in frames)
-    assert +found - Counter({None: tokens}) == asked
+    assert +counted - Counter({None: tokens}) == expected
 
 
 def test_latency_of_each_api(duck: duckdb.DuckDBPyConnection, frames: list[Frame]) -> None:
-    taken: dict[tuple[str, str | None, int | None], list[int]] = {}
+    expected: dict[tuple[str, str | None, int | None], list[int]] = {}
     for frame in frames:
         if frame.request is not None and frame.latency_us is not None:
             about = frame.request.description
-            taken.setdefault((frame.protocol, about.api, about.version), []).append(frame.latency_us)
-    found = {(row["protocol"], row["api"], row["version"]): row for row in answers(duck, "Latency of each API")}
-    assert {key: (row["answered"], row["max_us"]) for key, row in found.items()} == {
-        key: (len(each), max(each)) for key, each in taken.items()
+            expected.setdefault((frame.protocol, about.api, about.version), []).append(frame.latency_us)
+    latencies = {(row["protocol"], row["api"], row["version"]): row for row in answers(duck, "Latency of each API")}
+    assert {key: (row["answered"], row["max_us"]) for key, row in latencies.items()} == {
+        key: (len(each), max(each)) for key, each in expected.items()
     }
 
 
 def test_errors_by_topic(duck: duckdb.DuckDBPyConnection) -> None:
-    found = {(row["topic"], row["api"], row["error"]): row["errors"] for row in answers(duck, "Errors by topic")}
-    assert found["made-by-api", "create_topics", "TOPIC_ALREADY_EXISTS"] == 1
-    assert found["missing", "FETCH_CLUSTER", "FW_TOPIC_NOT_EXIST"] == 1
-    assert found["t2", "COMMIT_ACK", "FW_CONSUMER_ACK_FAIL"] == 1
+    errors = {(row["topic"], row["api"], row["error"]): row["errors"] for row in answers(duck, "Errors by topic")}
+    assert errors["made-by-api", "create_topics", "TOPIC_ALREADY_EXISTS"] == 1
+    assert errors["missing", "FETCH_CLUSTER", "FW_TOPIC_NOT_EXIST"] == 1
+    assert errors["t2", "COMMIT_ACK", "FW_CONSUMER_ACK_FAIL"] == 1
 
 
 def test_failed_calls(duck: duckdb.DuckDBPyConnection) -> None:
-    found = {(row["api"], row["client"], row["error"]): row for row in answers(duck, "Failed calls without")}
-    assert found["sasl_handshake", "sasl-bad", "UNSUPPORTED_SASL_MECHANISM"]["calls"] == 2
-    assert found["api_versions", "rdkafka", "UNSUPPORTED_VERSION"]["calls"] == 12
-    assert found["ADD_CONNECTION", "demo", "FW_CONNECTION_NOT_EXISTS"]["error_text"] == "连接不存在"
-    assert found["fetch", "rdkafka", None]["outcome"] == "unanswered"
+    failed = {(row["api"], row["client"], row["error"]): row for row in answers(duck, "Failed calls without")}
+    assert failed["sasl_handshake", "sasl-bad", "UNSUPPORTED_SASL_MECHANISM"]["calls"] == 2
+    assert failed["api_versions", "rdkafka", "UNSUPPORTED_VERSION"]["calls"] == 12
+    assert failed["ADD_CONNECTION", "demo", "FW_CONNECTION_NOT_EXISTS"]["error_text"] == "连接不存在"
+    assert failed["fetch", "rdkafka", None]["outcome"] == "unanswered"
 
 
 def test_messages_per_topic(duck: duckdb.DuckDBPyConnection, frames: list[Frame]) -> None:
     expected = Counter(message.topic for frame in frames for message in frame.messages)
-    found: Counter[str | None] = Counter()
+    counted: Counter[str | None] = Counter()
     for row in answers(duck, "Messages and bytes per topic"):
-        found[row["topic"]] += row["messages"]
-    assert found == expected
+        counted[row["topic"]] += row["messages"]
+    assert counted == expected
 
 
 def test_produced_messages_never_delivered_are_counted(duck: duckdb.DuckDBPyConnection, frames: list[Frame]) -> None:
@@ -200,8 +200,8 @@ def test_produced_messages_never_delivered_are_counted(duck: duckdb.DuckDBPyConn
             by_direction[frame.side][each.topic, each.key, each.value] += 1
     delivered = by_direction["server"]
     expected = sum(count for each, count in by_direction["client"].items() if each not in delivered)
-    found = answers(duck, "Messages that were produced but not delivered")
-    assert sum(row["messages"] for row in found) == expected > 0
+    undelivered = answers(duck, "Messages that were produced but not delivered")
+    assert sum(row["messages"] for row in undelivered) == expected > 0
 
 
 def test_the_same_message_on_the_wire_and_on_disk(duck: duckdb.DuckDBPyConnection, files: Path) -> None:
@@ -226,16 +226,16 @@ def test_lag(duck: duckdb.DuckDBPyConnection, frames: list[Frame], files: Path) 
             if key.version <= 1 and message.value is not None:
                 value = wirekit.decode(message.value, "kafka.consumer_offsets.offset_value").value
                 committed[key.group, key.topic, key.partition] = value.offset
-    found = {(row["group_id"], row["topic"], row["partition"]): row for row in answers(duck, "Lag of each group")}
+    lags = {(row["group_id"], row["topic"], row["partition"]): row for row in answers(duck, "Lag of each group")}
     for (group, topic, partition), offset in committed.items():
-        row = found[group, topic, partition]
+        row = lags[group, topic, partition]
         assert (row["log_offset"], row["log_end"]) == (offset, ends.get((topic, partition)))
-    assert found["kpy-group", "t-none", 0]["lag"] == ends["t-none", 0] - committed["kpy-group", "t-none", 0]
+    assert lags["kpy-group", "t-none", 0]["lag"] == ends["t-none", 0] - committed["kpy-group", "t-none", 0]
 
 
 def test_failed_calls_of_groups(duck: duckdb.DuckDBPyConnection) -> None:
-    found = {(row["group_id"], row["api"], row["error"]): row for row in answers(duck, "Failed calls of groups")}
-    assert found["demo", "COMMIT_ACK", "FW_CONSUMER_ACK_FAIL"]["calls"] == 1
+    failed = {(row["group_id"], row["api"], row["error"]): row for row in answers(duck, "Failed calls of groups")}
+    assert failed["demo", "COMMIT_ACK", "FW_CONSUMER_ACK_FAIL"]["calls"] == 1
 
 
 def test_a_refused_commit_does_not_change_the_lag() -> None:
@@ -252,8 +252,8 @@ def test_a_refused_commit_does_not_change_the_lag() -> None:
 
 
 def test_positions_are_stored_when_they_are_committed(duck: duckdb.DuckDBPyConnection) -> None:
-    found = answers(duck, "Positions that clients committed")
-    assert len(found) == 4
-    for row in found:
+    positions = answers(duck, "Positions that clients committed")
+    assert len(positions) == 4
+    for row in positions:
         assert (row["stored_at"] - row["time"]).total_seconds() < 0.1
         assert (row["forgotten_at"] - row["stored_at"]).days == 1

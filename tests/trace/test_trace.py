@@ -134,18 +134,18 @@ CASES: dict[str, tuple[Any, str, list[str]]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_spans(key: Layouter, name: str) -> None:
     node, data, expected = CASES[name]
-    found = spans(key(node), bytes.fromhex(data))
+    texts = spans(key(node), bytes.fromhex(data))
     if isinstance(node, Struct):
-        assert found.pop() == f" record 0-{len(bytes.fromhex(data))}"
-    assert found == expected
+        assert texts.pop() == f" record 0-{len(bytes.fromhex(data))}"
+    assert texts == expected
 
 
 def test_bits_tile_their_number(key: Layouter) -> None:
     node = Struct("b" / Bits(uint16, "high" / Bit(3), "low" / Bit(13), order="msb"))
-    found = {span.path: span for span in wirekit.decode(b"\0\0", key(node)).spans}
-    assert (found["b.high"].bit_start, found["b.high"].bit_length) == (13, 3)
-    assert (found["b.low"].bit_start, found["b.low"].bit_length) == (0, 13)
-    assert found["b"].kind == "bits"
+    by_path = {span.path: span for span in wirekit.decode(b"\0\0", key(node)).spans}
+    assert (by_path["b.high"].bit_start, by_path["b.high"].bit_length) == (13, 3)
+    assert (by_path["b.low"].bit_start, by_path["b.low"].bit_length) == (0, 13)
+    assert by_path["b"].kind == "bits"
 
 
 NESTED = Struct(

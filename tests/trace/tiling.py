@@ -51,8 +51,8 @@ def check_bits(number: Span, fields: list[Span]) -> None:
 
 def check_gaps(decoded: wirekit.Decoded, leaves: dict[int, list[Span]]) -> None:
     shown = {(span.start, span.end, source) for source in leaves for span in leaves[source] if span.kind == "gap"}
-    told = {(gap.offset, gap.offset + gap.length, gap.source) for gap in decoded.gaps}
-    assert {gap for gap in shown if gap[0] < gap[1]} == {gap for gap in told if gap[0] < gap[1]}
+    gaps = {(gap.offset, gap.offset + gap.length, gap.source) for gap in decoded.gaps}
+    assert {gap for gap in shown if gap[0] < gap[1]} == {gap for gap in gaps if gap[0] < gap[1]}
 
 
 def check_containers(spans: list[Span]) -> None:

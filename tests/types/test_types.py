@@ -71,7 +71,7 @@ def test_fields_named_like_methods_of_mappings_are_attributes(tmp_path: Path) ->
         (tmp_path / "layouts.pyi").write_text(export([key], "pyi").text)
         value = wirekit.decode(b"\1\2", key).value
     assert (value.values, value.items.get) == (1, 2)
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "mypy", "--config-file=", "--strict", "--follow-imports=silent", str(tmp_path)],
         env={**os.environ, "MYPYPATH": str(TYPES.parents[1])},
         capture_output=True,
@@ -79,7 +79,7 @@ def test_fields_named_like_methods_of_mappings_are_attributes(tmp_path: Path) ->
         text=True,
         timeout=300,
     )
-    assert f"{tmp_path.name}/layouts.pyi" not in done.stdout, done.stdout
+    assert f"{tmp_path.name}/layouts.pyi" not in completed.stdout, completed.stdout
 
 
 def test_fields_named_like_keywords_are_listed() -> None:

@@ -113,7 +113,7 @@ def test_a_record_without_such_fields_has_no_such_entries(node: Node, value: dic
 
 @pytest.mark.parametrize("engine", ENCODERS)
 @pytest.mark.parametrize(
-    ("given", "path", "text"),
+    ("fields", "path", "text"),
     [
         (
             {"attributes": {"codecs": "GZIP"}},
@@ -125,9 +125,9 @@ def test_a_record_without_such_fields_has_no_such_entries(node: Node, value: dic
     ],
 )
 def test_bit_fields_and_compressed_data_have_no_other_fields(
-    given: dict[str, Any], path: str, text: str, engine: str
+    fields: dict[str, Any], path: str, text: str, engine: str
 ) -> None:
-    value = {"magic": 0, "attributes": {"codec": "GZIP"}, "key": None, "value": None} | given
+    value = {"magic": 0, "attributes": {"codec": "GZIP"}, "key": None, "value": None} | fields
     with pytest.raises(wirekit.Misuse) as caught:
         wirekit.encode("kafka.message", value, engine=engine)
     assert str(caught.value).startswith(f"kafka.message: {path}: {text}")

@@ -45,10 +45,12 @@ def test_a_length_that_is_absent_bounds_nothing(data: str) -> None:
         agree(key, bytes.fromhex(data), {}, columns=False)
 
 
-@pytest.mark.parametrize(("data", "said"), [("014101", {"sized": 1}), ("4101", {}), ("", {}), ("0041", {"sized": 1})])
-def test_a_length_under_a_condition(data: str, said: dict[str, int]) -> None:
+@pytest.mark.parametrize(
+    ("data", "lengths"), [("014101", {"sized": 1}), ("4101", {}), ("", {}), ("0041", {"sized": 1})]
+)
+def test_a_length_under_a_condition(data: str, lengths: dict[str, int]) -> None:
     with own(SAID) as key:
-        assert agree(key, bytes.fromhex(data), said, columns=False).clean
+        assert agree(key, bytes.fromhex(data), lengths, columns=False).clean
 
 
 @pytest.mark.parametrize(
@@ -73,12 +75,12 @@ def test_no_length_is_written_that_is_below_its_minimum(
 ) -> None:
     """``decode`` would refuse it."""
     with own(Struct("n" / length, "a" / Bytes(uint8))) as key:
-        for engine, given in product(("reference", "rows"), (value, wirekit.from_json(key, value))):
+        for engine, form in product(("reference", "rows"), (value, wirekit.from_json(key, value))):
             if written is not None:
-                assert wirekit.encode(key, given, engine=engine).hex() == written
+                assert wirekit.encode(key, form, engine=engine).hex() == written
                 continue
             with pytest.raises(wirekit.Wrong, match=r"n: expected a length of at least [0-4], found -?[0-9]$"):
-                wirekit.encode(key, given, engine=engine)
+                wirekit.encode(key, form, engine=engine)
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,11 @@ FIRST = (
     *("spark", "tests/strategies/test_values.py", "tests/strategies/test_mutations.py"),
     *("tests/compression/test_memory.py", "tests/pipeline/test_stored_parts.py", "tests/road/test_law_of_clocks.py"),
     *("tests/road/test_deferred.py", "tests/road/test_rounds.py", "tests/road/test_beyond_windows.py"),
-    *("tests/strategies/test_layouts_of_ones_own.py", "tests/road/test_ends.py", "tests/compression/test_totals.py"),
+    *(
+        "tests/strategies/test_layouts_of_ones_own.py",
+        "tests/road/test_cut_captures.py",
+        "tests/compression/test_totals.py",
+    ),
     *("tests/pipeline/test_bundles.py", "tests/pipeline/test_engines.py", "tests/pipeline/test_processes.py"),
     *("tests/pipeline/test_remote_lake.py", "tests/cli/test_terminal.py", "tests/spark/test_session.py"),
 )

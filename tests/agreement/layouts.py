@@ -1,9 +1,9 @@
 """``python -m tests.agreement.layouts COUNT [SEED [PROCESSES]]``: so many layouts drawn at random, through all engines.
 
-Each seed is one layout, ``tests.agreement.drawing`` draws it; its inputs are those of ``tests.agreement.inputs``. What
-registration refuses is counted and left alone. A fault is printed with the layout and the shortest input that shows it;
-``python -m tests.agreement.layouts --show SEED`` prints a layout. The exit status is 1 when engines do not agree.
-``make agreement-layouts`` runs it.
+Each seed is one layout, ``tests.agreement.drawing`` draws it; its inputs are those of
+``tests.agreement.generated_inputs``. What registration refuses is counted and left alone. A fault is printed with the
+layout and the shortest input that shows it; ``python -m tests.agreement.layouts --show SEED`` prints a layout. The exit
+status is 1 when engines do not agree. ``make agreement-layouts`` runs it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from random import Random
 from hypothesis.errors import Unsatisfiable
 
 from tests.agreement.drawing import Drawing
-from tests.agreement.inputs import Input, inputs
+from tests.agreement.generated_inputs import Input, inputs
 from tests.agreement.law import agree, prepare
 from tests.agreement.run import SECONDS, Tally, bounded, noting, report
 from tests.own import declared

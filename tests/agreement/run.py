@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import wirekit
-from tests.agreement.inputs import inputs
+from tests.agreement.generated_inputs import inputs
 from tests.agreement.law import agree, prepare
 from wirekit.errors import WirekitError
 

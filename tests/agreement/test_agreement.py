@@ -9,7 +9,7 @@ import pytest
 
 import wirekit
 from tests.agreement.damage import damaged, damaged_inside, repaired
-from tests.agreement.inputs import inputs
+from tests.agreement.generated_inputs import inputs
 from tests.agreement.law import LISTS, agree, compiled, generated
 from tests.agreement.run import Task, tasks, work
 from wirekit.compiler import rows

@@ -9,7 +9,7 @@ import json
 
 import pytest
 
-from tests.capture.made_segments import (
+from tests.capture.tcp_segments import (
     CLIENT,
     GIB,
     MINUTE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.capture.made_segments import CLIENT, MINUTE, SERVER, client, segment, server
+from tests.capture.tcp_segments import CLIENT, MINUTE, SERVER, client, segment, server
 from wirekit.capture.tcp import (
     ACK,
     SYN,

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.capture.made_segments import CLIENT, MINUTE, MS, SERVER, handshake, of, run, segment
+from tests.capture.tcp_segments import CLIENT, MINUTE, MS, SERVER, handshake, of, run, segment
 from wirekit.capture.tcp import (
     ACK,
     FIN,

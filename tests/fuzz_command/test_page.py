@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import FIXTURES
-from tests.fuzz_command.test_asking import play
 from tests.fuzz_command.test_command_line import fuzz
+from tests.fuzz_command.test_scripted_clients import play
 from wirekit.fuzz.serving import ScriptedServer
 
 PAGE = (FIXTURES.parent / "docs" / "fuzzing.md").read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ import pytest
 
 import wirekit
 from tests.engines import same
-from tests.jmq4.test_opened import MESSAGES, message
+from tests.jmq4.test_opened_bodies import MESSAGES, message
 from wirekit.schemas.jmq4.codes import ERROR_CODES
 
 PARTITIONS: dict[str, Any] = {

@@ -65,7 +65,7 @@ def sample(database: WorkDB, count: int, seed: str) -> list[WorkItem]:
 
 @dataclass(frozen=True)
 class Coverage:
-    """What ``measured.py`` wrote.
+    """What ``line_coverage.py`` wrote.
 
     Attributes:
         seconds: how long each test takes.
@@ -127,7 +127,7 @@ def main() -> int:
         os.chdir(tree)
         os.environ["PYTHONPATH"] = f"package:{Path(coverage.__file__).parents[1]}"
         warm = [python, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]  # compiles kernels
-        measure = [python, "tests/mutants/measured.py", str(measured), f"src/wirekit/{area}", *tests]
+        measure = [python, "tests/mutants/line_coverage.py", str(measured), f"src/wirekit/{area}", *tests]
         if any(subprocess.run(command, check=False).returncode for command in (warm, measure)):
             print("the tests fail without any change", file=sys.stderr)
             return 2

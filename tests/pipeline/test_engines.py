@@ -158,7 +158,7 @@ def assert_in_order(steps: list[Step], size: int) -> None:
     """Bytes only grow, from none to all, and each bundle is committed."""
     assert steps == sorted(steps, key=lambda step: (step.bundle, step.processed))
     assert [step.processed for step in steps] == sorted(step.processed for step in steps)
-    assert (steps[0].done, steps[-1].done) == (0, size)
+    assert (steps[0].processed, steps[-1].processed) == (0, size)
     assert {step.total for step in steps} == {size}
     bundles = steps[0].bundles
     assert [step.bundle for step in steps if step.stage == COMMITTING] == [*range(1, bundles + 1)]

@@ -11,8 +11,8 @@ pytest.importorskip("numba")
 
 from tests.capture.second_parser import packets, write
 from tests.pulsar.commands import connect, consumer, entry, lookup, message, producer, receipt, s, send
+from tests.road.kafka_connections import list_groups, open_conversations
 from tests.road.law import CAPTURES, assert_same, by_columns
-from tests.road.made import list_groups, open_conversations
 from tests.road.test_pairing import capture
 from tests.rules.conversations import SentFrame
 from wirekit.proto import PulsarApi_pb2 as api

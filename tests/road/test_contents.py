@@ -16,8 +16,7 @@ import wirekit
 from tests.capture.second_parser import packets, write
 from tests.kafka.golden import message
 from tests.pulsar.commands import connect, producer, receipt, send
-from tests.road.law import CAPTURES, assert_same, by_columns
-from tests.road.made import (
+from tests.road.kafka_connections import (
     HANDSHAKE,
     METADATA,
     answer,
@@ -27,6 +26,7 @@ from tests.road.made import (
     list_groups,
     undeclared,
 )
+from tests.road.law import CAPTURES, assert_same, by_columns
 from tests.road.test_pairing import capture
 from wirekit.capture import follow
 from wirekit.conversation import Description, Dialogue

@@ -14,8 +14,16 @@ from tests.capture.second_parser import packets, write
 from tests.conftest import FIXTURES
 from tests.jmq4.test_dialogue import golden
 from tests.pulsar.commands import message, receipt, send
+from tests.road.kafka_connections import (
+    METADATA,
+    calls_of_begun,
+    fetched,
+    in_pieces,
+    joined,
+    list_groups,
+    open_conversations,
+)
 from tests.road.law import CAPTURES, assert_same, by_columns
-from tests.road.made import METADATA, calls_of_begun, fetched, in_pieces, joined, list_groups, open_conversations
 from tests.road.test_pairing import capture
 from wirekit.conversation import Recognised
 from wirekit.road import connections

@@ -13,8 +13,8 @@ pytest.importorskip("numba")
 
 from tests.capture.second_parser import tcp, write
 from tests.fuzz.captures import packets_of
+from tests.road.kafka_connections import list_groups
 from tests.road.law import by_columns, by_objects
-from tests.road.made import list_groups
 from wirekit.road import states
 from wirekit.road.connections import Connections
 from wirekit.road.tracking import Followed

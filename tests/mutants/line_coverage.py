@@ -1,4 +1,6 @@
-"""Runs tests under coverage and writes which of them run which lines: ``python measured.py OUTPUT SOURCE TEST...``.
+"""Runs tests under coverage and writes which of them run which lines.
+
+Usage: ``python line_coverage.py OUTPUT SOURCE TEST...``.
 
 It runs under the interpreter that has the tests' packages, with coverage on its path. The output is JSON: ``seconds``
 of each test, and of each file which tests run each line; a line that is run while modules are imported has the test "".

@@ -5,8 +5,8 @@ serializer/BatchMessageSerializer.java:66-133. A record looks the same in PRODUC
 the broker's store.
 
 The length of a record is verified and not relied on, because JoyQueue's reader ignores it. A message body stays as it
-is on the wire; ``opened`` is one that is decompressed and split, for the layouts whose names end so, and ``dialogue``
-does the same to all that it follows.
+is on the wire; ``opened_body`` makes one that is decompressed and split, for the layouts whose names end in
+``_opened``. ``dialogue`` does the same to all that it follows.
 """
 
 from __future__ import annotations

@@ -95,8 +95,8 @@ def header(data: bytes) -> tuple[str, int | None] | None:
     decoded = by_reference(schema, data[: beginning.longest], 0, {}, schema.limits)
     if decoded.error is None:
         return beginning.header, decoded.consumed
-    cut = isinstance(decoded.error, Short) and len(data) < beginning.longest
-    return (beginning.header, None) if cut else None
+    is_cut = isinstance(decoded.error, Short) and len(data) < beginning.longest
+    return (beginning.header, None) if is_cut else None
 
 
 def _raise(decoded: Decoded) -> None:
@@ -173,8 +173,8 @@ def stream_key(name: str, data: bytes, context: Mapping[str, Any]) -> str:
         return server
     limits = protocol.limits
     decoded = by_reference(registry[client], data, 0, {}, limits)
-    cut = decoded.error is not None and isinstance(decoded.error, Short)
-    if (decoded.error is None and not decoded.gaps) or (cut and decoded.value is not None):
+    is_cut = decoded.error is not None and isinstance(decoded.error, Short)
+    if (decoded.error is None and not decoded.gaps) or (is_cut and decoded.value is not None):
         return client
     frame = data[: _size_here(data, client, limits, 0)]
     for proof in map(protocol.key, protocol.recognised_by):

@@ -122,18 +122,18 @@ def _begins(
 ) -> bool:
     rows = rows_module()
     state = kind(key, Params(context) if context else NO_PARAMS, limits or registry[key].limits, size)
-    cut = len(data) < size
+    is_cut = len(data) < size
     try:
-        _, end = rows.unit(key)(state, _Beginning(data) if cut else data, 0, size, "")
+        _, end = rows.unit(key)(state, _Beginning(data) if is_cut else data, 0, size, "")
     except (struct.error, IndexError):  # what reading beyond the bytes gives
-        return cut
+        return is_cut
     except UnicodeDecodeError:
         if kind is rows.State:
             return False
         raise
     except rows.REASONS:
         return False
-    return end == size and (cut or kind is not rows.State or state.clean)
+    return end == size and (is_cut or kind is not rows.State or state.clean)
 
 
 def clean_value(data: bytes, key: str, *, context: Mapping[str, Any] | None = None) -> Decoded | None:

@@ -22,12 +22,12 @@ _AS_THEY_ARE = frozenset({type(None), bool, int, float, str})
 _NAMES: dict[type, str] = {tuple: "tuple", set: "set", frozenset: "frozenset"}
 
 
-def stored(value: Any, named: Mapping[str, type] | None = None) -> Any:
+def stored(value: Any, type_by_name: Mapping[str, type] | None = None) -> Any:
     """A value as JSON data.
 
     Args:
         value: the value; subclasses of numbers, text and lists are restored as the plain types.
-        named: the named tuple types that may occur in it, by their names in the data.
+        type_by_name: the named tuple types that may occur in it, by their names in the data.
 
     Raises:
         Misuse: the value contains another type.
@@ -35,18 +35,18 @@ def stored(value: Any, named: Mapping[str, type] | None = None) -> Any:
     >>> restored(stored({("a", 1): {b"x"}})) == {("a", 1): {b"x"}}
     True
     """
-    names = _NAMES | {type_: name for name, type_ in (named or {}).items()}
+    names = _NAMES | {type_: name for name, type_ in (type_by_name or {}).items()}
     return _stored(value, names, 0)
 
 
-def restored(data: Any, named: Mapping[str, type] | None = None) -> Any:
+def restored(data: Any, type_by_name: Mapping[str, type] | None = None) -> Any:
     """The inverse of ``stored``.
 
     Raises:
         Misuse: ``stored`` did not return the data.
     """
     try:
-        return _read(data, named or {}, 0)
+        return _read(data, type_by_name or {}, 0)
     except (ValueError, TypeError, KeyError) as error:
         raise Misuse(f"stored values are damaged ({error}); pass the stored text unchanged") from error
 
@@ -85,20 +85,20 @@ def _stored(value: Any, names: Mapping[type, str], depth: int) -> Any:
     return {_TAG: kind, _OF: [_stored(each, names, depth + 1) for each in value]}
 
 
-def _read(stored: Any, named: Mapping[str, type], depth: int) -> Any:
+def _read(stored: Any, type_by_name: Mapping[str, type], depth: int) -> Any:
     if depth > 2 * DEEPEST:
         raise ValueError("too deep")
     if type(stored) in _AS_THEY_ARE:
         return stored
     if isinstance(stored, list):
-        return [_read(each, named, depth + 1) for each in stored]
+        return [_read(each, type_by_name, depth + 1) for each in stored]
     kind, items = stored[_TAG], stored[_OF]
     if kind == "bytes":
         return b64decode(items, validate=True)
     if not isinstance(items, list):
         raise TypeError(f"a {kind} of {type(items).__name__}")
     if kind in _MAPPINGS:
-        pairs = [(_read(key, named, depth + 1), _read(value, named, depth + 1)) for key, value in items]
+        pairs = [(_read(key, type_by_name, depth + 1), _read(value, type_by_name, depth + 1)) for key, value in items]
         return _MAPPINGS[kind](dict(pairs))
-    values = [_read(each, named, depth + 1) for each in items]
-    return named[kind](*values) if kind in named else _SERIES[kind](values)
+    values = [_read(each, type_by_name, depth + 1) for each in items]
+    return type_by_name[kind](*values) if kind in type_by_name else _SERIES[kind](values)

@@ -22,7 +22,7 @@ from typing import Any
 
 from wirekit.conversation import SIDES, Frame, Quarantined
 from wirekit.errors import Misuse
-from wirekit.registry import named, registry
+from wirekit.registry import load_object, registry
 
 MOST_FACTS = 100_000
 """The maximum number of states in a table; after the oldest are forgotten, a key without a state is UNKNOWN."""
@@ -162,11 +162,11 @@ class RuleSet:
             self._check(step.when, states[step.table], f"step at {step.on!r}: table {step.table}")
 
     @staticmethod
-    def _check(named: Any, states: list[Any], where: str) -> None:
+    def _check(states_asked: Any, states: list[Any], where: str) -> None:
         """Refuses states that a table cannot have, unless an expression computes its states."""
-        if named is None or callable(named) or any(map(callable, states)):
+        if states_asked is None or callable(states_asked) or any(map(callable, states)):
             return
-        for state in named:
+        for state in states_asked:
             if not callable(state) and state not in states:
                 raise Misuse(f"{where} has no state {state!r}; it has {', '.join(map(repr, states))}")
 
@@ -206,9 +206,9 @@ class Facts:
 
     def get(self, table: str, key: Hashable) -> Any:
         """The state of a key, ABSENT or UNKNOWN."""
-        known = self._tables.get(table, {})
-        if key in known:
-            return known[key]
+        state_by_key = self._tables.get(table, {})
+        if key in state_by_key:
+            return state_by_key[key]
         return self._initial.get(table, ABSENT) if self._knows(table) else UNKNOWN
 
     def oldest(self, table: str) -> Any:
@@ -217,23 +217,23 @@ class Facts:
 
     def set(self, table: str, key: Hashable, state: Any) -> None:
         """Sets the state of a key."""
-        known = self._tables.setdefault(table, {})
-        known.pop(key, None)
+        state_by_key = self._tables.setdefault(table, {})
+        state_by_key.pop(key, None)
         if state is ABSENT or (state is UNKNOWN and not self._knows(table)):
             return
         if self._knows(table) and state == self._initial.get(table, ABSENT):
             return
-        known[key] = state
-        if len(known) > MOST_FACTS:
-            del known[next(iter(known))]
+        state_by_key[key] = state
+        if len(state_by_key) > MOST_FACTS:
+            del state_by_key[next(iter(state_by_key))]
             self._forgetful.add(table)
 
     def forget_before(self, table: str, key: Hashable) -> None:
         """Removes the keys that were set before a key, if the key is present."""
-        known = self._tables.get(table, {})
-        if key in known:
-            for older in list(takewhile(lambda each: each != key, known)):
-                del known[older]
+        state_by_key = self._tables.get(table, {})
+        if key in state_by_key:
+            for older in list(takewhile(lambda each: each != key, state_by_key)):
+                del state_by_key[older]
 
     def empty(self, table: str) -> None:
         """Removes every key of a table."""
@@ -393,7 +393,7 @@ class Checker:
 def rules_of(protocol: str) -> RuleSet | None:
     """The rules of a protocol, or None if it declares none."""
     place = registry.protocol(protocol).rules
-    rules: RuleSet | None = named(place) if place else None
+    rules: RuleSet | None = load_object(place) if place else None
     return rules
 
 

@@ -341,11 +341,11 @@ def objects(uri: str) -> list[Status]:
 def _matcher(pattern: str) -> re.Pattern[str]:
     """A glob as a regular expression: ``*`` and ``?`` do not match ``/``, ``**`` matches folders."""
     parts = re.split(r"(\*\*/?|\*|\?|\[!?\]?[^]]*\])", pattern)
-    known = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    pattern_of = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     text = ""
     for part in parts:
-        if part in known:
-            text += known[part]
+        if part in pattern_of:
+            text += pattern_of[part]
         elif part.startswith("[") and part.endswith("]"):
             text += "[" + part[1:-1].replace("!", "^", 1).replace("\\", "\\\\") + "]" if part[1] == "!" else part
         else:

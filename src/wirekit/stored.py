@@ -114,8 +114,8 @@ class Piece:
             batch = self.batch.set_column(place, "timestamp", self.batch["timestamp"].view("int64"))
             for row in batch.to_pylist():
                 facts = {name: row.pop(name) for name in tuple(row) if name not in SHOWN}
-                known = {name: value for name, value in facts.items() if value is not None}
-                yield Message(**row, **self.fixed, facts=known)
+                present_facts = {name: value for name, value in facts.items() if value is not None}
+                yield Message(**row, **self.fixed, facts=present_facts)
 
 
 def _unnumbered(path: str) -> str:

@@ -36,10 +36,10 @@ def _of_symbol(value: Symbol) -> str:
     name = value.symbol
     if name is None:
         return f'{{"value": {int.__repr__(value)}, "symbol": null}}'
-    known = _NAMED.get((name, value))
-    if known is None:
-        known = _NAMED[name, value] = f'{{"value": {int.__repr__(value)}, "symbol": {encode_basestring(name)}}}'
-    return known
+    text = _NAMED.get((name, value))
+    if text is None:
+        text = _NAMED[name, value] = f'{{"value": {int.__repr__(value)}, "symbol": {encode_basestring(name)}}}'
+    return text
 
 
 def _of_list(values: list[Any]) -> str:

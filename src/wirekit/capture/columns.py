@@ -224,10 +224,10 @@ def _layers(located: pa.RecordBatch, limits: Limits, errors: list[pa.RecordBatch
     tables, orders = [], []
     for kind in np.unique(kinds) if kinds.size else [OTHER_LINK]:
         rows = np.flatnonzero(kinds == kind)
-        whole = rows.size == kinds.size
-        content = located["bytes"] if whole else located["bytes"].take(pa.array(rows))
+        are_all_rows = rows.size == kinds.size
+        content = located["bytes"] if are_all_rows else located["bytes"].take(pa.array(rows))
         batch, wrong = scan_column("net.packet", content, limits=limits, context={"link_type": int(kind)})
-        beside = facts if whole else facts.take(pa.array(rows))
+        beside = facts if are_all_rows else facts.take(pa.array(rows))
         tables.append(pa.Table.from_arrays([*beside.columns, *batch.columns], schema=_joined(beside, batch)))
         orders.append(rows)
         if wrong.num_rows:
@@ -337,13 +337,13 @@ def _pcapng(source: Source, limits: Limits, errors: list[pa.RecordBatch], size: 
             located = _of_section(rows, data, order, errors, position, interfaces)
             yield Records(located, data, position, place)
             number, given_order = number + located.num_rows, order
-            position, left = position + _consumed(rows), data[_consumed(rows) :]
+            position, unread = position + _consumed(rows), data[_consumed(rows) :]
             if wrong.num_rows:
                 return
             another = _consumed(rows) > 0 and bytes(source.load(position, 4)) == pcapng.SECTION_START
-            loaded = left if another else None
+            loaded = unread if another else None
         order = given_order = ""
-    _cut(left, position, key.replace("blocks", "block"), limits, errors)
+    _cut(unread, position, key.replace("blocks", "block"), limits, errors)
 
 
 class _Described(NamedTuple):
@@ -370,16 +370,16 @@ def _of_section(
     holds = (kinds == pcapng.ENHANCED_PACKET) | (kinds == pcapng.PACKET) | (kinds == pcapng.SIMPLE_PACKET)
     places = np.flatnonzero(holds & good)
     numbers = _numbers(rows, "body.interface_id")[places].astype(np.int64)
-    known = np.searchsorted(described_at, places)
+    described_before = np.searchsorted(described_at, places)
     for row in np.flatnonzero(~good):
         errors.append(_refused(rows, int(row), begin, "block_total_length_again", "disagrees with block_total_length"))
-    for row in places[numbers >= known]:
+    for row in places[numbers >= described_before]:
         errors.append(
             _refused(
                 rows, int(row), begin, "body.interface_id", "belongs to an interface that is not described before it"
             )
         )
-    places, numbers = places[numbers < known], numbers[numbers < known]
+    places, numbers = places[numbers < described_before], numbers[numbers < described_before]
     chosen = rows if places.size == rows.num_rows else rows.take(pa.array(places))
     content = chosen["body.data"].cast(pa.large_binary())
     high, low = (_numbers(rows, f"body.timestamp_{half}")[places].astype(np.uint64) for half in ("high", "low"))
@@ -481,11 +481,11 @@ def _moved(errors: pa.RecordBatch, begin: int) -> pa.RecordBatch:
     return errors
 
 
-def _cut(left: memoryview, position: int, key: str, limits: Limits, errors: list[pa.RecordBatch]) -> None:
+def _cut(unread: memoryview, position: int, key: str, limits: Limits, errors: list[pa.RecordBatch]) -> None:
     """Adds the error for bytes after the last record that are no whole record, if there are any."""
-    error = decode(bytes(left), key, limits=limits).error if left else None
+    error = decode(bytes(unread), key, limits=limits).error if unread else None
     if error is not None:
-        errors.append(_error(error, position, len(left)))
+        errors.append(_error(error, position, len(unread)))
 
 
 def _error(error: WireError, position: int, size: int) -> pa.RecordBatch:

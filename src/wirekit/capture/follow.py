@@ -259,18 +259,18 @@ class Follower:
         """Whether the bytes so far show the protocol, or that none is known."""
         if not self._is_time(last=last):
             return False
-        known, over = self.link.known_start, last or self._size >= RECOGNISE_WITHIN
+        known_start, over = self.link.known_start, last or self._size >= RECOGNISE_WITHIN
         heads = bytes(self._heads.get("client", b"")), bytes(self._heads.get("server", b""))
-        recognised = self._recognised_from_start(heads, over) if known else None
-        whole = known and not self._broken
-        if recognised is None or not (recognised.protocol or whole):
+        recognised = self._recognised_from_start(heads, over) if known_start else None
+        from_start = known_start and not self._broken
+        if recognised is None or not (recognised.protocol or from_start):
             inside = recognise_joined(*heads, settled=over, names=(self.link.protocol,) if self.link.protocol else ())
             recognised = inside if recognised is None or not inside.swapped else recognised
         if recognised.protocol:
             self._settle(recognised)
         elif over and self.link.protocol:
             self._begin(self.link.protocol)
-        elif (recognised.certain and whole) or over:
+        elif (recognised.certain and from_start) or over:
             self._hopeless = recognised.reason + self._hint(recognised)
         else:
             return False

@@ -90,9 +90,9 @@ def parse_choice(protocol: str, ports: tuple[str, ...]) -> Choice:
 def _of_connections(name: str, option: str) -> str:
     """The name of a protocol, if it has connections."""
     if name not in BUILT_IN or name in WITHOUT_STREAM:
-        known = [each for each in registry.protocols() if registry.protocol(each).client]
-        if name not in known:
-            text = f"{shown(name)} is not a protocol of connections; choose from {', '.join(known)}; {OF_YOUR_OWN}"
+        protocols = [each for each in registry.protocols() if registry.protocol(each).client]
+        if name not in protocols:
+            text = f"{shown(name)} is not a protocol of connections; choose from {', '.join(protocols)}; {OF_YOUR_OWN}"
             raise click.BadParameter(text, param_hint=option)
     return name
 
@@ -194,8 +194,8 @@ def captures_of(paths: Sequence[str], unread: Unread, *, separate: bool, stored:
     A URI may be a pattern, or the prefix of many objects; a directory is searched for captures, with ``stored`` for the
     files of brokers as well.
     """
-    named = [each for path in paths for each in _named(path, unread, stored=stored)]
-    parted: list[Parts] = [(path,) for path in named] if separate else rotations(named)
+    names = [each for path in paths for each in _named(path, unread, stored=stored)]
+    parted: list[Parts] = [(path,) for path in names] if separate else rotations(names)
     for parts in parted:
         if len(parts) > 1:
             say_joined(parts)

@@ -86,12 +86,12 @@ def command(
         raise click.UsageError("give --hex or a file, not both")
     if spans and output not in (None, "json"):
         raise click.UsageError(f"--spans applies to --output json; --output {output} always shows the bytes of fields")
-    named = _named(file) if schema is None and file is not None else None
+    key_of_name = _named(file) if schema is None and file is not None else None
     try:
         data = (
             hex_text.encode("utf-8", "surrogateescape") if hex_text is not None else read_bytes(file, DEFAULT_LIMIT + 1)
         )
-        source = read_input(data, "raw" if named and form == "auto" else _form(form, hex_text))
+        source = read_input(data, "raw" if key_of_name and form == "auto" else _form(form, hex_text))
     except Misuse as error:
         say(str(error))
         return 1
@@ -101,9 +101,9 @@ def command(
         if not source.note:
             say("the input is empty")
         return 1
-    if named and source.form == "raw" and not is_capture(source.data):
-        say(f"decoded as {named} because of the file's name; name a schema if this is wrong")
-        schema = named
+    if key_of_name and source.form == "raw" and not is_capture(source.data):
+        say(f"decoded as {key_of_name} because of the file's name; name a schema if this is wrong")
+        schema = key_of_name
     if schema is not None:
         check_context(schema, context)
     form = output or ("tree" if on_terminal() and not spans else "json")

@@ -261,13 +261,13 @@ class Names:
             self.connected = self.connected or self._selection.wants_connection(each)
             if isinstance(each.item, Frame):
                 self.frames += 1
-                named = {
+                names_by_kind = {
                     "API": (each.item.description.api,),
                     "topic": each.facts.topics,
                     "group": (each.facts.group_id,),
                     "client": (each.facts.client,),
                 }
-                for kind, names in named.items():
+                for kind, names in names_by_kind.items():
                     self._count(self.names[kind], names)
             yield each
 

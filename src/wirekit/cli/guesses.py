@@ -33,9 +33,9 @@ def guess(data: bytes, *, text: bool) -> tuple[str | None, list[Answer]]:
     if is_capture(data):
         say(A_CAPTURE)
         return None, []
-    known = foreign(data)
-    if known:
-        say(f"no schema was given, and {known}")
+    format_name = foreign(data)
+    if format_name:
+        say(f"no schema was given, and {format_name}")
         return None, []
     best = best_fit(data)
     clean = bool(best) and all(each.clean for each in frames(best, data))

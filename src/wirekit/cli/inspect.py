@@ -53,7 +53,7 @@ from wirekit.errors import Misuse, WireError, plural
 from wirekit.pipeline.inputs import CAPTURE, find_inputs, is_input, joined_inputs, stored_kind
 from wirekit.pipeline.roads import LEAST_FOR_COLUMNS, by_columns, unpacked_size
 from wirekit.pipeline.summary import FileSummary, Summary, show
-from wirekit.registry import named, registry
+from wirekit.registry import load_object, registry
 from wirekit.stored import Report as DirectoryReport
 
 LEAST_WITH_DETAILS = 8 << 20
@@ -177,7 +177,7 @@ def _checked(path: str, protocol: str, unread: Unread) -> DirectoryReport | None
     for name in [protocol] if protocol else registry.protocols():
         place = registry.protocol(name).directory
         if place:
-            report: DirectoryReport | None = named(place)(path)
+            report: DirectoryReport | None = load_object(place)(path)
             if report is not None:
                 return report
     inputs = find_inputs([path], unread=unread)

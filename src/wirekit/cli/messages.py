@@ -340,16 +340,16 @@ def _stored(path: str, copy: str, protocol: str, engine: str, show: Show) -> int
         return 1
     names = [protocol] if protocol else [name for name in registry.protocols() if registry.protocol(name).stored]
     for key, read in _readers(names, engine):
-        status, known = 0, key == kind
+        status, fits_kind = 0, key == kind
         for piece in _ahead(read(copy)) if engine == "columns" else read(copy):
-            known = known or piece.fits
-            if not known:
+            fits_kind = fits_kind or piece.fits
+            if not fits_kind:
                 break
             show.piece(path, piece)
             for problem in piece.problems:
                 say(f"{path}: {problem}")
                 status = 1
-        if known:
+        if fits_kind:
             return status
     say(f"{path}: {_not_known(path, copy, names)}")
     return 1
@@ -380,9 +380,9 @@ def _ahead(pieces: Iterator[Piece]) -> Iterator[Piece]:
 def _readers(names: list[str], engine: str) -> Iterator[tuple[str, Callable[[str], Iterator[Piece]]]]:
     """The key of each layout of stored files, and its reader."""
     for name in names:
-        known = registry.protocol(name)
-        for layout in known.stored:
-            yield known.key(layout), known.reader(layout, columns=engine == "columns")
+        protocol = registry.protocol(name)
+        for layout in protocol.stored:
+            yield protocol.key(layout), protocol.reader(layout, columns=engine == "columns")
 
 
 def _engine(size: int, output: str) -> str:

@@ -65,9 +65,9 @@ class MessageWindows(Windows[Message]):
         protocols = batch["protocol"].dictionary_encode()
         names = protocols.dictionary.to_pylist()
         detailed = np.array([bool(registry.protocol(name).declared.details) for name in names])
-        known = pc.or_(batch["log_offset"].is_valid(), batch["message_id"].is_valid())
+        has_place = pc.or_(batch["log_offset"].is_valid(), batch["message_id"].is_valid())
         fetched = pc.is_in(batch["direction"], pa.array(["fetched", "replicated"]))
-        unplaced = pc.and_not(pc.and_(fetched, batch["batch_index"].is_valid()), known)
+        unplaced = pc.and_not(pc.and_(fetched, batch["batch_index"].is_valid()), has_place)
         self._show.unplaced += pc.sum(unplaced).as_py() or 0
         alone = detailed[np.asarray(protocols.indices)] | np.asarray(batch["message_id"].is_valid())
         singles = zip(np.flatnonzero(alone).tolist(), _messages(batch.filter(pa.array(alone))), strict=True)

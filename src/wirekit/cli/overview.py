@@ -127,8 +127,8 @@ class Overview:
         """Adds the software of the client of a connection."""
         parts = [part for part in (name, version) if part]
         if parts:
-            whole = len(parts) == 2 and parts[1] in parts[0]
-            self._software[connection] = intern(parts[0] if whole else " ".join(parts))
+            has_version = len(parts) == 2 and parts[1] in parts[0]
+            self._software[connection] = intern(parts[0] if has_version else " ".join(parts))
 
     def slow(self, row: Mapping[str, Any], time_us: int) -> None:
         """Takes an answered call: its row of ``calls``, and the time of its request."""
@@ -252,13 +252,13 @@ class Overview:
             yield "rules broken", f"{rules} (see --rules)", "yellow"
 
 
-def _of(known: dict[Any, _Counts], key: Any, others: Any, make: Callable[[], _Counts]) -> _Counts:
+def _of(counts_by_name: dict[Any, _Counts], key: Any, others: Any, make: Callable[[], _Counts]) -> _Counts:
     """The counts of a key, or of all others where there are too many keys."""
-    if key not in known and len(known) >= MOST_NAMES:
+    if key not in counts_by_name and len(counts_by_name) >= MOST_NAMES:
         key = others
-    if key not in known:
-        known[key] = make()
-    counts: _Counts = known[key]
+    if key not in counts_by_name:
+        counts_by_name[key] = make()
+    counts: _Counts = counts_by_name[key]
     return counts
 
 

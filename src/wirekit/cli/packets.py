@@ -54,10 +54,10 @@ def _fits(decoded: Decoded) -> bool:
     if decoded.error is not None or (decoded.value.trailer and len(decoded.data) > PADDED):
         return False
     checks = {check.kind: check for check in decoded.checks}
-    checksum, cut = checks.get("internet"), "length" in checks and checks["length"].status == "bad"
+    checksum, is_cut = checks.get("internet"), "length" in checks and checks["length"].status == "bad"
     if checksum is None:
-        return not cut
-    return checksum.status == "ok" or (checksum.stored == 0 and not cut)
+        return not is_cut
+    return checksum.status == "ok" or (checksum.stored == 0 and not is_cut)
 
 
 def _text(decoded: Decoded, segment: tcp.Segment) -> str:
@@ -67,8 +67,8 @@ def _text(decoded: Decoded, segment: tcp.Segment) -> str:
         layer = layer.payload
     headers = ", ".join(name for name in layers if name != "IP")
     missing = segment.length - len(segment.payload)
-    cut = f" ({plural(missing, 'byte')} more are missing)" if missing else ""
-    payload = f"{plural(len(segment.payload), 'byte')} of payload from byte {segment.offset} on{cut}"
+    remark = f" ({plural(missing, 'byte')} more are missing)" if missing else ""
+    payload = f"{plural(len(segment.payload), 'byte')} of payload from byte {segment.offset} on{remark}"
     return f"from {segment.source} to {segment.target} ({headers}): {payload if segment.length else 'no payload'}"
 
 

@@ -280,14 +280,14 @@ def _watch(
                 say(trouble)
             reported = trouble
             ready = () if trouble else settled(inputs, settling.complete(inputs), commits)
-            known = {replace(each, number=0, first=None) for each in ready}
-            if known - (added or set()):
+            ready_inputs = {replace(each, number=0, first=None) for each in ready}
+            if ready_inputs - (added or set()):
                 result = add(ready)
                 commits = read_commits(folder(output))
                 status |= _report_added(result, output, rows, strict=strict)
                 rows = {name: table["rows"] for name, table in result.manifest["tables"].items()}
             if not trouble:
-                added = known
+                added = ready_inputs
             time.sleep(pause)
     say("stopped")
     return status
@@ -435,8 +435,8 @@ def _progress_lines() -> Progress:
         if now - latest < LINE_SECONDS:
             return
         latest = now
-        left = f", {(now - start) * (step.total / step.processed - 1) / 60:.0f} min left" if step.processed else ""
-        say(f"{_step_text(step)} after {(now - start) / 60:.0f} min{left}")
+        time_left = f", {(now - start) * (step.total / step.processed - 1) / 60:.0f} min left" if step.processed else ""
+        say(f"{_step_text(step)} after {(now - start) / 60:.0f} min{time_left}")
 
     return say_step
 

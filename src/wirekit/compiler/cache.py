@@ -42,9 +42,9 @@ _modules: dict[str, ModuleType] = {}
 
 def directory() -> Path | None:
     """The directory of generated modules; None if the user has no home directory."""
-    named = os.environ.get(VARIABLE)
-    if named:
-        return Path(named)
+    configured = os.environ.get(VARIABLE)
+    if configured:
+        return Path(configured)
     if sys.platform == "darwin":
         base = "~/Library/Caches"
     else:

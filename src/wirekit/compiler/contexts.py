@@ -72,10 +72,10 @@ def checked(name: str, context: Mapping[str, Any] | None) -> Mapping[str, Any]:
     if context is not None:
         refuse_unless_fit(name, "context", context, Mapping | None)
     if context:
-        used = set().union(*map(names_of, _keys(name)))
-        unknown = sorted(map(str, context.keys() - used))
+        accepted_names = set().union(*map(names_of, _keys(name)))
+        unknown = sorted(map(str, context.keys() - accepted_names))
         if unknown:
-            accepted = f"it takes {', '.join(sorted(used))}" if used else "it takes none"
+            accepted = f"it takes {', '.join(sorted(accepted_names))}" if accepted_names else "it takes none"
             raise Misuse(f"{name} takes no context {', '.join(unknown)}; {accepted}")
     return context or {}
 
@@ -110,10 +110,10 @@ def _check_choice(key: str, names: tuple[str, ...], cases: list[tuple[Any, ...]]
         value = context.get(name)
         if value is None:
             continue
-        known = {case[at] for case in cases} - {None}
-        if value not in list(known):
+        case_values = {case[at] for case in cases} - {None}
+        if value not in list(case_values):
             of = f"{key} with {', '.join(preceding)}" if preceding else key
-            listed = _listed(sorted(known, key=lambda value: (isinstance(value, str), value)))
+            listed = _listed(sorted(case_values, key=lambda value: (isinstance(value, str), value)))
             raise Misuse(f"{of} has no {name} {shown(value)}; it may be {listed}")
         cases = [case for case in cases if case[at] == value]
         preceding.append(f"{name} {value}")
@@ -140,10 +140,10 @@ def undecided(key: str, context: Mapping[str, Any], path: str) -> str:
             continue
         cases = known_cases
         for at, name in enumerate(names if cases else ()):
-            known = {case[at] for case in cases}  # None is the value of missing context
-            values = sorted(known - {None}, key=lambda value: (isinstance(value, str), value))
+            case_values = {case[at] for case in cases}  # None is the value of missing context
+            values = sorted(case_values - {None}, key=lambda value: (isinstance(value, str), value))
             listed = ", ".join(map(str, values[:MOST_VALUES])) + (", …" if len(values) > MOST_VALUES else "")
-            if name not in context and None not in known:
+            if name not in context and None not in case_values:
                 return f"the context {name} was not given; it may be {listed}"
             cases = [case for case in cases if case[at] == context.get(name)]
             if not cases:

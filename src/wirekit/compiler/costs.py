@@ -32,28 +32,28 @@ def cost_of_elements(layout: ir.Node) -> int:
     return max((cost(each.element) for _, each in ir.walk(layout) if isinstance(each, ir.Several)), default=0)
 
 
-def _cost(node: ir.Node, known: dict[int, int]) -> int:
-    if id(node) not in known:
-        known[id(node)] = _estimated(node, known)
-    return known[id(node)]
+def _cost(node: ir.Node, cost_by_node: dict[int, int]) -> int:
+    if id(node) not in cost_by_node:
+        cost_by_node[id(node)] = _estimated(node, cost_by_node)
+    return cost_by_node[id(node)]
 
 
-def _estimated(node: ir.Node, known: dict[int, int]) -> int:
+def _estimated(node: ir.Node, cost_by_node: dict[int, int]) -> int:
     match node:
         case ir.BitFields(fields=fields):
             return RECORD + sum(SLOT if each.table is None else SYMBOL for each in fields)
         case ir.Structure(members=members, measures=measures, sums=sums):
             verdicts = len(sums) + sum(not each.is_limit for each in measures)
-            inside = sum(SLOT + _cost(member.node, known) for member in members)
+            inside = sum(SLOT + _cost(member.node, cost_by_node) for member in members)
             return RECORD + SLOT + VERDICT * verdicts + inside
         case ir.Alternatives(nodes=nodes):
-            return max((_cost(inner, known) for inner in nodes), default=0)
+            return max((_cost(inner, cost_by_node) for inner in nodes), default=0)
         case ir.Packed(blob=blob, node=inner):
-            return _cost(blob, known) + _cost(inner, known)
+            return _cost(blob, cost_by_node) + _cost(inner, cost_by_node)
         case ir.Constant(node=inner, fatal=False):
-            return VERDICT + _cost(inner, known)
+            return VERDICT + _cost(inner, cost_by_node)
         case ir.Around(node=inner):
-            return _cost(inner, known)
+            return _cost(inner, cost_by_node)
     return node.COST
 
 

@@ -109,15 +109,15 @@ def heading(key: str, most: int) -> Heading:
     >>> [match.start() for match in heading("kafka.sasl_token", 255).pattern.finditer(b"..." + token)]
     [3]
     """
-    known = _headings(key)
-    if most not in known:
+    heading_by_size = _headings(key)
+    if most not in heading_by_size:
         layout = referred(key).layout
         numbers = list(_numbers(layout, most))
         size = sum(number.groups or number.size for number, _ in numbers)
         pattern = re.compile(b"(?=" + b"".join(_expression(*each) for each in numbers) + b")", re.DOTALL)
         parts = tuple((at, each, at + each.size - measure.add) for at, each, measure in _lengths(layout))
-        known[most] = Heading(pattern, size, _least(layout), *_length(layout), parts, most)
-    return known[most]
+        heading_by_size[most] = Heading(pattern, size, _least(layout), *_length(layout), parts, most)
+    return heading_by_size[most]
 
 
 def _least(layout: ir.Node) -> int:
@@ -252,19 +252,19 @@ def _classes(low: int, high: int, size: int) -> Iterator[list[tuple[int, int]]]:
     if not size:
         yield []
         return
-    whole = (1 << 8 * (size - 1)) - 1
+    mask = (1 << 8 * (size - 1)) - 1
     first, last = low >> 8 * (size - 1), high >> 8 * (size - 1)
     if first == last:
-        yield from ([(first, first), *tail] for tail in _classes(low & whole, high & whole, size - 1))
+        yield from ([(first, first), *tail] for tail in _classes(low & mask, high & mask, size - 1))
         return
-    if low & whole:
-        yield from ([(first, first), *tail] for tail in _classes(low & whole, whole, size - 1))
+    if low & mask:
+        yield from ([(first, first), *tail] for tail in _classes(low & mask, mask, size - 1))
         first += 1
-    until = last if (high & whole) != whole else last + 1
+    until = last if (high & mask) != mask else last + 1
     if first < until:
         yield [(first, until - 1), *[ANY] * (size - 1)]
     if until == last:
-        yield from ([(last, last), *tail] for tail in _classes(0, high & whole, size - 1))
+        yield from ([(last, last), *tail] for tail in _classes(0, high & mask, size - 1))
 
 
 def _class(low: int, high: int) -> bytes:

@@ -546,22 +546,22 @@ def nested(node: Node) -> Iterator[tuple[int, Node]]:
 def read_outside(
     node: Node,
     trees: Callable[[Node], Iterable[Expression]],
-    known: dict[int, tuple[Node, tuple[tuple[int, str], ...]]] | None = None,
+    reads_by_node: dict[int, tuple[Node, tuple[tuple[int, str], ...]]] | None = None,
 ) -> tuple[tuple[int, str], ...]:
     """The fields of enclosing structures that the expressions in a node read: (structures further out, name).
 
     Args:
         trees: returns the expressions of a node.
-        known: the results for nodes, by id, of calls with the same ``trees``; gets those for all nodes inside.
+        reads_by_node: the results for nodes, by id, of calls with the same ``trees``; gets those for all nodes inside.
     """
-    known = {} if known is None else known
-    if id(node) not in known:
+    reads_by_node = {} if reads_by_node is None else reads_by_node
+    if id(node) not in reads_by_node:
         read = [(each.up, each.names[0]) for tree in trees(node) for each in fields_of(tree)]
         around = isinstance(node, Structure)
         for _, inner in parts(node):
-            read += [(up - around, name) for up, name in read_outside(inner, trees, known) if up >= around]
-        known[id(node)] = node, tuple(dict.fromkeys(read))  # with the node, so that its id is not reused
-    return known[id(node)][1]
+            read += [(up - around, name) for up, name in read_outside(inner, trees, reads_by_node) if up >= around]
+        reads_by_node[id(node)] = node, tuple(dict.fromkeys(read))  # with the node, so that its id is not reused
+    return reads_by_node[id(node)][1]
 
 
 def reads_outside(node: Node) -> bool:
@@ -574,13 +574,13 @@ def minimum(node: Node) -> int:
     return _minimum(node, {})
 
 
-def _minimum(node: Node, known: dict[int, int]) -> int:
-    if id(node) not in known:
-        known[id(node)] = _measured(node, known)
-    return known[id(node)]
+def _minimum(node: Node, minimum_by_node: dict[int, int]) -> int:
+    if id(node) not in minimum_by_node:
+        minimum_by_node[id(node)] = _measured(node, minimum_by_node)
+    return minimum_by_node[id(node)]
 
 
-def _measured(node: Node, known: dict[int, int]) -> int:
+def _measured(node: Node, minimum_by_node: dict[int, int]) -> int:
     match node:
         case Number(least=least):
             return least
@@ -595,11 +595,11 @@ def _measured(node: Node, known: dict[int, int]) -> int:
         case Several(count=Number(least=least)) | Bounded(length=Number(least=least)):
             return least
         case Structure(members=members):
-            return sum(_minimum(member.node, known) for member in members)
+            return sum(_minimum(member.node, minimum_by_node) for member in members)
         case Alternatives(nodes=nodes):
-            return min((_minimum(inner, known) for inner in nodes), default=0)
+            return min((_minimum(inner, minimum_by_node) for inner in nodes), default=0)
         case Qualified(node=inner) | Packed(blob=inner) | Coded(blob=inner):
-            return _minimum(inner, known)
+            return _minimum(inner, minimum_by_node)
     return 0
 
 
@@ -698,11 +698,11 @@ def _lines(node: Node, role: str, depth: int, visited: set[int]) -> Iterator[str
         shown += [f"{field.name}:{field.width}@{field.shift}" for field in node.fields]
     if isinstance(node, Blob) and not node.explained:
         shown.append("unexplained")
-    known = bool(inside) and id(node) in visited
+    is_repeated = bool(inside) and id(node) in visited
     visited.add(id(node))
-    shown += ["(as above)"] if known else []
+    shown += ["(as above)"] if is_repeated else []
     yield f"{'  ' * depth}{role + ': ' if role else ''}{type(node).__name__} {' '.join(shown)}".rstrip()
-    for inner_role, inner in () if known else parts(node):
+    for inner_role, inner in () if is_repeated else parts(node):
         yield from _lines(inner, inner_role, depth + 1, visited)
 
 

@@ -25,13 +25,15 @@ def check_references(layout: ir.Node) -> None:
         raise Misuse(f"the layout: {FIELD}")
 
 
-def _free(node: ir.Node, path: str, known: dict[int, _Free]) -> _Free:
-    if id(node) not in known:
-        known[id(node)] = _structure(node, path, known) if isinstance(node, ir.Structure) else _plain(node, path, known)
-    return known[id(node)]
+def _free(node: ir.Node, path: str, free_by_node: dict[int, _Free]) -> _Free:
+    if id(node) not in free_by_node:
+        free_by_node[id(node)] = (
+            _structure(node, path, free_by_node) if isinstance(node, ir.Structure) else _plain(node, path, free_by_node)
+        )
+    return free_by_node[id(node)]
 
 
-def _plain(node: ir.Node, path: str, known: dict[int, _Free]) -> _Free:
+def _plain(node: ir.Node, path: str, free_by_node: dict[int, _Free]) -> _Free:
     free = {
         (field.up, field.names[0], role != "default")
         for role, tree in ir.expressions(node)
@@ -39,14 +41,14 @@ def _plain(node: ir.Node, path: str, known: dict[int, _Free]) -> _Free:
     }
     element = f"{path}[]" if isinstance(node, ir.Several) else path
     for _, inner in ir.parts(node):
-        inside = _free(inner, element, known)
+        inside = _free(inner, element, free_by_node)
         if (0, POSITION, True) in inside and not isinstance(node, ir.Conditional | ir.Optional):
             raise Misuse(f"{path or 'the layout'}: {FIELD}")
         free |= inside
     return frozenset(free)
 
 
-def _structure(node: ir.Structure, path: str, known: dict[int, _Free]) -> _Free:
+def _structure(node: ir.Structure, path: str, free_by_node: dict[int, _Free]) -> _Free:
     names = [member.name for member in node.members]
     for field in (each for tree in node.refusals for each in fields_of(tree)):
         if field.up or field.names[0] not in names:
@@ -55,7 +57,7 @@ def _structure(node: ir.Structure, path: str, known: dict[int, _Free]) -> _Free:
     free: set[tuple[int, str, bool]] = set()
     for at, member in enumerate(node.members):
         where = f"{path}.{member.name}" if path else member.name
-        for up, name, needed in _free(member.node, where, known):
+        for up, name, needed in _free(member.node, where, free_by_node):
             if is_padded(member.node) and name == POSITION:
                 _check_lengths(node, at, where)
             elif up == 0 and name not in names:

@@ -38,7 +38,7 @@ def missing() -> None:
     raise Unusual
 
 
-def named(*helpers: Any) -> dict[str, Any]:
+def by_name(*helpers: Any) -> dict[str, Any]:
     """Functions and classes by their names."""
     return {helper.__name__: helper for helper in helpers}
 
@@ -323,8 +323,10 @@ class Generator:
 
     def _used(self, node: ir.Structure, trees: Callable[[ir.Node], Iterator[Expression]] | None = None) -> set[str]:
         """The members that expressions read; ``trees`` returns the expressions of a node, by default all evaluated."""
-        known = self._reads[trees]
-        reads = (pair for each in node.members for pair in ir.read_outside(each.node, trees or self._trees, known))
+        reads_by_node = self._reads[trees]
+        reads = (
+            pair for each in node.members for pair in ir.read_outside(each.node, trees or self._trees, reads_by_node)
+        )
         return {name for up, name in reads if up == 0}
 
 

@@ -425,20 +425,25 @@ class Conversation:
         engine: str | None = None,
     ) -> Decoded:
         limits = limits or self._agreed()
-        whole, self.dialogue.whole = self.dialogue.whole, None
-        if whole is not None and self._is(whole, data, key, context, limits):
-            whole.offset, whole.limits = offset, limits
-            return whole
+        decoded_frame, self.dialogue.whole = self.dialogue.whole, None
+        if decoded_frame is not None and self._is(decoded_frame, data, key, context, limits):
+            decoded_frame.offset, decoded_frame.limits = offset, limits
+            return decoded_frame
         decoded = decode_bytes(registry[key], data, dict(context), limits, offset, engine, self.decrypt)
         if decoded.error is None and decoded.consumed < len(data):
             decoded.consumed = len(data)
         return decoded
 
-    def _is(self, whole: Decoded, data: bytes, key: str, context: Mapping[str, Any], limits: Limits) -> bool:
+    def _is(self, decoded_frame: Decoded, data: bytes, key: str, context: Mapping[str, Any], limits: Limits) -> bool:
         """Whether a frame that the search decoded equals the result of decoding these bytes."""
-        if self.decrypt is not None or whole.schema != key or whole.context != context or whole.data != data:
+        if (
+            self.decrypt is not None
+            or decoded_frame.schema != key
+            or decoded_frame.context != context
+            or decoded_frame.data != data
+        ):
             return False
-        return whole.limits is limits or (not self._limits_given and len(data) <= limits.frame)
+        return decoded_frame.limits is limits or (not self._limits_given and len(data) <= limits.frame)
 
     def _as_variant(self, decoded: Decoded) -> Decoded:
         """Decodes a frame that does not fit its layout as the variant that it fits, if there is one."""

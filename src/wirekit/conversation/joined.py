@@ -62,13 +62,13 @@ def recognise_inside(
                 start = match.start()
                 credit -= CALL
                 size = begin.frame_size(head, start) or _size(head[start : start + LARGEST_HEAD], protocol)
-                cut = size > len(head) - start
-                if size > LARGEST_SEARCHED or size < LEAST_INSIDE or (cut and not (settled and begun is None)):
+                is_cut = size > len(head) - start
+                if size > LARGEST_SEARCHED or size < LEAST_INSIDE or (is_cut and not (settled and begun is None)):
                     continue
                 credit -= CALL
                 if not dialogue.plausible("client", head[start : start + min(size, LARGEST_HEAD)], size):
                     continue
-                if cut:
+                if is_cut:
                     credit -= LARGEST_PROBE
                     sender = _sender(protocol, side, head[start : start + LARGEST_PROBE], size)
                     begun = _begun(protocol, swapped=sender != side) if sender else None
@@ -232,12 +232,12 @@ class Sought:
         """
         if len(frame) > LARGEST_HEAD:
             return self._fits(frame)
-        known = self.short.get(frame)
-        if known is None:
+        is_fitting = self.short.get(frame)
+        if is_fitting is None:
             if len(self.short) >= MOST_SHORT:
                 self.short.clear()
-            known = self.short[frame] = self._fits(frame)
-        return known
+            is_fitting = self.short[frame] = self._fits(frame)
+        return is_fitting
 
     def _fits(self, frame: bytes) -> bool:
         whole = not self.heading.overruns(frame) and layouts_fit(self.protocol, frame)[1]

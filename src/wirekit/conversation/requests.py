@@ -47,10 +47,10 @@ class Requests(MutableMapping[Hashable, "Frame"]):
 
     def __setitem__(self, pair: Hashable, frame: Frame) -> None:
         frames, numbered, number = self._frames, self._numbered, frame.description.correlation_id
-        known = frames.get(pair)
-        if known is not None:
-            if known.description.correlation_id == number:
-                self.size += len(frame.data) - len(known.data)
+        waiting = frames.get(pair)
+        if waiting is not None:
+            if waiting.description.correlation_id == number:
+                self.size += len(frame.data) - len(waiting.data)
                 frames[pair] = frame
                 frames.move_to_end(pair)
                 if isinstance(numbered[number], OrderedDict):

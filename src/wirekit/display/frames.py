@@ -102,9 +102,9 @@ class FrameTable:
             self._print((f"{self._heading}  api, topic, error", "bold"))
         if connection not in self._known:
             self._known.add(connection)
-            named = f", client {client}" if client else ""
+            client_text = f", client {client}" if client else ""
             joined = "" if link.known_start else ", joined in the middle"
-            text = f"connection {connection}: {link.name}  {link.protocol or 'unknown protocol'}{named}{joined}"
+            text = f"connection {connection}: {link.name}  {link.protocol or 'unknown protocol'}{client_text}{joined}"
             for line in textwrap.wrap(printable(text), self._width, subsequent_indent="    "):
                 self._print((line, "dim"))
         date = _date(time_us)
@@ -132,11 +132,11 @@ class FrameTable:
 def _rows(parts: list[Part], indent: int, room: int, below: int) -> Iterator[tuple[int, list[Part]]]:
     """(indent, parts) of each line; from the first part that does not fit beside the numbers, the indent is smaller."""
     row: list[Part] = []
-    used = 0
+    width_used = 0
     for number, (text, style) in enumerate(parts):
-        if row and used + len(text) > room:
+        if row and width_used + len(text) > room:
             yield indent, row
-            row, used = [], 0
+            row, width_used = [], 0
         last = text
         if len(text) > room:
             if not number:
@@ -146,7 +146,7 @@ def _rows(parts: list[Part], indent: int, room: int, below: int) -> Iterator[tup
             for line in lines:
                 yield indent, [(line, style)]
         row.append((last, style))
-        used += len(last) + 2
+        width_used += len(last) + 2
     if row:
         yield indent, row
 
@@ -165,12 +165,12 @@ def _about(frame: Frame, facts: Facts, width: int) -> Iterator[Part]:
 
 def _topics(topics: dict[str, list[int]]) -> str:
     """``orders[3], payments[12 partitions]``."""
-    named = []
+    texts = []
     for topic, partitions in list(topics.items())[:MOST_TOPICS]:
         where = f"[{partitions[0]}]" if len(partitions) == 1 else f"[{len(partitions):,} partitions]"
-        named.append(f"{topic}{where if partitions else ''}")
-    more = len(topics) - len(named)
-    return ", ".join(named) + (f" and {plural(more, 'more topic')}" if more else "")
+        texts.append(f"{topic}{where if partitions else ''}")
+    more = len(topics) - len(texts)
+    return ", ".join(texts) + (f" and {plural(more, 'more topic')}" if more else "")
 
 
 def _remarks(frame: Frame, *, good: bool) -> Iterator[Part]:

@@ -35,13 +35,13 @@ def export(keys: list[str]) -> Export:
     for name in names:
         notes.add(name, "conditions of alternatives and optional fields are left out")
         notes.add(name, "lengths, counts and checksums are not verified")
-    whole: Schema = {"$schema": DIALECT, "title": ", ".join(names)}
+    document: Schema = {"$schema": DIALECT, "title": ", ".join(names)}
     references = [writer.layout(name) for name in names]
-    whole |= references[0] if len(references) == 1 else {"anyOf": references}
+    document |= references[0] if len(references) == 1 else {"anyOf": references}
     missing = (f"{line.removeprefix('- ')}." for line in notes.lines("-")[1:])
-    whole["$comment"] = " ".join(["Not expressed:", *missing])
-    whole["$defs"] = writer.definitions
-    return Export(json.dumps(whole, indent=1, ensure_ascii=False) + "\n", list(notes.missing))
+    document["$comment"] = " ".join(["Not expressed:", *missing])
+    document["$defs"] = writer.definitions
+    return Export(json.dumps(document, indent=1, ensure_ascii=False) + "\n", list(notes.missing))
 
 
 class _Writer:
@@ -133,7 +133,7 @@ class _Writer:
         return number if each.table is None else self._named(each.table, number, False)
 
     def _named(self, table: SymbolTable, number: Schema, closed: bool) -> Schema:
-        known: list[Schema] = [
+        symbols: list[Schema] = [
             {"properties": {"value": {"const": int(each)}, "symbol": {"const": each.symbol}}} for each in table
         ]
         other: Schema = {"value": {"not": {"enum": [int(each) for each in table]}}, "symbol": NULL}
@@ -143,7 +143,9 @@ class _Writer:
             "properties": {"value": number, "symbol": {"type": ["string", "null"]}},
             "required": ["value", "symbol"],
             "additionalProperties": False,
-            **self._shared(table, f"{table.name}_only" if closed else table.name, lambda _: {"anyOf": known + unnamed}),
+            **self._shared(
+                table, f"{table.name}_only" if closed else table.name, lambda _: {"anyOf": symbols + unnamed}
+            ),
         }
 
     def _message(self, message: Message) -> Schema:

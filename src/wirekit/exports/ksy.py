@@ -43,15 +43,15 @@ def export(keys: list[str]) -> Export:
     meta = {"id": identifier(key), "title": schema.description or key, "endian": "be", "encoding": "UTF-8"}
     if writer.params:
         top = {"params": [{"id": name, "type": kind, "doc": GIVEN} for name, kind in writer.params.items()], **top}
-    whole: Entry = {"meta": meta, "doc": f"{schema.source or key}", **top}
+    document: Entry = {"meta": meta, "doc": f"{schema.source or key}", **top}
     if writer.types:
-        whole["types"] = writer.types
+        document["types"] = writer.types
     if writer.tables:
-        whole["enums"] = {name: _enum(table) for name, table in writer.tables.items()}
+        document["enums"] = {name: _enum(table) for name, table in writer.tables.items()}
     lines = [
         f"# {key} as a Kaitai Struct, written by `wirekit schemas {key} --output ksy`.",
         *writer.notes.lines("#"),
-        *_yaml(whole, 0),
+        *_yaml(document, 0),
     ]
     return Export("\n".join(lines) + "\n", list(writer.notes.missing))
 

@@ -120,11 +120,11 @@ class _Writer:
         if kind.startswith(("int", "uint")):
             arguments = f", base.{base or 'DEC'}, {strings}" + (f", 0x{mask:x}" if mask else "")
         line = f"ProtoField.{kind}({text(full)}, {text(name)}{arguments})"
-        known = self._fields.get((full, kind, line))
-        if known is None:
-            known = self._fields[full, kind, line] = len(self._fields) + 1
-            self._declared.append(f"F[{known}] = {line}")
-        return f"F[{known}]"
+        number = self._fields.get((full, kind, line))
+        if number is None:
+            number = self._fields[full, kind, line] = len(self._fields) + 1
+            self._declared.append(f"F[{number}] = {line}")
+        return f"F[{number}]"
 
     def _table(self, table: SymbolTable) -> int:
         return self._tables.setdefault(id(table), (table, len(self._tables) + 1))[1]
@@ -208,8 +208,8 @@ class _Writer:
                 size = self.node(length, f"{path}.$length")
                 return f"bounded({size}, {self.node(inner, path, element=element)}, {text(name)}, {_null(null)})"
             case ir.Fallback(node=inner):
-                whole = self.field(path, name, "bytes")
-                return f"fallback({self.node(inner, path, element=element)}, blob({whole}, {text(name)}))"
+                bytes_field = self.field(path, name, "bytes")
+                return f"fallback({self.node(inner, path, element=element)}, blob({bytes_field}, {text(name)}))"
             case ir.Reference(key=key):
                 return self._reference(key, path, element)
             case ir.Constant(node=inner, value=value, fatal=fatal):
@@ -446,9 +446,9 @@ class _Writer:
 
     def _kind(self, protocol: Protocol, kind: Kind, heads: Heads, side: str) -> str:
         head = registry[protocol.key(heads.layout)].layout
-        known = {member.name for member in head.members} if isinstance(head, ir.Structure) else set()
+        head_names = {member.name for member in head.members} if isinstance(head, ir.Structure) else set()
         read = (*kind.paths, *(each[0] for each in (kind.silent, kind.unusual) if each is not None))
-        deeper = [path for path in read if path.split(".")[0] not in known]
+        deeper = [path for path in read if path.split(".")[0] not in head_names]
         parts = [f"api = {text(kind.api)}", f"role = {text(kind.role)}", f"link = {text(kind.link)}"]
         if kind.version is not None:
             parts.append(f"version = {text(kind.version) if isinstance(kind.version, str) else kind.version}")

@@ -60,13 +60,13 @@ class Corpus:
 
     def signatures(self) -> set[str]:
         """The signatures of the stored findings."""
-        known = set()
+        signatures = set()
         folder = self.path / FINDINGS
         for file in sorted(folder.glob("*.json")) if folder.is_dir() else ():
             line = _loaded(file)
             if isinstance(line, dict) and isinstance(line.get("signature"), str):
-                known.add(line["signature"])
-        return known
+                signatures.add(line["signature"])
+        return signatures
 
     def state(self) -> dict[str, Any]:
         """The state of the last run: layout, seed, number of the next case; empty without an earlier run."""

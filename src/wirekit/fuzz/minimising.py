@@ -17,12 +17,12 @@ def minimised(data: bytes, shows: Callable[[bytes], bool], attempts: int = ATTEM
     >>> minimised(b"some bytes with an X inside", lambda data: b"X" in data)
     b'X'
     """
-    left = attempts
+    attempts_left = attempts
     size = len(data) // 2
-    while size and left:
+    while size and attempts_left:
         at = 0
-        while at < len(data) and left:
-            left -= 1
+        while at < len(data) and attempts_left:
+            attempts_left -= 1
             fewer = data[:at] + data[at + size :]
             if shows(fewer):
                 data = fewer
@@ -30,14 +30,14 @@ def minimised(data: bytes, shows: Callable[[bytes], bool], attempts: int = ATTEM
                 at += size
         size //= 2
     size = len(data)
-    while size and left:
+    while size and attempts_left:
         for at in range(0, len(data), size):
             part = data[at : at + size]
             if not any(part):
                 continue
-            if not left:
+            if not attempts_left:
                 break
-            left -= 1
+            attempts_left -= 1
             zeroed = data[:at] + bytes(len(part)) + data[at + size :]
             if shows(zeroed):
                 data = zeroed

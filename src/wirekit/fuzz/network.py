@@ -48,8 +48,8 @@ class Server:
     def received(self, seconds: float) -> Iterator[bytes]:
         """The bytes that arrive before the end of the connection, or of the time."""
         end = time.monotonic() + seconds
-        while not self.closed and self._read < MOST_READ and (left := end - time.monotonic()) > 0:
-            self._socket.settimeout(left)
+        while not self.closed and self._read < MOST_READ and (seconds_left := end - time.monotonic()) > 0:
+            self._socket.settimeout(seconds_left)
             try:
                 data = self._socket.recv(1 << 16)
             except TimeoutError:
@@ -229,6 +229,6 @@ def address_of(host: str, port: int, *, allow_remote: bool) -> tuple[Any, ...]:
         raise Misuse(f"{host}: {error}") from None
     for *_, address in addresses:
         if not allow_remote and not ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback:
-            named = host if host == address[0] else f"{host} ({address[0]})"
-            raise Misuse(f"{named} is not this machine; --allow-remote sends cases there")
+            host_text = host if host == address[0] else f"{host} ({address[0]})"
+            raise Misuse(f"{host_text} is not this machine; --allow-remote sends cases there")
     return tuple(addresses[0][4])

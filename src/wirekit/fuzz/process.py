@@ -63,10 +63,10 @@ class Child:
         """
         end = time.monotonic() + seconds
         while not is_over():
-            left = end - time.monotonic()
-            if left <= 0:
+            seconds_left = end - time.monotonic()
+            if seconds_left <= 0:
                 return HANG
-            open_ = self._read(min(left, STEP))
+            open_ = self._read(min(seconds_left, STEP))
             if not open_ and self._has_ended(end):
                 return DONE if is_over() else ENDED
             self.measured = self.resident()

@@ -128,48 +128,54 @@ def plan_bundles(
         groups = [
             (replace_fields(files[0], name=renamed),) if files[0].name == STANDARD_INPUT else files for files in groups
         ]
-    known = {
+    file_by_path = {
         each["path"]: _Known(number, each["size"], each["mtime_ns"])
         for number, each in entries
         if not _is_standard(each["file"])
     }
-    refused = _refused(each for each in job.inputs if each.path in known and known[each.path].mtime_ns == UNREAD)
+    refused = _refused(
+        each for each in job.inputs if each.path in file_by_path and file_by_path[each.path].mtime_ns == UNREAD
+    )
     for each in (each for each in job.inputs if each.path in refused):
-        known[each.path] = known[each.path]._replace(size=each.size, mtime_ns=each.mtime_ns)
+        file_by_path[each.path] = file_by_path[each.path]._replace(size=each.size, mtime_ns=each.mtime_ns)
     _check_names(job.inputs, entries)
     plan, fresh, again = Plan(), list[Part](), set[int]()
     live = open_captures(commits)
     names = {each["path"]: each["capture"] for _, each in entries}
     present = {each.path for each in job.inputs}
-    whole = {number for number, commit in commits.items() if all(each["path"] in present for each in commit["inputs"])}
-    connected = _connected(groups, known, commits)
+    complete = {
+        number for number, commit in commits.items() if all(each["path"] in present for each in commit["inputs"])
+    }
+    connected = _connected(groups, file_by_path, commits)
     for files in groups:
-        numbers = {known[each.path].bundle for each in files if each.path in known}
-        if all(_is_same(each, known) for each in files):
+        numbers = {file_by_path[each.path].bundle for each in files if each.path in file_by_path}
+        if all(_is_same(each, file_by_path) for each in files):
             continue
         capture = names.get(files[0].path, "")
-        before = tuple(takewhile(lambda each: _is_same(each, known), files))
+        before = tuple(takewhile(lambda each: _is_same(each, file_by_path), files))
         later = files[len(before) :]
         if not numbers:
             fresh.append(_part(files, goes_on=rotating))
-        elif capture in live and not any(each.path in known for each in later):
+        elif capture in live and not any(each.path in file_by_path for each in later):
             fresh.append(Part(capture, later, continues=True, goes_on=rotating))
-        elif (bundles := set[int]().union(*(connected[number] for number in numbers))) <= whole:
+        elif (bundles := set[int]().union(*(connected[number] for number in numbers))) <= complete:
             again |= bundles
             plan.notes.append(f"{files[0].name}: read again with its whole bundle, because it has new or changed files")
         else:
-            plan.notes += _unchangeable(files, known, connected, commits, present)
-            added = tuple(each for each in files if each.path not in known)
+            plan.notes += _unchangeable(files, file_by_path, connected, commits, present)
+            added = tuple(each for each in files if each.path not in file_by_path)
             if added:
                 fresh.append(_part(added, goes_on=rotating))
                 plan.notes.append(
                     f"{added[0].name}: read as a separate capture, because earlier files are no longer among the inputs"
                 )
     reread = [
-        files for files in groups if any(each.path in known and known[each.path].bundle in again for each in files)
+        files
+        for files in groups
+        if any(each.path in file_by_path and file_by_path[each.path].bundle in again for each in files)
     ]
     reread_paths = {each.path for files in reread for each in files}
-    committed = [each for each in job.inputs if each.path in known and each.path not in reread_paths]
+    committed = [each for each in job.inputs if each.path in file_by_path and each.path not in reread_paths]
     plan.refused = {each.name: refused[each.path] for each in committed if each.path in refused}
     plan.committed = len(committed) - len(plan.refused)
     plan.bundles = _with_open_rows(
@@ -262,9 +268,9 @@ def _bundle(parts: Sequence[Part], replaces: Iterable[int] = ()) -> Bundle:
     return Bundle(inputs, tuple(replaces), unfinished)
 
 
-def _is_same(each: Input, known: Mapping[str, _Known]) -> bool:
+def _is_same(each: Input, file_by_path: Mapping[str, _Known]) -> bool:
     """Whether a bundle has the file as it is now."""
-    earlier = known.get(each.path)
+    earlier = file_by_path.get(each.path)
     return earlier is not None and (earlier.size, earlier.mtime_ns) == (each.size, each.mtime_ns)
 
 
@@ -285,7 +291,7 @@ def _refused(files: Iterable[Input]) -> dict[str, str]:
 
 def _unchangeable(
     files: Files,
-    known: Mapping[str, _Known],
+    file_by_path: Mapping[str, _Known],
     connected: Mapping[int, Iterable[int]],
     commits: Commits,
     present: set[str],
@@ -296,13 +302,15 @@ def _unchangeable(
         Misuse: the files are there, but not among the inputs.
     """
     for each in files:
-        if each.path not in known or _is_same(each, known):
+        if each.path not in file_by_path or _is_same(each, file_by_path):
             continue
-        others = (other for number in sorted(connected[known[each.path].bundle]) for other in commits[number]["inputs"])
+        others = (
+            other for number in sorted(connected[file_by_path[each.path].bundle]) for other in commits[number]["inputs"]
+        )
         missing = {other["path"]: other["file"] for other in others if other["path"] not in present}
         for path, name in missing.items():
             if not is_remote(path) and os.path.exists(path):
-                size, now = known[each.path].size, each.size
+                size, now = file_by_path[each.path].size, each.size
                 sizes = f"had {size:,} bytes when it was read, and has {now:,} now"
                 raise Misuse(
                     f"{each.name} {sizes if size != now else 'has changed since it was read'}; also pass "
@@ -314,14 +322,14 @@ def _unchangeable(
         )
 
 
-def _connected(groups: Sequence[Files], known: Mapping[str, _Known], commits: Commits) -> dict[int, set[int]]:
+def _connected(groups: Sequence[Files], file_by_path: Mapping[str, _Known], commits: Commits) -> dict[int, set[int]]:
     """For each bundle, all bundles that files of one capture connect with it, itself included; files may be gone."""
     connected = {number: {number} for number in commits}
     holders: dict[str, set[int]] = {}
     for number, commit in commits.items():
         for each in commit["inputs"]:
             holders.setdefault(each["capture"], set()).add(number)
-    now = ({known[each.path].bundle for each in files if each.path in known} for files in groups)
+    now = ({file_by_path[each.path].bundle for each in files if each.path in file_by_path} for files in groups)
     for numbers in (*holders.values(), *now):
         if len(numbers) > 1:
             together = set[int]().union(*(connected[number] for number in numbers))

@@ -179,15 +179,15 @@ def find_inputs(
         OSError: a path does not exist, or is a directory that cannot be read.
     """
     statuses: dict[str, Status] = {}
-    named = {text if is_remote(text) else local(text): None for text in map(_text, paths)}
-    for name in named:
+    names = {text if is_remote(text) else local(text): None for text in map(_text, paths)}
+    for name in names:
         for each in _captures(name, unread):
             statuses.setdefault(each.name if is_remote(each.name) else os.path.realpath(each.name), each)
     if not statuses:
-        where = f" in {', '.join(named)}" if named else ""
-        raise NothingToReadError(f"nothing to read{where}; {_advice(named)}")
+        where = f" in {', '.join(names)}" if names else ""
+        raise NothingToReadError(f"nothing to read{where}; {_advice(names)}")
     kinds_of = {each.name: stored_kind(each.name) for each in statuses.values()}
-    unknown = [name for name, kind in kinds_of.items() if kind == CAPTURE and (name in named or not is_input(name))]
+    unknown = [name for name, kind in kinds_of.items() if kind == CAPTURE and (name in names or not is_input(name))]
     kinds_of.update(zip(unknown, in_parallel(kind_of, unknown), strict=True))
     files = [name for name, kind in kinds_of.items() if kind == CAPTURE]
     parted = [(name,) for name in files] if separate else rotations(files)

@@ -157,10 +157,10 @@ class _Bundle:
         """The manifests of all tasks; ``shuffled``: see ``run``."""
         job = self._job
         groups = captures(job.inputs)
-        whole = [each for each in groups if each[0].number not in job.continuations]
-        split = [each for each in whole if each[0].kind == CAPTURE and shuffled]
+        independent = [each for each in groups if each[0].number not in job.continuations]
+        split = [each for each in independent if each[0].kind == CAPTURE and shuffled]
         if shuffled is None:
-            split = [each for each in dominating(groups, job.road, self._workers.cores) if each in whole]
+            split = [each for each in dominating(groups, job.road, self._workers.cores) if each in independent]
         others = [each for each in groups if each not in split]
         manifests = self._or_whole(lambda: self._by_file(others, 0, divided=True), others, 0)
         if split:
@@ -218,8 +218,8 @@ class _Bundle:
         long = [each for each in outstanding if each is not None]
         if long:
             runs = _runs(long)
-            left = sum(unit.size for _, units in runs for unit in units)
-            with self._watched(DECODING, left, followed, total):
+            unit_size = sum(unit.size for _, units in runs for unit in units)
+            with self._watched(DECODING, unit_size, followed, total):
                 rows = results(functools.partial(decode_units, runs), len(runs))
             more, again = completed(self._attempts, long, [DecodedUnits.loads(row) for row in rows])
             manifests += more

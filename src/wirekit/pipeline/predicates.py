@@ -60,11 +60,11 @@ def may_hold(expression: pc.Expression, schema: pa.Schema, guarantees: Sequence[
     >>> may_hold(file == "a.pcap", schema, [file == "a.pcap"]), may_hold(file == "a.pcap", schema, [file == "b.pcap"])
     (True, False)
     """
-    known = pc.scalar(True)
+    guarantee = pc.scalar(True)
     for each in guarantees:
-        known = known & each
+        guarantee = guarantee & each
     form = ds.ParquetFileFormat()  # the file is never opened
-    fragment = form.make_fragment("none", fs.LocalFileSystem(), partition_expression=known)
+    fragment = form.make_fragment("none", fs.LocalFileSystem(), partition_expression=guarantee)
     return next(ds.FileSystemDataset([fragment], schema, form).get_fragments(filter=expression), None) is not None
 
 
@@ -80,10 +80,10 @@ def may_have_rows(files: Sequence[Input], expression: pc.Expression, schema: pa.
         schema: the schema of the table.
         road: as in ``Job``; only columns read the times.
     """
-    known: dict[str, Any] = {"file": files[0].name.encode("utf-8", "backslashreplace").decode()}
+    value_by_column: dict[str, Any] = {"file": files[0].name.encode("utf-8", "backslashreplace").decode()}
     if files[0].kind != CAPTURE:
-        known["protocol"] = files[0].kind.partition(".")[0]
-    guarantees = [pc.field(name) == value for name, value in known.items() if name in schema.names]
+        value_by_column["protocol"] = files[0].kind.partition(".")[0]
+    guarantees = [pc.field(name) == value for name, value in value_by_column.items() if name in schema.names]
     if not may_hold(expression, schema, guarantees):
         return False
     timed = [name for name in (*TIMES, "date") if name in columns_of(expression, schema)]

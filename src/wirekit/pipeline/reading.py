@@ -208,8 +208,8 @@ def ended_batches(
 
 def _needed(table: str, columns: Iterable[str], filter: pc.Expression | None) -> Table:
     """The table, reduced to the columns that are read."""
-    whole = READABLE[table]
+    full_table = READABLE[table]
     if table == CONNECTIONS.name:
-        return whole  # the account of a connection's bytes needs all of its columns
-    names = {*columns, *(() if filter is None else columns_of(filter, whole.schema))}
-    return whole.only(names or {whole.names[0]})
+        return full_table  # the account of a connection's bytes needs all of its columns
+    names = {*columns, *(() if filter is None else columns_of(filter, full_table.schema))}
+    return full_table.only(names or {full_table.names[0]})

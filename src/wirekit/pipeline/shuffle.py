@@ -237,11 +237,11 @@ def shares(files: Sequence[ShuffleFile], places: int, most: int | None) -> list[
             sizes[flow] = sizes.get(flow, 0) + size
     long = [flow for flow, size in sizes.items() if most is not None and size >= most]
     long.sort(key=lambda flow: -sizes[flow])
-    used = {flow % places for flow in sizes.keys() - long}.union(*(file.places for file in files))
+    places_used = {flow % places for flow in sizes.keys() - long}.union(*(file.places for file in files))
     apart = [tuple(flow for flow in long if flow % places == place) for place in range(places)]
     return [
         *(Share(flow % places, flow) for flow in long),
-        *(Share(place, None, apart[place]) for place in sorted(used)),
+        *(Share(place, None, apart[place]) for place in sorted(places_used)),
     ]
 
 

@@ -152,13 +152,13 @@ def _pieces(each: Input, table: Table | None, part: Part | None) -> Iterator[Pie
 def _columns(schema: pa.Schema, name: str, batch: pa.RecordBatch, fixed: Any) -> Iterator[pa.RecordBatch]:
     """A piece's batch as rows of the table, halved while a column would be too large."""
     times = _times_of(batch) if not TIMES.isdisjoint(schema.names) else {}
-    known = {**STORED, **fixed, "file": name, **times}
+    value_by_column = {**STORED, **fixed, "file": name, **times}
     present = set(batch.schema.names)
     arrays = []
     for column, kind in zip(schema.names, schema.types, strict=True):
-        value = known.get(column)
+        value = value_by_column.get(column)
         attribute = CALLED.get(column, column)
-        if column not in known and attribute in present:
+        if column not in value_by_column and attribute in present:
             value = batch[attribute]
         if value is None:
             value = pa.nulls(batch.num_rows, kind)

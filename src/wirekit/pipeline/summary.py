@@ -157,12 +157,12 @@ class FileSummary:
 
     def seen_all(self, times_us: NDArray[np.int64]) -> None:
         """Counts segments, given their times."""
-        known = times_us[times_us != NO_TIME_US]
-        self.segments += times_us.size - min(known.size, 2)
-        if known.size:
-            self.count_segment(int(known.min()))
-        if known.size > 1:
-            self.count_segment(int(known.max()))
+        times = times_us[times_us != NO_TIME_US]
+        self.segments += times_us.size - min(times.size, 2)
+        if times.size:
+            self.count_segment(int(times.min()))
+        if times.size > 1:
+            self.count_segment(int(times.max()))
 
     def count(self, link: Link, item: Item | None) -> None:
         """Counts an item of a connection; None is its end."""
@@ -205,9 +205,9 @@ class FileSummary:
         self._add_reason(kind, text)
 
     def _add_reason(self, kind: str, text: str) -> None:
-        known = self.reasons.get(kind)
-        if known != text:
-            self.reasons[kind] = _in_common(text, known or text)
+        earlier = self.reasons.get(kind)
+        if earlier != text:
+            self.reasons[kind] = _in_common(text, earlier or text)
 
     @property
     def undecoded(self) -> dict[str, dict[str, int]]:
@@ -221,8 +221,8 @@ class FileSummary:
     def merge(self, other: FileSummary) -> None:
         """Adds the counts of another task for the same capture."""
         self.segments += other.segments
-        self.first_us = min(_known(self.first_us, other.first_us), default=None)
-        self.last_us = max(_known(self.last_us, other.last_us), default=None)
+        self.first_us = min(_present(self.first_us, other.first_us), default=None)
+        self.last_us = max(_present(self.last_us, other.last_us), default=None)
         for name in ("connections", "calls", "messages", "checks", "gaps", "quarantine", "skipped", "bytes"):
             getattr(self, name).update(getattr(other, name))
         for kind, text in other.reasons.items():
@@ -428,9 +428,9 @@ def facts(
     if file.unread:
         yield "not read", file.unread, "red"
         return
-    known = {protocol or "unknown": count for protocol, count in sorted(file.connections.items())}
+    count_by_protocol = {protocol or "unknown": count for protocol, count in sorted(file.connections.items())}
     size = size_text(file.bytes["captured"])
-    connections = listed(known) or "none"
+    connections = listed(count_by_protocol) or "none"
     if details is not None and file.first_us is not None and file.last_us is not None:
         yield "time", time_span(file.first_us, file.last_us), ""
     if file.segments or not file.messages:
@@ -545,7 +545,7 @@ def size_text(size: float) -> str:
     return f"{size:,.1f} TB"
 
 
-def _known(*times: int | None) -> list[int]:
+def _present(*times: int | None) -> list[int]:
     return [time for time in times if time is not None]
 
 

@@ -66,18 +66,18 @@ class Branches(Choices):
         """
         outer, merging = self.maybe, self.merging
         defaults, self.defaults = self.defaults, []
-        known = len(self.columns)
+        columns_before = len(self.columns)
         self.maybe = True
         results, bodies = [], []
-        loose, left = self.loose, list(self.loose)
+        loose, loose_after = self.loose, list(self.loose)
         for work in works:
-            self.merging, self.loose = [*merging, *self.columns[known:]], list(loose)
+            self.merging, self.loose = [*merging, *self.columns[columns_before:]], list(loose)
             with self.block() as body:
                 present = self.let("=", self.constant(1))
                 results.append((present, work()))
             bodies.append(body)
-            left += [each for each in self.loose if not any(each is other for other in left)]
-        self.loose, self.maybe, self.merging = left, outer, merging
+            loose_after += [each for each in self.loose if not any(each is other for other in loose_after)]
+        self.loose, self.maybe, self.merging = loose_after, outer, merging
         if outer:
             self.defaults = defaults + self.defaults
         else:
@@ -212,7 +212,7 @@ class Branches(Choices):
 
     def following(self, node: ir.Node, path: str, scope: Scope) -> Value:
         """Reads bytes after a part, or after no part."""
-        known = len(self.columns)
+        columns_before = len(self.columns)
         loose, self.loose = self.loose, []
         flags = loose[0].flag
         for entry in loose[1:]:
@@ -222,7 +222,7 @@ class Branches(Choices):
         self.add_step(steps.Let(mark, "=", self.constant(1)))
         self.add_step(steps.Seek(self.limit))
         for entry in loose:
-            entry.after.append(Following(mark, node, path, self.limit, self.columns[known:]))
+            entry.after.append(Following(mark, node, path, self.limit, self.columns[columns_before:]))
         return Value(unfit="bytes after a structure")
 
     def written(self) -> None:

@@ -106,17 +106,17 @@ def _unset(body: steps.Body) -> set[int]:
     """Registers that are read although only a ``Clear`` may have set them."""
     unset: set[int] = set()
 
-    def visit(inside: steps.Body, known: set[int]) -> None:
+    def visit(inside: steps.Body, registers: set[int]) -> None:
         added: list[int] = []
         for step in inside:
-            unset.update(register for register in step.reads() if register not in known)
+            unset.update(register for register in step.reads() if register not in registers)
             for inner in step.bodies():
-                visit(inner, known)
+                visit(inner, registers)
             for register in step.writes():
-                if register not in known:
-                    known.add(register)
+                if register not in registers:
+                    registers.add(register)
                     added.append(register)
-        known.difference_update(added)
+        registers.difference_update(added)
 
     visit(body, set())
     return unset

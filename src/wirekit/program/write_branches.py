@@ -232,15 +232,15 @@ class Branches(Fields):
     def choice(self, node: ir.Alternatives, path: str, scope: Scope) -> Value:
         """Writes one of several nodes; the others must have no values."""
         nodes, join = self.alternatives(node, scope, path)
-        loose, left = self.loose, False
+        loose, is_loose = self.loose, False
         values, bodies = [], []
         for inner in nodes:
             self.loose = loose
             value, body, _ = self.apart(partial(self.arm, node, inner, path, scope))
             values.append(value)
             bodies.append(body)
-            left |= self.loose
-        self.loose = left
+            is_loose |= self.loose
+        self.loose = is_loose
         self.add_step(join(bodies))
         return values[0] if len(values) == 1 else Value(unfit="one of several fields")
 

@@ -180,13 +180,13 @@ class Fields(Choices):
     def visit_BitFields(self, node: ir.BitFields, path: str, scope: Scope, default: Any) -> Value:
         number = self.integer(node, path)
         columns = [self.column(inside(path, bit.name), bit_column(bit)) for bit in node.fields]
-        known = node.parted(default) if isinstance(default, int | Mapping) else {}
+        parted = node.parted(default) if isinstance(default, int | Mapping) else {}
         none = None
-        if any(known.values()):  # the default applies if the batch has none of these columns
+        if any(parted.values()):  # the default applies if the batch has none of these columns
             none = self.let("==", self.has_value(*columns, in_batch=True), self.constant(0))
         parts, values = [], {}
         for bit, column in zip(node.fields, columns, strict=True):
-            usual: Any = int(known.get(bit.name, 0))
+            usual: Any = int(parted.get(bit.name, 0))
             if usual and none is not None:
                 usual = Value(self.let("*", none, self.constant(usual)))
             value = self.take(column, usual, **self.bounds(column, 0, bit.most))

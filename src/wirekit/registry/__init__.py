@@ -6,7 +6,7 @@ requested, so that the use of one protocol does not load the others.
 """
 
 from wirekit.registry.checks import check_declaration
-from wirekit.registry.declarations import Beginning, Layout, Note, Protocol, named
+from wirekit.registry.declarations import Beginning, Layout, Note, Protocol, load_object
 from wirekit.registry.lookup import BUILT_IN, OF_YOUR_OWN, WITHOUT_STREAM, Registry, register, registry, variants
 from wirekit.registry.packages import ENTRY_POINTS
 from wirekit.registry.schema import Schema
@@ -23,7 +23,7 @@ __all__ = [
     "Registry",
     "Schema",
     "check_declaration",
-    "named",
+    "load_object",
     "register",
     "registry",
     "variants",

@@ -159,7 +159,7 @@ class Protocol:
             return self.tables
         if not self.tables:
             return Tables()
-        tables: Tables = named(self.tables)
+        tables: Tables = load_object(self.tables)
         return tables
 
     @cached_property
@@ -173,8 +173,8 @@ class Protocol:
             return None
         from wirekit.tables.checking import check_pairing
 
-        pairing: Pairing = named(self.pairing)
-        if not isinstance(pairing, named(PAIRING)):
+        pairing: Pairing = load_object(self.pairing)
+        if not isinstance(pairing, load_object(PAIRING)):
             raise Misuse(f"{self.name}: {self.pairing} must be a wirekit.conversation.pairing.Pairing, not {pairing!r}")
         check_pairing(self.name, pairing, layouts(self))
         return pairing
@@ -183,11 +183,11 @@ class Protocol:
         """Adds the verdicts that need a search in the bytes of a value, if its layout is ``examined``."""
         place = self.examined.get(decoded.schema.removeprefix(f"{self.name}."))
         if place is not None:
-            named(place)(decoded)
+            load_object(place)(decoded)
 
     def reader(self, layout: str, *, columns: bool = False) -> Callable[..., Iterator[Piece]]:
         """The function that reads files of a layout: of ``stored_columns`` if requested and declared, or ``stored``."""
-        function: Callable[..., Iterator[Piece]] = named(
+        function: Callable[..., Iterator[Piece]] = load_object(
             (columns and self.stored_columns.get(layout)) or self.stored[layout]
         )
         return function
@@ -195,7 +195,7 @@ class Protocol:
     def walk(self, layout: str) -> Callable[[str, int, Start | None], Walked | None] | None:
         """The function that walks over stretches of files of a layout; None if they cannot be read in parts."""
         place = self.stored_walks.get(layout)
-        return None if place is None else named(place)
+        return None if place is None else load_object(place)
 
     def follow(self) -> Dialogue:
         """A new dialogue, which follows one connection."""
@@ -204,8 +204,8 @@ class Protocol:
     @cached_property
     def _followed_by(self) -> type[Dialogue]:
         """The class of the dialogue."""
-        dialogue = named(self.dialogue) if isinstance(self.dialogue, str) else self.dialogue()
-        if not (isinstance(dialogue, type) and issubclass(dialogue, named(DIALOGUE))):
+        dialogue = load_object(self.dialogue) if isinstance(self.dialogue, str) else self.dialogue()
+        if not (isinstance(dialogue, type) and issubclass(dialogue, load_object(DIALOGUE))):
             raise Misuse(
                 f"{self.name}: dialogue must give a subclass of wirekit.conversation.Dialogue, not {dialogue!r}"
             )
@@ -246,7 +246,7 @@ def layouts(protocol: Protocol, schema: Callable[[str], Entry] = referred) -> di
     return {name: layout(protocol.key(name)) for name in protocol.layouts}
 
 
-def named(place: str) -> Any:
+def load_object(place: str) -> Any:
     """The object that ``module:name`` names.
 
     Raises:

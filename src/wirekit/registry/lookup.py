@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from wirekit.compiler.generated import forget
 from wirekit.errors import Misuse
 from wirekit.registry.checks import check_declaration, check_protocol
-from wirekit.registry.declarations import Beginning, Protocol, named
+from wirekit.registry.declarations import Beginning, Protocol, load_object
 from wirekit.registry.packages import entry_points, refusal
 from wirekit.registry.schema import Schema, schemas_of
 from wirekit.values import shown
@@ -58,11 +58,11 @@ class Registry:
                 compiler does not support a layout; or its tables refer to something that does not exist.
         """
         with self._lock:
-            known = self._protocols.get(getattr(protocol, "name", ""))
-            if known is not None and known == protocol:
+            registered = self._protocols.get(getattr(protocol, "name", ""))
+            if registered is not None and registered == protocol:
                 return protocol
             check_protocol(protocol)
-            if known is not None or (protocol.name in BUILT_IN and not self._loads_itself(protocol)):
+            if registered is not None or (protocol.name in BUILT_IN and not self._loads_itself(protocol)):
                 raise Misuse(f"a protocol {protocol.name!r} is registered already; give this one another name")
             schemas = schemas_of(protocol)
             for schema in schemas.values():
@@ -99,7 +99,7 @@ class Registry:
     def _load(self, name: str) -> None:
         with self._lock:
             if name in BUILT_IN and name not in self._protocols:
-                protocol = named(BUILT_IN[name])
+                protocol = load_object(BUILT_IN[name])
                 self._add(protocol, schemas_of(protocol))  # that they can be compiled is tested
 
     def _search(self) -> None:
@@ -205,7 +205,7 @@ class Registry:
     def _by_first_byte(self) -> dict[bytes | None, list[Beginning]]:
         beginnings: dict[bytes | None, list[Beginning]] = {None: []}
         tables = [protocol.beginnings for protocol in list(self._protocols.values())]
-        for each in chain(named(BEGINNINGS), *tables):
+        for each in chain(load_object(BEGINNINGS), *tables):
             for first in dict.fromkeys(None if each.offset else start[:1] for start in each.starts):
                 beginnings.setdefault(first, []).append(each)
         return beginnings

@@ -191,9 +191,9 @@ def _probe(java: Path, origin: str, environ: Mapping[str, str]) -> tuple[JavaHom
     if feature_release(version) < MINIMUM:
         return None, f"{java} is version {version}"
     homes = [java.parent.parent, java.resolve().parent.parent]
-    named = re.search(r"^\s*java\.home = (.+?)\s*$", text, re.MULTILINE)
-    if named and origin == "PATH":
-        homes.insert(0, Path(named[1]))
+    java_home = re.search(r"^\s*java\.home = (.+?)\s*$", text, re.MULTILINE)
+    if java_home and origin == "PATH":
+        homes.insert(0, Path(java_home[1]))
     for home in homes:
         if os.access(home / "bin" / java.name, os.X_OK):
             return JavaHome(home, version, origin), ""

@@ -166,8 +166,8 @@ def _misspelt(spark: SparkSession, names: Iterable[str]) -> tuple[str, str] | No
     """
     defined = spark._jvm.org.apache.spark.internal.config.ConfigEntry  # type: ignore[union-attr]
     unknown = [name for name in names if defined.findEntry(name) is None]
-    known = [each.key() for each in defined.listAllEntries().toArray()] if unknown else []
-    return next(((name, each) for name in unknown for each in known if _differ_by_slip(name, each)), None)
+    defined_names = [each.key() for each in defined.listAllEntries().toArray()] if unknown else []
+    return next(((name, each) for name in unknown for each in defined_names if _differ_by_slip(name, each)), None)
 
 
 def _differ_by_slip(one: str, other: str) -> bool:

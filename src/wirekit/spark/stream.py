@@ -186,8 +186,8 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if end["batch"] != start["batch"] + 1:
             raise Misuse(f"the offsets {start['batch']} and {end['batch']} do not bound one micro-batch")
         parts = parts_from(end["parts"])
-        whole = [tuple(each.as_input() for each in part.files) for part in parts if part.is_alone]
-        bundles = grouped(captures(renumbered(whole)), BUNDLE_BYTES)
+        alone = [tuple(each.as_input() for each in part.files) for part in parts if part.is_alone]
+        bundles = grouped(captures(renumbered(alone)), BUNDLE_BYTES)
         partitions: list[InputPartition] = list(map(CapturePartition, bundles))
         together: list[tuple[int, Part]] = []
         size = 0
@@ -283,17 +283,19 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         # If the name of a capture's last file is used for another file, the capture does not continue.
         lines = [_Line(each, [], is_over=True) for each in open_captures if each.last.path in again]
         lines += [_Line(None, [each], is_over=True) for each in fresh if each.kind != CAPTURE]
-        named = {each.path: each for each in (*fresh, *growing) if each.kind == CAPTURE}
+        input_by_path = {each.path: each for each in (*fresh, *growing) if each.kind == CAPTURE}
         waiting = {each.path for each in growing}
-        spans = Spans({path: self._spans[each] for path, each in named.items() if each in self._spans})
-        spans |= {path: span_of(path, whole=False) for path in waiting if path in named}
+        spans = Spans({path: self._spans[each] for path, each in input_by_path.items() if each in self._spans})
+        spans |= {path: span_of(path, whole=False) for path in waiting if path in input_by_path}
         spans |= {
             path: (each.state.clock_us - OVERLAP_US, each.state.clock_us)
             for path, each in going.items()
             if each.state is not None and not each.since
         }
-        groups = rotations([*going, *named], spans)
-        self._spans = {each: spans[path] for path, each in named.items() if path in spans and path not in waiting}
+        groups = rotations([*going, *input_by_path], spans)
+        self._spans = {
+            each: spans[path] for path, each in input_by_path.items() if path in spans and path not in waiting
+        }
         for paths in groups:
             line = _Line(None, [])
             lines.append(line)
@@ -306,7 +308,7 @@ class CaptureStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     line.grows = True
                     break
                 else:
-                    line.files.append(named[path])
+                    line.files.append(input_by_path[path])
         return lines
 
     def _open_captures(self, start: Mapping[str, Any]) -> list[Open]:

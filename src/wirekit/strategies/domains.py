@@ -52,10 +52,10 @@ def edges_of(low: int, high: int) -> list[int]:
 
 
 def _domain_of_table(table: SymbolTable, low: int, high: int, *, closed: bool) -> Domain:
-    known = [int(symbol) for symbol in table if low <= symbol <= high]
+    numbers = [int(symbol) for symbol in table if low <= symbol <= high]
     if closed:
-        return Domain(known)
-    return Domain([*known, *(value for value in edges_of(low, high) if value not in table)], low, high)
+        return Domain(numbers)
+    return Domain([*numbers, *(value for value in edges_of(low, high) if value not in table)], low, high)
 
 
 def domain_of(node: ir.Node, names: Names) -> Domain | None:
@@ -130,11 +130,13 @@ def _bits_domain(field: ir.BitField) -> Domain:
 
 
 def _domain_of_any(domains: list[Domain | None]) -> Domain | None:
-    known = [domain for domain in domains if domain is not None]
-    if not known:
+    bounded = [domain for domain in domains if domain is not None]
+    if not bounded:
         return None
-    together = list(dict.fromkeys(value for domain in known for value in domain.values))
-    return Domain(together, min(domain.low for domain in known), max(domain.high for domain in known), known[0].string)
+    together = list(dict.fromkeys(value for domain in bounded for value in domain.values))
+    return Domain(
+        together, min(domain.low for domain in bounded), max(domain.high for domain in bounded), bounded[0].string
+    )
 
 
 def _message_domain(message: Message, names: Names) -> Domain | None:

@@ -288,9 +288,9 @@ class Exchange:
         self.items.append(frame)
         for name, value in _scalars(frame.value):
             for each in (name, name.removesuffix("s")):
-                known = self._known.setdefault(each, []) if each in self._identifiers else None
-                if known is not None and value not in known and len(known) < MOST_KNOWN:
-                    known.append(value)
+                values = self._known.setdefault(each, []) if each in self._identifiers else None
+                if values is not None and value not in values and len(values) < MOST_KNOWN:
+                    values.append(value)
 
     def _bound(self, value: Any, fixed: set[str], requested: Mapping[str, list[Any]]) -> Any:
         """A value with fields from the caller, from its request, or with earlier names and ids."""

@@ -200,9 +200,9 @@ class Fields(Drawing):
         if choice == 3 and node.until and len(items) >= node.except_first:
             return node.until + self.choices.exactly(self.upto(3))
         if choice >= 2 and not (self.pieces <= 0 and self.layout.refers(node.element)):
-            whole = self._written(node.element, self._apart(node.element, scope), scope)
-            if len(whole) > 1:
-                return whole[: 1 + self.upto(len(whole) - 2)]
+            element = self._written(node.element, self._apart(node.element, scope), scope)
+            if len(element) > 1:
+                return element[: 1 + self.upto(len(element) - 2)]
         return b""
 
 

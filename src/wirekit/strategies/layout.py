@@ -91,11 +91,11 @@ class Layout:
 
     def refers(self, node: ir.Node) -> bool:
         """Whether a node can contain another schema."""
-        known = self._refers.get(id(node))
-        if known is None:
-            known = any(isinstance(inner, ir.Reference) for _, inner in ir.walk(node))
-            self._refers[id(node)] = known
-        return known
+        refers = self._refers.get(id(node))
+        if refers is None:
+            refers = any(isinstance(inner, ir.Reference) for _, inner in ir.walk(node))
+            self._refers[id(node)] = refers
+        return refers
 
     def inside(self, node: ir.Node) -> int:
         """The number of branches in a node, including those of schemas that it refers to."""
@@ -157,13 +157,13 @@ class Layout:
 
     def escapes(self, node: ir.Node) -> int:
         """The number of structures by which a node's expressions reach out of it; -1 if they read nothing."""
-        known = self._escapes.get(id(node))
-        if known is None:
+        escapes = self._escapes.get(id(node))
+        if escapes is None:
             own = [up for tree in expressions_of(node) for up, _ in read_by(tree)]
             less = 1 if isinstance(node, ir.Structure) else 0
-            known = max([-1, *own, *(self.escapes(inner) - less for _, inner in ir.parts(node))])
-            self._escapes[id(node)] = known
-        return known
+            escapes = max([-1, *own, *(self.escapes(inner) - less for _, inner in ir.parts(node))])
+            self._escapes[id(node)] = escapes
+        return escapes
 
     def plan(self, node: ir.Structure) -> Plan:
         """The plan of a structure, computed once."""

@@ -194,8 +194,8 @@ class Maker(Fields, Settling, Messages):
             self.advance(ir.fixed_size(node.node))
             default, core = node.default.value, ir.core(node)
             if isinstance(core, ir.BitFields):
-                whole = default if isinstance(default, int) else 0
-                default = {**taken_apart(core, whole), **(default if isinstance(default, Mapping) else {})}
+                number = default if isinstance(default, int) else 0
+                default = {**taken_apart(core, number), **(default if isinstance(default, Mapping) else {})}
             scope[name] = default
             return _LEFT_OUT
         try:

@@ -71,11 +71,11 @@ def mutations(
     """
     layout = layout_of(built_key(key))
     offered = _offered(layout, context or {})
-    named = KINDS if kinds is None else [*kinds]
-    for kind in named:
+    names = KINDS if kinds is None else [*kinds]
+    for kind in names:
         if kind not in KINDS:
             raise Misuse(f"no kind of damage {kind!r}; choose from {', '.join(KINDS)}")
-    requested = tuple(kind for kind in offered if kind in named)
+    requested = tuple(kind for kind in offered if kind in names)
     return _mutations(layout, dict(context or {}), requested, depth) if requested else st.nothing()
 
 

@@ -18,8 +18,8 @@ def pack(node: ir.Node, value: Any) -> bytes | None:
         case ir.Boolean(number=number) | ir.Named(number=number):
             return pack(number, int(value))
         case ir.BitFields(number=number, fields=fields):
-            whole = sum(int(value[field.name]) << field.shift for field in fields)
-            return whole.to_bytes(number.size, "little" if number.little else "big")
+            packed = sum(int(value[field.name]) << field.shift for field in fields)
+            return packed.to_bytes(number.size, "little" if number.little else "big")
     return None
 
 

@@ -91,14 +91,16 @@ class Settling(Drawing):
 
             return outcomes(decision, pools, outside, self.context)
         by_branch = {}
-        left = [set(pools[names]) for names in decision.variables]
+        pools_left = [set(pools[names]) for names in decision.variables]
         for branch, fitting in decision.table.items():
             possible = [
-                values for values in fitting if all(value in pool for value, pool in zip(values, left, strict=True))
+                values
+                for values in fitting
+                if all(value in pool for value, pool in zip(values, pools_left, strict=True))
             ]
             if possible:
                 by_branch[branch] = possible
-        if not by_branch and all(len(pool) == 1 for pool in left):  # a value from outside that is no candidate
+        if not by_branch and all(len(pool) == 1 for pool in pools_left):  # a value from outside that is no candidate
             return outcomes(decision, pools, lambda up, names: not_known(), self.context)
         return by_branch
 
@@ -164,8 +166,8 @@ class Settling(Drawing):
             agreeing = [value for value in pool if self._agree(member.node, value, offset)]
             return agreeing or ([unpack(member.node, blank)] if blank == filled else pool)
         if blank == filled:
-            whole = unpack(member.node, blank)
-            return [whole[names[1]]] if isinstance(whole, dict) and len(names) == 2 else pool
+            parts = unpack(member.node, blank)
+            return [parts[names[1]]] if isinstance(parts, dict) and len(names) == 2 else pool
         return pool
 
     def _agree(self, node: ir.Node, value: Any, offset: int) -> bool:

@@ -228,5 +228,5 @@ def contexts(key: str) -> st.SearchStrategy[dict[str, Any]]:
 
 
 def _other(values_: Iterable[Any]) -> Any:
-    known = list(values_)
-    return max(known) + 1 if all(isinstance(value, int) for value in known) else "?"
+    case_values = list(values_)
+    return max(case_values) + 1 if all(isinstance(value, int) for value in case_values) else "?"

@@ -74,14 +74,14 @@ def columns_for(key: str, paths: Iterable[str], context: Mapping[str, Any] | Non
 
 @lru_cache(1 << 10)
 def _columns_at(key: str, columnar: Columnar, paths: tuple[str, ...]) -> tuple[str, ...]:
-    known = names(columnar)
-    ordered = sorted(known)
+    column_names = names(columnar)
+    ordered = sorted(column_names)
     columns: dict[str, None] = {}
     for path in paths:
         name = column_at(path)
         if _first_with(f"{name}:", ordered) is not None:
             raise Unfit(f"{key} has {name} in several types")
-        inside = name if name in known else _first_with(f"{name}.", ordered)
+        inside = name if name in column_names else _first_with(f"{name}.", ordered)
         if inside is not None:
             columns[inside] = None
     return tuple(columns)
@@ -123,8 +123,8 @@ def evaluate(value: Value, scope: Scope, kind: str) -> Values:
         case Asked(value=inner):
             return _of_frames(scope.frames.request_values(scope.frames, inner, kind), scope)
         case Named(names=name, key=key, column=column):
-            whole = Scope(scope.frames)
-            meanings = scope.frames.name_values(scope.frames, name, evaluate(key, whole, BIGINT), column)
+            frame_scope = Scope(scope.frames)
+            meanings = scope.frames.name_values(scope.frames, name, evaluate(key, frame_scope, BIGINT), column)
             return _of_frames(meanings, scope)
         case Inside(path=path, layout=layout, value=inner):
             return _decoded(scope, path, layout, inner, kind)

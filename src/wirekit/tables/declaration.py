@@ -231,8 +231,8 @@ _Declared = TypeVar("_Declared", Rows, Names, Messages)
 
 def _applies(declared: Rows | Names | Messages, layout: str, kind: str | None) -> bool:
     patterns = (declared.layouts,) if isinstance(declared.layouts, str) else declared.layouts
-    named = not declared.kinds or kind in declared.kinds
-    return named and any(fnmatchcase(layout, pattern) for pattern in patterns)
+    is_kind = not declared.kinds or kind in declared.kinds
+    return is_kind and any(fnmatchcase(layout, pattern) for pattern in patterns)
 
 
 @dataclass(frozen=True, eq=False)

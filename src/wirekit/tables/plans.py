@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from wirekit.compiler.generated import by_key
 from wirekit.conversation.dialogue import Dialogue
-from wirekit.registry import named, registry
+from wirekit.registry import load_object, registry
 from wirekit.tables.batches import asked_of, columns_for, evaluate, paths_of, where
 from wirekit.tables.columns import DECLARED, MESSAGES
 from wirekit.tables.conversion import fitted
@@ -121,14 +121,14 @@ class Plan:
 
     def names(self, frames: Frames) -> list[tuple[str, NDArray[Any], Values, dict[str, Values]]]:
         """(name, rows, keys, columns) of the names that the frames declare."""
-        named = []
+        rows_of_names = []
         for each in self._names:
             scope = Scope(frames)
             rows = np.arange(scope.size) if each.when is None else np.flatnonzero(where(each.when, scope))
             key = _at_rows(evaluate(each.key, scope, "bigint"), rows)
             columns = {name: _at_rows(evaluate(value, scope, "string"), rows) for name, value in each.columns.items()}
-            named.append((each.name, rows, key, columns))
-        return named
+            rows_of_names.append((each.name, rows, key, columns))
+        return rows_of_names
 
     def rows(self, frames: Frames) -> list[Declared]:
         """The rows of all tables except ``messages``."""
@@ -212,7 +212,7 @@ class Plan:
     @cached_property
     def _messages_of(self) -> Callable[[Frames], pa.RecordBatch]:
         assert self._messages is not None
-        function: Callable[[Frames], pa.RecordBatch] = named(self._messages.batches)
+        function: Callable[[Frames], pa.RecordBatch] = load_object(self._messages.batches)
         return function
 
 

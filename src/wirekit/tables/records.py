@@ -151,16 +151,16 @@ class Records:
         return plan
 
 
-_known: dict[str, tuple[Protocol, Records]] = {}
+_records: dict[str, tuple[Protocol, Records]] = {}
 
 
 def records(protocol: str) -> Records:
     """The evaluator of the declaration of the protocol that is registered under a name now; cached."""
     registered = registry.protocol(protocol)
-    known = _known.get(protocol)
-    if known is None or known[0] is not registered:
-        known = _known[protocol] = registered, Records(protocol)
-    return known[1]
+    entry = _records.get(protocol)
+    if entry is None or entry[0] is not registered:
+        entry = _records[protocol] = registered, Records(protocol)
+    return entry[1]
 
 
 class _Plan:
@@ -220,11 +220,13 @@ class _DeclaredNames:
         key = self._key(frames, around)
         if key is None:
             return
-        known = frames.names.setdefault(self._name, {})
-        if key not in known and len(known) >= MOST_NAMES:
+        names_by_key = frames.names.setdefault(self._name, {})
+        if key not in names_by_key and len(names_by_key) >= MOST_NAMES:
             return
         stands_for = {name: read(frames, around) for name, read in self._columns.items()}
-        known[key] = known.get(key, {}) | {name: value for name, value in stands_for.items() if value is not None}
+        names_by_key[key] = names_by_key.get(key, {}) | {
+            name: value for name, value in stands_for.items() if value is not None
+        }
 
 
 class MessageFacts(_RowsOf):
@@ -377,11 +379,11 @@ def _all(value: Any, steps: tuple[Step, ...]) -> list[Any] | None:
 
 
 def _path(steps: tuple[Step, ...], each: tuple[Step, ...]) -> _Read:
-    depth, left = bound(each, steps)
-    if ALL in left:
-        return lambda frames, around: _all(around[depth], left)
-    if len(left) == 1 and isinstance(left[0], str):
-        name = left[0]
+    depth, steps_left = bound(each, steps)
+    if ALL in steps_left:
+        return lambda frames, around: _all(around[depth], steps_left)
+    if len(steps_left) == 1 and isinstance(steps_left[0], str):
+        name = steps_left[0]
 
         def field_of(frames: Frames, around: list[Any]) -> Any:
             value = around[depth]
@@ -390,7 +392,7 @@ def _path(steps: tuple[Step, ...], each: tuple[Step, ...]) -> _Read:
             return value.get(name) if isinstance(value, Mapping) else None
 
         return field_of
-    return lambda frames, around: _followed(around[depth], left)
+    return lambda frames, around: _followed(around[depth], steps_left)
 
 
 class _Compiler:
@@ -430,7 +432,7 @@ class _Compiler:
             case Asked(value=inner):
                 return _of_request(self.value(inner, ()))
             case Named(names=names, key=key, column=column):
-                return _named(names, self.value(key, each), column)
+                return _name_value(names, self.value(key, each), column)
             case Inside(path=path, layout=layout, value=inner):
                 return _inside(self.value(path, each), f"{self._protocol}.{layout}", self.value(inner, ()))
             case Elements(each=path, columns=columns):
@@ -505,11 +507,11 @@ def _of_request(read: _Read) -> _Read:
     return of_request
 
 
-def _named(names: str, read: _Read, column: str) -> _Read:
-    def named(frames: Frames, around: list[Any]) -> Any:
+def _name_value(names: str, read: _Read, column: str) -> _Read:
+    def name_value(frames: Frames, around: list[Any]) -> Any:
         return frames.names.get(names, {}).get(read(frames, around), {}).get(column)
 
-    return named
+    return name_value
 
 
 def _inside(read: _Read, key: str, inner: _Read) -> _Read:

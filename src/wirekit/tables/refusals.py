@@ -104,8 +104,8 @@ def _numbers(tree: Expression, scope: Scope, path: str) -> tuple[NDArray[Any], N
             if pa.types.is_null(array.type):
                 return np.zeros(scope.size, np.int64), np.zeros(scope.size, bool)
             if pa.types.is_integer(array.type) or pa.types.is_boolean(array.type):
-                whole = array.cast(pa.int64()) if array.type != pa.uint64() else array.view(pa.int64())
-                return np.asarray(whole.fill_null(0)), np.asarray(array.is_valid())
+                integers = array.cast(pa.int64()) if array.type != pa.uint64() else array.view(pa.int64())
+                return np.asarray(integers.fill_null(0)), np.asarray(array.is_valid())
     raise Unfit(f"{tree}: columns cannot evaluate this refusal")
 
 

@@ -63,10 +63,10 @@ class Repeats:
     """What the rows of a window may still repeat.
 
     Attributes:
-        left: bytes of text.
+        bytes_left: of text.
     """
 
-    left: int = MOST_REPEATED
+    bytes_left: int = MOST_REPEATED
 
     def repeated(self, array: pa.Array, places: NDArray[Any], missing: NDArray[Any] | None = None) -> pa.Array:
         """Values at some places of a column.
@@ -85,9 +85,9 @@ class Repeats:
             if int(lengths.max()) * places.size > SHORT:
                 there = places if missing is None else places[~missing]
                 more = max(0, int(lengths[there].sum() - lengths.sum()))
-                if more > self.left:
+                if more > self.bytes_left:
                     raise Unfit(f"{more} bytes of repeated text")
-                self.left -= more
+                self.bytes_left -= more
         return array.take(pa.array(places, mask=missing))
 
 
@@ -199,15 +199,15 @@ class Scope:
         return self._known[path]
 
     def _at(self, path: str) -> Values:
-        depth, left = bound(self.each, parse(path))
+        depth, steps_left = bound(self.each, parse(path))
         number = self.batch.schema.get_field_index(column_at(path))
         if number < 0:
             return Values(pa.nulls(self.size))
         at = self._places[depth]
         column, mask = _inside(self.batch.column(number), depth), None
-        if ALL in left and left.index(ALL) != len(left) - 1:
+        if ALL in steps_left and steps_left.index(ALL) != len(steps_left) - 1:
             raise Unfit(f"{path}: more than the elements of a list")
-        for step in left:
+        for step in steps_left:
             if isinstance(step, int) and step != ALL:
                 offsets = _offsets(column)
                 first = offsets[:-1] if at is None else offsets[:-1][at]
@@ -226,8 +226,8 @@ class Scope:
             Unfit: the path has another number of ``[]``.
         """
         steps = parse(path)
-        depth, left = bound(self.each, steps)
-        if left.count(ALL) != 1:
+        depth, steps_left = bound(self.each, steps)
+        if steps_left.count(ALL) != 1:
             raise Unfit(f"{path}: not the elements of one list")
         number = self.batch.schema.get_field_index(column_at(path))
         if number < 0:
@@ -241,8 +241,8 @@ class Scope:
             Unfit: the path leads to lists inside of lists.
         """
         steps = parse(path)
-        depth, left = bound(self.each, steps)
-        if ALL in left:
+        depth, steps_left = bound(self.each, steps)
+        if ALL in steps_left:
             raise Unfit(f"{path}: lists of lists")
         return np.diff(self._elements(self._below(steps), depth)[1])
 

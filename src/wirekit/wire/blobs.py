@@ -362,8 +362,8 @@ def _encoded(coding: Coding, obj: Any, stream: Writer, null: int | None) -> byte
         raise stream.wrong("bytes in hex in $raw", raw)
     try:
         if isinstance(raw, bytes):
-            known = coding.decode(raw) if stands(coding, raw) else coding.damaged(raw)
-            if obj == known or to_json(obj) == to_json(known):
+            decoded = coding.decode(raw) if stands(coding, raw) else coding.damaged(raw)
+            if obj == decoded or to_json(obj) == to_json(decoded):
                 return raw
         return coding.encode(obj)
     except CodingError as error:

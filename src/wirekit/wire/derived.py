@@ -206,11 +206,15 @@ def innermost_first(sums: Iterable[Any]) -> list[Any]:
     Args:
         sums: checksums with their index ``at`` and the members they cover, ``first`` to ``last``.
     """
-    left, ordered = list(sums), []
-    while left:
-        ready = [one for one in left if not any(one.first <= each.at <= one.last for each in left if each is not one)]
-        ordered += ready or left  # those that cover each other are refused when they are registered
-        left = [one for one in left if ready and one not in ready]
+    remaining, ordered = list(sums), []
+    while remaining:
+        ready = [
+            one
+            for one in remaining
+            if not any(one.first <= each.at <= one.last for each in remaining if each is not one)
+        ]
+        ordered += ready or remaining  # those that cover each other are refused when they are registered
+        remaining = [one for one in remaining if ready and one not in ready]
     return ordered
 
 

@@ -96,8 +96,8 @@ def _entry(name: str, value: Any) -> Any:
                 raise Misfit(f"$raw must be an object of integers, or bytes in hex, by field name, not {shown(value)}")
             raw = {}
             for path, each in value.items():
-                whole = isinstance(each, int) and not isinstance(each, bool)
-                raw[path] = each if whole else _hex(f"$raw of {shown(path)}", each, "an integer or bytes in hex")
+                is_integer = isinstance(each, int) and not isinstance(each, bool)
+                raw[path] = each if is_integer else _hex(f"$raw of {shown(path)}", each, "an integer or bytes in hex")
             return raw
         case "width":
             if not is_mapping:

@@ -472,8 +472,8 @@ def load_symbol(table: SymbolTable, value: Any) -> Any:
             return number
         symbol, name = table(number), value.get("symbol")
         if name is not None and name != symbol.symbol:
-            known = "has no symbol" if symbol.symbol is None else f"is {symbol.symbol}"
-            raise Misfit(f"{int(number)} {known}, not {shown(name)}; pass the number or the symbol alone")
+            reason = "has no symbol" if symbol.symbol is None else f"is {symbol.symbol}"
+            raise Misfit(f"{int(number)} {reason}, not {shown(name)}; pass the number or the symbol alone")
         return symbol
     return table(value) if isinstance(value, int) else value
 

@@ -342,8 +342,8 @@ class Reader:
     def short(self, needed: int) -> Short:
         """The error for a field of ``needed`` bytes at this position."""
         session, offset = self.session, self.origin + self.position
-        left = self.limit - self.position
-        return short_at(needed, left, session.protocol, join_path(session.path), offset, self.source, self.bounded)
+        available = self.limit - self.position
+        return short_at(needed, available, session.protocol, join_path(session.path), offset, self.source, self.bounded)
 
     def wrong(self, expected: Any, actual: Any, position: int | None = None) -> Wrong:
         """The error for an invalid value at ``position`` (default: here)."""

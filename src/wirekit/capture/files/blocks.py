@@ -128,9 +128,9 @@ class PcapngWalk(Walk):
             return head.error
         assert size is not None
         where: dict[str, Any] = {"protocol": self._key("block")}
-        left = self.capture.size - self.offset
-        if size > left:
-            return Short(size, left, path="block_total_length", offset=self.offset, **where)
+        available = self.capture.size - self.offset
+        if size > available:
+            return Short(size, available, path="block_total_length", offset=self.offset, **where)
         at = self.offset + size - _LENGTHS[self.order].inner.length
         return Wrong(size, self._number(at), path="block_total_length_again", offset=at, **where)
 

@@ -93,9 +93,9 @@ def dissect(packet: Packet, file: int = 0, fragments: Fragments | None = None) -
     for _ in range(MOST_LAYERS):
         decoded = decode(data, key, offset=offset)
         if decoded.error is not None:
-            cut = len(packet.data) < packet.original_length
-            if cut or key in _PACKETS or key in _INSIDE:
-                reason, detail = "cut" if cut else "damaged", str(decoded.error)
+            is_cut = len(packet.data) < packet.original_length
+            if is_cut or key in _PACKETS or key in _INSIDE:
+                reason, detail = "cut" if is_cut else "damaged", str(decoded.error)
             break  # such as a datagram that is no tunnel
         layer = decoded.value
         layouts.append(layer)
@@ -125,12 +125,12 @@ def dissect(packet: Packet, file: int = 0, fragments: Fragments | None = None) -
             protocol = int(layer.protocol if layer is network else layer.next_header)
             identity = Identity(_networks(layouts), protocol, layer.identification)
             begin, more = fragment.fragment_offset * ip.FRAGMENT_UNIT, bool(fragment.more_fragments)
-            whole = fragments.add(identity, begin, inner, [*earlier, skipped], more=more)
-            if whole is None:
+            datagram = fragments.add(identity, begin, inner, [*earlier, skipped], more=more)
+            if datagram is None:
                 return None
             place = end - len(inner) if place is None else place
-            data, key, offset = whole[0], following, place
-            earlier = whole[1]
+            data, key, offset = datagram[0], following, place
+            earlier = datagram[1]
             continue
         if following is None:
             break

@@ -132,14 +132,14 @@ class _Datagram:
         fresh, at = list[tuple[int, bytes]](), begin
         first = max(bisect_left(self.pieces, (begin,)) - 1, 0)
         for number in range(first, len(self.pieces)):
-            place, known = self.pieces[number]
-            end = place + len(known)
+            place, content_there = self.pieces[number]
+            end = place + len(content_there)
             if end <= at:
                 continue
             if place >= stop:
                 break
             low, high = max(place, at), min(end, stop)
-            if known[low - place : high - place] != content[low - begin : high - begin]:
+            if content_there[low - place : high - place] != content[low - begin : high - begin]:
                 return False
             if at < low:
                 fresh.append((at, content[at - begin : low - begin]))

@@ -229,9 +229,9 @@ class Direction:
                 self.cost += stop - position + _PIECE_COST
                 position = stop
             if position < end:
-                known = pieces[index]
+                piece_there = pieces[index]
                 index += 1
-                stop = min(end, known.at + len(known.data))
+                stop = min(end, piece_there.at + len(piece_there.data))
                 repeated += stop - position
                 position = stop
         pieces[first:index] = sorted([*pieces[first:index], *fresh])

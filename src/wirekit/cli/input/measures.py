@@ -47,8 +47,8 @@ class _Step(NamedTuple):
         distance = self.distance(layout.base)
         if self.star:
             count, end = self.ends[-1]
-            whole = distance > count > 0 == distance % count
-            return (count, end) if whole and is_column(self.line.text[end:], count) else (0, 0)
+            divides = distance > count > 0 == distance % count
+            return (count, end) if divides and is_column(self.line.text[end:], count) else (0, 0)
         fit = fitted(self.line, self.ends, distance, layout)
         return (len(fit[0]), fit[1]) if fit else (0, 0)
 

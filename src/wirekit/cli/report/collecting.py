@@ -169,12 +169,12 @@ class Report:
         )
 
     def _row(self, connection: int, each: Numbered, item: Frame, request: int | None, link: Link) -> Row:
-        about, known = item.description, each.facts
+        about, frame_facts = item.description, each.facts
         version = "" if about.version is None else f" v{about.version}"
-        errors = ", ".join(dict.fromkeys(error.error for error in known.errors))
+        errors = ", ".join(dict.fromkeys(error.error for error in frame_facts.errors))
         content, weight = None, 0
         if self._content_size < MOST_CONTENT:
-            content = frame_content(item, None if self.payloads else self._names(known, link))
+            content = frame_content(item, None if self.payloads else self._names(frame_facts, link))
             weight = len(json.dumps(content))
         note = content["error"] if content else item.reason or ("not decoded" if item.decoded.error else "")
         failed = [check.kind for check in item.decoded.checks if check.status == "bad"]
@@ -185,9 +185,9 @@ class Report:
             in_years(item.time_us),
             "→" if item.side == "client" else "←",
             f"{about.api or '?'}{version}",
-            ", ".join(known.topics),
-            known.group_id or "",
-            known.client or "",
+            ", ".join(frame_facts.topics),
+            frame_facts.group_id or "",
+            frame_facts.client or "",
             errors or ("not decoded" if note else f"{failed[0]} check failed" if failed else ""),
             item.latency_us,
             item.size,
@@ -197,14 +197,21 @@ class Report:
             weight,
         )
 
-    def _names(self, known: Facts, link: Link) -> set[str]:
+    def _names(self, frame_facts: Facts, link: Link) -> set[str]:
         """Texts of a frame that the page contains in any case: its topics, its group, its client."""
-        return {*known.topics, known.group_id or "", known.client or "", link.client, link.server, *_software(known)}
+        return {
+            *frame_facts.topics,
+            frame_facts.group_id or "",
+            frame_facts.client or "",
+            link.client,
+            link.server,
+            *_software(frame_facts),
+        }
 
     def _close(self, each: Numbered) -> None:
         link = each.link
         number = self._numbers.get(each.connection)
-        known = self._clients.pop(number or 0, Facts())
+        frame_facts = self._clients.pop(number or 0, Facts())
         if number is None or len(self._connections) >= MOST_CONNECTIONS:
             return
         self._connections.append(
@@ -215,8 +222,8 @@ class Report:
                 "client": link.client,
                 "server": link.server,
                 "protocol": link.protocol,
-                "name": known.client or "",
-                "software": " ".join(_software(known)),
+                "name": frame_facts.client or "",
+                "software": " ".join(_software(frame_facts)),
                 "opened": in_years(link.opened_us),
                 "closed": in_years(link.closed_us) if link.closed_us else None,
                 "frames": self._frames_of.pop(number, 0),
@@ -230,8 +237,10 @@ class Report:
     def to_json(self) -> dict[str, Any]:
         """Plain JSON data: frames by columns; columns of texts have indexes into a list of strings."""
         slow = (row for *_, row in self._slow)
-        known = {row.ordinal: row for row in (*self._ordinary.rows.values(), *self._wrong.rows.values(), *slow)}
-        rows = [row for _, row in sorted(known.items())]
+        row_by_ordinal = {
+            row.ordinal: row for row in (*self._ordinary.rows.values(), *self._wrong.rows.values(), *slow)
+        }
+        rows = [row for _, row in sorted(row_by_ordinal.items())]
         times = [row.time_us for row in rows if row.time_us is not None]
         begin = min(times, default=0)
         strings: dict[str, int] = {"": 0}
@@ -254,9 +263,9 @@ class Report:
         }
 
 
-def _software(known: Facts) -> list[str]:
+def _software(frame_facts: Facts) -> list[str]:
     """The client's software."""
-    parts = [known.connection.get(column) for column in ("client_software", "client_version")]
+    parts = [frame_facts.connection.get(column) for column in ("client_software", "client_version")]
     return [part for part in parts if part]
 
 

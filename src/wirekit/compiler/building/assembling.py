@@ -29,7 +29,7 @@ from wirekit.encoding import built_key, encode
 from wirekit.errors import Misuse, WireError, WirekitError
 from wirekit.program.show import shown_writing
 from wirekit.program.write import WriteProgram, write
-from wirekit.registry import named, registry
+from wirekit.registry import load_object, registry
 from wirekit.runtime.write_words import WRITE_PROGRAMS
 
 FRONT = b"wirekit.front"
@@ -81,7 +81,7 @@ def build_columns(key: str, batch: Any, *, context: Mapping[str, Any] | None = N
         if options:
             raise Misuse(f"{key} takes no options; remove {', '.join(options)}")
         return encode_batch(schema.key, batch, context=checked_context)
-    function = named(place)
+    function = load_object(place)
     signature = inspect.signature(function)
     options |= {"context": checked_context} if checked_context else {}
     try:
@@ -153,7 +153,7 @@ def encode_batch(
         batch, rows, facts = closed(key, columnar, writer, _inner(key, columnar, message_fields), batch, first)
     numbers = [lead.number for lead in columnar.plan.lead if lead.number is not None]
     front = len(ahead) + sum(number.groups or number.size for number in numbers)
-    output, end = run(key, writer, batch, rows, front=front, known=facts, ends=ends)
+    output, end = run(key, writer, batch, rows, front=front, facts=facts, ends=ends)
     if columnar.plan.counted and not columnar.plan.least and batch.num_rows > end - front:
         raise Misuse(f"{key}: {batch.num_rows} records take {end - front} bytes; decoding needs a byte for each record")
     lead = ahead + _lead(key, columnar.plan, end - front, batch.num_rows)

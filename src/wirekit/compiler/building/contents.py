@@ -41,14 +41,14 @@ def closed(
     if inner is not None and rows.inside.any():
         data, begins, ends = rows.built(inner)
     frames = rows.frames()
-    known: dict[str, NDArray[Any]] = {"rows": rows.counts}
-    known |= {name: np.zeros(frames.num_rows, np.int64) for name in CHOSEN}
-    run(key, built, frames, rows.numbers, known=known, choosing=True)
-    content, plain = rows.content(frames, known, memoryview(data), begins, ends)
+    facts: dict[str, NDArray[Any]] = {"rows": rows.counts}
+    facts |= {name: np.zeros(frames.num_rows, np.int64) for name in CHOSEN}
+    run(key, built, frames, rows.numbers, facts=facts, choosing=True)
+    content, plain = rows.content(frames, facts, memoryview(data), begins, ends)
     at = frames.schema.get_field_index(rows.path)
     field = pa.field(rows.path, content.type)
     frames = frames.append_column(field, content) if at < 0 else frames.set_column(at, field, content)
-    return frames, rows.numbers, {**known, "plain": plain}
+    return frames, rows.numbers, {**facts, "plain": plain}
 
 
 class _Rows:
@@ -125,7 +125,7 @@ class _Rows:
     def content(
         self,
         frames: pa.RecordBatch,
-        known: dict[str, NDArray[Any]],
+        facts: dict[str, NDArray[Any]],
         data: memoryview,
         begins: NDArray[Any],
         ends: NDArray[Any],
@@ -139,14 +139,14 @@ class _Rows:
         column = self._bytes(frames)
         filled = column.is_valid().to_numpy(zero_copy_only=False)
         failed = self._failed(frames)
-        codec, listed = known["codec"], known["listed"] == 1
+        codec, listed = facts["codec"], facts["listed"] == 1
         has = self.counts >= 0
         self._refused(has & failed, self.verdict, "its content was damaged, or not of the announced size")
         self._refused(has & filled, self.path, "has bytes, but its records are given as columns")
         self._refused(has & ~listed, INDEX, "the layout has no records here")
         self._refused(listed & ~has & filled & ~failed, self.path, "has bytes, but the layout has records here")
         codec[failed] = 0
-        opaque = (known["opaque"] != 0) & (codec == 0)
+        opaque = (facts["opaque"] != 0) & (codec == 0)
         sizes = pc.binary_length(column).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
         plain = np.where(has, ends - begins, sizes)
         pieces: list[bytes] = []

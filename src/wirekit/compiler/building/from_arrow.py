@@ -185,21 +185,27 @@ def _fitted(array: pa.Array, kind: pa.DataType) -> pa.Array | None:
 
 def _numbered(key: str, column: Column, table: SymbolTable, array: pa.Array, first: Rows) -> pa.Array:
     """The numbers of names, the first number of a name that several share; other text may be a number in digits."""
-    known: dict[str, int] = {}
+    number_by_name: dict[str, int] = {}
     for symbol in table:
-        known.setdefault(symbol.symbol or "", int(symbol))
+        number_by_name.setdefault(symbol.symbol or "", int(symbol))
     kind = pa.from_numpy_dtype(np.dtype(column.dtype))
     bounds = np.iinfo(column.dtype)
     numbers: list[int] = []
     encoded = array.dictionary_encode()
     for name in encoded.dictionary.to_pylist():
         is_number = name.removeprefix("-").isdecimal()
-        number = known.get(name, int(name) if is_number and len(name) <= DIGITS else None)
+        number = number_by_name.get(name, int(name) if is_number and len(name) <= DIGITS else None)
         if number is None or not bounds.min <= number <= bounds.max:
             text = f"{name[:DIGITS]} is not a {kind}"
-            if not is_number and name not in known:
-                near = difflib.get_close_matches(name.upper(), known) if len(known) > NAMED else known
-                text = f"{name!r} is not a name of {table.name}: {', '.join(near or [*list(known)[:NAMED], '…'])}"
+            if not is_number and name not in number_by_name:
+                near = (
+                    difflib.get_close_matches(name.upper(), number_by_name)
+                    if len(number_by_name) > NAMED
+                    else number_by_name
+                )
+                text = (
+                    f"{name!r} is not a name of {table.name}: {', '.join(near or [*list(number_by_name)[:NAMED], '…'])}"
+                )
             raise Misuse(f"{key}: {place(first, pc.index(array, name).as_py(), column.path)}: {text}")
         numbers.append(number)
     return pa.array(numbers, kind).take(encoded.indices)

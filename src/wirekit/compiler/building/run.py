@@ -52,7 +52,7 @@ def run(
     rows: Rows,
     *,
     front: int = 0,
-    known: dict[str, NDArray[Any]] | None = None,
+    facts: dict[str, NDArray[Any]] | None = None,
     ends: NDArray[Any] | None = None,
     choosing: bool = False,
 ) -> tuple[Output, int]:
@@ -60,9 +60,9 @@ def run(
 
     Args:
         rows: the numbers of the rows, for errors.
-        known: facts about a field with nested records, one int64 per row.
+        facts: facts about a field with nested records, one int64 per row.
         ends: receives the end of each record.
-        choosing: whether to evaluate only these facts, and store them in ``known``.
+        choosing: whether to evaluate only these facts, and store them in ``facts``.
 
     Raises:
         Misuse: a column has a wrong type, or a value does not fit; the text has the column and the row.
@@ -74,7 +74,7 @@ def run(
     inputs = {column.slot: unfolded.column(column) for column in program.columns}
     inputs |= {program.own[group.number].slot: unfolded.lists(group.number) for group in program.lists}
     for name, column in program.hidden.items():
-        values = (known or {}).get(name)
+        values = (facts or {}).get(name)
         inputs[column.slot] = Input(np.full(batch.num_rows, -1) if values is None else values, NOTHING)
     room = front + LEAST + min(program.fixed, A_ROW) * batch.num_rows
     room += sum(each.total for each in inputs.values())

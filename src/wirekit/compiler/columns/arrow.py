@@ -207,8 +207,8 @@ def _values(place: Place, level: Level, sizes: dict[int, int]) -> pa.Array:
     offsets, data = values, arrays[place.data]
     large = sizes[column.slot] > LARGE
     kind = pa.large_binary() if large else pa.binary()
-    used = data[: int(offsets[rows])]
-    buffers = [valid, pa.py_buffer(offsets.astype(np.int64 if large else np.int32, copy=False)), pa.py_buffer(used)]
+    content = data[: int(offsets[rows])]
+    buffers = [valid, pa.py_buffer(offsets.astype(np.int64 if large else np.int32, copy=False)), pa.py_buffer(content)]
     array = pa.Array.from_buffers(kind, rows, buffers)
     return _text(array, level, column) if column.kind == "text" else array
 

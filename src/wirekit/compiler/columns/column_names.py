@@ -31,9 +31,13 @@ def checked(key: str, columnar: Columnar, fields: Sequence[str] | None) -> tuple
 
 @lru_cache(1 << 10)
 def _checked(key: str, columnar: Columnar, fields: tuple[str, ...]) -> tuple[str, ...]:
-    known = names(columnar)
+    column_names = names(columnar)
     for name in fields:
-        if name not in SCANNED and name not in known and not any(path.startswith(f"{name}.") for path in known):
+        if (
+            name not in SCANNED
+            and name not in column_names
+            and not any(path.startswith(f"{name}.") for path in column_names)
+        ):
             raise unknown(key, name, columnar)
     return fields
 
@@ -46,9 +50,9 @@ def selected(batch: pa.RecordBatch, fields: tuple[str, ...] | None) -> pa.Record
 
 def unknown(key: str, name: str, columnar: Columnar) -> Misuse:
     """The error for a column that a layout does not have."""
-    known = names(columnar)
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
-    return Misuse(f"{key} has no column {name!r}; it has {', '.join(near or sorted(known))}")
+    column_names = names(columnar)
+    near = difflib.get_close_matches(name, column_names, n=3, cutoff=0.4)
+    return Misuse(f"{key} has no column {name!r}; it has {', '.join(near or sorted(column_names))}")
 
 
 @cache

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from wirekit.compiler.columns.reference import Reference, whole
+from wirekit.compiler.columns.reference import Reference, of_schema
 from wirekit.compiler.columns.run import Level
 from wirekit.errors import Limit, WireError
 from wirekit.program.maker import Program
@@ -104,12 +104,12 @@ class LevelErrors:
         A length beyond the data is reported as it is: the reference engine would read all records first.
         """
         ranges = self.level.ranges
-        for index, (name, known, place, length, words) in ranges.wrong.items():
+        for index, (name, kind, place, length, words) in ranges.wrong.items():
             begin = int(self.level.begins[index])
-            details = Details(known, name, place - begin, words)
+            details = Details(kind, name, place - begin, words)
             if ranges.starts[index] == ranges.ends[index]:
                 data, end = self.level.buffer.data, place + length
-                error, _ = whole(self.reference).read(data, begin, end, origin=-begin, depth=self.depth)
+                error, _ = of_schema(self.reference).read(data, begin, end, origin=-begin, depth=self.depth)
                 details = details if error is None else details_of(error, place - begin)
             yield self._row((index, place - begin, length), details)
 
@@ -120,8 +120,10 @@ class LevelErrors:
             fallback: what is wrong, should the reference engine find nothing wrong.
         """
         if isinstance(fallback, WireError):
-            known = details_of(fallback, 0)
-            fallback = known if known.limit is not None else known._replace(kind="decompression")
+            error_details = details_of(fallback, 0)
+            fallback = (
+                error_details if error_details.limit is not None else error_details._replace(kind="decompression")
+            )
         which, offset, _ = record = record_of(self.level, row)
         begin, path = int(self.level.begins[which]), self.holder
         error, checks = self._read(begin + offset, int(self.level.ranges.ends[which]), begin)

@@ -104,9 +104,9 @@ class Ready:
             self.table[at + op.KIND] = op.LISTS if each.is_list else op.STRINGS if each.is_bytes else op.NUMBERS
             self.table[at + op.ELEMENTS] = each.entry.index if isinstance(each.entry, Repeated) else 0
         first = len(entries) - len(program.hidden)
-        named = {name: place_of(first + at) for at, name in enumerate(program.hidden)}
-        self.table[op.OFFSET], self.table[op.LENGTH] = named["offset"], named["length"]
-        self.table[op.GAPS] = named.get("gap", -1)
+        place_by_name = {name: place_of(first + at) for at, name in enumerate(program.hidden)}
+        self.table[op.OFFSET], self.table[op.LENGTH] = place_by_name["offset"], place_by_name["length"]
+        self.table[op.GAPS] = place_by_name.get("gap", -1)
         self.table[op.MAY_BE_EMPTY], self.table[op.LAST_REASON] = program.may_be_empty, len(program.reasons)
         where, which = words.places
         self.addresses = where, place_of(0) + op.WIDTH_OF_COLUMN * which + op.VALUES
@@ -122,8 +122,8 @@ class Ready:
         """The function that scans: a specialised kernel if one is compiled, otherwise the interpreter."""
         if self._scan is None:
             kernel = self.kernel if cache.has_kernels() else None
-            known = kernel is not None and cache.is_compiled(kernel, cache.KERNEL)
-            self._scan = cache.function(kernel, kind=cache.KERNEL) if known and kernel else cache.interpreter()
+            has_kernel = kernel is not None and cache.is_compiled(kernel, cache.KERNEL)
+            self._scan = cache.function(kernel, kind=cache.KERNEL) if has_kernel and kernel else cache.interpreter()
         return self._scan
 
     def choose(self, scan: Callable[..., Any] | None) -> None:

@@ -98,10 +98,12 @@ def read_header(
     return Header(fields, several, path, ",".join(cases), reader.position, records.element, scope, whole.element)
 
 
-def _chosen(node: ir.Node, values: dict[str, Any], depth: int, cases: list[str], known: dict[Any, ir.Node]) -> ir.Node:
+def _chosen(
+    node: ir.Node, values: dict[str, Any], depth: int, cases: list[str], chosen_by_node: dict[Any, ir.Node]
+) -> ir.Node:
     """Resolves the choices that header fields, ``depth`` structures further out, decide; shared nodes stay shared."""
-    if (id(node), depth) in known:
-        return known[id(node), depth]
+    if (id(node), depth) in chosen_by_node:
+        return chosen_by_node[id(node), depth]
     chosen, deeper = node, depth + isinstance(node, ir.Structure)
     if isinstance(node, ir.Choice) and all(isinstance(tree, Field) and tree.up == depth for tree in node.on):
         key = tuple(_value(tree, values) for tree in node.on)
@@ -109,10 +111,10 @@ def _chosen(node: ir.Node, values: dict[str, Any], depth: int, cases: list[str],
         # "*" for all unknown values: hostile bytes cannot create more programs than there are cases
         cases.append("*" if case is None else ",".join(map(str, key)))
         if (case := case or node.otherwise) is not None:
-            chosen = _chosen(case, values, depth, cases, known)
+            chosen = _chosen(case, values, depth, cases, chosen_by_node)
     else:
-        chosen = ir.mapped(node, lambda _, inner: _chosen(inner, values, deeper, cases, known))
-    known[id(node), depth] = chosen
+        chosen = ir.mapped(node, lambda _, inner: _chosen(inner, values, deeper, cases, chosen_by_node))
+    chosen_by_node[id(node), depth] = chosen
     return chosen
 
 

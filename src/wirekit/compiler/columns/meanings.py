@@ -52,7 +52,7 @@ def counted(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch
 
 
-def named(batch: pa.RecordBatch) -> pa.RecordBatch:
+def with_symbols(batch: pa.RecordBatch) -> pa.RecordBatch:
     """A batch whose numbers with names are names: ``dictionary<int32, string>``; a number without one is its digits.
 
     Where two numbers share a name, only the first has it, so that ``build_columns`` gives the number back.
@@ -60,7 +60,7 @@ def named(batch: pa.RecordBatch) -> pa.RecordBatch:
     >>> import wirekit
     >>> message = {"offset": 5, "message": {"magic": 0, "attributes": 9, "value": "6869"}}
     >>> batch = wirekit.columns("kafka.message_set", wirekit.encode("kafka.message_set", {"messages": [message]}))
-    >>> named(batch)["message.attributes.timestamp_type"].to_pylist()
+    >>> with_symbols(batch)["message.attributes.timestamp_type"].to_pylist()
     ['LogAppendTime']
     """
     for index, field in enumerate(batch.schema):

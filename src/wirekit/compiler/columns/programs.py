@@ -132,13 +132,13 @@ def program(key: str, context: Mapping[str, Any] | None = None) -> Columnar:
     >>> program("kafka.offset_index").plan.path
     'entries'
     """
-    known = _programs(key)
-    if "" in known:
-        return known[""]
+    program_by_name = _programs(key)
+    if "" in program_by_name:
+        return program_by_name[""]
     schema = registry[key]
     name = context_text(key, context or {})
-    if name in known:
-        return known[name]
+    if name in program_by_name:
+        return program_by_name[name]
     if selected_by_header(schema.layout):
         why = "the fields before its records select their layout"
         raise Misuse(f"{key} has several programs, because {why}; pass the bytes (explain: --front FILE)")
@@ -150,8 +150,8 @@ def program(key: str, context: Mapping[str, Any] | None = None) -> Columnar:
 
 def _program(key: str, name: str, plan: Records, whole: ir.Node | None) -> Columnar:
     with _lock:
-        known = _programs(key)
-        columnar = known.get(name)
+        program_by_name = _programs(key)
+        columnar = program_by_name.get(name)
         if columnar is None:
             program = read(key, plan.element, whole, stop=plan.stop)
             inner = None
@@ -159,7 +159,7 @@ def _program(key: str, name: str, plan: Records, whole: ir.Node | None) -> Colum
                 inner = records(program.packing.key, registry[program.packing.key].layout)
                 if inner.element != plan.element:  # records of another layout remain bytes
                     program, inner = read(key, plan.element, whole, closed=True, stop=plan.stop), None
-            columnar = known[name] = Columnar(plan, inner, program, _contents(key, program), whole)
+            columnar = program_by_name[name] = Columnar(plan, inner, program, _contents(key, program), whole)
     return columnar
 
 
@@ -195,8 +195,8 @@ def type_of(column: Column) -> pa.DataType:
 
 @cache
 def _type_of(kind: str, dtype: str) -> pa.DataType:
-    named = {"flag": pa.bool_(), "bytes": pa.binary(), "text": pa.string()}
-    return named.get(kind) or pa.from_numpy_dtype(np.dtype(dtype))
+    type_by_kind = {"flag": pa.bool_(), "bytes": pa.binary(), "text": pa.string()}
+    return type_by_kind.get(kind) or pa.from_numpy_dtype(np.dtype(dtype))
 
 
 def in_lists(column: Column, kind: pa.DataType) -> tuple[pa.DataType, bool]:

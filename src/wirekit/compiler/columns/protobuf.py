@@ -167,8 +167,8 @@ def arrays(tray: Tray, buffer: NDArray[Any], rows: int, good: bool) -> Iterator[
 
 def leaf_type(each: Field) -> pa.DataType:
     """The type of a field's values in Arrow."""
-    named = {"bool": pa.bool_(), "bytes": pa.binary(), "string": pa.string(), "message": pa.bool_()}
-    return named.get(each.kind) or pa.from_numpy_dtype(np.dtype(each.dtype))
+    type_by_kind = {"bool": pa.bool_(), "bytes": pa.binary(), "string": pa.string(), "message": pa.bool_()}
+    return type_by_kind.get(each.kind) or pa.from_numpy_dtype(np.dtype(each.dtype))
 
 
 @cache

@@ -99,6 +99,6 @@ def _lists(root: Any) -> Iterator[Any]:
         nodes += [inner for _, inner in node.parts()]
 
 
-def whole(reference: Reference) -> Reference:
+def of_schema(reference: Reference) -> Reference:
     """The reference engine for the whole schema, with the fields around its records."""
     return replace(reference, node=registry[reference.key].node, scope=Scope.root(Params()), stop=False)

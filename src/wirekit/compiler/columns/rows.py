@@ -83,7 +83,9 @@ def _attribute(column: str) -> str:
 
 def _chunks(batch: Any, kind: Any) -> Iterator[Iterator[Any]]:
     make = partial(tuple.__new__, kind)
-    for whole in map(counted, batch.to_batches() if isinstance(batch, pa.Table) else [batch]):
-        for first in range(0, whole.num_rows, CHUNK):
-            columns = [column.to_pylist() for column in whole.slice(first, CHUNK).columns]
-            yield map(make, zip(*columns, strict=True) if columns else repeat((), min(CHUNK, whole.num_rows - first)))
+    for record_batch in map(counted, batch.to_batches() if isinstance(batch, pa.Table) else [batch]):
+        for first in range(0, record_batch.num_rows, CHUNK):
+            columns = [column.to_pylist() for column in record_batch.slice(first, CHUNK).columns]
+            yield map(
+                make, zip(*columns, strict=True) if columns else repeat((), min(CHUNK, record_batch.num_rows - first))
+            )

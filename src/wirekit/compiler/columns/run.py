@@ -232,8 +232,8 @@ def run(
         if not full:
             break
         if level.errors >= errors.shape[1]:
-            known, errors = errors, np.empty((len(_ERROR_ARRAYS), 4 * level.errors), np.int64)
-            errors[:, : level.errors] = known[:, : level.errors]
+            smaller, errors = errors, np.empty((len(_ERROR_ARRAYS), 4 * level.errors), np.int64)
+            errors[:, : level.errors] = smaller[:, : level.errors]
         width = sum(entry.place.width for entry in filled.values()) + sum(tray.width for tray in level.trays)
         more = left // (COPIES * max(width, 1)) + STEP
         rows = min(2 * rows + 1024, rows + more) if level.rows >= rows else rows

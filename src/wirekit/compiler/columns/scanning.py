@@ -46,7 +46,7 @@ from wirekit.compiler.columns.column_names import checked, selected
 from wirekit.compiler.columns.compressed_records import compressed_levels
 from wirekit.compiler.columns.errors import ERRORS, LevelErrors, details_of, errors_of
 from wirekit.compiler.columns.header_variants import selected_by_header
-from wirekit.compiler.columns.meanings import TIMES, dated, named
+from wirekit.compiler.columns.meanings import TIMES, dated, with_symbols
 from wirekit.compiler.columns.opening import BOTH, Opening
 from wirekit.compiler.columns.plan import Ranges, Start, start
 from wirekit.compiler.columns.programs import Columnar, described, led_program, program, source
@@ -116,7 +116,7 @@ def columns(
             RuntimeWarning,
             stacklevel=2,
         )
-    return named(batch) if enums == "dictionary" else batch
+    return with_symbols(batch) if enums == "dictionary" else batch
 
 
 def scan(
@@ -178,26 +178,26 @@ def scan(
         reference = of_records(columnar.plan, allowance, context)
         place = start(columnar.plan, data.data, 0, data.size, bounds.frame)
     paths = checked(key, columnar, fields)
-    whole = _level(data, place)
+    level = _level(data, place)
     beyond = counted = None
     try:
-        run(columnar, columnar.plan, whole, bounds, paths, allowance)
+        run(columnar, columnar.plan, level, bounds, paths, allowance)
     except NoRoom as error:
         beyond, counted = error.position, error.rows
     if beyond is not None:  # the error, which keeps the arrays of the first scan, no longer exists here
-        whole = _level(data, replace(place, end=beyond, count=-1))
-        run(columnar, columnar.plan, whole, bounds, paths, counted=counted)
-    wrong = [LevelErrors(columnar.program, reference, whole).refused()]
+        level = _level(data, replace(place, end=beyond, count=-1))
+        run(columnar, columnar.plan, level, bounds, paths, counted=counted)
+    wrong = [LevelErrors(columnar.program, reference, level).refused()]
     if beyond is not None:
         wrong[0].add((0, beyond, data.size - beyond), details_of(allowance.exceeded(), beyond))
         allowance.room = 0
     levels = compressed_levels(columnar, paths, wrong)
     batch = merged_levels(columnar, levels, wrappers)
     if columnar.program.contents is not None:
-        opening = Opening(columnar, whole, batch, reference, paths)
+        opening = Opening(columnar, level, batch, reference, paths)
         batch = opening.unpack()
         wrong.append(opening.errors)
-    consumed = int(whole.arrays["stopped"][0])
+    consumed = int(level.arrays["stopped"][0])
     errors = errors_of(wrong)
     batch = selected(batch, paths)
     metadata = {"wirekit.consumed": str(consumed), "wirekit.errors": str(errors.num_rows), **described(key, columnar)}

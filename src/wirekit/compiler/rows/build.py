@@ -19,7 +19,7 @@ from wirekit.compiler.expressions import Literal
 from wirekit.compiler.rows.build_code import Building, distance, put_number, usual
 from wirekit.compiler.rows.build_state import REASONS, State, Unit, flag, integer, octets, real, sequence
 from wirekit.compiler.rows.build_structures import Structures
-from wirekit.compiler.source import Scope, Unusual, field_of, is_large, named, nullable, units, whole_number
+from wirekit.compiler.source import Scope, Unusual, by_name, field_of, is_large, nullable, units, whole_number
 from wirekit.values import Symbol
 from wirekit.wire.blobs import is_decimal
 from wirekit.wire.compressed import Opened
@@ -34,7 +34,7 @@ class Builder(Structures):
     Each method generates the code of some kind of node. ``x`` is the variable with the value.
     """
 
-    NAMES = named(integer, real, flag, octets, sequence, elements, Symbol, Opened)
+    NAMES = by_name(integer, real, flag, octets, sequence, elements, Symbol, Opened)
     ROLES = ("condition", "default", "length", "count", "value")
     purpose = "build"
     arguments = "S, o, x"

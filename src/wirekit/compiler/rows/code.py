@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from wirekit.compiler import ir
 from wirekit.compiler.rows.state import Cut, Site, Unit, span
-from wirekit.compiler.source import Code, Generator, Scope, named
+from wirekit.compiler.source import Code, Generator, Scope, by_name
 from wirekit.values import Symbol
 from wirekit.wire.compressed import Opened
 from wirekit.wire.message_fields import elements
@@ -140,7 +140,7 @@ class DecodingGenerator(Generator):
         tracing: whether the code records the spans of fields.
     """
 
-    NAMES = named(Cut, Opened, Symbol, elements) | {"span": span}
+    NAMES = by_name(Cut, Opened, Symbol, elements) | {"span": span}
     ROLES = ("condition", "length", "count", "announced", "size", "value")
     tracing = False
     purpose = "rows"

@@ -12,7 +12,7 @@ from typing import Any
 from wirekit.compiler import ir
 from wirekit.compiler.rows.build import Builder
 from wirekit.compiler.rows.build_code import Building
-from wirekit.compiler.source import Scope, Unusual, choosing, named, units
+from wirekit.compiler.source import Scope, Unusual, by_name, choosing, units
 
 
 def octets(value: Any) -> bytes:
@@ -38,7 +38,7 @@ def ignored(value: Any) -> None:
 class DirectBuilder(Builder):
     """Generates the encoder of one schema: a function of (state, buffer, mapping) that appends to the buffer."""
 
-    NAMES = Builder.NAMES | named(octets, sequence, ignored)
+    NAMES = Builder.NAMES | by_name(octets, sequence, ignored)
     purpose = "direct"
 
     def _begin(self, code: Building, node: ir.Structure, x: str) -> None:

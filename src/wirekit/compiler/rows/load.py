@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from wirekit.compiler import ir
 from wirekit.compiler.expressions import Expression
-from wirekit.compiler.source import Code, Generator, Scope, Unusual, choosing, field_of, is_large, named, units
+from wirekit.compiler.source import Code, Generator, Scope, Unusual, by_name, choosing, field_of, is_large, units
 from wirekit.errors import WirekitError
 from wirekit.values import Record, Symbol, plain_mapping
 from wirekit.wire.compressed import load_opened
@@ -50,7 +50,7 @@ def extras(record: Record, mapping: Mapping[str, Any]) -> None:
 class Loader(Generator):
     """Generates the loader of one schema: (state, mapping) → record."""
 
-    NAMES = named(other, extras, counted, plain_mapping, Symbol) | {"packed": load_opened, "number": load_integer}
+    NAMES = by_name(other, extras, counted, plain_mapping, Symbol) | {"packed": load_opened, "number": load_integer}
     NAMES |= {"real": load_real, "symbol": load_symbol, "octets": load_bytes, "bit": load_bit}
     purpose = "load"
     arguments = "S, x"
@@ -165,8 +165,8 @@ class Loader(Generator):
 
     def _named(self, code: Code, node: ir.Named, x: str) -> None:
         value = code.fresh("v")
-        known, table = self._constant(node.table._by_value, "T"), self._constant(node.table, "table")
-        code.add_line(f"{value} = {known}.get({x}) if {x}.__class__ is int else None")
+        symbol_by_number, table = self._constant(node.table._by_value, "T"), self._constant(node.table, "table")
+        code.add_line(f"{value} = {symbol_by_number}.get({x}) if {x}.__class__ is int else None")
         code.add_line(f"{x} = symbol({table}, {x}) if {value} is None else {value}")
 
     def _bits(self, code: Code, node: ir.BitFields, x: str) -> None:

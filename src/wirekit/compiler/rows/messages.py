@@ -61,21 +61,21 @@ class _Known(NamedTuple):
 @functools.cache
 def _fields(message: Message) -> dict[int, _Known]:
     """The fields by the tag of their unpacked form; without floats, because NaN has many forms."""
-    known = {}
+    field_by_tag = {}
     for number, field in message.fields.items():
         if field.kind in ("double", "float"):
             continue
         plain = 0 if field.kind == "bool" or field.sign == ZIGZAG else field.high + 1
         fixed = struct.Struct(field.fixed) if field.fixed else None
         varint, text = field.wire_type == VARINT, field.kind == "string"
-        known[number << 3 | field.wire_type] = _Known(number, field.name, field, plain, fixed, varint, text)
-    return known
+        field_by_tag[number << 3 | field.wire_type] = _Known(number, field.name, field, plain, fixed, varint, text)
+    return field_by_tag
 
 
 def message(state: State, kind: Message, b: bytes, p: int, e: int, q: str) -> Record:
     """The message in b[p:e] in any form; Unusual if it is not valid."""
     spans = state.spans
-    room, charged, known = state.room, state.charged, len(spans or ())
+    room, charged, spans_before = state.room, state.charged, len(spans or ())
     try:
         return read_message(kind, b, p, e, state, q)
     except REASONS as reason:
@@ -83,7 +83,7 @@ def message(state: State, kind: Message, b: bytes, p: int, e: int, q: str) -> Re
             raise Unusual from None
         state.room, state.charged = room, charged
         if spans is not None:
-            del spans[known:]
+            del spans[spans_before:]
     session = Session(state.protocol, state.limits)
     session.allowance, session.spans = state, spans
     session.path += [q] if q else []
@@ -93,7 +93,7 @@ def message(state: State, kind: Message, b: bytes, p: int, e: int, q: str) -> Re
         raise Unusual from None
     if session.checks:
         raise Unusual
-    state.charged += len(spans or ()) - known
+    state.charged += len(spans or ()) - spans_before
     return record
 
 
@@ -113,10 +113,10 @@ def read_message(message: Message, b: bytes, p: int, e: int, state: State, q: st
         p += 1
         if tag >= LAST_BYTE:
             tag, p = _varint(b, p - 1)
-        known = fields.get(tag)
-        if known is None:
+        declared = fields.get(tag)
+        if declared is None:
             raise Unusual
-        number, name, field, plain, fixed, varint, text = known
+        number, name, field, plain, fixed, varint, text = declared
         if number <= last and (number < last or not field.repeated):
             raise Unusual
         last = number

@@ -106,11 +106,13 @@ class Numbers(DecodingGenerator):
         raise Misuse(f"{self.key}: a {type(node).__name__} is not a number")
 
     def _named(self, code: Decoding, table: SymbolTable, closed: bool, number: str) -> str:
-        known = self._constant(table._by_value, "T")
+        symbol_by_number = self._constant(table._by_value, "T")
         value = code.fresh("v")
 
         def find() -> None:
-            code.add_line(f"{value} = {known}[{number}]" if closed else f"{value} = {known}.get({number})")
+            code.add_line(
+                f"{value} = {symbol_by_number}[{number}]" if closed else f"{value} = {symbol_by_number}.get({number})"
+            )
             if not closed:
                 code.add_line(f"if {value} is None: {value} = Symbol({number}, None, '')")
 

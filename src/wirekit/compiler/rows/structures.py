@@ -172,19 +172,21 @@ class Structures(Numbers):
     @staticmethod
     def _positions(code: Decoding, at: Open, index: int, run: int) -> None:
         """The starts and ends of the members of a run that are needed; the position is after the run."""
-        left = 0
-        known: dict[int, str] = {}
+        distance = 0
+        variable_at: dict[int, str] = {}
 
         def place() -> str:
-            if left not in known:
-                known[left] = code.fresh("s")
-                code.add_line(f"{known[left]} = p - {left}" if left else f"{known[left]} = p")
-            return known[left]
+            if distance not in variable_at:
+                variable_at[distance] = code.fresh("s")
+                code.add_line(
+                    f"{variable_at[distance]} = p - {distance}" if distance else f"{variable_at[distance]} = p"
+                )
+            return variable_at[distance]
 
         for number in range(index + run - 1, index - 1, -1):
             if number in at.end_at:
                 at.ends[number] = place()
-            left += ir.minimum(at.node.members[number].node)
+            distance += ir.minimum(at.node.members[number].node)
             if number in at.begin_at:
                 at.begins[number] = place()
 

@@ -15,12 +15,12 @@ NUMBER = "request_id"
 
 def _kinds(versioned: frozenset[int]) -> Iterator[tuple[tuple[int, int], Kind]]:
     """The commands of each direction; the direction is a field of its own, besides the command."""
-    known = frozenset(int(symbol) for symbol in COMMANDS)
+    commands = frozenset(int(symbol) for symbol in COMMANDS)
     for symbol in COMMANDS:
         name = symbol.symbol or str(int(symbol))
         context = "layout_version" if int(symbol) in versioned else ""
         silent = ("identity.qos_level", ONE_WAY)
-        answers = tuple(COMMANDS(number).symbol or "" for number in (-int(symbol), BOOLEAN_ACK) if number in known)
+        answers = tuple(COMMANDS(number).symbol or "" for number in (-int(symbol), BOOLEAN_ACK) if number in commands)
         asks = answers if int(symbol) > 0 else ()
         yield (
             (int(symbol), 0),

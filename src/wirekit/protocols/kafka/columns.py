@@ -446,7 +446,7 @@ def scanned(
 
 def _messages(rows: pa.RecordBatch, position: int | None = None, requested: Set[str] | None = None) -> pa.RecordBatch:
     """The messages of a scan with wrappers; if its position in the file is given, also the columns of places."""
-    offsets, known, times, types = resolved(rows)
+    offsets, has_offset, times, types = resolved(rows)
     magic, codec = numbers(rows, "message.magic"), numbers(rows, "message.attributes.codec")
     dated = magic >= 1
     attributes = (
@@ -459,15 +459,17 @@ def _messages(rows: pa.RecordBatch, position: int | None = None, requested: Set[
     codec = np.where(inherited, codec[parents], codec)
     names_of_codecs = [CODEC_NAMES.get(number, f"codec {number}") for number in range(CODECS)]
     columns: dict[str, Callable[[], pa.Array]] = {
-        "offset": lambda: pa.array(offsets, mask=~known),
+        "offset": lambda: pa.array(offsets, mask=~has_offset),
         "timestamp": lambda: pa.array(times, mask=~dated | (times == NO_TIMESTAMP)).view(TIME),
-        "timestamp_type": lambda: _named(types, [TIMESTAMP_TYPES(number).symbol or "" for number in (0, 1)], ~dated),
+        "timestamp_type": lambda: _dictionary(
+            types, [TIMESTAMP_TYPES(number).symbol or "" for number in (0, 1)], ~dated
+        ),
         "key": lambda: rows["message.key"],
         "value": lambda: rows["message.value"],
         "attributes": lambda: pa.array(attributes.astype(np.uint8)),
-        "codec": lambda: _named(codec, names_of_codecs, None),
+        "codec": lambda: _dictionary(codec, names_of_codecs, None),
         "crc": lambda: rows["message.crc"],
-        "check": lambda: _named(verified(rows).astype(np.int32), ["bad", "ok"], None),
+        "check": lambda: _dictionary(verified(rows).astype(np.int32), ["bad", "ok"], None),
     }
     arrays = {
         name: make() for name, make in columns.items() if requested is None or name in requested or name == "offset"
@@ -500,7 +502,7 @@ def numbers(rows: pa.RecordBatch, name: str, missing: int = 0) -> NDArray[Any]:
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
-def _named(numbers: NDArray[Any], names: list[str], missing: NDArray[Any] | None) -> pa.DictionaryArray:
+def _dictionary(numbers: NDArray[Any], names: list[str], missing: NDArray[Any] | None) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int8), mask=missing), pa.array(names))
 
 
@@ -523,10 +525,10 @@ def resolved(rows: pa.RecordBatch) -> tuple[NDArray[Any], NDArray[Any], NDArray[
     """For every row, wrappers included: absolute offset, whether it is known, timestamp, and timestamp type."""
     stored = numbers(rows, "offset")
     offsets = stored.copy()
-    known = np.ones(rows.num_rows, bool)
+    has_offset = np.ones(rows.num_rows, bool)
     times = numbers(rows, "message.timestamp", NO_TIMESTAMP).copy()
     types = numbers(rows, "message.attributes.timestamp_type").copy()
-    magic, left = numbers(rows, "message.magic"), numbers(rows, "@left", -1)
+    magic, bytes_left = numbers(rows, "message.magic"), numbers(rows, "@left", -1)
     depths, parents = numbers(rows, "@depth"), numbers(rows, "@parent", -1)
     last = np.full(rows.num_rows, -1, np.int64)  # the last message in each wrapper
     inside = np.flatnonzero(parents >= 0)
@@ -540,10 +542,10 @@ def resolved(rows: pa.RecordBatch) -> tuple[NDArray[Any], NDArray[Any], NDArray[
         base = np.maximum(base, 0)
         offsets[here] = stored[here] + base
         fits &= ~((stored[here] >= 0) & (offsets[here] < 0))
-        known[here] = known[wrappers] & (left[wrappers] == 0) & fits
+        has_offset[here] = has_offset[wrappers] & (bytes_left[wrappers] == 0) & fits
         within = np.flatnonzero((depths == depth) & (magic[parents] == 0))
-        known[within] = True
+        has_offset[within] = True
         types[here] = types[wrappers]
         stamped = here[types[wrappers] == LOG_APPEND_TIME]
         times[stamped] = times[parents[stamped]]
-    return offsets, known, times, types
+    return offsets, has_offset, times, types

@@ -197,8 +197,8 @@ class Sets:
         place, number = ENTRY.lead("message_size"), record_set.length
         stored = number.unpack(partial[place : place + number.length])
         begin = self._begin(path)
-        known = begin or self._is_set
-        offset = self._decoded.offset + (self._end(begin) - len(partial) + place if known else 0)
+        has_place = begin or self._is_set
+        offset = self._decoded.offset + (self._end(begin) - len(partial) + place if has_place else 0)
         note = "the fields of the message end before the set does, and an intact message follows them"
         return Check(join_path([path, "partial"]), "length", stored, part.stop - ENTRY_HEAD, "bad", offset, note=note)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from wirekit.decoding import decode
-from wirekit.protocols.kafka.partition import check_partition, unreadable, whole
+from wirekit.protocols.kafka.partition import check_partition, read_whole, unreadable
 from wirekit.protocols.kafka.reading import named_partition
 from wirekit.protocols.kafka.searching import base_offset
 from wirekit.stored import Problem, Report
@@ -63,7 +63,7 @@ def _read(path: Path, report: Report, ends: dict[tuple[str, int], int | None]) -
     name = path.name
     key = "kafka.meta_properties" if name == PROPERTIES else "kafka.offset_checkpoint"
     try:
-        data = whole(path)
+        data = read_whole(path)
     except OSError as error:
         report.problems.append(unreadable(path, error))
         return
@@ -100,10 +100,10 @@ def _problem(path: Path, reason: str, data: bytes, text: bytes, place: int) -> P
 
 def _wrong(entry: Any, checkpoint: str, ends: dict[tuple[str, int], int | None]) -> str | None:
     """The contradiction between an entry of a checkpoint and the log."""
-    named = f"the {checkpoint} of {entry.topic} {entry.partition}, {entry.offset},"
+    subject = f"the {checkpoint} of {entry.topic} {entry.partition}, {entry.offset},"
     if (entry.topic, entry.partition) not in ends:
-        return f"{named} is for a partition without a directory here"
+        return f"{subject} is for a partition without a directory here"
     end = ends[entry.topic, entry.partition]
     if end is not None and entry.offset > end:
-        return f"{named} is beyond the end of the log, {end}"
-    return f"{named} is negative" if entry.offset < 0 else None
+        return f"{subject} is beyond the end of the log, {end}"
+    return f"{subject} is negative" if entry.offset < 0 else None

@@ -236,10 +236,12 @@ class KafkaDialogue(Dialogue):
             self.effort += THOROUGH * CALL if len(data) == size else 0  # the reference engine will decode it
         if len(data) < size:
             return True
-        whole = None if self.whole is None else self.whole.value
+        request = None if self.whole is None else self.whole.value
         if not self.client_ids:
-            return whole is None or whole.api_key != PRODUCE.key or bool(whole.client_id or whole.body.topic_data)
-        value = value_of(data, CLIENT_HEADER) if whole is None else whole
+            return (
+                request is None or request.api_key != PRODUCE.key or bool(request.client_id or request.body.topic_data)
+            )
+        value = value_of(data, CLIENT_HEADER) if request is None else request
         return "client_id" not in value or value.client_id in self.client_ids
 
     def proven(self, side: str, data: bytes) -> bool:
@@ -310,8 +312,8 @@ class KafkaDialogue(Dialogue):
                 self.expects["server"] = "frames"
         else:
             self.expects["server"] = "frames"
-            whole = frame.decoded.error is None and frame.schema != ANY_RESPONSE  # whose body is bytes
-            if frame.description.api == SASL_HANDSHAKE.name and whole:
+            is_decoded = frame.decoded.error is None and frame.schema != ANY_RESPONSE  # whose body is bytes
+            if frame.description.api == SASL_HANDSHAKE.name and is_decoded:
                 accepted = frame.value.body.error_code == 0
                 self.expects["server" if accepted else "client"] = "tokens" if accepted else "frames"
             for request in self.requests.forget_before(frame.request.offset):

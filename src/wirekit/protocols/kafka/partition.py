@@ -171,7 +171,7 @@ def open_regular(path: Path) -> Iterator[BufferedReader]:
         yield file
 
 
-def whole(path: Path) -> bytes:
+def read_whole(path: Path) -> bytes:
     """The bytes of an index or a checkpoint.
 
     Raises:
@@ -285,23 +285,23 @@ class _Partition:
             self._say(path.name, "the index does not exist")
             return None
         try:
-            data = whole(path)
+            data = read_whole(path)
         except OSError as error:
             self.report.problems.append(unreadable(path, error))
             return None
         data = data if data.strip(b"\0") else b""  # preallocated, and never written to
         rows, _ = scan(KEYS[kind], data)
         consumed = int(rows.schema.metadata[b"wirekit.consumed"])
-        left = data[consumed:]
-        if left.strip(b"\0"):
-            self._say(path.name, f"{len(left)} bytes after the last entry are neither entries nor zeros", consumed)
+        unread = data[consumed:]
+        if unread.strip(b"\0"):
+            self._say(path.name, f"{len(unread)} bytes after the last entry are neither entries nor zeros", consumed)
         width = rows["@length"][0].as_py() if rows.num_rows else 1
         values = numbers(rows, "position" if kind == "index" else "timestamp")
         offsets = numbers(rows, "relative_offset").astype(np.int64) + segment.base
         rises = np.diff(values) > 0
         follows = np.diff(offsets) > 0 if kind == "index" else np.diff(offsets) >= 0
         falls = np.flatnonzero(~(rises & follows)) + 1
-        is_open = bool(left) and not left.strip(b"\0")
+        is_open = bool(unread) and not unread.strip(b"\0")
         after = None
         if is_open and falls.size:
             first = int(falls[0])
@@ -387,12 +387,12 @@ class _Partition:
                 file.go(segment.end)
                 continue
             segment.end = start + consumed
-            left = bytes(window[consumed:])
-            if not (ended or file.last or left.startswith(ZEROS) or file.is_torn(segment.end, left)):
+            unread = bytes(window[consumed:])
+            if not (ended or file.last or unread.startswith(ZEROS) or file.is_torn(segment.end, unread)):
                 file.take(consumed)
-            elif not self._resumes(segment, file, indexes, damaged=ended or bool(left.strip(b"\0"))):
+            elif not self._resumes(segment, file, indexes, damaged=ended or bool(unread.strip(b"\0"))):
                 if not ended:
-                    self._tail(segment, file, left)
+                    self._tail(segment, file, unread)
                 return
 
     @staticmethod
@@ -410,8 +410,8 @@ class _Partition:
             begin = errors["offset"][error].as_py()
             end, number = begin + errors["length"][error].as_py(), int(np.searchsorted(places, begin))
             file.search.before = int(offsets[number - 1]) if number else before
-            whole = file.search.is_end(start + begin, start + end)
-            if not whole and file.search.within(start + begin + 1, start + end) is not None:
+            is_end = file.search.is_end(start + begin, start + end)
+            if not is_end and file.search.within(start + begin + 1, start + end) is not None:
                 return int(begin)
         file.search.before = before
         return None
@@ -451,9 +451,9 @@ class _Partition:
         file.go(next_start)
         return True
 
-    def _tail(self, segment: Segment, file: SegmentFile, left: bytes) -> None:
+    def _tail(self, segment: Segment, file: SegmentFile, unread: bytes) -> None:
         """The bytes after the last whole message."""
-        if left.strip(b"\0") and not left.startswith(ZEROS):
+        if unread.strip(b"\0") and not unread.startswith(ZEROS):
             size = file.size - segment.end
             self._say(segment.name, f"the last message is torn: {size} bytes of it are there", segment.end)
             return
@@ -466,28 +466,30 @@ class _Partition:
         """The messages of a window; ``intact`` tells which have a good checksum."""
         if not rows.num_rows:
             return
-        offsets, known, times, _ = resolved(rows)
-        whole = numbers(rows, "@depth") == 0
+        offsets, has_offset, times, _ = resolved(rows)
+        is_outermost = numbers(rows, "@depth") == 0
         places = _places(rows) + start
         for row in np.flatnonzero(~intact):
-            inside = "" if whole[row] else ", in compressed data"
+            inside = "" if is_outermost[row] else ", in compressed data"
             self._say(segment.name, f"the checksum of offset {int(offsets[row])} is wrong{inside}", int(places[row]))
         for row in np.flatnonzero(numbers(rows, "@gap") > 0):
             self._say(segment.name, f"bytes that no field explains in offset {int(offsets[row])}", int(places[row]))
         leaf = np.asarray(rows["@left"].is_null())
-        self._order(segment, offsets[leaf & known], places[leaf & known])
+        self._order(segment, offsets[leaf & has_offset], places[leaf & has_offset])
         segment.messages += int(leaf.sum())
-        self._positions(segment, indexes.get("index"), offsets[whole], places[whole], known[whole])
-        good = leaf & known & verified(rows)
+        self._positions(
+            segment, indexes.get("index"), offsets[is_outermost], places[is_outermost], has_offset[is_outermost]
+        )
+        good = leaf & has_offset & verified(rows)
         lost = (leaf & ~good) | (numbers(rows, "@left") > 0)
         self._times(segment, indexes.get("timeindex"), offsets[good], times[good], np.cumsum(lost)[good])
         segment.doubtful = segment.doubtful or bool(lost.any())
 
     def _cut(self, segment: Segment, start: int, rows: Any, errors: Any) -> None:
         """Bytes after the last whole message in compressed data without an error."""
-        left, places = numbers(rows, "@left"), _places(rows)
-        for row in np.flatnonzero((left > 0) & ~np.isin(places, _outer(errors))):
-            text = f"{plural(int(left[row]), 'byte')} after the last whole message in the compressed data"
+        bytes_left, places = numbers(rows, "@left"), _places(rows)
+        for row in np.flatnonzero((bytes_left > 0) & ~np.isin(places, _outer(errors))):
+            text = f"{plural(int(bytes_left[row]), 'byte')} after the last whole message in the compressed data"
             self._say(segment.name, text, start + int(places[row]))
 
     def _order(self, segment: Segment, offsets: NDArray[Any], places: NDArray[Any]) -> None:
@@ -509,7 +511,12 @@ class _Partition:
         segment.last = int(offsets[-1])
 
     def _positions(
-        self, segment: Segment, index: _Index | None, offsets: NDArray[Any], places: NDArray[Any], known: NDArray[Any]
+        self,
+        segment: Segment,
+        index: _Index | None,
+        offsets: NDArray[Any],
+        places: NDArray[Any],
+        has_offset: NDArray[Any],
     ) -> None:
         """Compares the offset index with the message sets of a window."""
         before = np.concatenate([[segment.before], offsets[:-1]])
@@ -521,7 +528,7 @@ class _Partition:
             entry = self._entry(segment, index, int(number))
             if places[at] != index.values[number]:
                 self._about(index, int(number), f"{entry}: no message begins there, one does at {int(places[at])}")
-            elif known[at] and not before[at] < index.offsets[number] <= offsets[at]:
+            elif has_offset[at] and not before[at] < index.offsets[number] <= offsets[at]:
                 span = f"offset {int(offsets[at])}, and the one before it {int(before[at])}"
                 if before[at] == EARLIEST:
                     span = f"offset {int(offsets[at])}"

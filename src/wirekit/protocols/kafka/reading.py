@@ -54,8 +54,8 @@ ENTRY_HEAD = 12
 
 def named_partition(name: str) -> tuple[str, int] | None:
     """Topic and partition in the name of a directory; None for other names, and for a number that no partition has."""
-    named = PARTITION.fullmatch(name)
-    return (named[1], int(named[2])) if named is not None and int(named[2]) <= LARGEST_PARTITION else None
+    match = PARTITION.fullmatch(name)
+    return (match[1], int(match[2])) if match is not None and int(match[2]) <= LARGEST_PARTITION else None
 
 
 class _Wrapper(NamedTuple):
@@ -77,8 +77,8 @@ def verdicts(checks: Iterable[Check]) -> dict[str, Check]:
 
 def left_over(entry: Record) -> bytes:
     """The bytes within an entry's ``message_size`` that no field explains."""
-    left: bytes = entry._extra.get("trailing", {}).get("message_size", b"") if entry._extra else b""
-    return left
+    trailing: bytes = entry._extra.get("trailing", {}).get("message_size", b"") if entry._extra else b""
+    return trailing
 
 
 def content(value: Any) -> Any:
@@ -88,11 +88,11 @@ def content(value: Any) -> Any:
 
 def over_size(entry: Record, check: Check) -> Check:
     """The verdict on the CRC of an entry over all bytes of its ``message_size``, not only over its fields."""
-    left = left_over(entry)
-    if not left or check.note:
+    trailing = left_over(entry)
+    if not trailing or check.note:
         return check
-    computed = zlib.crc32(left, check.computed)
-    note = f"computed over the message_size, {plural(len(left), 'byte')} more than the fields"
+    computed = zlib.crc32(trailing, check.computed)
+    note = f"computed over the message_size, {plural(len(trailing), 'byte')} more than the fields"
     verdict = "ok" if computed == check.stored else "bad"
     return Check(check.path, check.kind, check.stored, computed, verdict, check.offset, check.source, note)
 
@@ -256,8 +256,8 @@ class SegmentFile:
             return self._resumed(decoded, *oversized), True
         if _is_shared(decoded.error) and len(decoded.value.messages) > 1:
             return self._first_of_many(decoded)
-        left = b"" if self.last or decoded.error is not None else decoded.value.tail
-        if data and len(left) == len(data):
+        unread = b"" if self.last or decoded.error is not None else decoded.value.tail
+        if data and len(unread) == len(data):
             self.take(0)
             return None, True
         end, error = self._ended(data, decoded)
@@ -274,7 +274,7 @@ class SegmentFile:
         """The messages before one that exceeds a limit together with them; the next window begins with it."""
         messages = decoded.value.messages
         exceeding = f"messages[{len(messages) - 1}]"
-        size = _whole(decoded.value)
+        size = _complete_size(decoded.value)
         messages.pop()
         self.last = False
         self._follow(decoded, messages)
@@ -330,20 +330,20 @@ class SegmentFile:
         before = self.search.before
         for number, entry in enumerate(entries):
             check = checks.get(f"messages[{number}].message.crc")
-            left = len(left_over(entry))
-            if check is None or not left or status(entry, check) == "ok":
+            surplus = len(left_over(entry))
+            if check is None or not surplus or status(entry, check) == "ok":
                 continue
             previous = entries[number - 1].offset if number else before
             self.search.before = entry.offset if check.status == "ok" else previous
             end = decoded.offset + ends[number + 1]
             if check.status != "ok" and self.search.is_end(decoded.offset + ends[number], end):
                 continue
-            next_start = self.search.within(end - left, end)
+            next_start = self.search.within(end - surplus, end)
             if next_start is not None:
                 place = decoded.offset + ends[number] + ENTRY.lead("message_size")
                 where = {"protocol": SEGMENT, "path": "messages[].message_size", "offset": place}
-                error = Wrong(f"{entry.message_size - left} bytes", entry.message_size, **where)
-                return number, Damaged(end - left, next_start - end + left, error)
+                error = Wrong(f"{entry.message_size - surplus} bytes", entry.message_size, **where)
+                return number, Damaged(end - surplus, next_start - end + surplus, error)
         self.search.before = before
         return None
 
@@ -366,7 +366,7 @@ class SegmentFile:
         segment = decoded.value
         self._follow(decoded, _whole_entries(decoded))
         if decoded.error is not None:
-            return self.position + _whole(segment), decoded.error
+            return self.position + _complete_size(segment), decoded.error
         return self.end(len(data), segment.tail)
 
     def _follow(self, decoded: Decoded, entries: list[Record]) -> None:
@@ -377,18 +377,18 @@ class SegmentFile:
                 self.search.before = entries[number].offset
                 return
 
-    def end(self, size: int, left: bytes) -> tuple[int, WireError | None]:
+    def end(self, size: int, unread: bytes) -> tuple[int, WireError | None]:
         """The end of the whole messages of a window without a damaged one, and the error there.
 
         Args:
             size: the bytes of the window.
             left: the bytes after its last whole message.
         """
-        end = self.position + size - len(left)
-        if left.startswith(ZEROS) or not (self.last or self.is_torn(end, left)):
+        end = self.position + size - len(unread)
+        if unread.startswith(ZEROS) or not (self.last or self.is_torn(end, unread)):
             return end, None
-        if not left.strip(b"\0"):
-            return end + len(left), None
+        if not unread.strip(b"\0"):
+            return end + len(unread), None
         where = {"protocol": SEGMENT, "path": "messages[]", "offset": end}
         return end, Wrong("a whole message or zeros", f"{self.size - end} bytes of one", **where)
 
@@ -426,7 +426,7 @@ def _is_shared(error: WireError | None) -> bool:
     return isinstance(error, Limit) and error.limit in SHARED
 
 
-def _whole(segment: Record) -> int:
+def _complete_size(segment: Record) -> int:
     """Size of the messages before the last one, where decoding stopped."""
     return _ends(segment.messages[:-1])[-1]
 
@@ -455,10 +455,10 @@ def _undecoded_contents(decoded: Decoded, entries: Iterable[Record]) -> tuple[Da
     for number, entry in enumerate(entries):
         start, end = end, end + ENTRY_HEAD + entry.message_size
         inside = content(entry.message.value)
-        left = 0 if inside is None else gaps[number] + _cut(inside)
-        if left:
+        surplus_size = 0 if inside is None else gaps[number] + _cut(inside)
+        if surplus_size:
             value = end - len(left_over(entry)) - len(entry.message.value.compressed)
-            surplus = f"{plural(left, 'byte')} that no message has"
+            surplus = f"{plural(surplus_size, 'byte')} that no message has"
             where = {"protocol": SEGMENT, "path": "messages[].message.value", "offset": value}
             error = Wrong("whole messages in the compressed data", surplus, **where)
             damaged.append(Damaged(start, 0 if _has_message(inside) else end - start, error))
@@ -521,7 +521,7 @@ class _Reader:
         if message_set is None:
             return
         entries = message_set.get("messages") or []
-        known, base = _base(message_set, entries, wrapper)
+        is_absolute, base = _base(message_set, entries, wrapper)
         prefix = f"{path}.messages" if path else "messages"
         first = self.at.number
         for index, entry in enumerate(entries):
@@ -532,7 +532,7 @@ class _Reader:
                     self.at.position += ENTRY_HEAD + entries[index - 1].message_size
             if message is None or "value" not in message:
                 continue
-            offset = entry.offset + base if known else None
+            offset = entry.offset + base if is_absolute else None
             place = f"{prefix}[{index}].message"
             own = _described(entry, offset, wrapper, status(entry, self.statuses.get(f"{place}.crc")))
             inside = content(message.value)

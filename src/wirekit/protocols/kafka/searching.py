@@ -34,8 +34,8 @@ _SMALL = 16 * 1024  # bytes; a larger message is summed only where it may end
 
 def base_offset(name: str) -> int | None:
     """The base offset in the name of a segment; None for other names, and for a number that no offset can be."""
-    named = LOG.fullmatch(name)
-    return int(named[1]) if named is not None and int(named[1]) <= LARGEST_BASE else None
+    match = LOG.fullmatch(name)
+    return int(match[1]) if match is not None and int(match[1]) <= LARGEST_BASE else None
 
 
 class Search:

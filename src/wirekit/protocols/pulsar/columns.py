@@ -123,11 +123,11 @@ class _Entries:
 
     def _numbers(self, name: str) -> NDArray[Any]:
         array = self._metadata(name)
-        return np.zeros(self.size, np.int64) if pa.types.is_null(array.type) else _whole(array)
+        return np.zeros(self.size, np.int64) if pa.types.is_null(array.type) else _integers(array)
 
     def _unusual(self, payloads: pa.Array) -> NDArray[Any]:
         """The frames that only the dialogue can read."""
-        described = self.lengths - _whole(pc.binary_length(payloads))
+        described = self.lengths - _integers(pc.binary_length(payloads))
         unusual = np.asarray(self._metadata("marker_type").is_valid()) | (self._numbers("num_chunks_from_msg") > 1)
         unusual = unusual | (described * MOST_OF_A_BYTE > self.room)
         unusual = unusual | ~np.isin(self._numbers("compression"), list(COMPRESSIONS))
@@ -137,7 +137,7 @@ class _Entries:
         if self.command:
             partition = self.scope.path(f"{self.command}.message_id.partition").array
             if not pa.types.is_null(partition.type):
-                unusual = unusual | (_whole(partition) < -1)
+                unusual = unusual | (_integers(partition) < -1)
         self.frames.doubted(self.frames, np.flatnonzero(unusual))
         return np.asarray(unusual)
 
@@ -150,10 +150,10 @@ class _Entries:
         if not rows.size:
             return payloads, good
         sizes = self._metadata("uncompressed_size")
-        known = sizes.take(pa.array(rows)).to_pylist()
+        plain_sizes = sizes.take(pa.array(rows)).to_pylist()
         pieces: list[bytes | None] = []
         decompressed = Opened()
-        for row, data, size in zip(rows.tolist(), payloads.take(pa.array(rows)).to_pylist(), known, strict=True):
+        for row, data, size in zip(rows.tolist(), payloads.take(pa.array(rows)).to_pylist(), plain_sizes, strict=True):
             allowance = Allowance(self.limits, int(self.lengths[row]))
             try:
                 pieces.append(
@@ -187,7 +187,7 @@ class _Entries:
             most=room // cost + 1,
         )
         counts = np.diff(firsts)
-        sums = np.concatenate([[0], np.cumsum(_whole(batch.column("metadata_size")))])
+        sums = np.concatenate([[0], np.cumsum(_integers(batch.column("metadata_size")))])
         costs = counts * cost + (sums[firsts[1:]] - sums[firsts[:-1]]) * MOST_OF_A_BYTE
         out = batch.column("metadata.compacted_out")
         odd = np.zeros(batch.num_rows, bool) if pa.types.is_null(out.type) else _flags(out)
@@ -205,7 +205,7 @@ class _Entries:
             offsets = pa.nulls(rows.size, pa.int64())
         else:
             later = np.where(index >= 0, self._numbers("num_messages_in_batch")[rows] - 1 - index, 0)
-            log_offsets = _whole(last)[rows] - later
+            log_offsets = _integers(last)[rows] - later
             offsets = pa.array(log_offsets, mask=~np.asarray(last.is_valid())[rows])
         if not self.command:
             return {"log_offset": offsets}
@@ -224,7 +224,7 @@ def _joined(alone: pa.Array, rows: NDArray[Any], inner: pa.Array | None, order: 
     return pa.concat_arrays([first.cast(kind), inner.cast(kind)]).take(order)
 
 
-def _whole(array: pa.Array) -> NDArray[Any]:
+def _integers(array: pa.Array) -> NDArray[Any]:
     """Numbers as signed 64-bit numbers, 0 for null."""
     array = array.view(pa.int64()) if array.type == pa.uint64() else array.cast(pa.int64())
     return np.asarray(array.fill_null(0))

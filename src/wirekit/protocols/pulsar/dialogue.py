@@ -279,10 +279,10 @@ class PulsarDialogue(Dialogue):
         if len(frame.data) < frame.size and not isinstance(payload.content, list):
             return
         if (entry.metadata.num_chunks_from_msg or 0) > 1 and not payload.encrypted:
-            whole = self._whole(owner, entry.metadata, payload)
-            if whole is None:
+            joined_payload = self._whole(owner, entry.metadata, payload)
+            if joined_payload is None:
                 return
-            payload = whole
+            payload = joined_payload
         yield from _entry_messages(frame, topic, content, entry, payload)
 
     def _whole(self, owner: tuple[str, int], metadata: Any, chunk: _Payload) -> _Payload | None:
@@ -398,8 +398,8 @@ def _entry_messages(frame: Frame, topic: str | None, command: Any, entry: Any, p
 
 def _index(metadata: Any, place: int, number: int) -> int:
     """The batch index of the message at a place; a compacted batch lists the indexes of the remaining messages."""
-    left = metadata.compacted_batch_indexes
-    return int(left[place]) if len(left) == number else place
+    indexes = metadata.compacted_batch_indexes
+    return int(indexes[place]) if len(indexes) == number else place
 
 
 def _facts(entry: Any, single: Any, command: Any, item: Any, index: int, payload: _Payload) -> dict[str, Any]:

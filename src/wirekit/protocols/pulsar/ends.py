@@ -81,8 +81,8 @@ class Ends:
             case "CONNECTED":
                 version = content.protocol_version or 0
                 self.server_version = content.server_version
-                known = self.protocol_version
-                self.protocol_version = version if known is None else min(version, known)
+                earlier = self.protocol_version
+                self.protocol_version = version if earlier is None else min(version, earlier)
                 self.max_message_size = content.max_message_size
             case "PRODUCER":
                 producer = self._of("producers", content.producer_id)

@@ -128,13 +128,13 @@ def _of_entry(value: Any, entry: Any, fields: dict[str, Any]) -> dict[str, Any]:
     announced = 1 if fields.get("num_messages") is None else fields["num_messages"]
     batch = (metadata.num_messages_in_batch or 1) if metadata is not None else announced
     acknowledged = fields.get("ack_set") or []
-    left = sum((word & NO_REQUEST).bit_count() for word in acknowledged)
+    unacknowledged = sum((word & NO_REQUEST).bit_count() for word in acknowledged)
     message_id = fields.get("message_id")
     return {
         "payload_size": value.total_size - value.command_size - (entry.get("metadata_size") or 0) - SIZES_AND_CHECKSUM,
         "batch": batch,
         "announced": announced,
-        "messages": left if acknowledged else batch,
+        "messages": unacknowledged if acknowledged else batch,
         "single": fields.get("is_chunk") is not True,
         "broker_entry": entry.get("broker_entry_metadata") is not None,
         "ledger": message_id.ledgerId if message_id is not None else None,

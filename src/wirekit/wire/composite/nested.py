@@ -40,20 +40,20 @@ class Sized(Wrapping):
             raise stream.wrong("a length of at least 0", size, start)
         begin = stream.position
         outer = stream.limit
-        cut = begin + size > outer
-        if cut and stream.bounded == stream.leave:
+        is_cut = begin + size > outer
+        if is_cut and stream.bounded == stream.leave:
             raise stream.short(size)
         names = stream.session.path
         depth, bounded, nested, leave = len(names), stream.bounded, stream.nested, stream.leave
         before = stream.cut
         stream.limit = end = min(begin + size, outer)
-        stream.cut = end if cut else -1
-        stream.bounded += not cut
+        stream.cut = end if is_cut else -1
+        stream.bounded += not is_cut
         try:
             with wrapping(stream, names):
                 value = self.inner._parse(stream, context, path)
         except WireError as inside:
-            if not self.contain or not stream.contain(inside, depth, begin, end) or cut:
+            if not self.contain or not stream.contain(inside, depth, begin, end) or is_cut:
                 raise
             stream.bounded, stream.nested, stream.leave = bounded, nested, leave
             stream.trailing(stream.position, end)
@@ -63,12 +63,12 @@ class Sized(Wrapping):
             stream.limit, stream.cut = outer, before
         if value is None and self.null is not None:
             stream.keep(wrapped=True)
-        stream.bounded -= not cut
+        stream.bounded -= not is_cut
         if stream.position < end:
             stream.trailing(stream.position, end)
             stream.note("trailing", bytes(stream.buffer[stream.position : end]), wrapped=True)
             stream.position = end
-        if cut:
+        if is_cut:
             stream.position = begin
             error = stream.short(size)
             stream.position = end

@@ -144,11 +144,11 @@ class Reading:
     def _trailing(self, bound: _Bound) -> None:
         """Keeps the bytes left over inside a length."""
         stream, names = self.stream, self.stream.session.path
-        left = bytes(stream.buffer[stream.position : bound.end])
+        trailing = bytes(stream.buffer[stream.position : bound.end])
         names.append(bound.name)
         stream.trailing(stream.position, bound.end)
         names.pop()
-        self.extra.setdefault("trailing", {})[bound.name] = left
+        self.extra.setdefault("trailing", {})[bound.name] = trailing
         stream.position = bound.end
 
     def _cut(self, bound: _Bound, length: Length) -> None:

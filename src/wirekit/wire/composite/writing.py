@@ -53,12 +53,12 @@ class Writing:
         """Appends all members."""
         self.stream.frames.append((len(self.stream.path), self.extra, set()))
         self._tell()
-        left = self.extra.get("trailing", {})
+        trailing = self.extra.get("trailing", {})
         for index, (name, node) in enumerate(self.struct.members):
             self.stream.path.append(name)
             self._member(name, node)
             self.stream.path.pop()
-            self._end(index, left)
+            self._end(index, trailing)
         self._lengths()
         self._checks()
         self._decide()
@@ -116,14 +116,14 @@ class Writing:
             except Wrong:  # a missing field determines whether this one may be left out
                 continue
 
-    def _end(self, index: int, left: Mapping[str, bytes]) -> None:
+    def _end(self, index: int, trailing: Mapping[str, bytes]) -> None:
         """Computes the lengths that end with this member, and appends their left-over bytes."""
         for place in self.struct.closing.get(index, ()):
             length, first, _ = self.struct.lengths[place]
             name = self.struct.members[place][0]
             end = self.ends[index]
             if length.bounds:
-                self.stream.write(left.get(name, b""))
+                self.stream.write(trailing.get(name, b""))
                 end = len(self.stream.buffer)
                 if self.scope[name] is not None and len(self.stream.undecided) > self.undecided[first]:
                     self.limits.append((place, len(self.stream.undecided)))

@@ -130,7 +130,7 @@ def test_few_objects_are_fetched_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
         return pa.BufferReader(uri.encode())
 
     monkeypatch.setattr(storage, "_fetched", fetch)
-    monkeypatch.setattr(storage, "_opened", lambda uri: pa.BufferReader(b"opened"))
+    monkeypatch.setattr(storage, "_ranged", lambda uri: pa.BufferReader(b"opened"))
     names = [f"s3://b/{number:02}" for number in range(40)]
     names[3] += "bad"
     others = [("s3://b/large", 1001), ("local", 1)]

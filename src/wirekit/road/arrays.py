@@ -34,11 +34,11 @@ def integers(column: pa.Array) -> NDArray[Any]:
 
 def how_many(keys: NDArray[Any], among: NDArray[Any]) -> NDArray[Any]:
     """For each key, how often it occurs in ``among``."""
-    known, counts = np.unique(among, return_counts=True)
-    if not known.size:
+    distinct, counts = np.unique(among, return_counts=True)
+    if not distinct.size:
         return np.zeros(keys.size, np.int64)
-    place = np.minimum(np.searchsorted(known, keys), known.size - 1)
-    return np.where(known[place] == keys, counts[place], 0)
+    place = np.minimum(np.searchsorted(distinct, keys), distinct.size - 1)
+    return np.where(distinct[place] == keys, counts[place], 0)
 
 
 def joined(columns: list[pa.Array | None], sizes: list[int], kind: pa.DataType) -> pa.Array:

@@ -447,18 +447,18 @@ class Assembly:
         for fate, sizes in self._bytes().items():
             for side, name in enumerate(SIDES):
                 columns[f"{name}_{fate}"] = pa.array(sizes[flows, side])
-        opened, closed = streams.opened[flows], streams.closed[flows]
+        opening_times, closed = streams.opened[flows], streams.closed[flows]
         return batch_of(
             self._tables[CONNECTIONS.name],
             count,
             {
                 "connection_id": self._connection_ids.take(pa.array(flows)),
                 "file": pa.repeat(self.file, count),
-                "date": days(opened),
+                "date": days(opening_times),
                 "protocol": pa.array(self.index.protocols, pa.string()).take(pa.array(flows)),
                 **self._addresses_of(flows),
                 "ordinal": pa.array(self._ordinals[flows]),
-                "opened": times(opened),
+                "opened": times(opening_times),
                 "closed": times(closed),
                 "reason": pa.array(REASONS).take(pa.array(streams.reason[flows])),
                 "known_start": pa.array(streams.known[flows].astype(bool)),
@@ -558,11 +558,11 @@ class Assembly:
             topics = each.columns.get("topic")
             if topics is None:
                 continue
-            held = [topic for topic in topics.unique().to_pylist() if evaluator.holds_rows(topic)]
-            if not held:
+            topics_with_rows = [topic for topic in topics.unique().to_pylist() if evaluator.holds_rows(topic)]
+            if not topics_with_rows:
                 continue
             columns = each.whole()
-            rows = np.flatnonzero(np.asarray(pc.is_in(topics, pa.array(held))))
+            rows = np.flatnonzero(np.asarray(pc.is_in(topics, pa.array(topics_with_rows))))
             frames = each.frames[rows]
             facts = zip(
                 *(columns[name].take(pa.array(rows)).to_pylist() for name in ("topic", "key", "value", "timestamp_ms")),

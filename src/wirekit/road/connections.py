@@ -134,8 +134,8 @@ class Connections:
             return False
         client, server = ends
         name = f"{client}>{server}#{row['ordinal']}"
-        opened, closed = (_NO_TIME if row[each] is None else row[each] for each in ("opened", "closed"))
-        link = Link(name, client, server, opened, row["known_start"], closed, row["protocol"], row["reason"])
+        opened_us, closed = (_NO_TIME if row[each] is None else row[each] for each in ("opened", "closed"))
+        link = Link(name, client, server, opened_us, row["known_start"], closed, row["protocol"], row["reason"])
         for side in SIDES:
             for fate in FATES:
                 if row[f"{side}_{fate}"]:
@@ -158,11 +158,11 @@ class Connections:
         ends = streams.client, streams.server
         rows = self._rows = states.rows(np.minimum(*ends), np.maximum(*ends))
         self._seen = np.append(self._seen, rows)
-        seen = np.arange(states.size) < before
+        is_known = np.arange(states.size) < before
         if self._earlier is not None:
-            seen[before:] = [self._restore(row) for row in range(before, states.size)]
+            is_known[before:] = [self._restore(row) for row in range(before, states.size)]
         streams.resumed[:] = states.plain[rows]
-        streams.odd[:] = seen[rows] & ~states.plain[rows]
+        streams.odd[:] = is_known[rows] & ~states.plain[rows]
         flows = np.flatnonzero(streams.resumed)
         rows = rows[flows]
         streams.client[flows], streams.server[flows] = states.client[rows], states.servers(rows)
@@ -222,10 +222,10 @@ class Connections:
         fresh = resumable([protocols[flow] for flow in flows.tolist()])
         carries = (streams.starts[flows] < streams.stops[flows]).any(axis=1)
         heard = states.begun[rows] & (streams.offsets[flows] > 0).all(axis=1)
-        left = carries | streams.final[flows] | _closing(streams, flows)
-        self.done[flows[heard & ~left]] = True
+        pending = carries | streams.final[flows] | _closing(streams, flows)
+        self.done[flows[heard & ~pending]] = True
         self.begin_fresh(streams, flows[fresh], protocols)
-        self._are_ready(streams, flows[heard & left])
+        self._are_ready(streams, flows[heard & pending])
         others = flows[~(fresh | heard | states.reported[rows])]
         joined = np.array([flow in self._attempts for flow in others.tolist()], bool)
         yield from self._join(streams, others[joined])
@@ -433,16 +433,16 @@ class Connections:
         many = np.bincount(of_flow, minlength=streams.odd.size) > MOST_CARRIED
         large = np.bincount(of_flow, sizes, streams.odd.size) > CARRIED_BYTES
         crowded = (many | large)[flows]
-        cut = (frames.places < streams.stops[flows]).any(axis=1)
+        is_cut = (frames.places < streams.stops[flows]).any(axis=1)
         closing = _closing(streams, flows) | streams.final[flows]
         self.done[flows] = True
-        for place in np.flatnonzero(states.begun[rows] & (cut | closing | crowded)).tolist():
+        for place in np.flatnonzero(states.begun[rows] & (is_cut | closing | crowded)).tolist():
             flow = int(flows[place])
             reached = self._places[flow] = self._tails.keep(
                 streams, flow, int(rows[place]), frames.places[place].tolist()
             )
-            whole = reached == tuple(streams.stops[flow].tolist())
-            self.done[flow] = whole and not closing[place] and not crowded[place]
+            is_complete = reached == tuple(streams.stops[flow].tolist())
+            self.done[flow] = is_complete and not closing[place] and not crowded[place]
             if crowded[place]:
                 yield from self._objects.recalled(self._objects.of(rows[place]))
 
@@ -473,11 +473,11 @@ class Connections:
         )
         if streams.final[flow] and not reported:
             state = streams.state[flow]
-            left = [side for number, side in enumerate(SIDES) if state[word(number, "ended")] < 0]
+            open_sides = [side for number, side in enumerate(SIDES) if state[word(number, "ended")] < 0]
             reason, time_us = REASONS[streams.reason[flow]], int(streams.closed[flow])
-            if left:
+            if open_sides:
                 yield from self._objects.follow(
-                    tracked, [Closed("both" if len(left) == 2 else left[0], reason, time_us)]
+                    tracked, [Closed("both" if len(open_sides) == 2 else open_sides[0], reason, time_us)]
                 )
             if window.last and tracked.link is not None:
                 self._objects.ending.pop(tracked.row, None)
@@ -541,17 +541,17 @@ class Connections:
         open_flows[self._seen] = open_flows[self._tails.rows] = False
         rows = np.flatnonzero(open_flows)
         words = states.words_of(rows)
-        whole = (words[:, RESET] < 0) & (words[:, OVER] < 0)
+        is_complete = (words[:, RESET] < 0) & (words[:, OVER] < 0)
         for side in range(len(SIDES)):
             begun, size, acked, heard, ended = (
                 words[:, word(side, name)] for name in ("begun", "size", "acked", "heard", "ended")
             )
-            whole &= (ended >= 0) | ((acked <= size + 1) & ((begun > 0) | (heard == 0)))
-        rows = self._rows = rows[whole]
+            is_complete &= (ended >= 0) | ((acked <= size + 1) & ((begun > 0) | (heard == 0)))
+        rows = self._rows = rows[is_complete]
         self._seen = np.append(self._seen, rows)
         self.done, self._places = np.zeros(rows.size, bool), {}
         return silent_streams(
-            states.client[rows], states.servers(rows), states.known[rows], states.opened[rows], words[whole]
+            states.client[rows], states.servers(rows), states.known[rows], states.opened[rows], words[is_complete]
         )
 
     def end_unseen(self) -> Iterator[Followed]:

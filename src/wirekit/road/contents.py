@@ -269,10 +269,10 @@ class _Reader:
         kind = index.kinds[int(index.kind[first])]
         protocol, key = facts.protocols[int(facts.protocol[first])], facts.schemas[int(facts.schema[first])]
         context = context_of(index, facts, first)
-        asked = int(index.request[first])
+        request = int(index.request[first])
         plan = plan_of(key, kind.api)
         refusals = refusals_of(key)
-        question = index.kinds[int(index.kind[asked])] if asked >= 0 else None
+        question = index.kinds[int(index.kind[request])] if request >= 0 else None
         answers = [] if question is None else [each for each in (question.refusal, question.unusual_answer) if each]
         headed = kind.headed or (question is not None and question.headed and not question.refusal)
         more = [path for path, _ in answers]
@@ -474,12 +474,14 @@ class _Reader:
         """Collects the names that are declared on each connection."""
         by_name: dict[str, list[tuple[NDArray[Any], Values, dict[str, Values]]]] = {}
         for (name, kind), before in self._named_before().items():
-            frames, named, texts = zip(*before, strict=True)
+            frames, names_before, texts = zip(*before, strict=True)
             columns = {
                 column: Values(pa.array([each.get(column) for each in texts], pa.string()))
                 for column in sorted({column for each in texts for column in each})
             }
-            by_name.setdefault(name, []).append((np.array(frames, np.int64), Values(pa.array(named, kind)), columns))
+            by_name.setdefault(name, []).append(
+                (np.array(frames, np.int64), Values(pa.array(names_before, kind)), columns)
+            )
         for group in self.groups:
             try:
                 for name, rows, keys, columns in group.plan.names(group.frames):
@@ -502,8 +504,8 @@ class _Reader:
         """
         by_name: dict[tuple[str, pa.DataType], list[tuple[int, Any, dict[str, Any]]]] = {}
         conversations = self.begun.conversations
-        named = conversations[conversations["names"].astype(bool)]
-        columns_of = (named[each].tolist() for each in ("connection", "protocol", "names"))
+        with_names = conversations[conversations["names"].astype(bool)]
+        columns_of = (with_names[each].tolist() for each in ("connection", "protocol", "names"))
         for flow, protocol, names in zip(*columns_of, strict=True):
             frame = int(self.index.begins[flow])
             if self.odd[flow] or frame == int(self.index.begins[flow + 1]):
@@ -540,10 +542,10 @@ def _is_held(value: Any) -> bool:
     return isinstance(value, int) and -(1 << 63) <= value < 1 << 64
 
 
-def _unusual_answers(asked: Kind, frames: Frames) -> NDArray[Any]:
+def _unusual_answers(request_kind: Kind, frames: Frames) -> NDArray[Any]:
     """For each answer to requests of a kind, whether it is left to the dialogue."""
     unusual = np.zeros(frames.numbers.size, bool)
-    for declared, usual in ((asked.refusal, True), (asked.unusual_answer, False)):
+    for declared, usual in ((request_kind.refusal, True), (request_kind.unusual_answer, False)):
         if declared is not None:
             path, number = declared
             values = fitted(Scope(frames).path(path), "bigint")
@@ -553,17 +555,17 @@ def _unusual_answers(asked: Kind, frames: Frames) -> NDArray[Any]:
 
 def context_of(index: Index, facts: Facts, frame: int) -> dict[str, Any]:
     """The context by which a frame is decoded."""
-    kind, asked = index.kinds[int(index.kind[frame])], int(index.request[frame])
-    if kind.context and asked >= 0 and facts.version[asked] not in (0, NOT_THERE):
-        return {kind.context: int(facts.version[asked])}
+    kind, request = index.kinds[int(index.kind[frame])], int(index.request[frame])
+    if kind.context and request >= 0 and facts.version[request] not in (0, NOT_THERE):
+        return {kind.context: int(facts.version[request])}
     return {}
 
 
 def _facts(index: Index) -> Facts:
     """The facts of each frame."""
-    kinds, kind, asked = index.kinds, index.kind, index.request
-    has = asked >= 0
-    kind_asked = kind[asked]
+    kinds, kind, requests = index.kinds, index.kind, index.request
+    has = requests >= 0
+    kind_asked = kind[requests]
     protocols = sorted({*index.protocols} - {""})
     places = {name: place for place, name in enumerate(protocols)}
     protocol = np.array([places.get(name, -1) for name in index.protocols], np.int64)[index.connection]
@@ -580,7 +582,7 @@ def _facts(index: Index) -> Facts:
     by_path = np.array([isinstance(each.version, str) for each in kinds] + [False])
     inherits = np.array([each.version is None and not each.api for each in kinds] + [False])
     version = np.where(by_path[kind], index.version, fixed[kind])
-    version = np.where(has & inherits[kind], version[asked], version)
+    version = np.where(has & inherits[kind], version[requests], version)
     of_answer = [NOT_THERE if each.answer_version is None else each.answer_version for each in kinds]
     answered_in = np.array([*of_answer, NOT_THERE], np.int64)[kind_asked]
     version = np.where(has & inherits[kind] & (answered_in != NOT_THERE), answered_in, version)
@@ -604,7 +606,7 @@ def _alike(facts: Facts, index: Index) -> list[NDArray[Any]]:
     context = np.array([bool(each.context) for each in index.kinds], bool)[index.kind[rows]]
     version = np.where(context, facts.version[index.request[rows]], 0)
     particular = np.array([each.particular for each in index.kinds], bool)
-    asked = np.where(index.request[rows] >= 0, index.kind[index.request[rows]], -1)
-    asked = np.where(particular[asked], asked, -1)
-    codes = np.stack([index.kind[rows], facts.schema[rows], version, asked])
+    request_kinds = np.where(index.request[rows] >= 0, index.kind[index.request[rows]], -1)
+    request_kinds = np.where(particular[request_kinds], request_kinds, -1)
+    codes = np.stack([index.kind[rows], facts.schema[rows], version, request_kinds])
     return [rows[group] for group in grouped(codes)]

@@ -129,5 +129,5 @@ def _numbers(column: pa.ChunkedArray, endpoints: Endpoints) -> NDArray[Any]:
     """Endpoints as numbers."""
     texts = column.combine_chunks().dictionary_encode()
     texts = texts if isinstance(texts, pa.Array) else texts.chunk(0)
-    known = np.array([endpoints.number(text) for text in texts.dictionary.to_pylist()], np.int64)
-    return known[np.asarray(texts.indices)] if known.size else np.zeros(0, np.int64)
+    numbers = np.array([endpoints.number(text) for text in texts.dictionary.to_pylist()], np.int64)
+    return numbers[np.asarray(texts.indices)] if numbers.size else np.zeros(0, np.int64)

@@ -172,7 +172,7 @@ def recognised(streams: Streams, choice: Choice, address: Callable[[int], str], 
     recognise_known = partial(recognise, sides_known=True, rivals=False)
     remembered = lru_cache(_REMEMBERED)(recognise_known)
 
-    def asked(client: bytes, server: bytes) -> Recognised:
+    def recognised_from(client: bytes, server: bytes) -> Recognised:
         ask = remembered if len(client) + len(server) <= _LARGEST_REMEMBERED else recognise_known
         return ask(client, server)
 
@@ -193,13 +193,17 @@ def recognised(streams: Streams, choice: Choice, address: Callable[[int], str], 
         sizes = np.minimum(ends - starts, RECOGNISE_WITHIN)[mine]
         heads = byte_ranges(streams.stream, starts[mine], sizes).dictionary_encode()
         answers = [
-            nothing if len(head) == RECOGNISE_WITHIN else asked(head, b"") if which == 0 else asked(b"", head)
+            nothing
+            if len(head) == RECOGNISE_WITHIN
+            else recognised_from(head, b"")
+            if which == 0
+            else recognised_from(b"", head)
             for head in heads.dictionary.to_pylist()
         ]
         for flow, number in zip(asking[mine].tolist(), heads.indices.to_pylist(), strict=True):
             answer = answers[number]
             if not (answer.protocol or answer.certain):
-                answer = _recognised_by_pieces(streams, flow, asked)
+                answer = _recognised_by_pieces(streams, flow, recognised_from)
             protocols[flow] = answer.protocol
             odd[flow] = not answer.protocol
     opening = streams.stream[streams.starts[flows][carries]]

@@ -87,8 +87,8 @@ def first_attempts(streams: Streams, flows: NDArray[Any], after: NDArray[Any] | 
         places, until = _places(sought.heading, content, data, ends)
         number = np.searchsorted(ends, places, side="right")
         flow, at = number // 2, places - begins[number]
-        whole = times[flow] & (sizes[flow, :, number % 2] >= (until - begins[number])[:, None])
-        attempt = np.where(whole.any(axis=1), whole.argmax(axis=1), PIECES)
+        is_whole = times[flow] & (sizes[flow, :, number % 2] >= (until - begins[number])[:, None])
+        attempt = np.where(is_whole.any(axis=1), is_whole.argmax(axis=1), PIECES)
         attempt[attempt <= failed[flow]] = PIECES
         np.minimum.at(first, flow[at == 0], attempt[at == 0])
         inside.append((sought, flow, attempt, places, until))
@@ -129,8 +129,8 @@ def _protocols(content: NDArray[Any], data: bytes, begins: NDArray[Any], ends: N
             sides, starts = sides[there], starts[there]
             number = numbers[starts].astype(np.int64)
             stops = starts + number + begin.after
-            whole = (number >= begin.low) & (number <= begin.most) & (starts < stops) & (stops <= ends[sides])
-            sides, starts, stops = sides[whole], starts[whole], stops[whole]
+            is_fitting = (number >= begin.low) & (number <= begin.most) & (starts < stops) & (stops <= ends[sides])
+            sides, starts, stops = sides[is_fitting], starts[is_fitting], stops[is_fitting]
             bounds = zip(starts.tolist(), stops.tolist(), strict=True)
             matching = np.array([begin.fits(data[start:stop]) for start, stop in bounds], bool)
             fit[sides[matching] // 2] = True
@@ -187,14 +187,14 @@ def _unasked(streams: Streams, flows: NDArray[Any], attempts: list[Attempt], pro
     if pairing is None or pairing.server.unasked is None:
         return usual
     layouts, text = pairing.server.unasked.layouts, pairing.server.unasked.text
-    sizes, cut = np.array([(each.ahead, each.cut) for each in attempts], np.int64).T
+    sizes, cut_sizes = np.array([(each.ahead, each.cut) for each in attempts], np.int64).T
     content, begins, ends = _copied(streams, streams.starts[flows, 1], sizes)
     places, until = _places(heading(declared.stream("server"), declared.limits.frame), content, content.tobytes(), ends)
     of = np.searchsorted(ends, places, side="right")
-    whole = (places == begins[of]) & (until == ends[of])
-    inside = (places > begins[of]) & (until <= begins[of] + cut[of])
-    examined = np.flatnonzero(whole | inside)
-    whole, inside, of = whole[examined], inside[examined], of[examined]
+    is_whole = (places == begins[of]) & (until == ends[of])
+    inside = (places > begins[of]) & (until <= begins[of] + cut_sizes[of])
+    examined = np.flatnonzero(is_whole | inside)
+    is_whole, inside, of = is_whole[examined], inside[examined], of[examined]
     fits, clean = np.zeros(examined.size, bool), np.zeros(examined.size, bool)
     for layout in layouts:
         bounds = places[examined], until[examined]
@@ -202,14 +202,14 @@ def _unasked(streams: Streams, flows: NDArray[Any], attempts: list[Attempt], pro
         rows = np.flatnonzero(states < REFUSED)
         fits[rows] = True
         texts = batch.column(text)
-        named = np.flatnonzero(np.asarray(pc.list_value_length(texts)))
-        first = (np.asarray(texts.offsets) - texts.offsets[0].as_py())[named]
-        named = named[np.asarray(pc.binary_length(texts.flatten()))[first] > 0]
+        with_texts = np.flatnonzero(np.asarray(pc.list_value_length(texts)))
+        first = (np.asarray(texts.offsets) - texts.offsets[0].as_py())[with_texts]
+        with_texts = with_texts[np.asarray(pc.binary_length(texts.flatten()))[first] > 0]
         good = states[rows] == CLEAN
         if "@gap" in batch.schema.names:
             good &= np.asarray(batch.column("@gap")) == 0
-        clean[rows[named[good[named]]]] = True
-    usual[of[whole & clean]] = True
+        clean[rows[with_texts[good[with_texts]]]] = True
+    usual[of[is_whole & clean]] = True
     usual[of[inside & fits]] = False
     return usual & (np.bincount(of[inside], minlength=flows.size) <= MOST_INSIDE)
 

@@ -43,8 +43,8 @@ class NamesByKey:
         first = np.diff(self._given // self._count, prepend=-1) != 0
         begins = np.flatnonzero(first)
         begin = begins[np.cumsum(first) - 1]
-        held, counts = np.unique(connection[frames[order[begins]]], return_counts=True)
-        self.crowded = held[counts > MOST_NAMES]
+        connections, counts = np.unique(connection[frames[order[begins]]], return_counts=True)
+        self.crowded = connections[counts > MOST_NAMES]
         self._columns = {}
         for name in sorted({name for _, _, columns in pieces for name in columns}):
             values = pa.concat_arrays(
@@ -98,9 +98,9 @@ class NamesByKey:
         key = np.minimum(np.searchsorted(self._known, numbers), self._known.size - 1)
         places = self._places(connections, key, frames.numbers)
         place = np.searchsorted(self._given, places, side="right") - 1
-        known = np.asarray(array.is_valid()) & (self._known[key] == numbers) & (place >= 0)
-        known[known] &= self._given[place[known]] // self._count == places[known] // self._count
+        has_name = np.asarray(array.is_valid()) & (self._known[key] == numbers) & (place >= 0)
+        has_name[has_name] &= self._given[place[has_name]] // self._count == places[has_name] // self._count
         values, last = self._columns[column]
         rows = np.full(frames.numbers.size, -1, np.int64)
-        rows[known] = last[place[known]]
+        rows[has_name] = last[place[has_name]]
         return Values(frames.repeats.repeated(values, rows, rows < 0))

@@ -194,8 +194,8 @@ def segments(
         fragments: those of earlier files; receives those at the end.
     """
     errors: list[pa.RecordBatch] = [NO_ERRORS]
-    held = Fragments() if fragments is None else fragments
-    reader, following = PacketReader(place, Endpoints(), fragments=held), 0
+    incomplete = Fragments() if fragments is None else fragments
+    reader, following = PacketReader(place, Endpoints(), fragments=incomplete), 0
     sections = Sections()
     for part in records(capture, capture.limits, errors, window):
         damaged = any(each.num_rows for each in errors)
@@ -212,9 +212,9 @@ def segments(
         if not (capture.incomplete or any(each.num_rows for each in errors)):
             following = -1
     if following >= 0:
-        yield from segments_by_objects(capture, place, start=following, fragments=held)
+        yield from segments_by_objects(capture, place, start=following, fragments=incomplete)
     if fragments is None:
-        yield from count_lost(capture, held.end())
+        yield from count_lost(capture, incomplete.end())
 
 
 def _as_objects(packets: Packets) -> Iterator[Segment | Skipped]:
@@ -467,18 +467,18 @@ def _inside(
     fields = [*lengths, *(selector for selector, _, _ in selections if selector), *_FRAGMENT * packet]
     batch, layer = layer.scan(data, fields, lengths)
     ends = layer.ends
-    whole = np.ones(layer.rows.size, bool)
+    is_whole = np.ones(layer.rows.size, bool)
     if packet:
         ends = ends - integers(batch["data.trailer"])
         for each in _FRAGMENT:
-            whole &= integers(batch[each]) == 0
+            is_whole &= integers(batch[each]) == 0
     for selector, payload, symbols in selections:
-        there = whole & np.asarray(batch[payload].is_valid())
+        there = is_whole & np.asarray(batch[payload].is_valid())
         starts = ends - integers(batch[payload])
         numbers = integers(batch[selector]) if selector else np.zeros(layer.rows.size, np.int64)
-        known, which = np.unique(numbers[there], return_inverse=True)
-        whys = np.zeros(known.size, np.int64)
-        for index, number in enumerate(known.tolist()):
+        distinct, which = np.unique(numbers[there], return_inverse=True)
+        whys = np.zeros(distinct.size, np.int64)
+        for index, number in enumerate(distinct.tolist()):
             symbol = (symbols(number).symbol or "") if symbols else "ETHERNET"
             name = tunnels.FOLLOWING.get(symbol)
             if name is not None:

@@ -102,10 +102,10 @@ class Reader:
     def _index(self, streams: Streams, begun: Begun) -> tuple[Index, Begun]:
         """The frames; connections that end inside a frame are begun as well, or odd."""
         index = index_frames(streams, self._job.choice, self._address, begun)
-        cut = index.cut & ~index.odd
-        cut[begun.flows] = False
-        fresh = np.flatnonzero(cut & resumable(index.protocols))
-        index.odd |= cut
+        is_cut = index.cut & ~index.odd
+        is_cut[begun.flows] = False
+        fresh = np.flatnonzero(is_cut & resumable(index.protocols))
+        index.odd |= is_cut
         index.odd[fresh] = False
         self._connections.begin_fresh(streams, fresh, index.protocols)
         return index, self._connections.begun(streams, begun)
@@ -140,18 +140,18 @@ class Reader:
     ) -> Iterator[Batch]:
         """Reads connections by objects to the next points of rest, and by columns up to the next irregular frames."""
         choice, connections = self._job.choice, self._connections
-        whole = _irregular(index, odd) & resumable(index.protocols)
-        whole[begun.flows] = False
-        if _frames(index, whole) >= LEAST_FRAMES:
-            connections.begin_fresh(streams, np.flatnonzero(whole), index.protocols)
+        is_resumable = _irregular(index, odd) & resumable(index.protocols)
+        is_resumable[begun.flows] = False
+        if _frames(index, is_resumable) >= LEAST_FRAMES:
+            connections.begin_fresh(streams, np.flatnonzero(is_resumable), index.protocols)
             begun = connections.begun(streams, begun)
         parts = _regular_parts(index, begun, odd)
         unusual = _unusual_beginnings(streams, index, parts)
         followed = {flow: connections.begin_one(streams, flow, index.protocols[flow]) for flow in unusual}
-        left = MOST_PARTS
+        parts_left = MOST_PARTS
         while True:
-            if left > 0 and parts is not None:
-                left -= 1 if parts.frames >= SMALL_PART else MOST_PARTS // MOST_SMALL_PARTS
+            if parts_left > 0 and parts is not None:
+                parts_left -= 1 if parts.frames >= SMALL_PART else MOST_PARTS // MOST_SMALL_PARTS
                 with streams.shortened(parts.flows, parts.stops):
                     before = index_frames(streams, choice, self._address, parts.begun, whole=False)
                     still_odd = yield from self._by_columns(streams, before, parts.begun)

@@ -89,10 +89,10 @@ def packet_batches(
             else:
                 capture.keep()
                 last = rows_from(file, capture, ports, following, skipped, others, fragments)
-            held = Rows(PACKETS.schema)
+            packet_rows = Rows(PACKETS.schema)
             for row, bytes_of_row in last:
-                yield from _full(held.add(row, bytes_of_row), table)
-            yield from _full(held.flush(), table)
+                yield from _full(packet_rows.add(row, bytes_of_row), table)
+            yield from _full(packet_rows.flush(), table)
 
     return batches()
 

@@ -73,11 +73,11 @@ class Topics:
             other = rows.get(name, none).cast(mine.type)
             codes, many = codes_of(pa.concat_arrays([mine.take(take), other]))
             keys = keys * many + codes
-        known, which = np.unique(keys[:size], return_inverse=True)
-        last = np.zeros(known.size, np.int64)
+        distinct, which = np.unique(keys[:size], return_inverse=True)
+        last = np.zeros(distinct.size, np.int64)
         last[which] = self.failed
-        place = np.minimum(np.searchsorted(known, keys[size:]), known.size - 1)
-        return np.where(known[place] == keys[size:], last[place], -1)
+        place = np.minimum(np.searchsorted(distinct, keys[size:]), distinct.size - 1)
+        return np.where(distinct[place] == keys[size:], last[place], -1)
 
     def complete(self, columns: dict[str, Any], own: dict[str, pa.Array]) -> None:
         """Adds the columns of calls that are computed from their topics: error, ``topics`` and ``topic``."""
@@ -102,13 +102,13 @@ class Topics:
         codes, many = codes_of(names)
         pairs = np.concatenate([self._calls, np.arange(count)]) * many + codes
         there = np.asarray(names.is_valid())
-        known, first_row = np.unique(pairs[there], return_index=True)
-        number = np.bincount(known // many, minlength=count)
+        distinct, first_row = np.unique(pairs[there], return_index=True)
+        number = np.bincount(distinct // many, minlength=count)
         holds = np.zeros(count, bool)
         holds[self._calls] = True
         columns["topics"] = pa.array(number.astype(np.int32), mask=(number == 0) & ~holds)
         single = np.full(count, -1, np.int64)
-        single[known // many] = np.flatnonzero(there)[first_row]
+        single[distinct // many] = np.flatnonzero(there)[first_row]
         single[number != 1] = -1
         columns["topic"] = pc.coalesce(self._own, names.take(pa.array(single, mask=single < 0)))
 

@@ -134,11 +134,11 @@ def walk(path: str, size: int, part: Range) -> Walked | None:
         after the first packets of the file.
     """
     with open_capture(path) as capture:
-        known = _described(capture)
-        if capture.size != size or known is None:
+        described = _described(capture)
+        if capture.size != size or described is None:
             return None
-        start = _guessed(capture, known, part) if part.begin else capture.first
-        return None if start is None else _walked(capture, known, start, part)
+        start = _guessed(capture, described, part) if part.begin else capture.first
+        return None if start is None else _walked(capture, described, start, part)
 
 
 def _described(capture: Capture) -> Place | None:
@@ -153,12 +153,12 @@ def _described(capture: Capture) -> Place | None:
     return None
 
 
-def _guessed(capture: Capture, known: Place, part: Range) -> Place | None:
+def _guessed(capture: Capture, described: Place, part: Range) -> Place | None:
     """The place of the first bytes in a range that look like a packet; None if none do."""
     if capture.format == "pcap":
-        key, most = f"net.pcap.packet.{known.order}", known.interfaces[0].snap_length or capture.limits.frame
+        key, most = f"net.pcap.packet.{described.order}", described.interfaces[0].snap_length or capture.limits.frame
     else:
-        key, most = f"net.pcapng.envelope.{known.order}", capture.limits.frame
+        key, most = f"net.pcapng.envelope.{described.order}", capture.limits.frame
     begin = heading(key, min(most, capture.limits.frame))
     data = capture.read(part.begin, min(_SEARCHED, part.end - part.begin) + begin.size - 1)
     at = 0
@@ -171,7 +171,7 @@ def _guessed(capture: Capture, known: Place, part: Range) -> Place | None:
             at += 1
             continue
         errors: list[pa.RecordBatch] = []
-        start = known._replace(offset=part.begin + at, number=0)
+        start = described._replace(offset=part.begin + at, number=0)
         trial = next(records(capture, capture.limits, errors, _TRIAL, start=start), None)
         wrong = [offset for each in errors for offset in each["offset"].to_pylist()]
         enough = _LEAST if start.offset + _TRIAL < capture.size else 1
@@ -206,13 +206,16 @@ def _plausible(rows: pa.RecordBatch, capture: Capture) -> bool:
     return times.size == rows.num_rows and np.ptp(times) < _DAY and bool(possible.all())
 
 
-def _walked(capture: Capture, known: Place, start: Place, part: Range) -> Walked | None:
+def _walked(capture: Capture, described: Place, start: Place, part: Range) -> Walked | None:
     errors: list[pa.RecordBatch] = []
     packets, behind = 0, None
     window = max((part.end - part.begin) // WINDOWS, 1)
     for chunk in records(capture, capture.limits, errors, window, start=start):
         place = chunk.place
-        changed = capture.format != "pcap" and (place.order, place.interfaces) != (known.order, known.interfaces)
+        changed = capture.format != "pcap" and (place.order, place.interfaces) != (
+            described.order,
+            described.interfaces,
+        )
         if any(each.num_rows for each in errors) or chunk.rows["time"].null_count:
             return None
         if changed and place.offset > start.offset:
@@ -223,7 +226,7 @@ def _walked(capture: Capture, known: Place, start: Place, part: Range) -> Walked
         inside = int(np.searchsorted(offsets, part.end))
         packets += inside
         if inside < offsets.size:
-            behind = known._replace(offset=int(offsets[inside]), number=0)
+            behind = described._replace(offset=int(offsets[inside]), number=0)
             if capture.format == "pcap":
                 return Walked(start, behind, packets)
     # At the end of the file, the interfaces before the last packet are unknown.

@@ -113,8 +113,8 @@ class States:
             grown[:room] = self._words
             self._free = np.concatenate([np.arange(len(grown), room, -1), self._free])
             self._words = grown
-        left = self._free.size - fresh.size
-        self.slot[fresh], self._free = self._free[left:], self._free[:left]
+        remaining = self._free.size - fresh.size
+        self.slot[fresh], self._free = self._free[remaining:], self._free[:remaining]
         self._words[self.slot[rows] - 1], self.plain[rows] = words, True
 
     def over(self, time_us: int) -> NDArray[Any]:

@@ -234,9 +234,9 @@ def extended(stream: NDArray[Any], data: bytes) -> NDArray[Any]:
     size, added = stream.size + len(data), np.frombuffer(data, np.uint8)
     if stream.base is None or stream.base.size < size:
         return np.append(stream, added)
-    whole: NDArray[Any] = stream.base[:size]
-    whole[stream.size :] = added
-    return whole
+    extended_data: NDArray[Any] = stream.base[:size]
+    extended_data[stream.size :] = added
+    return extended_data
 
 
 def offsets_in(state: NDArray[Any]) -> NDArray[Any]:
@@ -252,8 +252,8 @@ def word(side: int, name: str) -> int:
 def _likely_clients(source: NDArray[Any], target: NDArray[Any], server_ports: frozenset[int]) -> NDArray[Any]:
     """The endpoint that is the client if there is no handshake: guessed from the first packet, as objects do."""
     ports = [ends & (1 << PORT_BITS) - 1 for ends in (source, target)]
-    known = [np.isin(each, list(server_ports)) for each in ports]
-    from_server = np.where(known[0] != known[1], known[0], ports[0] < ports[1])
+    is_server_port = [np.isin(each, list(server_ports)) for each in ports]
+    from_server = np.where(is_server_port[0] != is_server_port[1], is_server_port[0], ports[0] < ports[1])
     return np.where(from_server, target, source)
 
 

@@ -177,9 +177,9 @@ class CaptureTables:
             self.writer.summary.file(self._name).seen_all(packets.time)
         connections.forget_seen()
         self._small_rounds = MOST_SMALL
-        rest: Window | None = window
-        while rest is not None:
-            rest = yield from self._round(rest, first=rest is window)
+        remaining: Window | None = window
+        while remaining is not None:
+            remaining = yield from self._round(remaining, first=remaining is window)
         passed = min(clock, window.later)
         yield from self._reader.items(connections.ended(passed))
         yield from self._ends.ready(None if window.last else passed)
@@ -213,17 +213,17 @@ class CaptureTables:
                 self._ends.wait(ended, batch)
             else:
                 yield table, batch
-        cut, plain = np.flatnonzero(~odd & (reached < ends)), np.flatnonzero(~odd & (reached == ends))
-        if cut.size:
-            connections.keep(streams, cut)
-            for flow in cut.tolist():
+        cut_flows, plain = np.flatnonzero(~odd & (reached < ends)), np.flatnonzero(~odd & (reached == ends))
+        if cut_flows.size:
+            connections.keep(streams, cut_flows)
+            for flow in cut_flows.tolist():
                 yield from self._reader.items(connections.odd(window, streams, flow, again=again))
         if not window.last:
             connections.keep(streams, plain)
-        left = np.zeros(all_packets, bool)
+        kept_packets = np.zeros(all_packets, bool)
         for flow in np.flatnonzero(reached < ends).tolist():
-            left[streams.order[reached[flow] : ends[flow]]] = True
-        return window.only(left) if left.any() else None
+            kept_packets[streams.order[reached[flow] : ends[flow]]] = True
+        return window.only(kept_packets) if kept_packets.any() else None
 
     def leave(self, carried: Carried) -> Iterator[Batch]:
         """Stores the connections for the next bundle, with the rows that late packets may still change."""

@@ -66,11 +66,11 @@ class Tails:
             rows: the row of each flow.
             size: the number of rows.
         """
-        held = np.fromiter(self._tails, np.int64, len(self._tails))
+        stored_rows = np.fromiter(self._tails, np.int64, len(self._tails))
         flow_of = np.full(size, -1, np.int64)
         flow_of[rows] = np.arange(rows.size)
         tails: list[Tail] = []
-        for row, flow in zip(held.tolist(), flow_of[held].tolist(), strict=True):
+        for row, flow in zip(stored_rows.tolist(), flow_of[stored_rows].tolist(), strict=True):
             for side in list(self._tails[row]) if flow >= 0 and not odd[flow] else ():
                 if sizes[flow, side]:
                     tails.append(Tail(flow, side, self._tails[row].pop(side).data))

@@ -100,8 +100,8 @@ class Tracking:
     def _link(self, row: int, protocol: str) -> Link:
         """The link of a flow's latest connection."""
         states, (client, server) = self.states, self._texts(row)
-        name, opened = f"{client}>{server}#{states.count[row] - 1}", int(states.opened[row])
-        return Link(name, client, server, opened, bool(states.known[row]), opened, protocol)
+        name, opened_us = f"{client}>{server}#{states.count[row] - 1}", int(states.opened[row])
+        return Link(name, client, server, opened_us, bool(states.known[row]), opened_us, protocol)
 
     def _texts(self, row: int) -> list[str]:
         """The addresses of client and server of a flow's latest connection."""

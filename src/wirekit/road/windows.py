@@ -96,8 +96,8 @@ class Window:
         packets = self.packets
         low, high = (each(packets.source, packets.target).astype(np.uint64) for each in (np.minimum, np.maximum))
         mixed = (low * _MIXING + high) * _MIXING
-        kept = self.only((mixed >> np.uint64(32)) % np.uint64(flows.of) == flows.number)
-        self.packets, self.stretch = kept.packets, kept.stretch
+        of_flows = self.only((mixed >> np.uint64(32)) % np.uint64(flows.of) == flows.number)
+        self.packets, self.stretch = of_flows.packets, of_flows.stretch
         self.packets.skipped = [] if flows.number else packets.skipped
 
     def only(self, chosen: NDArray[np.bool_]) -> Window:
@@ -297,8 +297,8 @@ class _Stream:
                     rows = 0
             count = min(rows, SCANNED_AT_ONCE)
             part = self._part._replace(rows=self._part.rows.slice(0, count))
-            left = self._part.rows.slice(count)
-            self._part = self._part._replace(rows=left) if left.num_rows else NO_RECORDS
+            remaining = self._part.rows.slice(count)
+            self._part = self._part._replace(rows=remaining) if remaining.num_rows else NO_RECORDS
             rows -= part.rows.num_rows
             packets.append(self._reader.segments(part))
             if part.rows.num_rows:

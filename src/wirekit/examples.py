@@ -149,7 +149,7 @@ class _Maker:
                 compressed = tuple(map(self._of, on)) in [values for values, _ in codecs]
                 return {"content": self.value(inner)} if compressed else self.value(blob)
             case ir.Protobuf(message=message):
-                return _message(Message._known[message])
+                return _message(Message.by_full_name[message])
         return _Omitted()
 
     def _blob(self, node: ir.Blob) -> Any:

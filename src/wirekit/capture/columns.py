@@ -263,7 +263,7 @@ def _pcap(
         errors.append(_moved(wrong, begin))
         position = begin + _consumed(rows)
         if ended and not wrong.num_rows:
-            _cut(data[position - begin :], position, f"net.pcap.packet.{order}", limits, errors)
+            _add_incomplete(data[position - begin :], position, f"net.pcap.packet.{order}", limits, errors)
         part = [Records(_pcap_records(rows, begin, interface, unit), data, begin, Place(begin, number))]
         number += rows.num_rows
         del data, rows
@@ -343,7 +343,7 @@ def _pcapng(source: Source, limits: Limits, errors: list[pa.RecordBatch], size: 
             another = _consumed(rows) > 0 and bytes(source.load(position, 4)) == pcapng.SECTION_START
             loaded = unread if another else None
         order = given_order = ""
-    _cut(unread, position, key.replace("blocks", "block"), limits, errors)
+    _add_incomplete(unread, position, key.replace("blocks", "block"), limits, errors)
 
 
 class _Described(NamedTuple):
@@ -481,7 +481,7 @@ def _moved(errors: pa.RecordBatch, begin: int) -> pa.RecordBatch:
     return errors
 
 
-def _cut(unread: memoryview, position: int, key: str, limits: Limits, errors: list[pa.RecordBatch]) -> None:
+def _add_incomplete(unread: memoryview, position: int, key: str, limits: Limits, errors: list[pa.RecordBatch]) -> None:
     """Adds the error for bytes after the last record that are no whole record, if there are any."""
     error = decode(bytes(unread), key, limits=limits).error if unread else None
     if error is not None:

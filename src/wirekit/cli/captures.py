@@ -194,7 +194,7 @@ def captures_of(paths: Sequence[str], unread: Unread, *, separate: bool, stored:
     A URI may be a pattern, or the prefix of many objects; a directory is searched for captures, with ``stored`` for the
     files of brokers as well.
     """
-    names = [each for path in paths for each in _named(path, unread, stored=stored)]
+    names = [each for path in paths for each in _files_at(path, unread, stored=stored)]
     parted: list[Parts] = [(path,) for path in names] if separate else rotations(names)
     for parts in parted:
         if len(parts) > 1:
@@ -202,7 +202,7 @@ def captures_of(paths: Sequence[str], unread: Unread, *, separate: bool, stored:
     return parted
 
 
-def _named(path: str, unread: Unread, *, stored: bool) -> list[str]:
+def _files_at(path: str, unread: Unread, *, stored: bool) -> list[str]:
     if not is_remote(path):
         if not os.path.isdir(path):
             return [path]

@@ -86,7 +86,7 @@ def command(
         raise click.UsageError("give --hex or a file, not both")
     if spans and output not in (None, "json"):
         raise click.UsageError(f"--spans applies to --output json; --output {output} always shows the bytes of fields")
-    key_of_name = _named(file) if schema is None and file is not None else None
+    key_of_name = _stored_key(file) if schema is None and file is not None else None
     try:
         data = (
             hex_text.encode("utf-8", "surrogateescape") if hex_text is not None else read_bytes(file, DEFAULT_LIMIT + 1)
@@ -208,7 +208,7 @@ def _name_other(schema: str, data: bytes) -> None:
         say(f"the first frame decodes cleanly as {other}; pass {other} instead of {schema}")
 
 
-def _named(file: str) -> str | None:
+def _stored_key(file: str) -> str | None:
     """The layout of a stored file with this name; None for another name."""
     from wirekit.pipeline.inputs import CAPTURE, stored_kind
 

@@ -30,7 +30,7 @@ def list_rules(protocol: str, form: str) -> int:
         rules = rules_of(name)
         if rules is None and protocol:
             say(f"{name} has no rules")
-        for number, rule in enumerate(_named(rules.rules) if rules is not None else ()):
+        for number, rule in enumerate(_by_name(rules.rules) if rules is not None else ()):
             if form == "json":
                 print_json({"protocol": name, **_rule_line(rule)})
                 continue
@@ -120,7 +120,7 @@ def _checker(link: Link, clients: dict[str, Facts]) -> Checker | None:
     return Checker(rules, started=link.known_start, shared=shared, connection=link.name)
 
 
-def _named(rules: tuple[Rule, ...]) -> list[Rule]:
+def _by_name(rules: tuple[Rule, ...]) -> list[Rule]:
     """The rules by name: some are declared once for each side."""
     return list({rule.name: rule for rule in rules}.values())
 

@@ -128,7 +128,7 @@ def _least(layout: ir.Node) -> int:
         return ir.minimum(layout)
     from wirekit.wire.protobuf import Message
 
-    return ir.minimum(layout) + sum(Message._known[name].least for name in messages)
+    return ir.minimum(layout) + sum(Message.by_full_name[name].least for name in messages)
 
 
 _headings: Callable[[str], dict[int, Heading]] = by_key(lambda key: {})

@@ -34,12 +34,12 @@ class _Settling:
     def __init__(self, key: str, context: Mapping[str, Any]) -> None:
         self.key = key
         self.context = context
-        self.known: dict[int, tuple[ir.Node, ir.Node]] = {}
+        self.settled_by_node: dict[int, tuple[ir.Node, ir.Node]] = {}
 
     def node(self, node: ir.Node, path: str) -> ir.Node:
-        if id(node) not in self.known:  # with the node itself, so that its id is not reused
-            self.known[id(node)] = node, self.settled(node, path)
-        return self.known[id(node)][1]
+        if id(node) not in self.settled_by_node:  # with the node itself, so that its id is not reused
+            self.settled_by_node[id(node)] = node, self.settled(node, path)
+        return self.settled_by_node[id(node)][1]
 
     def settled(self, node: ir.Node, path: str) -> ir.Node:
         match node:

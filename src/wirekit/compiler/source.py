@@ -278,7 +278,7 @@ class Generator:
         """The name of a message's type."""
         from wirekit.wire.protobuf import Message
 
-        return self._constant(Message._known[node.message], "message")
+        return self._constant(Message.by_full_name[node.message], "message")
 
     def _codecs(self, node: ir.Packed) -> str:
         """The name of the table of codecs by the values that select them."""
@@ -321,7 +321,9 @@ class Generator:
                 return f"({self._expression(left, scope)} {symbol} {self._expression(right, scope)})"
         raise Misuse(f"{self.key}: {tree} cannot be compiled")
 
-    def _used(self, node: ir.Structure, trees: Callable[[ir.Node], Iterator[Expression]] | None = None) -> set[str]:
+    def _members_read(
+        self, node: ir.Structure, trees: Callable[[ir.Node], Iterator[Expression]] | None = None
+    ) -> set[str]:
         """The members that expressions read; ``trees`` returns the expressions of a node, by default all evaluated."""
         reads_by_node = self._reads[trees]
         reads = (

@@ -80,7 +80,7 @@ class _Writer:
             case ir.Boolean():
                 return {"type": "boolean"}
             case ir.Named(number=number, table=table, closed=closed):
-                return self._named(table, self._of(number), closed)
+                return self._symbol(table, self._of(number), closed)
             case ir.BitFields(fields=fields):
                 return self._object({each.name: self._bits(each) for each in fields})
             case ir.Blob(text=text, null=null):
@@ -111,7 +111,7 @@ class _Writer:
                 damaged = self._object({"compressed": self._of(blob), "content": {}, "$keep": keep})
                 return _any([self._of(blob), unpacked, damaged])
             case ir.Protobuf(message=message):
-                return self._message(Message._known[message])
+                return self._message(Message.by_full_name[message])
         raise NotImplementedError(node)
 
     def _structure(self, node: ir.Structure) -> Schema:
@@ -130,9 +130,9 @@ class _Writer:
         if each.table is None and each.width == 1:
             return {"type": "boolean"}
         number: Schema = {"type": "integer", "minimum": 0, "maximum": each.most}
-        return number if each.table is None else self._named(each.table, number, False)
+        return number if each.table is None else self._symbol(each.table, number, False)
 
-    def _named(self, table: SymbolTable, number: Schema, closed: bool) -> Schema:
+    def _symbol(self, table: SymbolTable, number: Schema, closed: bool) -> Schema:
         symbols: list[Schema] = [
             {"properties": {"value": {"const": int(each)}, "symbol": {"const": each.symbol}}} for each in table
         ]
@@ -163,7 +163,7 @@ class _Writer:
             return self._message(field.message)
         if field.table is not None:
             low, high = -(1 << 31), (1 << 31) - 1
-            return self._named(field.table, {"type": "integer", "minimum": low, "maximum": high}, False)
+            return self._symbol(field.table, {"type": "integer", "minimum": low, "maximum": high}, False)
         if field.kind in ("bool", "string"):
             return {"type": "boolean" if field.kind == "bool" else "string"}
         if field.wire_type == BYTES:

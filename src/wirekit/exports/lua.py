@@ -219,7 +219,7 @@ class _Writer:
             case ir.Packed():
                 return self._packed(node, path, name)
             case ir.Protobuf(message=message):
-                return self._protobuf(Message._known[message], path, name)
+                return self._protobuf(Message.by_full_name[message], path, name)
         raise Misuse(f"{self.key}: {path}: a {type(node).__name__} cannot be expressed in Lua")
 
     def _number(self, node: ir.Number, path: str, name: str, table: SymbolTable | None = None, base: str = "") -> str:

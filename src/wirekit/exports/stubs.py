@@ -141,15 +141,15 @@ class _Writer:
 
     def _fields(self, layout: ir.Structure | ir.BitFields) -> dict[str, str]:
         if isinstance(layout, ir.BitFields):
-            return self._named(self._path, {each.name: self._bits(each) for each in layout.fields})
+            return self._attributes(self._path, {each.name: self._bits(each) for each in layout.fields})
         outside, path, fields = self._place, self._path, {}
         for member in layout.members:
             self._place, self._path = f"{outside}_{member.name}", f"{path}.{member.name}"
             fields[member.name] = self._of(member.node)
         self._place, self._path = outside, path
-        return self._named(path, fields)
+        return self._attributes(path, fields)
 
-    def _named(self, path: str, fields: dict[str, str]) -> dict[str, str]:
+    def _attributes(self, path: str, fields: dict[str, str]) -> dict[str, str]:
         """The fields that can be attributes."""
         for name in [name for name in fields if not name.isidentifier() or keyword.iskeyword(name)]:
             self._notes.add(f"{path}.{name}", "fields named like Python keywords are no attributes; use value[name]")
@@ -203,7 +203,7 @@ class _Writer:
             case ir.Packed(blob=blob, node=inner):
                 return _any([self._of(blob), f"_Opened[{self._of(inner)}]"])
             case ir.Protobuf(message=message):
-                return self._message(Message._known[message])
+                return self._message(Message.by_full_name[message])
         raise NotImplementedError(node)
 
     def _bits(self, each: ir.BitField) -> str:
@@ -217,7 +217,7 @@ class _Writer:
             self._messages[message.name] = name = f"_{message.name.rpartition('.')[2]}"
             self.classes[name] = ""
             fields = {each.name: self._field(each) for each in message.fields.values()}
-            self._class(name, self._named(message.name, fields))
+            self._class(name, self._attributes(message.name, fields))
         return self._messages[message.name]
 
     def _field(self, field: Field) -> str:

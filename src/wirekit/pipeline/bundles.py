@@ -180,7 +180,7 @@ def plan_bundles(
     plan.committed = len(committed) - len(plan.refused)
     plan.bundles = _with_open_rows(
         [_part(files, goes_on=rotating) for files in reread],
-        _cut([part for part in fresh if part.files[0].path not in reread_paths], size, cut=cut),
+        _divide([part for part in fresh if part.files[0].path not in reread_paths], size, cut=cut),
         again,
         commits,
     )
@@ -337,7 +337,7 @@ def _connected(groups: Sequence[Files], file_by_path: Mapping[str, _Known], comm
     return connected
 
 
-def _cut(parts: Iterable[Part], size: int, *, cut: bool) -> list[list[Part]]:
+def _divide(parts: Iterable[Part], size: int, *, cut: bool) -> list[list[Part]]:
     """Divides files, in order, into bundles of a target size; a capture may be in several if it may be cut."""
     bundles: list[list[Part]] = []
     total = count = 0

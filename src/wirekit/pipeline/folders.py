@@ -124,7 +124,7 @@ def _write_table(
 
 
 @contextlib.contextmanager
-def _named(place: Path) -> Iterator[None]:
+def _naming(place: Path) -> Iterator[None]:
     """Adds the name of the file to errors of writing, which lack it."""
     try:
         yield
@@ -184,20 +184,20 @@ class LocalFolder:
         place = self.root / (new or f"{path}.new")
         with contextlib.suppress(FileNotFoundError):
             place.unlink()
-        with _named(self.root / path), open(place, "xb") as file:
+        with _naming(self.root / path), open(place, "xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         place.rename(self.root / path)
 
     def write_table(self, path: str, table: pa.Table, **options: Any) -> tuple[int, pq.FileMetaData]:
-        with _named(self.root / path):
+        with _naming(self.root / path):
             metadata = _write_table(table, self.root / path, **options)
         return (self.root / path).stat().st_size, metadata
 
     @contextlib.contextmanager
     def create(self, path: str) -> Iterator[pa.NativeFile]:
-        with _named(self.root / path), pa.OSFile(os.fspath(self.root / path), "wb") as file:
+        with _naming(self.root / path), pa.OSFile(os.fspath(self.root / path), "wb") as file:
             yield file
 
     def open(self, path: str) -> AbstractContextManager[pa.NativeFile]:
@@ -220,7 +220,7 @@ class LocalFolder:
             place.unlink(missing_ok=True)
 
     def lock(self, path: str, mark: bytes) -> None:
-        with _named(self.root / path):
+        with _naming(self.root / path):
             self._lock = _locked(self.root / path, self.root, mark)
 
     def unlock(self, path: str, *, keep: bool = False) -> None:

@@ -142,7 +142,7 @@ def parsed(text: str, schema: pa.Schema) -> pc.Expression:
     >>> str(parsed("api = 'Fetch' AND latency_us > 1000", schema))
     '((api == "Fetch") and (latency_us > 1000))'
     """
-    return _Parser(text, schema).whole()
+    return _Parser(text, schema).parse()
 
 
 class _Parser:
@@ -183,7 +183,7 @@ class _Parser:
         self._at += matches
         return matches
 
-    def whole(self) -> pc.Expression:
+    def parse(self) -> pc.Expression:
         """Parses the whole text."""
         predicate = self._comparison()
         while self._word("AND"):

@@ -103,7 +103,7 @@ def tables(key: str, node: ir.Protobuf, path: str, at: int) -> Tables:
         Misuse: tables cannot hold the type, or a declared time is not a 64-bit integer.
     """
     tables = Tables(key, path, at)
-    message = Message._known[node.message]
+    message = Message.by_full_name[node.message]
     tables.places.append(Place(path, None, 0, -1))
     _message(tables, message, path, 0, -1, (node.message,))
     tables.places[0].end = len(tables.places)

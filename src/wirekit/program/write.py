@@ -123,11 +123,11 @@ class _Writer(Messages):
         always = one if place.field.required else zero
         if holds_records(covered):
             value = self.look(self.hidden["rows" if derived.quantity == "count" else "plain"])[0]
-            known = self.let(">=", value, zero)
+            is_given = self.let(">=", value, zero)
             if derived.quantity == "count":
                 silent = self.let("==", self.look(self.hidden["counted"])[0], zero)
                 both = self.let("and", silent, self.value(message, slot)[1])
-                known, always = self.let("and", known, self.let("==", both, zero)), one
+                is_given, always = self.let("and", is_given, self.let("==", both, zero)), one
             else:
                 always = self.let("or", always, self.let("!=", self.look(self.hidden["codec"])[0], zero))
         elif derived.quantity == "size" and isinstance(covered, ir.Blob) and covered.part:
@@ -136,10 +136,10 @@ class _Writer(Messages):
             step = self.bytes(self.column(of))
             step.copy, step.verdict = False, None
             self.add_step(step)
-            known, value = one, step.length
+            is_given, value = one, step.length
         else:
             raise unfit(self.key, of, covered, f"a protobuf message holds its {derived.quantity}")
-        self.compute(message, slot, known, always, value)
+        self.compute(message, slot, is_given, always, value)
 
     # Structures.
 
@@ -221,7 +221,7 @@ class _Writer(Messages):
         """
         name = state.name(index)
         self.follows(name)
-        if (verdict := self.known(inside(name, "ok"))) is None:
+        if (verdict := self.find_column(inside(name, "ok"))) is None:
             self.add_step(reserve)
             return
         column = self.column(name, column_of(number))

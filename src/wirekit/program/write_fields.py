@@ -73,11 +73,11 @@ class Fields(Choices):
         Args:
             like: a column with such values, if alternatives have columns at one path; the column may be wider.
         """
-        column = self.known(path, like)
+        column = self.find_column(path, like)
         assert column is not None, path
         return self.reading(column)
 
-    def known(self, path: str, like: Column | None = None) -> Column | None:
+    def find_column(self, path: str, like: Column | None = None) -> Column | None:
         """The column at a path, as for ``column``, or None; it does not count as read."""
         several = (each for name, each in self.paths.items() if name == path or _is_other(name, path))
         fitting = [each for each in several if each.within is self.around]
@@ -215,14 +215,14 @@ class Fields(Choices):
     def constant_column(self, node: ir.Constant, path: str) -> Column | None:
         """The column of a constant; alternatives may have others at its path."""
         like = column_of(node.node.node if isinstance(node.node, ir.Optional) else node.node)
-        return self.known(path, like if like.kind else None)
+        return self.find_column(path, like if like.kind else None)
 
     def constant_bytes(self, node: ir.Constant, blob: ir.Blob, path: str, scope: Scope) -> Value:
         expected = self.bytes_of(node, path)
         length = self.constant(len(expected))
         prefix = [steps.Store(blob.length, length)] if isinstance(blob.length, ir.Number) else []
         usual: Body = [*prefix, steps.Text(expected)]
-        verdict = self.known(inside(path, "ok"))
+        verdict = self.find_column(inside(path, "ok"))
         if node.fatal or verdict is None:
             self.body += usual
         else:
@@ -233,7 +233,7 @@ class Fields(Choices):
 
     def was(self, path: str, value: int, number: ir.Number, stored: Column | None = None) -> None:
         """Keeps a number that was found wrong on reading; ``stored`` is its column if it has a meaning."""
-        verdict = self.known(inside(path, "ok"))
+        verdict = self.find_column(inside(path, "ok"))
         if verdict is None:
             return
         self.reading(verdict)
@@ -271,7 +271,7 @@ class Fields(Choices):
         """The step that takes the bytes of a column."""
         outside = self.refusal(column.path, OUTSIDE)
         step = steps.Bytes(column, self.index(column), self.register(), self.register(), None, None, outside)
-        verdict = self.known(inside(column.path, "ok")) if column.kind == "text" else None
+        verdict = self.find_column(inside(column.path, "ok")) if column.kind == "text" else None
         if verdict is not None:
             step.verdict = self.reading(verdict)
             encoding = "UTF-8" if column.coding is None else column.coding.name

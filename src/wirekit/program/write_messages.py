@@ -57,7 +57,7 @@ class Messages(Branches):
         verdict = self.column(inside(path, "ok"))
         text = f"it was not complete, or its text was not UTF-8; without the column {verdict.path} the value is written"
         self.fail("!=", self.bad(verdict), 0, path, text)
-        self.fields(message, 0, Type._known[node.message])
+        self.fields(message, 0, Type.by_full_name[node.message])
         number = self.messages_of.index(message)
         return Value(inside=message_values(message.tables, number, lambda slot: slot, required=True))
 

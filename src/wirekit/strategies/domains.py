@@ -72,7 +72,7 @@ def domain_of(node: ir.Node, names: Names) -> Domain | None:
                 if names == (field.name,):
                     return _bits_domain(field)
         case ir.Protobuf(message=message):
-            return _message_domain(Message._known[message], names)
+            return _message_domain(Message.by_full_name[message], names)
         case ir.Reference(key=key):
             return domain_of(registry[key].layout, names)
         case ir.Number() if not names and not node.real:

@@ -79,7 +79,7 @@ class Layout:
             elif isinstance(node, ir.BitFields):
                 names |= {field.name for field in node.fields}
             elif isinstance(node, ir.Protobuf):
-                messages.append(Message._known[node.message])
+                messages.append(Message.by_full_name[node.message])
         visited: set[int] = set()
         while messages:
             message = messages.pop()

@@ -101,7 +101,7 @@ class Maker(Fields, Settling, Messages):
             case ir.Packed():
                 return self._packed(node, scope, forced)
             case ir.Protobuf(message=message):
-                sent = self._message(Message._known[message], forced)
+                sent = self._message(Message.by_full_name[message], forced)
                 self.advance(None)
                 self.full = True
                 return sent

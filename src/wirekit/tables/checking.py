@@ -124,12 +124,12 @@ class _Checker:
             if rows.table not in DECLARED or rows.table == MESSAGES.name:
                 choices = ", ".join(name for name in DECLARED if name != MESSAGES.name)
                 raise Misuse(f"no table {rows.table!r} can be declared; choose from {choices}")
-            self._known(rows.table, rows.columns)
+            self._check_columns(rows.table, rows.columns)
             if rows.each and rows.table in ONE_ROW:
                 raise Misuse(f"{rows.table} has one row per frame; leave out each={rows.each!r}")
             self._frames(rows, rows.table, rows.each, rows.columns)
         for messages in tables.messages:
-            self._known(MESSAGES.name, messages.columns)
+            self._check_columns(MESSAGES.name, messages.columns)
             self._frames(messages, MESSAGES.name, messages.each, messages.columns)
             for path in messages.payloads:
                 self._exists(matching(self._layouts, messages.layouts), path, "payloads")
@@ -168,7 +168,7 @@ class _Checker:
         if name not in self._layouts:
             raise Misuse(f"{where}: no layout {name!r}; choose from {', '.join(self._layouts)}")
 
-    def _known(self, table: str, columns: Mapping[str, Value]) -> None:
+    def _check_columns(self, table: str, columns: Mapping[str, Value]) -> None:
         for column in columns:
             if column not in DECLARED[table].declared:
                 choices = ", ".join(sorted(DECLARED[table].declared))
@@ -199,7 +199,7 @@ class _Checker:
     def _embedded(self, embedded: Embedded) -> None:
         if embedded.table not in ("group_events", "offsets"):
             raise Misuse(f"Embedded fills group_events and offsets, not {embedded.table!r}")
-        self._known(embedded.table, embedded.columns)
+        self._check_columns(embedded.table, embedded.columns)
         layouts = {"key": embedded.key} | ({"value": embedded.value} if embedded.value else {})
         for layout in layouts.values():
             matching(self._layouts, layout)
@@ -349,6 +349,6 @@ class _Checker:
             case ir.Named(table=table):
                 yield table
             case ir.Protobuf(message=name):
-                yield Message._known[name]
+                yield Message.by_full_name[name]
             case _:
                 yield node

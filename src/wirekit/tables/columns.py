@@ -154,7 +154,7 @@ def _addresses() -> tuple[Column, ...]:
     )
 
 
-def _named(columns: Iterable[Column], names: str) -> frozenset[str]:
+def _checked_names(columns: Iterable[Column], names: str) -> frozenset[str]:
     requested = frozenset(names.split())
     unknown = requested - {column.name for column in columns}
     if unknown:
@@ -201,7 +201,7 @@ CALLS = Table(
     "A request with its response, or a single frame.",
     _CALLS,
     ("request_time", "response_time", "call_id"),
-    _named(_CALLS, "client is_replica error_code error error_text throttle_ms acks topic group_id"),
+    _checked_names(_CALLS, "client is_replica error_code error error_text throttle_ms acks topic group_id"),
 )
 
 _CALL_TOPICS = (
@@ -224,7 +224,7 @@ CALL_TOPICS = Table(
     "A topic, or a partition of one, that a call refers to.",
     _CALL_TOPICS,
     ("topic", "partition", "call_id"),
-    _named(_CALL_TOPICS, "topic partition error_code error log_offset high_watermark bytes"),
+    _checked_names(_CALL_TOPICS, "topic partition error_code error log_offset high_watermark bytes"),
     ("topic", "partition"),
 )
 
@@ -287,7 +287,7 @@ MESSAGES = Table(
     "A message that lacks bytes has no row.",
     _MESSAGES,
     ("topic", "time", "call_id"),
-    _named(
+    _checked_names(
         _MESSAGES,
         "topic partition log_offset message_id timestamp_ms timestamp_type event_time event_time_ms key value "
         "properties attributes codec wire_bytes crc producer sequence_id group_id redeliveries",
@@ -320,7 +320,9 @@ GROUP_EVENTS = Table(
     "An event in the life of a consumer group or subscription, or of one of its members.",
     _GROUP_EVENTS,
     ("group_id", "time", "call_id"),
-    _named(_GROUP_EVENTS, "event group_id member_id client client_host generation topics assignment error_code error"),
+    _checked_names(
+        _GROUP_EVENTS, "event group_id member_id client client_host generation topics assignment error_code error"
+    ),
     ("event", "group_id"),
 )
 
@@ -351,7 +353,9 @@ OFFSETS = Table(
     "A position that a group committed, from a request or from `__consumer_offsets`.",
     _OFFSETS,
     ("group_id", "topic", "time", "call_id"),
-    _named(_OFFSETS, "group_id topic partition log_offset message_id cumulative metadata commit_time expire_time"),
+    _checked_names(
+        _OFFSETS, "group_id topic partition log_offset message_id cumulative metadata commit_time expire_time"
+    ),
 )
 
 SIDES = ("client", "server")
@@ -389,7 +393,7 @@ CONNECTIONS = Table(
     "A TCP connection, with an account of every byte.",
     _CONNECTIONS,
     ("opened", "connection_id"),
-    _named(_CONNECTIONS, "client client_software client_version server_software protocol_version"),
+    _checked_names(_CONNECTIONS, "client client_software client_version server_software protocol_version"),
 )
 
 FRAMES = Table(

@@ -73,7 +73,7 @@ class DisplayHints:
             scope: the fields around ``nodes``, which decide choices.
         """
         name = "[]" if name.startswith("[") else name
-        return tuple(dict.fromkeys(part for node in nodes for part in _named(node, name, scope)))
+        return tuple(dict.fromkeys(part for node in nodes for part in _members_named(node, name, scope)))
 
     def at(self, path: str) -> Display:
         """The display of the field at a path from the root, such as ``messages[0].crc``."""
@@ -102,7 +102,9 @@ def _parts(node: Node, scope: Scope | None, around: frozenset[str]) -> list[Node
     return [part for _, part in node.parts()]
 
 
-def _named(node: _Origin, name: str, scope: Scope | None, around: frozenset[str] = frozenset()) -> Iterator[_Origin]:
+def _members_named(
+    node: _Origin, name: str, scope: Scope | None, around: frozenset[str] = frozenset()
+) -> Iterator[_Origin]:
     if isinstance(node, (Protobuf, _MessageField)):
         message, path = node if isinstance(node, _MessageField) else (node, "")
         yield _MessageField(message, path if name == "[]" else f"{path}.{name}".removeprefix("."))
@@ -116,7 +118,7 @@ def _named(node: _Origin, name: str, scope: Scope | None, around: frozenset[str]
             yield node.content
     else:
         for part in _parts(node, scope, around):
-            yield from _named(part, name, scope, _referred(node, around))
+            yield from _members_named(part, name, scope, _referred(node, around))
 
 
 def _referred(node: Node, around: frozenset[str]) -> frozenset[str]:

@@ -120,11 +120,11 @@ class Message:
     All properties but the name are computed at first use, because few of the nested messages ever occur.
     """
 
-    _known: ClassVar[dict[str, Message]] = {}
+    by_full_name: ClassVar[dict[str, Message]] = {}
 
     def __init__(self, descriptor: Descriptor) -> None:
         self.name: str = descriptor.full_name
-        Message._known[self.name] = self
+        Message.by_full_name[self.name] = self
         self.selector = ""
         self._descriptor = descriptor
 
@@ -179,7 +179,7 @@ class Message:
     @classmethod
     def of(cls, descriptor: Descriptor) -> Message:
         """The message type of a descriptor, made once."""
-        return cls._known.get(descriptor.full_name) or cls(descriptor)
+        return cls.by_full_name.get(descriptor.full_name) or cls(descriptor)
 
 
 def refuse_groups(descriptor: Descriptor, visited: set[str]) -> None:

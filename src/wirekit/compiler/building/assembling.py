@@ -102,7 +102,7 @@ def record_batch(key: str, batch: Any, columnar: Columnar | None = None) -> pa.R
     Raises:
         Misuse: the object is neither, the chunks of a table do not fit one batch, or the layout has no such column.
     """
-    batch = _whole(key, batch)
+    batch = _one_batch(key, batch)
     names, columnar = batch.schema.names, columnar or program(key)
     for name in names:
         if names.count(name) > 1:
@@ -112,7 +112,7 @@ def record_batch(key: str, batch: Any, columnar: Columnar | None = None) -> pa.R
     return batch
 
 
-def _whole(key: str, batch: Any) -> pa.RecordBatch:
+def _one_batch(key: str, batch: Any) -> pa.RecordBatch:
     if isinstance(batch, pa.Table):
         try:
             batch = pa.concat_batches(batch.to_batches()) if batch.num_rows else batch.schema.empty_table()
@@ -150,7 +150,9 @@ def encode_batch(
     rows: Rows = first
     facts: dict[str, NDArray[Any]] = {}
     if columnar.program.contents is not None:
-        batch, rows, facts = closed(key, columnar, writer, _inner(key, columnar, message_fields), batch, first)
+        batch, rows, facts = closed(
+            key, columnar, writer, _contents_program(key, columnar, message_fields), batch, first
+        )
     numbers = [lead.number for lead in columnar.plan.lead if lead.number is not None]
     front = len(ahead) + sum(number.groups or number.size for number in numbers)
     output, end = run(key, writer, batch, rows, front=front, facts=facts, ends=ends)
@@ -170,7 +172,7 @@ def _header_program(key: str, batch: Any, context: Mapping[str, Any] | None) -> 
     if not selected_by_header(layout):
         return program(key, context), b""
     assert isinstance(layout, ir.Structure)
-    text = (_whole(key, batch).schema.metadata or {}).get(FRONT)
+    text = (_one_batch(key, batch).schema.metadata or {}).get(FRONT)
     if text is None:
         advice = f"pass them as the metadata {FRONT.decode()}, as columns does"
         raise Misuse(f"{key}: its first fields select the layout of the records; {advice}")
@@ -210,7 +212,7 @@ def _writer(
 
 
 @lru_cache(WRITE_PROGRAMS)
-def _inner(key: str, columnar: Columnar, message_fields: frozenset[str]) -> WriteProgram | None:
+def _contents_program(key: str, columnar: Columnar, message_fields: frozenset[str]) -> WriteProgram | None:
     """The program that builds the records inside a schema's records; None if they contain none."""
     if columnar.contents is None:
         return None

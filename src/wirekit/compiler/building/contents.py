@@ -65,13 +65,13 @@ class _Rows:
         filled = np.zeros(batch.num_rows, bool)
         for name in self.inner:
             filled |= pc.is_valid(batch[name]).to_numpy(zero_copy_only=False)
-        index = np.where(filled, 0, -1) if INDEX not in names else self._whole(INDEX)
+        index = np.where(filled, 0, -1) if INDEX not in names else self._integers(INDEX)
         self.inside = index >= 0
         self._fails(filled & ~self.inside, self.inner, f"has a value, but {INDEX} says that the list has no record")
         new = np.ones(batch.num_rows, bool)
         new[1:] = ~(self.inside[1:] & self.inside[:-1] & (index[1:] > index[:-1]))
         if OFFSET in names:
-            offset = self._whole(OFFSET)
+            offset = self._integers(OFFSET)
             new[1:] |= offset[1:] != offset[:-1]
         self.firsts = np.flatnonzero(new)
         self.groups = np.cumsum(new) - 1
@@ -79,7 +79,7 @@ class _Rows:
         self.counts = np.where(self.inside[self.firsts], sizes, -1)
         self.numbers = first + self.firsts
 
-    def _whole(self, name: str) -> NDArray[Any]:
+    def _integers(self, name: str) -> NDArray[Any]:
         column = self.batch.column(name)
         if not pa.types.is_integer(column.type) and not pa.types.is_null(column.type):
             raise Misuse(f"{self.key}: the column {name} is {column.type}; give it as int64")

@@ -23,7 +23,7 @@ _FLAG = pa.bool_()
 
 def merged_levels(columnar: Columnar, levels: list[Level], wrappers: bool) -> pa.RecordBatch:
     """The rows of all levels in one batch, in the order of the input."""
-    sizes = {column.slot: sum(level.used(column) for level in levels) for column in columnar.byte_columns}
+    sizes = {column.slot: sum(level.bytes_used(column) for level in levels) for column in columnar.byte_columns}
     order, positions = _order(levels, wrappers)
     parts = [_batch(columnar, level, depth, sizes) for depth, level in enumerate(levels)]
     if wrappers and columnar.program.packing is not None:
@@ -162,7 +162,7 @@ def batch_of(
     metadata: bool = False,
 ) -> pa.RecordBatch:
     """The rows of one level alone; ``fields`` and ``metadata`` as for ``scan_ranges``."""
-    sizes = {each.slot: level.used(each) for each in columnar.byte_columns}
+    sizes = {each.slot: level.bytes_used(each) for each in columnar.byte_columns}
     return _batch(columnar, level, depth, sizes, fields, metadata=metadata)
 
 

@@ -63,7 +63,7 @@ def names(columnar: Columnar) -> frozenset[str]:
     >>> sorted(names(program("kafka.offset_index")))
     ['@length', '@offset', 'position', 'relative_offset']
     """
-    return message_fields(columnar).union(_named(columnar, ""))
+    return message_fields(columnar).union(_names_within(columnar, ""))
 
 
 @cache
@@ -75,10 +75,10 @@ def message_fields(columnar: Columnar) -> frozenset[str]:
     return frozenset(fields)
 
 
-def _named(columnar: Columnar, within: str) -> Iterator[str]:
+def _names_within(columnar: Columnar, within: str) -> Iterator[str]:
     yield from (f"{within}{name}" for name in columnar.schema.names)
     if columnar.contents is not None:
-        yield from _named(columnar.contents, f"{within}{columnar.contents.plan.path}.")
+        yield from _names_within(columnar.contents, f"{within}{columnar.contents.plan.path}.")
     if columnar.program.contents is not None:
         yield f"{within}{columnar.program.columns[columnar.program.contents.column].path}.ok"
 

@@ -178,7 +178,7 @@ class Filled:
         if self.place.is_bytes:
             table[at + op.BYTES : at + op.BYTES_ROOM + 1] = self.data_at, HIGHEST if self.measured else self.data.size
 
-    def used(self, count: int, end: int) -> int:
+    def bytes_used(self, count: int, end: int) -> int:
         """Bytes of the finished arrays of a number of rows, of which the last may not be set yet."""
         rows = min(count if end < 0 else min(count, end), self.room)
         elements = count if end or self.place.is_list else 0

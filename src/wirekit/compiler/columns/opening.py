@@ -111,7 +111,7 @@ class Opening:
     def _message(self, row: int, name: str, data: bytes) -> None:
         """Verifies that bytes, which stay as they are, are the expected message."""
         try:
-            parse_message(Message._known[name], Reader(Session("", self.limits), data))
+            parse_message(Message.by_full_name[name], Reader(Session("", self.limits), data))
         except WireError as error:
             self._failed(row, error)
 

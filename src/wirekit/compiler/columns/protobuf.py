@@ -116,7 +116,7 @@ class Tray:
         count = self.present.shape[0]
         return count if int(self.memory[5]) + 2 <= self.dense.shape[0] else min(2 * count, len(self.tables.places))
 
-    def used(self, rows: int) -> int:
+    def bytes_used(self, rows: int) -> int:
         """Bytes of the arrays that a number of records fills."""
         return self.items.itemsize * 5 * int(self.memory[1]) + self.width * rows
 

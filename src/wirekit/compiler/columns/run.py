@@ -92,7 +92,7 @@ class Level:
             return place.values not in self.arrays
         return f"lo{place.lists[-1].number}" not in self.arrays
 
-    def used(self, column: Column) -> int:
+    def bytes_used(self, column: Column) -> int:
         """The bytes of a column of byte strings."""
         offsets = self.arrays.get(f"o{column.slot}")
         return 0 if offsets is None else int(offsets[self.elements(column.within)])
@@ -225,7 +225,7 @@ def run(
         full = scan(code, registers, table, state)
         calls.raise_error()
         level.rows, level.errors = int(state[3]), int(state[4])
-        used = 0 if allowance is None else COPIES * _used(filled, level, registers, table)
+        used = 0 if allowance is None else COPIES * _bytes_used(filled, level, registers, table)
         left = HIGHEST if allowance is None else allowance.room - used
         if left < 0 and (full or level.roots.size):  # the arrays of a complete scan of the buffer itself may stay
             raise NoRoom(state, level)
@@ -251,12 +251,12 @@ def run(
         allowance.room -= used
 
 
-def _used(filled: dict[int, Filled], level: Level, registers: NDArray[Any], table: NDArray[Any]) -> int:
+def _bytes_used(filled: dict[int, Filled], level: Level, registers: NDArray[Any], table: NDArray[Any]) -> int:
     """The bytes of the arrays that a scan has filled."""
-    used = 8 * len(_ERROR_ARRAYS) * level.errors + sum(tray.used(level.rows) for tray in level.trays)
+    used = 8 * len(_ERROR_ARRAYS) * level.errors + sum(tray.bytes_used(level.rows) for tray in level.trays)
     for at, entry in filled.items():
         count = level.rows if entry.place.outer is None else int(registers[entry.place.index])
-        used += entry.used(count, int(table[at + op.NEXT]))
+        used += entry.bytes_used(count, int(table[at + op.NEXT]))
     return used
 
 

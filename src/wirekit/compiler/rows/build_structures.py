@@ -25,7 +25,7 @@ class Structures(Generator):
     def _structure(self, code: Building, node: ir.Structure, x: str, scope: Scope | None) -> None:
         self._begin(code, node, x)
         inner = Scope({member.name: self._source(x, member.name) for member in node.members}, scope)
-        used = self._used(node)
+        used = self._members_read(node)
         rules: list[ir.Measure | ir.Sum] = [*node.measures, *node.sums]
         apart = {measure.at: measure for measure in node.measures if ir.varying(bare(node.members[measure.at].node))}
         alone = all(_stands_alone(node, measure, rules) for measure in apart.values())

@@ -42,18 +42,18 @@ class DirectBuilder(Builder):
     purpose = "direct"
 
     def _begin(self, code: Building, node: ir.Structure, x: str) -> None:
-        if self._used(node, choosing) & {node.members[index].name for index in node.computed}:
+        if self._members_read(node, choosing) & {node.members[index].name for index in node.computed}:
             code.add_line("raise Unusual")  # the value in the mapping decides the layout, not the following bytes
         code.add_line(f"if {x}.__class__ is not dict: raise Unusual")
-        code.add_line(f"{_left(x)} = len({x})")
+        code.add_line(f"{_entries_left(x)} = len({x})")
 
     def _end(self, code: Building, x: str) -> None:
-        code.add_line(f"if {_left(x)}: raise Unusual")
+        code.add_line(f"if {_entries_left(x)}: raise Unusual")
 
     def _leave_out(self, code: Building, member: ir.Member, x: str) -> None:
         code.add_line(f"if {member.name!r} in {x}:")
         code.add_line(f"    ignored({x}[{member.name!r}])")
-        code.add_line(f"    {_left(x)} -= 1")
+        code.add_line(f"    {_entries_left(x)} -= 1")
 
     @staticmethod
     def _source(x: str, name: str) -> str:
@@ -66,7 +66,7 @@ class DirectBuilder(Builder):
     def _take(self, code: Building, member: ir.Member, x: str, value: str, default: str | None) -> None:
         code.add_line(f"if {member.name!r} in {x}:")
         code.add_line(f"    {value} = {self._source(x, member.name)}")
-        code.add_line(f"    {_left(x)} -= 1")
+        code.add_line(f"    {_entries_left(x)} -= 1")
         code.add_line(f"else: {value} = {default}" if default is not None else "else: raise Unusual")
         if isinstance(member.node, ir.Ahead):
             code.add_line(f"ignored({value})")
@@ -102,7 +102,7 @@ class DirectBuilder(Builder):
         super()._protobuf(code, node, loaded)
 
 
-def _left(x: str) -> str:
+def _entries_left(x: str) -> str:
     """The variable with the number of entries of a mapping that are not read yet."""
     return f"left_{x}"
 

@@ -122,7 +122,7 @@ class Loader(Generator):
                 code.add_line(f"{value} = {self._node(code, node, x, scope)}")
 
     def _structure(self, code: Code, node: ir.Structure, x: str, scope: Scope | None) -> str:
-        inner, used = Scope({}, scope), self._used(node)
+        inner, used = Scope({}, scope), self._members_read(node)
         left = code.fresh("c")
         with code.block(f"if {x}.__class__ is dict:"):
             code.add_line(f"{left} = len({x})")

@@ -370,7 +370,7 @@ class _Partition:
                 rows = rows.filter(pa.array(_places(rows) + start < oversized.offset))
                 errors = errors.filter(pa.array(_outer(errors) + start < oversized.offset))
             self._part(segment, start, rows, indexes, _checksums(window, rows, resized=oversized is not None))
-            self._cut(segment, start, rows, errors)
+            self._check_left_over(segment, start, rows, errors)
             offsets = _good(rows)[1]
             if offsets.size:
                 file.search.before = int(offsets[-1])
@@ -485,7 +485,7 @@ class _Partition:
         self._times(segment, indexes.get("timeindex"), offsets[good], times[good], np.cumsum(lost)[good])
         segment.doubtful = segment.doubtful or bool(lost.any())
 
-    def _cut(self, segment: Segment, start: int, rows: Any, errors: Any) -> None:
+    def _check_left_over(self, segment: Segment, start: int, rows: Any, errors: Any) -> None:
         """Bytes after the last whole message in compressed data without an error."""
         bytes_left, places = numbers(rows, "@left"), _places(rows)
         for row in np.flatnonzero((bytes_left > 0) & ~np.isin(places, _outer(errors))):

@@ -455,7 +455,7 @@ def _undecoded_contents(decoded: Decoded, entries: Iterable[Record]) -> tuple[Da
     for number, entry in enumerate(entries):
         start, end = end, end + ENTRY_HEAD + entry.message_size
         inside = content(entry.message.value)
-        surplus_size = 0 if inside is None else gaps[number] + _cut(inside)
+        surplus_size = 0 if inside is None else gaps[number] + _incomplete_size(inside)
         if surplus_size:
             value = end - len(left_over(entry)) - len(entry.message.value.compressed)
             surplus = f"{plural(surplus_size, 'byte')} that no message has"
@@ -472,9 +472,9 @@ def _contents(message_set: Record) -> Iterator[Any]:
             yield content(entry.message.value)
 
 
-def _cut(message_set: Record) -> int:
+def _incomplete_size(message_set: Record) -> int:
     """The bytes of incomplete messages at the ends of a set and of the sets in it."""
-    inside = (_cut(inner) for inner in _contents(message_set) if inner is not None)
+    inside = (_incomplete_size(inner) for inner in _contents(message_set) if inner is not None)
     return len(message_set.get("partial") or b"") + sum(inside)
 
 

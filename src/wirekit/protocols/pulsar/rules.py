@@ -82,14 +82,14 @@ def events(frame: Frame) -> Iterator[Event]:
     api, content = command
     fields = dict(content.items()) if content is not None else {}
     fields["since"] = SINCE.get(api)
-    yield from _named(frame, api, fields)
+    yield from _of_command(frame, api, fields)
     yield Event(f"{frame.side} {api}", _completed(frame, api, fields))
     yield from _outcome(frame, api, fields)
     if content is None and error is not None:
         yield Event(LOST)
 
 
-def _named(frame: Frame, api: str, fields: dict[str, Any]) -> Iterator[Event]:
+def _of_command(frame: Frame, api: str, fields: dict[str, Any]) -> Iterator[Event]:
     """The events that every command of a kind causes."""
     yield Event(f"{frame.side} command", fields)
     if api not in HANDSHAKE:

@@ -229,7 +229,7 @@ class TestFragments:
                 if isinstance(each, Skipped)] == ["udp", "fragment"]  # fmt: skip
         self.assert_lost(*fragments(in_ip(1, "", self.FRAME), [5]))
 
-    def test_what_is_not_whole_has_no_segment(self) -> None:
+    def test_an_incomplete_datagram_has_no_segment(self) -> None:
         for missing in range(4):
             self.assert_lost(*self.IN_PARTS[:missing], *self.IN_PARTS[missing + 1 :])
         self.assert_lost(*fragments(self.FRAME, [4], 1)[:1], *fragments(self.FRAME, [4], 2)[1:])

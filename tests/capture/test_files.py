@@ -383,7 +383,7 @@ def test_real_captures(fixtures: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["pcap", "pcapng"])
-def test_a_capture_behind_another_is_told(tmp_path: Path, fixtures: Path, kind: str) -> None:
+def test_a_capture_behind_another_is_reported(tmp_path: Path, fixtures: Path, kind: str) -> None:
     """As `cat` joins them; a file of pcapng may hold several, but none may stand in one of pcap."""
     first = (fixtures / "pcap" / "pulsar-batch.pcap").read_bytes()
     second = sorted((fixtures / "pcap").glob(f"*.{kind}"))[0].read_bytes()

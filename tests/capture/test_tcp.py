@@ -160,7 +160,7 @@ class TestWaiting:
         feed(connection, server(0, 0, b"AA", acked=3), server(6 * MS, 2, b"BB", acked=3))
         assert brief(connection.feed(server(7 * MS, 4, b"CC", acked=9))) == [("server", 4, b"CC")]
 
-    def test_what_waits_is_in_the_state(self) -> None:
+    def test_waiting_bytes_are_in_the_state(self) -> None:
         connection = established(Connection())
         feed(connection, server(1 * MS, 0, b"AA", acked=3))
         again = Connection.from_state(json.loads(json.dumps(connection.state())))

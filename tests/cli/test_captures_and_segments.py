@@ -159,7 +159,7 @@ def test_a_capture_of_an_unsupported_link_type_is_not_read(
 
 
 @pytest.mark.parametrize("command", ["frames", "messages", "inspect"])
-def test_a_selection_that_nothing_matches_lists_what_there_is(command: str, fixtures: Path) -> None:
+def test_a_selection_that_nothing_matches_lists_the_names_in_the_files(command: str, fixtures: Path) -> None:
     run = Run(command, "--api", "nope", str(fixtures / "pcap" / "kafka-0.9.0.1-2-produce.pcapng"))
     assert run.status == 0
     assert run.err.endswith(" matches; it has 137 frames in 16 connections; APIs: fetch, metadata, produce\n")

@@ -96,7 +96,7 @@ def test_lines_of_hostile_captures_are_the_same(tmp_path: Path, monkeypatch: pyt
     assert some >= 2
 
 
-def test_a_frame_without_layout_says_what_is_not_declared(tmp_path: Path) -> None:
+def test_a_frame_without_layout_names_the_undeclared_version(tmp_path: Path) -> None:
     """The versions of requests are changed to one that has no layout; their responses have none then."""
     capture = packets(KAFKA)
     metadata = b"\x00\x03\x00\x00", b"\x00\x03\x00\x13"

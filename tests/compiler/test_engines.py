@@ -199,7 +199,7 @@ def test_code_is_generated_from_the_expressions_of_a_node_once(
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_a_limit_anywhere_in_fixed_and_optional_fields_is_told_by_both_engines(magic: int) -> None:
+def test_a_limit_anywhere_in_fixed_and_optional_fields_is_reported_by_both_engines(magic: int) -> None:
     message = {"magic": magic, "key": "6b", "value": "61"} | ({"timestamp": 5} if magic else {})
     entries = [{"offset": index, "message": message} for index in range(3)]
     data = wirekit.encode("kafka.message_set", {"messages": entries})
@@ -219,7 +219,7 @@ SEND = {
 LIST_GROUPS = {"correlation_id": 7, "client_id": "c", "body": {}}
 
 
-def test_generated_code_reports_wrong_checksums_what_is_left_over_and_what_is_missing() -> None:
+def test_generated_code_reports_wrong_checksums_and_bytes_left_over_or_missing() -> None:
     """Frames whose only fault is one of these take no second decode."""
     sent = wirekit.encode("pulsar.frame", SEND)
     wrong = same("pulsar.frame", sent[:-1] + b"d", {}, used=False)

@@ -329,7 +329,7 @@ def test_decoded_values_stay_within_the_memory_limit(bomb: str, engine: str, mea
 
 @pytest.mark.parametrize("engine", DECODERS)
 @pytest.mark.parametrize("bomb", TRACED)
-def test_what_is_charged_for_values_covers_what_this_python_takes(bomb: str, engine: str, declared: None) -> None:
+def test_the_charge_for_values_covers_their_memory_in_this_python(bomb: str, engine: str, declared: None) -> None:
     (key, make), limits = TRACED[bomb], wirekit.Limits(memory=1 << 20, memory_ratio=0)
     data = make()
     wirekit.decode(data[:300], key, engine=engine, limits=limits)  # which compiles

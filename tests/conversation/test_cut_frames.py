@@ -56,7 +56,7 @@ def test_a_frame_is_decoded_up_to_its_missing_bytes(missing: int) -> None:
     assert (others[-1].data, others[-1].size) == (second, len(second))
 
 
-def test_generated_code_does_not_read_what_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_generated_code_does_not_read_missing_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     """It gives up on such frames, and the reference engine would read each once more."""
     read: list[bytes] = []
     conversation, real = Conversation("kafka"), engine.by_rows

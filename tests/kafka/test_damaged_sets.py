@@ -124,7 +124,7 @@ def last_frame(side: str, *sets: bytes) -> Frame:
 
 
 @pytest.mark.parametrize("cut", range(1, len(THIRD)))
-def test_what_a_broker_cut_is_no_damage_and_in_a_produce_request_a_gap(cut: int) -> None:
+def test_a_message_that_a_broker_cut_is_no_damage_but_a_gap_in_a_produce_request(cut: int) -> None:
     fetched, produced = (last_frame(side, FIRST + SECOND + THIRD[:cut]) for side in ("server", "client"))
     assert fetched.decoded.clean
     assert [gap.length for gap in produced.decoded.gaps] == [cut]
@@ -133,7 +133,7 @@ def test_what_a_broker_cut_is_no_damage_and_in_a_produce_request_a_gap(cut: int)
 
 
 @pytest.mark.parametrize("side", ["server", "client"])
-def test_what_is_inside_a_cut_or_damaged_wrapper_is_not_taken_for_messages_behind_it(side: str) -> None:
+def test_contents_of_a_cut_or_damaged_wrapper_are_not_taken_for_messages_behind_it(side: str) -> None:
     """Compressed bytes may hold what they are of nearly as it stands."""
     stored = SECOND + THIRD
     entry = message(b"", offset=8, codec="NONE")

@@ -271,7 +271,7 @@ class TestJoinedInTheMiddle:
         assert answer.reason is not None
         assert answer.value.body == stray.data[8:]
 
-    def test_rest_of_a_frame(self) -> None:
+    def test_the_end_of_a_frame_that_began_before_the_capture(self) -> None:
         conversation = Conversation("kafka", started=False)
         data = produce(3, message(b"something"))
         events = conversation.receive("client", data[20:] + request("list_groups", 0, 4, {}))

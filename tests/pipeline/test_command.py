@@ -270,7 +270,7 @@ def test_a_job_that_no_executor_takes_says_so_once_and_is_interrupted_in_one_lin
 
 
 @pytest.mark.spark
-def test_what_fails_in_spark_after_an_interruption_does_not_hide_it(
+def test_an_error_of_spark_after_an_interruption_does_not_hide_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], spark: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from py4j.protocol import Py4JNetworkError

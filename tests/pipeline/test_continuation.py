@@ -175,7 +175,7 @@ def test_a_changed_file_is_not_read_again_without_the_files_before_it(rotating: 
     assert without_names(tables(tmp_path / "lake")) == run(tmp_path / "whole", folder)[0]
 
 
-def test_other_captures_keep_what_is_open(tmp_path: Path) -> None:
+def test_other_captures_keep_their_open_connections(tmp_path: Path) -> None:
     for name in "ab":
         files = cut(tmp_path / name, packets(KAFKA), [60, 200], "-C")
     hidden = files[2].rename(tmp_path / files[2].name)
@@ -336,7 +336,7 @@ def rewrite(folder: Path, change: Any) -> None:
     commit.write_text(json.dumps(content_of_commit))
 
 
-def test_a_state_that_is_not_what_was_written_is_refused(begun_lake: Path) -> None:
+def test_a_state_that_was_changed_is_refused(begun_lake: Path) -> None:
     (path,) = (begun_lake / "lake" / "state").iterdir()
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1

@@ -164,7 +164,7 @@ def assert_in_order(steps: list[Step], size: int) -> None:
     assert [step.bundle for step in steps if step.stage == COMMITTING] == [*range(1, bundles + 1)]
 
 
-def test_progress_is_told_in_bytes_by_bundle_and_stage(captures: Path, tmp_path: Path) -> None:
+def test_progress_is_reported_in_bytes_by_bundle_and_stage(captures: Path, tmp_path: Path) -> None:
     steps: list[Step] = []
     job = Job(find_inputs([captures]))
     serial.run(job, tmp_path / "out", steps.append, bundle=job.size // 4)

@@ -38,7 +38,7 @@ def test_directories_are_searched_in_order(tmp_path: Path) -> None:
     assert [each.size for each in inputs] == [5, 6, 9, 8]
 
 
-def test_what_is_no_regular_file_in_a_directory_is_skipped_with_a_warning(
+def test_irregular_files_in_a_directory_are_skipped_with_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

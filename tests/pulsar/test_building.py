@@ -109,7 +109,9 @@ def test_commands_that_a_peer_refuses_are_refused(command: dict[str, Any], path:
 
 
 @pytest.mark.parametrize(("command", "path", "text"), REFUSED, ids=lambda value: str(value)[:40])
-def test_it_is_written_when_asked_for_and_reported_when_read(command: dict[str, Any], path: str, text: str) -> None:
+def test_a_refused_value_is_written_when_kept_and_reported_when_read(
+    command: dict[str, Any], path: str, text: str
+) -> None:
     value = wirekit.from_json("pulsar.command", command)
     *steps, name = path.replace("[0]", ".[0]").split(".")
     at: Any = value

@@ -53,7 +53,7 @@ def test_the_error_of_a_damaged_frame_names_the_fault(run: str, text: str, capfd
 
 
 @pytest.mark.parametrize("run", SAID)
-def test_it_is_written_as_it_was(run: str) -> None:
+def test_a_damaged_frame_is_written_as_it_was(run: str) -> None:
     decoded = wirekit.decode(damaged(run), "pulsar.frame")
     if decoded.error is None:
         assert wirekit.encode("pulsar.frame", wirekit.to_json(decoded.value)) == decoded.data

@@ -204,7 +204,7 @@ def test_a_key_of_the_caller_opens_it() -> None:
     assert heard(value, decrypt=decrypted)[0].details["encrypted"] is None
 
 
-def test_what_a_key_opens_counts_as_a_level_of_nesting() -> None:
+def test_decrypted_content_counts_as_a_level_of_nesting() -> None:
     data = wirekit.encode("pulsar.entry", sealed(b"hidden"))
     assert wirekit.decode(data, "pulsar.entry", decrypt=decrypted, limits=wirekit.Limits(depth=1)).clean
     error = wirekit.decode(data, "pulsar.entry", decrypt=decrypted, limits=wirekit.Limits(depth=0)).error

@@ -80,7 +80,7 @@ def test_unknown_key_suggests_a_near_one() -> None:
 
 
 @pytest.mark.parametrize("key", ["zyxq.note", "zyxq", "x" * 5000])
-def test_a_key_of_no_protocol_is_told_how_protocols_are_found(key: str) -> None:
+def test_the_error_for_a_key_of_no_protocol_says_how_protocols_are_found(key: str) -> None:
     with pytest.raises(wirekit.Misuse) as caught:
         wirekit.decode(b"", key)
     assert "must be installed as a package, or registered" in str(caught.value)

@@ -95,7 +95,7 @@ def test_connections_of_kafka_are_plain(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", [KAFKA, FIXTURES / "pcap" / "pulsar-consume.pcap"], ids=lambda path: path.stem)
-def test_what_lies_behind_lost_bytes_is_followed_again(path: Path, tmp_path: Path) -> None:
+def test_frames_behind_lost_bytes_are_followed_again(path: Path, tmp_path: Path) -> None:
     """Objects search there by what they know of earlier frames."""
     job = Job(find_inputs([path]))
     packets = pa.Table.from_batches(packet_batches(job.inputs, road="objects"))

@@ -10,7 +10,7 @@ pytest.importorskip("numba")
 from wirekit.road.streams import extended, with_room
 
 
-def test_what_there_is_room_for_is_put_behind_without_a_copy() -> None:
+def test_bytes_are_appended_without_a_copy_if_there_is_room() -> None:
     stream = with_room(4, 3)
     stream[:] = 1
     once = extended(stream, b"ab")

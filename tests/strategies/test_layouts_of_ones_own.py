@@ -151,7 +151,7 @@ def test_damage_gives_a_value_or_an_error(name: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["own.tree", "own.grid"])
-def test_what_lies_too_deep_inside_itself_is_refused(key: str) -> None:
+def test_a_value_nested_too_deep_is_refused(key: str) -> None:
     drawn_mutation = first(mutations(key, kinds=["too deep"]), lambda mutation: True)
     error = wirekit.decode(drawn_mutation.data, key).error
     assert isinstance(error, wirekit.Limit)

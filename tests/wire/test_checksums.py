@@ -138,7 +138,7 @@ def test_columns_verify_and_compute_by_any_function(field: Node, name: str, cove
         assert wirekit.columns(key, wirekit.build_columns(key, alone))["parts.sum.ok"].to_pylist()[0] == [True, True]
 
 
-def test_what_a_function_raises_columns_raise() -> None:
+def test_columns_raise_the_error_of_a_checksum_function() -> None:
     register(Checksum("none of a test", 8, lambda data: data[7], ""))
     with own(Struct("sum" / Checked(uint8, "none of a test"), "data" / Bytes(uint8))) as key:
         with pytest.raises(IndexError):

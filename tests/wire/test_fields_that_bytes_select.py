@@ -117,7 +117,7 @@ def outcome(build: Callable[[], bytes]) -> bytes | str:
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
-def test_what_is_built_is_read_again_and_all_else_is_refused(name: str) -> None:
+def test_a_built_value_is_read_again_and_all_others_are_refused(name: str) -> None:
     node, cases = LAYOUTS[name]
     refused = 0
     with own(node) as key:
@@ -172,7 +172,7 @@ def test_in_front_of_a_checksum() -> None:
 
 
 @pytest.mark.parametrize("engine", ["reference", "rows"])
-def test_what_is_kept_is_written(engine: str) -> None:
+def test_kept_fields_are_written(engine: str) -> None:
     """A constant with another value, and a length that does not end where its fields do."""
     constant = Struct("a" / IfNext(b"\1", Struct("magic" / Const(uint8, 1), "x" / uint8)), "b" / rest())
     with own(constant) as key:

@@ -71,6 +71,6 @@ def test_a_message_is_named_by_its_class_descriptor_or_module(descriptor: Any) -
         (5, "needs a message class, its descriptor, or module:Message, not 5"),
     ],
 )
-def test_what_names_no_message_is_refused(descriptor: Any, reason: str) -> None:
+def test_a_descriptor_without_a_message_is_refused(descriptor: Any, reason: str) -> None:
     with pytest.raises(wirekit.Misuse, match=reason):
         registry.register(Protocol("unnamed", "a test", {"message": Layout(Protobuf(descriptor))}))

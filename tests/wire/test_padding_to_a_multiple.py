@@ -85,7 +85,7 @@ def test_padding_behind_what_a_varint_measures(size: int) -> None:
         assert rebuild(key, data) == "built"
 
 
-def test_the_type_says_it() -> None:
+def test_the_type_names_the_multiple() -> None:
     assert type_of(RECORD.members[1][1]) == "padding to a multiple of 4"
 
 
@@ -102,7 +102,7 @@ def test_the_type_says_it() -> None:
         (Struct("data" / Bytes(this._position)), "data reads '_position', which is not a field"),
     ],
 )
-def test_what_has_no_place_of_its_own_is_refused(layout: Node, text: str) -> None:
+def test_padding_to_a_multiple_without_a_place_of_its_own_is_refused(layout: Node, text: str) -> None:
     with pytest.raises(Misuse, match=text), own(layout):
         pass
 

@@ -110,6 +110,6 @@ def test_a_symbol_of_another_number_is_refused(engine: str) -> None:
             wirekit.encode(key, body({"value": value, "symbol": "UNKNOWN"}), engine=engine)
 
 
-def test_what_is_no_value_has_no_text() -> None:
+def test_an_object_that_is_no_value_has_no_text() -> None:
     with pytest.raises(Misuse, match="type object is not a wirekit value"):
         value_text(object())

@@ -278,7 +278,7 @@ def test_columns_refuse_a_number_that_the_varint_has_not() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 126, 127, 128, 129, 16_383, 16_384, 16_385])
-def test_what_stands_behind_a_length_moves_on_by_what_it_takes(size: int) -> None:
+def test_fields_behind_a_length_move_by_the_size_of_the_length(size: int) -> None:
     """Lengths inside others, one of which ends where the other does, and a checksum of what both have moved."""
     inner = Struct("size" / Length(varint32, "data"), "data" / Bytes(varint32), "last" / uint24)
     node = Struct(

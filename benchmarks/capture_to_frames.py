@@ -13,7 +13,7 @@ CAPTURE = Path(__file__).parent.parent / "fixtures" / "pcap" / "kafka-0.10.2.2-2
 
 
 def run() -> tuple[str, list[tuple[str, str]]]:
-    """The question, and (what, figure) per stage."""
+    """The question, and (label, figure) per stage."""
     with open_capture(str(CAPTURE)) as capture:
         read = list(segments(capture))
         count = len(read)

@@ -94,7 +94,7 @@ def repeated(sample: bytes, count: int) -> bytes:
 
 
 def run() -> tuple[str, list[tuple[str, str]]]:
-    """The question, and (what, figure) per contender."""
+    """The question, and (label, figure) per contender."""
     from aiokafka.record import MemoryRecords as CythonRecords
     from kafka.record import MemoryRecords
 

@@ -25,7 +25,7 @@ CASES = (
 
 
 def run() -> tuple[str, list[tuple[str, str]]]:
-    """The question, and (what, ratio)."""
+    """The question, and (label, ratio)."""
     from wirekit.spark.session import session
     from wirekit.spark.source import register
 

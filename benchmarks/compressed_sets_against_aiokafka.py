@@ -39,7 +39,7 @@ def _message(chance: random.Random, number: int) -> dict[str, object]:
 
 
 def run() -> tuple[str, list[tuple[str, str]]]:
-    """The question, and (what, figure) per contender."""
+    """The question, and (label, figure) per contender."""
     from aiokafka.record import MemoryRecords
 
     rows = []

@@ -55,7 +55,7 @@ def libraries() -> dict[str, list[tuple[str, Callable[[bytes], int]]]]:
 
 
 def run() -> tuple[str, list[tuple[str, str]]]:
-    """The question, and (what, figure) per contender."""
+    """The question, and (label, figure) per contender."""
     data = os.urandom(max(SIZES.values()) + 2 * STARTS)
     buffer = np.frombuffer(data, np.uint8)
     rows = []

@@ -19,7 +19,7 @@ def response() -> bytes:
 
 
 def run() -> tuple[str, list[tuple[str, str]]]:
-    """The question, and (what, figure) per contender."""
+    """The question, and (label, figure) per contender."""
     from kafka.protocol.consumer import FetchResponse
     from kafka.record import MemoryRecords
 

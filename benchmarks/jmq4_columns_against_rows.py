@@ -41,7 +41,7 @@ def rows(data: bytes) -> None:
 
 
 def run() -> tuple[str, list[tuple[str, str]]]:
-    """The question, and (what, figure) per contender."""
+    """The question, and (label, figure) per contender."""
     data = messages(COUNT)
     columns(data)  # compiles, or loads what was compiled
     mine, theirs = best(lambda: columns(data)) / COUNT, best(lambda: rows(data)) / COUNT

@@ -35,7 +35,7 @@ def measure(capture: Path, jobs: int) -> tuple[float, float]:
 
 
 def run() -> tuple[str, list[tuple[str, str]]]:
-    """The question, and (what, figures)."""
+    """The question, and (label, figures)."""
     rows = []
     makers: dict[str, Callable[[Path], int]] = {
         "small packets": lambda path: capture_samples.small_packets(path, SIZE),

@@ -51,7 +51,7 @@ else:
 
 
 def run() -> tuple[str, list[tuple[str, str]]]:
-    """The question, and (what, how many) per engine."""
+    """The question, and (label, how many) per engine."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         captures = Path(folder) / "captures"

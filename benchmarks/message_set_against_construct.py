@@ -31,7 +31,7 @@ PLAIN = construct.GreedyRange(
 
 
 def run() -> tuple[str, list[tuple[str, str]]]:
-    """The question, and (what, figure) per contender."""
+    """The question, and (label, figure) per contender."""
     data = message_set(COUNT)
     rows = best(lambda: wirekit.decode(data, "kafka.message_set", engine="rows"))
     reference = best(lambda: wirekit.decode(data, "kafka.message_set", engine="reference"))

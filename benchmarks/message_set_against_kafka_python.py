@@ -10,7 +10,7 @@ COUNT = 2_000
 
 
 def run() -> tuple[str, list[tuple[str, str]]]:
-    """The question, and (what, figure) per contender."""
+    """The question, and (label, figure) per contender."""
     from kafka.record import MemoryRecords
 
     data = message_set(COUNT)

@@ -30,7 +30,7 @@ OF_BYTE, OF_PACKET, OF_FRAME, OF_MESSAGE, OF_CONTINUED = 5e-9, 1e-6, 8e-6, 0.9e-
 
 
 def run() -> tuple[str, list[tuple[str, str]]]:
-    """The question, and (what, predicted and measured) of each capture."""
+    """The question, and (label, predicted and measured) of each capture."""
     rows = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -31,7 +31,7 @@ print(best(lambda: wirekit.decode(data, "kafka.message_set", engine="rows")) / C
 
 
 def run() -> tuple[str, list[tuple[str, str]]]:
-    """The question, and (what, figure) per reader and library that was called once."""
+    """The question, and (label, figure) per reader and library that was called once."""
     least = {library: [float("inf")] * 2 for library in ("zlib", "isal")}
     for _ in range(RUNS):
         for library, known in least.items():

@@ -89,7 +89,7 @@ def by_loop(data: bytes) -> pa.RecordBatch:
 
 
 def run() -> tuple[str, list[tuple[str, str]]]:
-    """The question, and (what, figure) per contender."""
+    """The question, and (label, figure) per contender."""
     data = send_frames(1_000) * (COUNT // 1_000)
     for fields in (FIELDS, None):
         program(KEY).ready(fields, verdicts=False, wide=False).choose(cache.interpreter())

@@ -111,7 +111,7 @@ def measured(name: str, path: Path, count: int, folder: Path) -> list[tuple[str,
 
 
 def run() -> tuple[str, list[tuple[str, str]]]:
-    """The question, and (what, figure)."""
+    """The question, and (label, figure)."""
     size = int(os.environ.get("WIREKIT_CAPTURE_MIB", "16")) << 20
     rows = []
     with tempfile.TemporaryDirectory() as folder:

@@ -30,7 +30,7 @@ SMALL = (2_000, 12_000)
 
 
 def run() -> tuple[str, list[tuple[str, str]]]:
-    """The question, and (what, figures) of each kind of file."""
+    """The question, and (label, figures) of each kind of file."""
     rows = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -32,7 +32,7 @@ def search(name: str, data: bytes) -> None:
 
 
 def run() -> tuple[str, list[tuple[str, str]]]:
-    """The question, and (what, figure) per kind of bytes."""
+    """The question, and (label, figure) per kind of bytes."""
     kinds = {
         "random bytes": random.Random(1).randbytes(SIZE),
         "text": b"the quick brown fox jumps over the lazy dog. " * (SIZE // 45 + 1),

@@ -107,7 +107,7 @@ def compared(size: int, *, codec: int) -> list[tuple[str, str]]:
 
 
 def run() -> tuple[str, list[tuple[str, str]]]:
-    """The question, and (what, figure) per contender."""
+    """The question, and (label, figure) per contender."""
     size = int(os.environ.get("WIREKIT_SEGMENT_MIB", "1024")) << 20
     rows = compared(size, codec=0) + compared(size, codec=1)
     return str(__doc__).partition("\n")[0], rows

@@ -22,7 +22,7 @@ RUNS = 4
 
 
 def run() -> tuple[str, list[tuple[str, str]]]:
-    """The question, and (what, figures)."""
+    """The question, and (label, figures)."""
     from wirekit.spark.pipeline import run as on_spark
     from wirekit.spark.session import session
 

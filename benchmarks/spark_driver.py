@@ -21,7 +21,7 @@ FILES = int(os.environ.get("WIREKIT_SCALE_FILES", "3000"))
 
 
 def run() -> tuple[str, list[tuple[str, str]]]:
-    """The question, and (what, figures)."""
+    """The question, and (label, figures)."""
     begin = monotonic()
     from wirekit.spark.pipeline import run as on_spark
     from wirekit.spark.session import session

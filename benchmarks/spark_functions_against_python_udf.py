@@ -22,7 +22,7 @@ PER_CELL = (1, 50)
 
 
 def run() -> tuple[str, list[tuple[str, str]]]:
-    """The question, and (what, figure) per contender."""
+    """The question, and (label, figure) per contender."""
     from pyspark.sql import functions as sf
 
     import wirekit.spark as wk

@@ -51,7 +51,7 @@ def measure(command: list[str], environment: dict[str, str]) -> float:
 
 
 def run() -> tuple[str, list[tuple[str, str]]]:
-    """The question, and (what, figure) per command; the first run of each leaves its bytecode and does not count."""
+    """The question, and (label, figure) per command; the first run of each leaves its bytecode and does not count."""
     environment = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     started = commands()
     for command in started.values():

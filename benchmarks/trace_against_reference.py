@@ -8,7 +8,7 @@ from benchmarks.timing import best
 
 
 def run() -> tuple[str, list[tuple[str, str]]]:
-    """The question, and (what, figure) per contender."""
+    """The question, and (label, figure) per contender."""
     data = response()
 
     def spans(engine: str) -> int:

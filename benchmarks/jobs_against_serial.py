@@ -30,8 +30,8 @@ def measure(capture: Path, jobs: int) -> tuple[float, float]:
     before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), monotonic()
     command = [sys.executable, "-m", "wirekit", "pipeline", str(capture), "--output", str(output), "--jobs", str(jobs)]
     subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
-    end, used = monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    return end - begin, used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime
+    end, usage = monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return end - begin, usage.ru_utime + usage.ru_stime - before.ru_utime - before.ru_stime
 
 
 def run() -> tuple[str, list[tuple[str, str]]]:
@@ -50,9 +50,12 @@ def run() -> tuple[str, list[tuple[str, str]]]:
             for _ in range(RUNS):
                 for jobs, of_runs in times.items():
                     of_runs.append(measure(capture, jobs))
-            (alone, used_alone), (together, used) = map(min, times.values())
+            (alone, used_alone), (together, used_together) = map(min, times.values())
             rows += [
                 (f"{name}, one process", f"{alone:.1f} s, processor time {used_alone:.1f} s"),
-                (f"{name}, {JOBS} processes", f"{together:.1f} s, {alone / together:.2f} × sooner, {used:.1f} s"),
+                (
+                    f"{name}, {JOBS} processes",
+                    f"{together:.1f} s, {alone / together:.2f} × sooner, {used_together:.1f} s",
+                ),
             ]
     return str(__doc__).partition("\n")[0], rows

@@ -34,11 +34,11 @@ def run() -> tuple[str, list[tuple[str, str]]]:
     """The question, and (label, figure) per reader and library that was called once."""
     least = {library: [float("inf")] * 2 for library in ("zlib", "isal")}
     for _ in range(RUNS):
-        for library, known in least.items():
+        for library, seconds in least.items():
             completed = subprocess.run(
                 [sys.executable, "-c", TIMED, library], check=True, stdout=subprocess.PIPE, text=True
             )
-            known[:] = [min(pair) for pair in zip(known, map(float, completed.stdout.split()), strict=True)]
+            seconds[:] = [min(pair) for pair in zip(seconds, map(float, completed.stdout.split()), strict=True)]
     rows = []
     for index, label in enumerate(("construct", "rows engine with zlib")):
         one, other = least["zlib"][index], least["isal"][index]

@@ -30,7 +30,7 @@ from wirekit.road.streams import put_together
 FIELDS = ("frame.time_epoch", "ip.src", "ip.dst", "kafka.api_key", "kafka.correlation_id")
 
 
-def used(*command: object) -> float:
+def processor_seconds(*command: object) -> float:
     """Processor seconds of a command; status 1 says that not all of the capture was decoded."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     completed = subprocess.run(
@@ -44,7 +44,7 @@ def used(*command: object) -> float:
 
 def least(*command: object) -> float:
     """The least of several runs."""
-    return min(used(*command) for _ in range(int(os.environ.get("WIREKIT_RUNS", "1"))))
+    return min(processor_seconds(*command) for _ in range(int(os.environ.get("WIREKIT_RUNS", "1"))))
 
 
 def stages(path: Path) -> list[tuple[str, float, int]]:
@@ -91,7 +91,7 @@ def measured(name: str, path: Path, count: int, folder: Path) -> list[tuple[str,
             road,
             "--replace",
         )
-        used(*command) if road == "columns" else None
+        processor_seconds(*command) if road == "columns" else None
         ours[road] = least(*command)
         rows.append(
             (f"{name}: all tables, --road {road}", f"{ours[road]:.1f} s, {ours[road] / count * 1e6:.1f} µs a packet")

@@ -52,7 +52,7 @@ def ours(path: Path) -> float:
     return time.perf_counter() - start
 
 
-def used() -> float:
+def processor_seconds() -> float:
     """Processor seconds of all processes that were started here and have ended."""
     spent = resource.getrusage(resource.RUSAGE_CHILDREN)
     return spent.ru_utime + spent.ru_stime
@@ -86,9 +86,9 @@ def compared(size: int, *, codec: int) -> list[tuple[str, str]]:
             data = file.read(part)
         mine = peer = processor = theirs_processor = float("inf")
         for _ in range(RUNS):  # in turns: the machine may be busy with something else
-            before = used()
+            before = processor_seconds()
             mine = min(mine, ours(path))
-            processor = min(processor, used() - before)
+            processor = min(processor, processor_seconds() - before)
             seconds, busy, count = theirs(data)
             peer, theirs_processor = min(peer, seconds), min(theirs_processor, busy)
     scale = whole / part

@@ -123,9 +123,9 @@ def _element(key: str, context: tuple[tuple[str, Any], ...]) -> ir.Node | None:
 
 
 def _computed(node: ir.Node, path: str) -> Iterator[str]:
-    named = isinstance(node, ir.Structure)
+    is_structure = isinstance(node, ir.Structure)
     for name, inner in ir.parts(node):
-        yield from _computed(inner, f"{path}.{name}".lstrip(".") if named else path)
+        yield from _computed(inner, f"{path}.{name}".lstrip(".") if is_structure else path)
     if isinstance(node, ir.Structure):
         names = [f"{path}.{member.name}".lstrip(".") for member in node.members]
         yield from (names[rule.at] for rule in (*node.measures, *node.sums))

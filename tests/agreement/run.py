@@ -85,8 +85,8 @@ class Tally:
 
     def note(self, finding: Finding) -> None:
         fault = (finding.key, finding.where)
-        known = self.findings.get(fault)
-        if known is None or len(finding.data) < len(known.data):
+        earlier = self.findings.get(fault)
+        if earlier is None or len(finding.data) < len(earlier.data):
             self.findings[fault] = finding
 
 

@@ -356,12 +356,12 @@ def test_a_file_that_another_command_or_step_makes_readable_is_named(
 @pytest.mark.parametrize("command", ["frames", "messages", "inspect", "inspect --connections", "inspect --rules"])
 def test_a_capture_from_standard_input(command: str, fixtures: Path) -> None:
     capture = fixtures / "pcap" / "jmq4-produce.pcap"
-    named = Run(*command.split(), "--output", "json", str(capture))
+    by_name = Run(*command.split(), "--output", "json", str(capture))
     piped = Run(*command.split(), "--output", "json", "-", stdin=capture.read_bytes())
-    assert named.out
-    assert named.status == piped.status
-    assert piped.out.decode() == named.out.decode().replace(str(capture), "-")
-    assert piped.err == named.err.replace(str(capture), "-")
+    assert by_name.out
+    assert by_name.status == piped.status
+    assert piped.out.decode() == by_name.out.decode().replace(str(capture), "-")
+    assert piped.err == by_name.err.replace(str(capture), "-")
 
 
 def test_the_order_of_lines_does_not_depend_on_the_process(fixtures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -375,9 +375,9 @@ def test_the_order_of_lines_does_not_depend_on_the_process(fixtures: Path, monke
 
 def test_a_segment_from_standard_input(fixtures: Path) -> None:
     segment = fixtures / "kafka" / "disk" / "0.10.2.2-t-gzip-0.log"
-    named, piped = Run("messages", str(segment)), Run("messages", "-", stdin=segment.read_bytes())
-    assert (piped.status, len(piped.lines)) == (0, len(named.lines))
-    assert all(line == {**other, "file": "-"} for line, other in zip(piped.lines, named.lines, strict=True))
+    by_name, piped = Run("messages", str(segment)), Run("messages", "-", stdin=segment.read_bytes())
+    assert (piped.status, len(piped.lines)) == (0, len(by_name.lines))
+    assert all(line == {**other, "file": "-"} for line, other in zip(piped.lines, by_name.lines, strict=True))
 
 
 @pytest.mark.parametrize("command", ["frames", "messages", "inspect", "inspect --connections"])
@@ -395,8 +395,8 @@ def test_the_captures_that_match_a_pattern(command: str, fixtures: Path, tmp_pat
     paths = [str(tmp_path / name) for name in ("a.pcap", "b.pcap")]
     for path, kind in zip(paths, ("produce", "odd"), strict=True):
         Path(path).write_bytes((fixtures / "pcap" / f"jmq4-{kind}.pcap").read_bytes())
-    named, pattern = (Run(*command.split(), "--output", "json", *each) for each in (paths, [f"{tmp_path}/[ab].pcap"]))
-    assert (pattern.status, pattern.out, pattern.err) == (named.status, named.out, named.err)
+    by_name, pattern = (Run(*command.split(), "--output", "json", *each) for each in (paths, [f"{tmp_path}/[ab].pcap"]))
+    assert (pattern.status, pattern.out, pattern.err) == (by_name.status, by_name.out, by_name.err)
     assert pattern.out
     assert f"nothing matches {tmp_path}/*.cap" in Run(*command.split(), f"{tmp_path}/*.cap").err
 

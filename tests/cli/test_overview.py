@@ -142,12 +142,12 @@ def test_allow_cut_forgives_the_ends_of_connections_only(command: str, fixtures:
 
 def test_requests_of_clients_without_a_name_are_counted(fixtures: Path) -> None:
     path = str(fixtures / "pcap" / "jmq4-versions.pcap")
-    named = {(each["client"], each["address"]): each["requests"] for each in inspected(path)["clients"]}
+    requests_by_client = {(each["client"], each["address"]): each["requests"] for each in inspected(path)["clients"]}
     requests_of_clients = Counter(
         line["from"].rpartition(":")[0] for line in frames(path) if line["latency_ms"] is None
     )
     for address, count in requests_of_clients.items():
-        assert sum(requests for (_, each), requests in named.items() if each == address) == count
+        assert sum(requests for (_, each), requests in requests_by_client.items() if each == address) == count
     assert "(no name) at" in run("inspect", path, "--output", "text")
 
 

@@ -82,10 +82,10 @@ def test_no_text_of_a_real_capture_escapes_the_dots(fixtures: Path, tmp_path: Pa
     data = report(fixtures / "pcap" / name, tmp_path / "page.html")
     assert data == report(fixtures / "pcap" / name, tmp_path / "again.html")
     assert (tmp_path / "page.html").read_bytes() == (tmp_path / "again.html").read_bytes()
-    known = json.dumps([data["strings"], data["connections"], data["captures"]], ensure_ascii=False)
+    metadata_text = json.dumps([data["strings"], data["connections"], data["captures"]], ensure_ascii=False)
     texts = {text for each in data["opened"].values() for _, _, text, *_ in each["fields"] if text[:1] == "'"}
     assert texts
-    assert {text for text in texts if text.strip("'") not in known} == set()
+    assert {text for text in texts if text.strip("'") not in metadata_text} == set()
 
 
 def test_many_frames_are_sampled_and_all_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,7 +85,7 @@ def differences(key: str, row: Mapping[str, Any], value: Any, checks: list[Check
         where, start, path = "", value, base
         first, _, behind = base.partition(".")
         if first in by_own_name(key):
-            where, start = next(named(first, value, ""), ("", None))
+            where, start = next(records_at(first, value, ""), ("", None))
             path = behind
         verdict = path.endswith(".ok") or path == "ok"
         tree = cell(start, path.removesuffix("ok").removesuffix("."), where, by_own_name(key))
@@ -139,13 +139,13 @@ def cell(value: Any, path: str, where: str, own: frozenset[str]) -> Any:
     return cell(value[name], below, f"{where}.{name}" if where else name, own)
 
 
-def named(name: str, value: Any, where: str) -> Iterator[tuple[str, Record]]:
+def records_at(name: str, value: Any, where: str) -> Iterator[tuple[str, Record]]:
     """(place, record) of the records of a name inside a value."""
     if isinstance(value, Record):
         if type(value).__name__.lower() == name:
             yield where, value
         for field, inner in value._pairs():
-            yield from named(name, inner, f"{where}.{field}" if where else field)
+            yield from records_at(name, inner, f"{where}.{field}" if where else field)
 
 
 def merged(one: Any, other: Any) -> Any:

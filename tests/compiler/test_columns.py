@@ -138,14 +138,14 @@ def test_records_of_no_bytes_can_be_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "named"),
+    ("key", "reason"),
     [
         ("columnstest.overflow", r"can exceed 64 bits"),
         ("columnstest.context", r"context\.version"),
     ],
 )
-def test_other_schemas_are_misuse(key: str, named: str) -> None:
-    with pytest.raises(Misuse, match=named):
+def test_other_schemas_are_misuse(key: str, reason: str) -> None:
+    with pytest.raises(Misuse, match=reason):
         wirekit.columns(key, b"")
 
 

@@ -101,8 +101,8 @@ def top(batch: pa.RecordBatch) -> pa.RecordBatch:
 def again(key: str, data: bytes) -> pa.RecordBatch:
     """Builds what was scanned, wrappers as they are, and compares."""
     batch, _ = scan(key, data, wrappers=True)
-    used = int(batch.schema.metadata[b"wirekit.consumed"])
-    assert columns_build.encode_batch(key, top(batch)) == data[:used]
+    consumed = int(batch.schema.metadata[b"wirekit.consumed"])
+    assert columns_build.encode_batch(key, top(batch)) == data[:consumed]
     return batch
 
 
@@ -186,11 +186,11 @@ def test_any_damage_comes_back_or_is_refused(key: str) -> None:
         batch, errors = scan(key, bytes(changed), wrappers=True)
         if errors.num_rows:
             continue
-        used = int(batch.schema.metadata[b"wirekit.consumed"])
+        consumed = int(batch.schema.metadata[b"wirekit.consumed"])
         rebuilt = built_or_lost(key, top(batch))
         if rebuilt is None:
             continue
-        if rebuilt != changed[:used]:  # another number for null, or for true
+        if rebuilt != changed[:consumed]:  # another number for null, or for true
             assert columns_build.encode_batch(key, top(scan(key, rebuilt, wrappers=True)[0])) == rebuilt
             continue
         built += 1
@@ -283,7 +283,7 @@ def test_a_wrapper_ends_where_magic_type_or_time_change() -> None:
 # Odd batches.
 
 
-def named(**columns: Any) -> pa.RecordBatch:
+def named_batch(**columns: Any) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({"colour": [1, 7], "name": ["a", "bc"], **columns})
 
 
@@ -318,8 +318,8 @@ NAMED_BYTES = bytes.fromhex("0a0001010161012c0000001d000701026263012c") + bytes(
     ],
 )
 def test_types_are_coerced_and_defaults_filled_in(columns: dict[str, Any]) -> None:
-    assert build(named(**columns)) == NAMED_BYTES
-    assert build(pa.Table.from_batches([named(**columns)])) == NAMED_BYTES
+    assert build(named_batch(**columns)) == NAMED_BYTES
+    assert build(pa.Table.from_batches([named_batch(**columns)])) == NAMED_BYTES
 
 
 def test_the_first_number_of_a_shared_name_is_built() -> None:
@@ -379,9 +379,9 @@ def table(batch: Any) -> pa.Table:
 
 
 def test_tables_and_chunks() -> None:
-    assert build(table(named())) == NAMED_BYTES
-    assert build(named().slice(0, 0)) == b""
-    assert build(pa.Table.from_batches([], schema=named().schema)) == b""
+    assert build(table(named_batch())) == NAMED_BYTES
+    assert build(named_batch().slice(0, 0)) == b""
+    assert build(pa.Table.from_batches([], schema=named_batch().schema)) == b""
 
 
 def test_slices_build_exactly_their_rows() -> None:
@@ -415,12 +415,12 @@ def test_slices_build_exactly_their_rows() -> None:
 )
 def test_a_value_that_does_not_fit_is_misuse_with_column_and_row(columns: dict[str, Any], text: str) -> None:
     with pytest.raises(Misuse, match=f"buildtest.named.*{text}"):
-        build(named(**columns))
+        build(named_batch(**columns))
 
 
 def test_columns_that_have_to_be_there() -> None:
     with pytest.raises(Misuse, match="name: the column is missing, and the field has no default"):
-        build(named().drop_columns(["name"]))
+        build(named_batch().drop_columns(["name"]))
     columns = {"offset": [1, 2], "message.magic": [0, 1], "message.value": ["a", None]}
     with pytest.raises(Misuse, match=r"row 1: message\.timestamp: the column is missing"):
         build(pa.RecordBatch.from_pydict(columns), SETS)
@@ -443,13 +443,13 @@ def test_two_columns_of_a_name_and_other_things() -> None:
     with pytest.raises(Misuse, match="not a dict"):
         build({"colour": [1]})
     with pytest.raises(Misuse, match="takes no options"):
-        wirekit.build_columns("buildtest.named", named(), codec="gzip")
+        wirekit.build_columns("buildtest.named", named_batch(), codec="gzip")
     with pytest.raises(Misuse, match="no codec 'zstd'; it has none, gzip, snappy, lz4"):
         wirekit.build_columns(SETS, produced(1, 1), codec="zstd")
     with pytest.raises(Misuse, match=r"unexpected keyword argument 'kodek'; it takes codec$"):
         wirekit.build_columns(SETS, produced(1, 1), kodek="gzip")
     with pytest.raises(Misuse, match=r"kafka\.metadata\.request\.v0 has no column"):
-        build(named(), "kafka.metadata.request.v0")
+        build(named_batch(), "kafka.metadata.request.v0")
 
 
 def test_packets_of_a_capture() -> None:
@@ -462,7 +462,7 @@ def test_offsets_that_point_nowhere() -> None:
         ends = pa.py_buffer(np.array(offsets, np.int32).tobytes())
         names = pa.Array.from_buffers(pa.string(), 2, [None, ends, data])
         with pytest.raises(Misuse, match=r"name.*offsets.*outside of"):
-            build(named(name=names))
+            build(named_batch(name=names))
 
 
 def test_counts_and_sizes_that_do_not_fit() -> None:

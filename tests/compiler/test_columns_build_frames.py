@@ -96,8 +96,8 @@ def test_numbers_follow_the_rows_that_are_there(codec: int | None) -> None:
     value = batched(4, **({} if codec is None else {"compression": codec}))
     batch = wirekit.columns(KEY, wirekit.encode(KEY, value))
     payload = value["entry"]["payload"]
-    left = [payload["content"][at] for at in (1, 3)] if codec else [payload[at] for at in (1, 3)]
-    value["entry"]["payload"] = {"content": left} if codec else left
+    contents = [payload["content"][at] for at in (1, 3)] if codec else [payload[at] for at in (1, 3)]
+    value["entry"]["payload"] = {"content": contents} if codec else contents
     value["entry"]["metadata"]["num_messages_in_batch"] = 2
     if codec:
         value["entry"]["metadata"].pop("uncompressed_size", None)

@@ -48,9 +48,11 @@ def test_a_damaged_record_loses_no_neighbour() -> None:
             (whole["@depth"][i].as_py(), whole["@wrapper"][i].as_py(), whole["@offset"][i].as_py())
             for i in range(whole.num_rows)
         ]
-        left = [index for index, (depth, wrapper, offset) in enumerate(mine) if (wrapper if depth else offset) != start]
-        assert batch.num_rows == len(left)
-        assert batch["message.value"].to_pylist() == whole["message.value"].take(pa.array(left)).to_pylist()
+        undamaged = [
+            index for index, (depth, wrapper, offset) in enumerate(mine) if (wrapper if depth else offset) != start
+        ]
+        assert batch.num_rows == len(undamaged)
+        assert batch["message.value"].to_pylist() == whole["message.value"].take(pa.array(undamaged)).to_pylist()
 
 
 @pytest.mark.parametrize("key", SAMPLES)

@@ -216,13 +216,13 @@ def test_numba_is_not_led_to_another_directory(tmp_path: Path) -> None:
     assert list((tmp_path / "mine" / "__pycache__").glob("*.nbc"))
 
 
-@pytest.mark.parametrize(("ending", "left"), [("nbi", 0), ("nbc", 0.5)])
-def test_machine_code_that_was_cut_is_compiled_anew(tmp_path: Path, ending: str, left: float) -> None:
+@pytest.mark.parametrize(("ending", "share"), [("nbi", 0), ("nbc", 0.5)])
+def test_machine_code_that_was_cut_is_compiled_anew(tmp_path: Path, ending: str, share: float) -> None:
     environment = {columns_cache.VARIABLE: str(tmp_path)}
     assert output_of_process(**environment) == (IN_THE_PROCESS, "")
     for path in (tmp_path / "__pycache__").glob(f"*.{ending}"):
         data = path.read_bytes()
-        path.write_bytes(data[: int(left * len(data))].rstrip(b"."))
+        path.write_bytes(data[: int(share * len(data))].rstrip(b"."))
     assert output_of_process(**environment) == (IN_THE_PROCESS, "")
     assert output_of_process(**environment) == (FROM_THE_CACHE, "")
 

@@ -110,9 +110,9 @@ def frames_in(conversation: Conversation, pieces: list[bytes], side: str = "clie
 
 def test_a_state_that_was_pickled_goes_on_alike() -> None:
     """What may be a frame in one direction is nothing to the other."""
-    known = Conversation("kafka", started=False)
+    original = Conversation("kafka", started=False)
     copy = Conversation("kafka", started=False)
-    copy.restore(pickle.loads(pickle.dumps(known.state())))
+    copy.restore(pickle.loads(pickle.dumps(original.state())))
     request = wirekit.encode("kafka.list_groups.request.v0", {"correlation_id": 7, "client_id": "me", "body": {}})
     body = {"error_code": 0, "groups": []}
     response = wirekit.encode("kafka.list_groups.response.v0", {"correlation_id": 7, "body": body})
@@ -122,8 +122,8 @@ def test_a_state_that_was_pickled_goes_on_alike() -> None:
         (response[:9], "server"),
         (response[9:], "server"),
     ):
-        assert frames_in(copy, [data], side) == frames_in(known, [data], side)
-    assert copy.state() == known.state()
+        assert frames_in(copy, [data], side) == frames_in(original, [data], side)
+    assert copy.state() == original.state()
 
 
 def test_a_possible_longer_frame_does_not_hide_a_whole_one() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import wirekit
 from examples.amqp import HEADER, PROTOCOL
-from tests.examples.vectors import check, named, vectors
+from tests.examples.vectors import check, ids_of, vectors
 from tests.own import declared
 from wirekit.errors import Misuse
 
@@ -20,7 +20,7 @@ def _registered() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("vector", vectors("amqp"), ids=named("amqp"))
+@pytest.mark.parametrize("vector", vectors("amqp"), ids=ids_of("amqp"))
 def test_frames_of_pika_are_read_and_written(vector: dict[str, Any]) -> None:
     check("amqp", vector)
 
@@ -36,13 +36,13 @@ def frames() -> dict[str, bytes]:
 
 
 def test_an_answer_belongs_to_the_method_on_its_channel() -> None:
-    known = frames()
+    frame_by_name = frames()
     conversation = wirekit.Conversation("amqp")
-    (tune,) = conversation.receive("server", known["connection.tune"])
-    requests = list(conversation.receive("client", known["channel.open"] + known["queue.declare"]))
+    (tune,) = conversation.receive("server", frame_by_name["connection.tune"])
+    requests = list(conversation.receive("client", frame_by_name["channel.open"] + frame_by_name["queue.declare"]))
     assert [frame.description.api for frame in requests] == ["channel.open", "queue.declare"]
     assert (tune.description.role, requests[1].description.correlation_id) == ("request", 1)
-    (answer,) = conversation.receive("server", known["queue.declare-ok"])
+    (answer,) = conversation.receive("server", frame_by_name["queue.declare-ok"])
     assert answer.request is requests[1]
 
 

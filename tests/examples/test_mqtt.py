@@ -9,7 +9,7 @@ import pytest
 
 import wirekit
 from examples.mqtt import PROTOCOL
-from tests.examples.vectors import check, named, vectors
+from tests.examples.vectors import check, ids_of, vectors
 from tests.own import declared
 from wirekit.errors import Wrong
 
@@ -20,7 +20,7 @@ def _registered() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("vector", vectors("mqtt"), ids=named("mqtt"))
+@pytest.mark.parametrize("vector", vectors("mqtt"), ids=ids_of("mqtt"))
 def test_packets_of_paho_are_read_and_written(vector: dict[str, Any]) -> None:
     check("mqtt", vector)
 

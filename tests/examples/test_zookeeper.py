@@ -9,7 +9,7 @@ import pytest
 
 import wirekit
 from examples.zookeeper import PROTOCOL
-from tests.examples.vectors import check, named, vectors
+from tests.examples.vectors import check, ids_of, vectors
 from tests.own import declared
 
 
@@ -19,7 +19,7 @@ def _registered() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("vector", vectors("zookeeper"), ids=named("zookeeper"))
+@pytest.mark.parametrize("vector", vectors("zookeeper"), ids=ids_of("zookeeper"))
 def test_frames_of_kazoo_are_read_and_written(vector: dict[str, Any]) -> None:
     check("zookeeper", vector)
 

@@ -19,7 +19,7 @@ def vectors(example: str) -> list[dict[str, Any]]:
     return entries
 
 
-def named(example: str) -> list[str]:
+def ids_of(example: str) -> list[str]:
     """A name for each vector of an example."""
     return [f"{at}-{vector['key']}" for at, vector in enumerate(vectors(example))]
 

@@ -72,12 +72,12 @@ def _renamed(value: Any) -> Any:
     if isinstance(value, dict):
         if "clientIp_hex" in value:
             return message_value(value)
-        named = {_snake(name): _renamed(item) for name, item in value.items()}
-        if "qos_code" in named:
-            named["qos_level"] = named.pop("qos_code")
-        if "point" in named:
-            named["point"] = float(named["point"])
-        return named
+        fields = {_snake(name): _renamed(item) for name, item in value.items()}
+        if "qos_code" in fields:
+            fields["qos_level"] = fields.pop("qos_code")
+        if "point" in fields:
+            fields["point"] = float(fields["point"])
+        return fields
     return value or None if isinstance(value, str) else value
 
 
@@ -87,9 +87,9 @@ def _snake(name: str) -> str:
 
 def message_value(fields: dict[str, Any]) -> dict[str, Any]:
     """The record of a message; what the Java fields would lose is on the wire (source, address, attributes)."""
-    named = {_snake(name): value for name, value in fields.items()}
+    snake_fields = {_snake(name): value for name, value in fields.items()}
     address = bytes.fromhex(fields["clientIp_hex"])
-    return {name: named[name] for name in IN_MESSAGE} | {
+    return {name: snake_fields[name] for name in IN_MESSAGE} | {
         "system_code": {
             "compressed": fields["compressed"],
             "ordered": fields["ordered"],

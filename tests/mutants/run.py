@@ -135,14 +135,16 @@ def main() -> int:
         os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # that of the sources as they are is written, and stays
         init(find_modules([Path("src/wirekit") / area]), database, {})
         items = sample(database, int(count), seed)
-    known = Coverage(**json.loads(measured.read_text()))
+    measured_coverage = Coverage(**json.loads(measured.read_text()))
     survived = []
     for number, item in enumerate(items):
         (mutation,) = item.mutations
-        chosen = known.tests_of(mutation)
-        longest = 20 + TIMEOUT * max(map(known.seconds_of, chosen), default=0)
+        chosen = measured_coverage.tests_of(mutation)
+        longest = 20 + TIMEOUT * max(map(measured_coverage.seconds_of, chosen), default=0)
         command = [python, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", f"--timeout={longest:.0f}", *chosen]
-        result = mutate_and_test(item.mutations, shlex.join(command), 60 + TIMEOUT * sum(map(known.seconds_of, chosen)))
+        result = mutate_and_test(
+            item.mutations, shlex.join(command), 60 + TIMEOUT * sum(map(measured_coverage.seconds_of, chosen))
+        )
         lives = not chosen or result.test_outcome is TestOutcome.SURVIVED
         where = f"{mutation.module_path}:{mutation.start_pos[0]} {mutation.operator_name.partition('/')[2]}"
         print(

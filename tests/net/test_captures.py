@@ -14,11 +14,11 @@ PLAIN = [path for path in CAPTURES if path.suffix == ".pcap"]
 NEXT_GENERATION = [path for path in CAPTURES if path.suffix == ".pcapng"]
 
 
-def named(path: Path) -> str:
+def file_name(path: Path) -> str:
     return path.name
 
 
-@pytest.mark.parametrize("path", PLAIN, ids=named)
+@pytest.mark.parametrize("path", PLAIN, ids=file_name)
 def test_pcap(path: Path) -> None:
     data = path.read_bytes()
     decoded = wirekit.decode(data, "net.pcap")
@@ -28,7 +28,7 @@ def test_pcap(path: Path) -> None:
     assert wirekit.encode("net.pcap", decoded.value) == data
 
 
-@pytest.mark.parametrize("path", NEXT_GENERATION, ids=named)
+@pytest.mark.parametrize("path", NEXT_GENERATION, ids=file_name)
 def test_pcapng(path: Path) -> None:
     data = path.read_bytes()
     decoded = wirekit.decode(data, "net.pcapng")
@@ -41,7 +41,7 @@ def test_pcapng(path: Path) -> None:
     assert wirekit.encode("net.pcapng", decoded.value) == data
 
 
-@pytest.mark.parametrize("path", [PLAIN[-1], NEXT_GENERATION[0]], ids=named)
+@pytest.mark.parametrize("path", [PLAIN[-1], NEXT_GENERATION[0]], ids=file_name)
 def test_through_json(path: Path) -> None:
     data = path.read_bytes()
     key = f"net.{path.suffix[1:]}"

@@ -147,8 +147,8 @@ def test_standard_input(tmp_path: Path) -> None:
         ended = subprocess.run(command, stdin=capture, capture_output=True, text=True, check=False)
     piped = subprocess.run(command, input=BATCH.read_bytes(), capture_output=True, check=False)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, piped.stdout.decode(), "")
-    (known,) = json.loads((tmp_path / "manifest.json").read_text())["inputs"]
-    assert (known["file"], known["size"]) == ("-", BATCH.stat().st_size)
+    (input_row,) = json.loads((tmp_path / "manifest.json").read_text())["inputs"]
+    assert (input_row["file"], input_row["size"]) == ("-", BATCH.stat().st_size)
 
 
 def test_the_report_on_many_files_fits_a_screen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

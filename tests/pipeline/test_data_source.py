@@ -35,7 +35,7 @@ STORED = "00000000000000000000.log"
 
 
 @pytest.fixture
-def known(spark: SparkSession) -> SparkSession:
+def spark_with_source(spark: SparkSession) -> SparkSession:
     from wirekit.spark.source import register
 
     register(spark)
@@ -43,8 +43,8 @@ def known(spark: SparkSession) -> SparkSession:
 
 
 @pytest.mark.spark
-def test_packets_of_several_captures(known: SparkSession) -> None:
-    frame = known.read.format("wirekit").load([str(PULSAR), str(KAFKA)])
+def test_packets_of_several_captures(spark_with_source: SparkSession) -> None:
+    frame = spark_with_source.read.format("wirekit").load([str(PULSAR), str(KAFKA)])
     expected = sum(batch.num_rows for batch in packet_batches(find_inputs([PULSAR, KAFKA])))
     totals = frame.selectExpr("count(*)", "count(distinct file_no)", "sum(length(payload))", "max(flow)").first()
     batches = [batch.to_pydict() for batch in packet_batches(find_inputs([PULSAR, KAFKA]))]
@@ -57,8 +57,8 @@ def test_packets_of_several_captures(known: SparkSession) -> None:
 
 
 @pytest.mark.spark
-def test_messages_with_chosen_columns(known: SparkSession) -> None:
-    reader = known.read.format("wirekit").schema("value binary, topic string, timestamp timestamp")
+def test_messages_with_chosen_columns(spark_with_source: SparkSession) -> None:
+    reader = spark_with_source.read.format("wirekit").schema("value binary, topic string, timestamp timestamp")
     frame = reader.option("table", "messages").option("paths", json.dumps([str(PULSAR)])).load()
     assert frame.columns == ["value", "topic", "timestamp"]
     assert frame.count() == 10
@@ -354,15 +354,20 @@ def test_a_schema_of_other_types_is_misuse() -> None:
 
 
 @pytest.mark.spark
-def test_one_frame_with_two_filters_gives_the_rows_of_both(known: SparkSession) -> None:
-    known.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+def test_one_frame_with_two_filters_gives_the_rows_of_both(spark_with_source: SparkSession) -> None:
+    spark_with_source.conf.set("spark.sql.python.filterPushdown.enabled", "true")
     try:
-        frame = known.read.format("wirekit").option("table", "frames").option("columns", "api").load(str(PULSAR))
+        frame = (
+            spark_with_source.read.format("wirekit")
+            .option("table", "frames")
+            .option("columns", "api")
+            .load(str(PULSAR))
+        )
         both = frame.where("api = 'SEND'").union(frame.where("api = 'CONNECT'"))
         assert {row.api for row in both.collect()} == {"SEND", "CONNECT"}
         assert frame.where("api = 'CONNECT'").count() < frame.count()
     finally:
-        known.conf.unset("spark.sql.python.filterPushdown.enabled")
+        spark_with_source.conf.unset("spark.sql.python.filterPushdown.enabled")
 
 
 @pytest.mark.spark

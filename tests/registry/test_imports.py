@@ -33,12 +33,12 @@ def imported(tree: ast.AST) -> Iterator[str]:
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
-    known = modules()
+    path_by_module = modules()
     graph = {}
-    for module, path in known.items():
+    for module, path in path_by_module.items():
         names = imported(ast.parse(path.read_text(encoding="utf-8")))
-        targets = {name if name in known else name.rpartition(".")[0] for name in names}
-        graph[module] = targets & set(known) - {module}
+        targets = {name if name in path_by_module else name.rpartition(".")[0] for name in names}
+        graph[module] = targets & set(path_by_module) - {module}
     assert len(graph) > 300
     assert sum(map(len, graph.values())) > 1000
     TopologicalSorter(graph).prepare()  # raises CycleError with the modules of a circle

@@ -62,18 +62,18 @@ def test_frames_that_windows_cut_go_by_columns(tmp_path: Path, received: list[by
 
 def test_conversations_are_forgotten_when_they_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their connections are not, for ten seconds: bytes that come late are counted."""
-    left: list[object] = []
+    followers: list[object] = []
     keep = Connections.keep
 
     def keep_and_note(self: Connections, streams: Streams, flows: Any) -> None:
         keep(self, streams, flows)
-        left.extend(self._objects.flows[row].follower for row in self._objects.ending)
+        followers.extend(self._objects.flows[row].follower for row in self._objects.ending)
 
     monkeypatch.setattr(Connections, "keep", keep_and_note)
     path = next(each for each in CAPTURES if each.stem == "kafka-0.10.2.2-4-clients")
     by_columns(path, window=path.stat().st_size // 20)
-    assert left
-    assert not any(left)
+    assert followers
+    assert not any(followers)
 
 
 @pytest.mark.parametrize("name", ["kafka-0.10.2.2-4-clients", "pulsar-consume"])

@@ -260,9 +260,9 @@ def test_deleted_groups_and_positions_of_kafka(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: path.stem)
 def test_captures_by_columns(path: Path) -> None:
-    indexed, left = left_to_objects(path)
+    indexed, by_objects = left_to_objects(path)
     assert indexed
-    assert left == (indexed if path.stem in BY_OBJECTS else 0)
+    assert by_objects == (indexed if path.stem in BY_OBJECTS else 0)
 
 
 REFUSED = answer("api_versions.response.v0", 1, 35, api_versions=[])
@@ -308,8 +308,8 @@ def test_kafka_versions_that_are_not_declared_go_by_columns(tmp_path: Path) -> N
 )
 def test_kafka_answers_that_are_left_to_objects(pieces: list[tuple[int, bytes]], tmp_path: Path) -> None:
     path = capture(tmp_path / "new.pcap", *pieces)
-    indexed, left = left_to_objects(path)
-    assert left == indexed
+    indexed, by_objects = left_to_objects(path)
+    assert by_objects == indexed
     assert_same(path)
 
 

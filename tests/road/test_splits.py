@@ -69,7 +69,7 @@ def assert_whole(file: Input, every: int, walks: Walks | None, ports: frozenset[
     return len(parts)
 
 
-def known(walked: Iterable[Walked | None]) -> bool:
+def meet(walked: Iterable[Walked | None]) -> bool:
     """Whether each walk has ended where the next one begins."""
     walks = list(walked)
     return all(one and other and one.next == other.start for one, other in pairwise(walks))
@@ -95,9 +95,9 @@ def test_splits_that_were_guessed_have_its_packets(path: Path) -> None:
         parts = [Range(*each) for each in pairwise([0, *begins, file.size])]
         walks = Walks(file, parts)
         assert_whole(file, 1 << 20, walks)
-        agreed += known(walks.results)
+        agreed += meet(walks.results)
         if path.suffix == ".pcap":
-            assert known(walks.results) == all(any(begin <= at < end for at in places) for begin, end in parts)
+            assert meet(walks.results) == all(any(begin <= at < end for at in places) for begin, end in parts)
     assert agreed
 
 
@@ -110,7 +110,7 @@ def test_a_large_file_is_walked_in_ranges(tmp_path: Path) -> None:
     every = 1 << 16
     walks = Walks(file)
     assert assert_whole(file, every, walks) == len(ranges(file.size, every)) > 10
-    assert known(walks.results)
+    assert meet(walks.results)
 
 
 def test_a_capture_inside_a_packet_deceives_nobody(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_capture_inside_a_packet_deceives_nobody(tmp_path: Path) -> None:
     first = path.read_bytes().index(inside) + 24
     walks = Walks(file, [Range(0, first), Range(first, file.size)])
     assert assert_whole(file, 1 << 20, walks)
-    assert not known(walks.results)
+    assert not meet(walks.results)
 
 
 def test_splits_of_several_sections(tmp_path: Path) -> None:

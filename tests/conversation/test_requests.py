@@ -32,9 +32,9 @@ def test_a_request_in_the_place_of_another_is_the_youngest(number: int | None) -
 
 
 def exchange(number: int) -> tuple[bytes, bytes]:
-    asked = wirekit.encode("kafka.list_groups.request.v0", {"correlation_id": number, "client_id": "c", "body": {}})
+    frame = wirekit.encode("kafka.list_groups.request.v0", {"correlation_id": number, "client_id": "c", "body": {}})
     body = {"error_code": 0, "groups": []}
-    return asked, wirekit.encode("kafka.list_groups.response.v0", {"correlation_id": number, "body": body})
+    return frame, wirekit.encode("kafka.list_groups.response.v0", {"correlation_id": number, "body": body})
 
 
 @pytest.mark.parametrize("in_time", [False, True])
@@ -42,11 +42,11 @@ def test_no_request_waits_if_only_one_side_was_captured(in_time: bool) -> None:
     """Only if the order of the bytes is that of their times: a caller may give all bytes of one side first."""
     conversation = wirekit.Conversation("kafka", in_time=in_time)
     calls = [exchange(number) for number in range(MOST_UNHEARD + 10)]
-    for asked, _ in calls[:MOST_UNHEARD]:
-        conversation.receive("client", asked)
+    for request_frame, _ in calls[:MOST_UNHEARD]:
+        conversation.receive("client", request_frame)
     assert len(conversation.requests) == MOST_UNHEARD
-    for asked, _ in calls[MOST_UNHEARD:]:
-        conversation.receive("client", asked)
+    for request_frame, _ in calls[MOST_UNHEARD:]:
+        conversation.receive("client", request_frame)
     assert len(conversation.requests) == (0 if in_time else len(calls))
     (frame,) = conversation.receive("server", calls[7][1])
     assert isinstance(frame, Frame)

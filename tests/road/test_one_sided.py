@@ -33,12 +33,12 @@ def _few_requests_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_columns_follow_a_connection_whose_server_is_not_captured(
     protocol: str, tmp_path: Path, received: list[bytes]
 ) -> None:
-    asked = [each.request for each in exchanges(protocol)]
-    path = connection(tmp_path / "copy.pcap", *((0, request) for request in asked))
-    assert Counter(call["outcome"] for call in calls_of(path)) == {"unanswered": len(asked)}
+    request_frames = [each.request for each in exchanges(protocol)]
+    path = connection(tmp_path / "copy.pcap", *((0, request) for request in request_frames))
+    assert Counter(call["outcome"] for call in calls_of(path)) == {"unanswered": len(request_frames)}
     received.clear()
     by_columns(path, window=20_000)
-    assert len(received) < len(asked) // 2
+    assert len(received) < len(request_frames) // 2
     assert_same(path, windows=(1 << 26, 20_000, 5_000))
 
 

@@ -13,11 +13,11 @@ import difflib
 import hashlib
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from wirekit.crc import CATALOGUE, Crc
-from wirekit.errors import Misuse
+from wirekit.errors import Misuse, raised
 
 
 def _slows_down(processors: str = "/proc/cpuinfo") -> bool:
@@ -231,7 +231,8 @@ def register(algorithm: Checksum) -> None:
     """Registers an algorithm, so that layouts can use its name.
 
     Raises:
-        Misuse: the name is taken, or the function returns another value than an unsigned integer of ``bits`` bits.
+        Misuse: the name is taken or not printable, or the function raises or returns another value than an unsigned
+            integer of ``bits`` bits. Decoding and encoding raise it, too, if the function does so for some bytes.
 
     >>> register(Checksum("first", 32, lambda data: bytes(data[:4]), "the first 4 bytes"))
     Traceback (most recent call last):
@@ -239,11 +240,29 @@ def register(algorithm: Checksum) -> None:
     """
     if not isinstance(algorithm, Checksum):
         raise Misuse(f"register takes a wirekit.checksums.Checksum, or crc(name, parameters), not {algorithm!r}")
-    value: object = algorithm(b"123456789")
-    if not isinstance(value, int) or not 0 <= value < 1 << algorithm.bits:
+    if not isinstance(algorithm.name, str) or not algorithm.name.isprintable() or not algorithm.name:
+        raise Misuse(f"the name of a checksum must be printable text, not {algorithm.name!r}")
+    if not isinstance(algorithm.bits, int) or algorithm.bits < 1:
+        raise Misuse(f"the bits of {algorithm.name} must be a number of at least 1, not {algorithm.bits!r}")
+    verified = replace(algorithm, function=partial(_verified, algorithm))
+    verified(b"123456789")
+    if algorithm.name in names():
+        raise Misuse(f"a checksum called {algorithm.name!r} exists already; choose another name")
+    _CHECKSUMS[algorithm.name] = verified
+
+
+def _verified(algorithm: Checksum, data: Buffer) -> int:
+    """The result of a user's function.
+
+    Raises:
+        Misuse: it raises, or returns another value than an unsigned integer of so many bits.
+    """
+    try:
+        value: object = algorithm.function(data)
+    except Exception as error:
+        raise Misuse(f"the function of {algorithm.name} must take any bytes, but raised {raised(error)}") from error
+    if type(value) is not int or not 0 <= value < 1 << algorithm.bits:
         raise Misuse(
             f"the function of {algorithm.name} must return an unsigned integer of {algorithm.bits} bits, not {value!r}"
         )
-    if algorithm.name in names():
-        raise Misuse(f"a checksum called {algorithm.name!r} exists already; choose another name")
-    _CHECKSUMS[algorithm.name] = algorithm
+    return value

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from wirekit.errors import Misuse
+from wirekit.errors import Misuse, raised
 
 ENCODINGS = ("utf-8", "ascii", "latin-1", "utf-16-le", "utf-16-be")
 LEAST = {"utf-16-le": 2, "utf-16-be": 2}  # bytes of a character
@@ -109,7 +109,7 @@ class CustomCoding:
         try:
             value = self.parse(data)
         except Exception as error:  # noqa: BLE001  # a user's function raises what it likes
-            raise CodingError(f"{type(error).__name__}: {error}") from None
+            raise CodingError(raised(error)) from None
         if value is None or not _is_plain(value, 0):
             raise CodingError(f"it returned a value of type {type(value).__name__} that JSON cannot hold")
         return value
@@ -123,7 +123,7 @@ class CustomCoding:
         try:
             data = self.build(value)
         except Exception as error:  # noqa: BLE001  # a user's function raises what it likes
-            raise CodingError(f"{type(error).__name__}: {error}") from None
+            raise CodingError(raised(error)) from None
         if not isinstance(data, (bytes, bytearray)):
             raise CodingError(f"it returned a {type(data).__name__} instead of bytes")
         return bytes(data)

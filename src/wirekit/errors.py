@@ -24,6 +24,8 @@ class Misuse(WirekitError, ValueError):
 
 
 LARGEST_PRINTED = 256
+LARGEST_RAISED = 400
+"""Characters of the text of another's exception."""
 """Bits of an integer that is printed in decimal; Python raises ValueError for a few thousand digits."""
 
 
@@ -36,6 +38,19 @@ def printed(value: Any) -> str:
     if isinstance(value, int) and value.bit_length() > LARGEST_PRINTED:
         return f"{hex(value)[:34]}… ({value.bit_length()} bits)"
     return str(value)
+
+
+def raised(error: BaseException) -> str:
+    """The type of an exception that another's function raised, and the beginning of its text.
+
+    >>> raised(KeyError("a")), raised(ValueError("x" * 1000))[-3:]
+    ("KeyError: 'a'", 'xx…')
+    """
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001  # its class is another's, too
+        text = "its text cannot be read"
+    return f"{type(error).__name__}: {text if len(text) <= LARGEST_RAISED else f'{text[:LARGEST_RAISED]}…'}"
 
 
 def plural(number: int, noun: str) -> str:

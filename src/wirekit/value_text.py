@@ -55,7 +55,7 @@ def _of_check(check: Check) -> str:
     stored, computed = (_TEXTS[type(value)](value) for value in (check.stored, check.computed))
     note = f', "note": {encode_basestring(check.note)}' if check.note else ""
     return (
-        f'{{"path": {encode_basestring(check.path)}, "kind": "{check.kind}", "stored": {stored}, '
+        f'{{"path": {encode_basestring(check.path)}, "kind": {encode_basestring(check.kind)}, "stored": {stored}, '
         f'"computed": {computed}, "status": "{check.status}"{note}}}'
     )
 

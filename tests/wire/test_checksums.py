@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pytest
 import wirekit
 from tests.agreement.law import agree, rebuild
 from tests.own import own
+from wirekit import checksums
 from wirekit.checksums import Checksum, checksum, crc, names, register
 from wirekit.crc import CATALOGUE, CHECKED, Crc
 from wirekit.errors import Misuse
@@ -22,6 +24,7 @@ from wirekit.wire import (
     If,
     Length,
     Node,
+    RecordsToEnd,
     Struct,
     int32,
     int64,
@@ -141,11 +144,11 @@ def test_columns_verify_and_compute_by_any_function(field: Node, name: str, cove
 def test_columns_raise_the_error_of_a_checksum_function() -> None:
     register(Checksum("none of a test", 8, lambda data: data[7], ""))
     with own(Struct("sum" / Checked(uint8, "none of a test"), "data" / Bytes(uint8))) as key:
-        with pytest.raises(IndexError):
+        with pytest.raises(Misuse, match="none of a test must take any bytes, but raised IndexError"):
             wirekit.decode(bytes(2), key)
-        with pytest.raises(IndexError):
+        with pytest.raises(Misuse, match="none of a test must take any bytes, but raised IndexError"):
             wirekit.columns(key, bytes(2))
-        with pytest.raises(IndexError):
+        with pytest.raises(Misuse, match="none of a test must take any bytes, but raised IndexError"):
             wirekit.build_columns(key, pa.RecordBatch.from_pydict({"data": [b""]}))
         assert wirekit.columns(key, bytes(2), fields=["data"])["data"].to_pylist() == [b""]
 
@@ -158,13 +161,13 @@ def test_a_function_that_returns_no_checksum_is_refused(value: Any) -> None:
         register(value)
 
 
-def test_a_checksum_beyond_its_field_is_refused() -> None:
+def test_a_checksum_beyond_its_bits_is_refused() -> None:
     register(Checksum("wide of a test", 8, lambda data: len(data) << 4, ""))
     with own(Struct("sum" / Checked(uint8, "wide of a test"), "data" / Bytes(15))) as key:
         assert agree(key, b"\xf0" + bytes(15), {}).clean
         assert wirekit.build_columns(key, pa.RecordBatch.from_pydict({"data": [bytes(15)]}))[:1] == b"\xf0"
     beyond, batch = Struct("sum" / Checked(uint8, "wide of a test"), "data" / Bytes(16)), {"data": [bytes(16)]}
-    with own(beyond) as key, pytest.raises(Misuse, match="row 0: sum: its wide of a test does not fit"):
+    with own(beyond) as key, pytest.raises(Misuse, match="must return an unsigned integer of 8 bits, not 256"):
         wirekit.build_columns(key, pa.RecordBatch.from_pydict(batch))
 
 
@@ -195,3 +198,42 @@ def test_a_checksum_that_does_not_fit_is_refused(node: Node, text: str) -> None:
 
 def test_all_are_listed() -> None:
     assert {"crc32", "sha256", "crc-32/iso-hdlc"} <= set(names())
+
+
+@pytest.mark.parametrize(
+    ("function", "why"),
+    [
+        (lambda data: None, "must return an unsigned integer of 8 bits, not None"),
+        (lambda data: 256, "must return an unsigned integer of 8 bits, not 256"),
+        (lambda data: -1, "must return an unsigned integer of 8 bits, not -1"),
+        (lambda data: True, "must return an unsigned integer of 8 bits, not True"),
+        (lambda data: 1 // (data[0] - 5), "must take any bytes, but raised ZeroDivisionError"),
+    ],
+)
+def test_a_function_that_fails_for_some_bytes_is_named(
+    function: Callable[[Any], Any], why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checksums, "_CHECKSUMS", dict(checksums._CHECKSUMS))
+    register(Checksum("fails for 5", 8, lambda data: function(data) if data == b"\5" else 0, "a test's own"))
+    with own(RecordsToEnd(Struct("sum" / Checked(uint8, "fails for 5", "n"), "n" / uint8))) as key:
+        for engine in ("reference", "rows"):
+            with pytest.raises(Misuse, match=f"the function of fails for 5 {why}"):
+                wirekit.decode(b"\0\1\0\5", key, engine=engine)
+            with pytest.raises(Misuse, match=f"the function of fails for 5 {why}"):
+                wirekit.encode(key, [{"n": 5}], engine=engine)
+        with pytest.raises(Misuse, match=f"the function of fails for 5 {why}"):
+            wirekit.columns(key, b"\0\1\0\5")
+
+
+@pytest.mark.parametrize(
+    ("name", "bits", "why"),
+    [
+        (3, 8, "the name of a checksum must be printable text, not 3"),
+        ("a\nb", 8, "the name of a checksum must be printable text"),
+        ("none", 0, "the bits of none must be a number of at least 1, not 0"),
+        ("none", -8, "the bits of none must be a number of at least 1, not -8"),
+    ],
+)
+def test_a_checksum_without_a_name_or_width_is_refused(name: Any, bits: int, why: str) -> None:
+    with pytest.raises(Misuse, match=why):
+        register(Checksum(name, bits, lambda data: 0, "a test's own"))

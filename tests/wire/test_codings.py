@@ -15,6 +15,7 @@ from tests.agreement.law import agree
 from tests.own import own
 from wirekit.compiler.engines import DECODERS
 from wirekit.errors import Misuse, Wrong
+from wirekit.value_text import value_text
 from wirekit.wire import Array, Bytes, Custom, Delimited, Length, String, Struct, int16, uint8, uint16
 
 
@@ -235,3 +236,33 @@ def test_columns_refuse_a_text_whose_bytes_are_lost() -> None:
 
 def test_bytes_alone_have_no_coding() -> None:
     assert Bytes(2).coding is String(2).coding is None
+
+
+class Unreadable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+class Endless(Exception):
+    def __str__(self) -> str:
+        return "x" * 1_000_000
+
+
+@pytest.mark.parametrize("error", [Unreadable, Endless])
+def test_an_exception_of_any_text_is_a_bad_check(error: type[Exception]) -> None:
+    def parse(data: bytes) -> Any:
+        raise error
+
+    with own(Struct("a" / Custom(1, parse=parse, build=bytes.fromhex), "b" / uint8)) as key:
+        decoded = agree(key, b"\1\2", {}, used=False)
+        assert decoded.value.b == 2
+        (check,) = decoded.checks
+        assert check.note.startswith(f"{error.__name__}: ")
+        assert len(check.note) < 1000
+
+
+def test_a_check_has_a_name_that_is_escaped_in_json() -> None:
+    node = Custom(1, parse=bytes.decode, build=str.encode, name='my "own"\n')
+    with own(Struct("a" / node)) as key:
+        decoded = agree(key, b"\xff", {}, used=False)
+        assert json.loads(value_text(decoded.checks))[0]["kind"] == 'my "own"\n'

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING
 
+from wirekit.errors import raised
+
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
@@ -27,7 +29,7 @@ def refusal(entry: EntryPoint, error: Exception) -> str:
     """Why an entry point gives no protocol."""
     package = f" of {entry.dist.name} {entry.dist.version}" if entry.dist is not None else ""
     entry_point = f"the entry point {entry.name} = {entry.value}{package}"
-    return f"{entry_point} does not give a protocol: {type(error).__name__}: {error}"
+    return f"{entry_point} does not give a protocol: {raised(error)}"
 
 
 def _packages_may_add() -> bool:

@@ -69,6 +69,8 @@ class SymbolTable:
                     f"SymbolTable: entries of {name} must be number: symbol or number: (symbol, description), "
                     f"not {value!r}: {entry!r}"
                 )
+            if not symbol.isprintable():
+                raise Misuse(f"SymbolTable: the names of {name} must be printable text, not {symbol!r}")
             member = Symbol(value, symbol, description)
             self._by_value[value] = member
             self._by_name.setdefault(symbol, member)

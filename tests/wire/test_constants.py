@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+import json
+import struct
+
 import pytest
 
 import wirekit
+from tests.agreement.law import agree
 from tests.engines import decode_by_all
 from tests.own import own
 from wirekit.errors import Misuse
+from wirekit.exports import export
 from wirekit.values import SymbolTable
-from wirekit.wire import Bytes, Const, If, RecordsToEnd, String, Struct, Symbols, int8, int16, len_, this
+from wirekit.wire import (
+    Bytes,
+    Const,
+    If,
+    RecordsToEnd,
+    String,
+    Struct,
+    Symbols,
+    float32,
+    int8,
+    int16,
+    len_,
+    this,
+    uint8,
+)
 
 AB = Const(String(int16), "ab")
 
@@ -57,3 +76,28 @@ def test_the_json_form_of_a_constant_is_checked(engine: str) -> None:
         with pytest.raises(Misuse, match="1 is GZIP, not 'NONE'"):
             wirekit.encode(key, {"value": 1, "symbol": "NONE"}, engine=engine)
         assert wirekit.encode(key, {"value": 1, "symbol": "GZIP"}, engine=engine) == b"\0\1"
+
+
+@pytest.mark.parametrize("zero", [0.0, -0.0, 0])
+def test_a_zero_with_another_sign_is_another_constant(zero: float) -> None:
+    """They are equal, but not the same bytes, which the constant would replace."""
+    data = struct.pack(">fB", zero, 7)
+    other = bytes([data[0] ^ 0x80]) + data[1:]
+    with own(Struct("a" / Const(float32, zero), "b" / uint8)) as key:
+        assert agree(key, data, {}).error is None
+        assert agree(key, other, {}).error.path == "a"
+    with own(Struct("a" / Const(float32, zero, fatal=False), "b" / uint8)) as key:
+        decoded = agree(key, other, {}, used=False)
+        assert [check.status for check in decoded.checks] == ["bad"]
+        assert wirekit.encode(key, json.loads(json.dumps(wirekit.to_json(decoded.value)))) == other
+
+
+def test_a_constant_may_be_bytes_that_are_no_text() -> None:
+    with own(Struct("a" / Const(String(1), "\udcff"), "b" / uint8)) as key:
+        assert agree(key, b"\xff\7", {}).error is None
+        assert '"\\255"' in export([key], "lua").text
+    with (
+        pytest.raises(Misuse, match=r"the value is always '\\ud800', which does not fit the field"),
+        own(Struct("a" / Const(String(3), "\ud800"))),
+    ):
+        pass

@@ -15,6 +15,7 @@ from wirekit.wire import (
     Bytes,
     Compressed,
     Flag,
+    Length,
     Lookahead,
     OrBytes,
     Protobuf,
@@ -156,3 +157,20 @@ def test_bytes_with_fields_that_are_not_in_the_value_round_trip(node: Node, data
         assert "$raw" in wirekit.to_json(decoded.value)
         for value in (decoded.value, wirekit.to_json(decoded.value)):
             assert wirekit.encode(key, value) == bytes.fromhex(data)
+
+
+@pytest.mark.parametrize("engine", ENCODERS)
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"b": {"x": 1}, "e": 4, "$trailing": {"b": "0203"}},
+        {"b": {"x": 1}, "e": 4, "$trailing": {"e": "0203"}},
+        {"b": {"x": 1, "$trailing": {"x": "0203"}}, "e": 4},
+    ],
+)
+def test_bytes_left_over_in_what_is_no_length_are_refused(engine: str, value: Any) -> None:
+    with own(Struct("l" / Length(uint8, "b"), "b" / Struct("x" / uint8), "e" / uint8)) as key:
+        with pytest.raises(wirekit.Misuse, match="which is not a length that bounds bytes here"):
+            wirekit.encode(key, value, engine=engine)
+        decoded = wirekit.decode(bytes.fromhex("0301020304"), key)
+        assert wirekit.encode(key, wirekit.to_json(decoded.value), engine=engine).hex() == "0301020304"

@@ -52,7 +52,7 @@ def export(keys: list[str]) -> Export:
 
 def text(value: str | bytes) -> str:
     """A string of Lua."""
-    data = value.encode() if isinstance(value, str) else value
+    data = value.encode(errors="surrogateescape") if isinstance(value, str) else value
     plain = (chr(byte) if 32 <= byte < 127 and byte not in b'"\\' else f"\\{byte:03d}" for byte in data)
     return f'"{"".join(plain)}"'
 

@@ -371,7 +371,7 @@ class Maker(Program):
     def bytes_of(self, node: ir.Constant, path: str) -> bytes:
         """The bytes of a constant byte string or text."""
         expected = node.value.value if isinstance(node.value, Literal) else None
-        expected = expected.encode() if isinstance(expected, str) else expected
+        expected = expected.encode(errors="surrogateescape") if isinstance(expected, str) else expected
         if not isinstance(expected, bytes):
             raise unfit(self.key, path, node, "its field is neither a number nor constant bytes")
         return expected

@@ -146,6 +146,8 @@ def _fits(value: Any, hint: Any) -> bool:
         of_key, of_value = arguments
         items = value.items() if isinstance(value, Mapping) else ()
         return isinstance(value, Mapping) and all(_fits(key, of_key) and _fits(each, of_value) for key, each in items)
+    if hint is int and isinstance(value, bool):
+        return False
     return callable(value) if origin is Callable else isinstance(value, hint)
 
 

@@ -22,6 +22,7 @@ PIECE = 4096  # bytes of a view that are searched at a time
 POSITION, BEGIN = "_position", "_begin"
 """Names that padding to a multiple reads: its position in the struct, and the struct's begin in the scope around."""
 _DECIMAL = re.compile(rb"0|-?[1-9][0-9]{0,18}")
+_DIGITS = re.compile(rb"-?[0-9]*")
 
 
 ZEROS = 1 << 28
@@ -388,6 +389,8 @@ class Delimited(Node):
             self.end = end.encode()
         except UnicodeEncodeError as error:
             raise Misuse(f"Delimited: end must be text that UTF-8 can express, not {end!r}") from error
+        if number and _DIGITS.fullmatch(self.end):
+            raise Misuse(f"Delimited: end must not be digits, which the number may have, too, not {end!r}")
         self.number = number
         self.lines = lines
 

@@ -8,6 +8,7 @@ fields, because only it knows the positions of the covered fields.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import copysign
 from typing import Any, cast
 
 from wirekit.errors import Limit, Misuse
@@ -161,12 +162,13 @@ class Const(Wrapping):
         start = stream.position
         actual = self.inner._parse(stream, context, path)
         expected = evaluate(self.value, context)
+        same = actual == expected and not (isinstance(actual, float) and copysign(1, actual) != copysign(1, expected))
         if self.fatal:
-            if actual != expected:
+            if not same:
                 raise stream.wrong(_shown(expected, self.inner), _shown(actual, self.inner), start)
             return actual
-        stream.check("constant", actual, self.inner.load(expected, context), actual == expected, start)
-        if actual != expected:
+        stream.check("constant", actual, self.inner.load(expected, context), same, start)
+        if not same:
             stream.keep()
         return actual
 

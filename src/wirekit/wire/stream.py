@@ -33,6 +33,8 @@ MEMORY = "memory"
 """The limit on the memory of decoded values, as ``Limit`` names it."""
 
 PART_ENDS = re.compile(r"(?=[.\[])|$")
+PLACED = ("raw", "width", "trailing")
+"""The ``$`` entries of a record with the paths of fields that use them."""
 """The ends of the parts of a path in text."""
 
 SHARED = TOTAL, MEMORY
@@ -622,7 +624,7 @@ class Writer:
 
     def written(self, *names: str | int) -> None:
         """Marks the notes inside the field at the path as used, because its bytes are written as they are."""
-        if self.frames and ("raw" in self.frames[-1][1] or "width" in self.frames[-1][1]):
+        if self.frames and any(kind in self.frames[-1][1] for kind in PLACED):
             depth, _, used = self.frames[-1]
             used.add(("", join_path([*self.path[depth:], *names])))
 
@@ -633,11 +635,13 @@ class Writer:
             Misfit: the text names the note.
         """
         _, extra, used = self.frames[-1]
-        for kind in ("raw", "width"):
+        for kind in PLACED:
             for place in extra.get(kind, ()):
                 parts = {place[: match.start()] for match in PART_ENDS.finditer(place)}
                 if (kind, place) not in used and not any(("", part) in used for part in parts):
                     other = "which does not exist here, or has only one form"
+                    if kind == "trailing":
+                        other = "which is not a length that bounds bytes here"
                     raise Misfit(f"${kind} names {shown(place)}, {other}; leave it out of ${kind}")
 
     def is_kept(self, *, wrapped: bool = False) -> bool:

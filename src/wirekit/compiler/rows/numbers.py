@@ -5,9 +5,10 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import copysign
 
 from wirekit.compiler import ir
-from wirekit.compiler.ir import fixed
+from wirekit.compiler.ir import bare, fixed
 from wirekit.compiler.rows.code import Decoding, DecodingGenerator, Place
 from wirekit.errors import Misuse
 from wirekit.values import SymbolTable
@@ -138,7 +139,11 @@ class Numbers(DecodingGenerator):
         code.short(f"{end} > {path.limit}", path.limit)
 
     def _constant_of(self, code: Decoding, node: ir.Constant, value: str, path: Place, place: str) -> str:
-        code.add_line(f"if {value} != {self._expression(node.value, path.scope)}: raise Unusual")
+        expected = self._expression(node.value, path.scope)
+        number, sign, signs = bare(node.node), self._constant(copysign, "sign"), ""
+        if isinstance(number, ir.Number) and number.real:  # 0.0 equals -0.0, which is other bytes
+            signs = f" or {sign}(1, {value}) != {sign}(1, {expected})"
+        code.add_line(f"if {value} != {expected}{signs}: raise Unusual")
         if not node.fatal:
             self._verdict(code, path, "constant", value, place)
         return value

@@ -14,6 +14,9 @@ from wirekit.wire.node import NOTHING, Node, Wrapping, evaluate, shown_value, wr
 from wirekit.wire.numbers import Bits, Flag, Integer, Symbols
 from wirekit.wire.stream import Reader, Scope, Selected, Writer, join_path
 
+FARTHEST = (1 << 31) - 1
+"""The most bytes ahead; columns count in 64 bits."""
+
 
 class _Optional(Wrapping):
     """An optional field; if absent, its value is None and it takes no bytes.
@@ -229,6 +232,8 @@ class Lookahead(Wrapping):
     def __init__(self, inner: Node, at: int = 0) -> None:
         super().__init__(inner)
         at_least("Lookahead", "at", at, 0)
+        if at > FARTHEST:
+            raise Misuse(f"Lookahead: at must be at most {FARTHEST}, not {at}")
         self.at = at
 
     def _parse(self, stream: Reader, context: Scope, path: str) -> Any:

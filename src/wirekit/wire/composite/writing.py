@@ -123,6 +123,7 @@ class Writing:
             name = self.struct.members[place][0]
             end = self.ends[index]
             if length.bounds:
+                self.stream.frames[-1][2].add(("trailing", name))
                 self.stream.write(trailing.get(name, b""))
                 end = len(self.stream.buffer)
                 if self.scope[name] is not None and len(self.stream.undecided) > self.undecided[first]:

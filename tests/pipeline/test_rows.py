@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pytest
 
+from wirekit.errors import Misuse
 from wirekit.pipeline.rows import Rows, array
 from wirekit.tables.columns import PROPERTIES, arrow_type
 from wirekit.values import Symbol
@@ -63,3 +65,8 @@ def test_times_that_no_reader_can_show_are_null() -> None:
     times = array([0, latest, latest + 1, -(2**63), None], pa.timestamp("ms", "UTC"))
     assert times.is_null().to_pylist() == [False, False, True, True, True]
     assert array([0, 2_932_896, 2_932_897], pa.date32()).is_null().to_pylist() == [False, False, True]
+
+
+def test_a_value_of_another_type_is_refused_with_its_column() -> None:
+    with pytest.raises(Misuse, match=r"the column raw of a table has values of type binary: .*int"):
+        only(("a", 1, 2, 7))

@@ -19,6 +19,7 @@ from tests.conftest import FIXTURES
 from tests.pipeline.helpers import follow_rows, stream
 from wirekit.capture.files import open_capture, segments
 from wirekit.capture.tcp import Segment
+from wirekit.cli.connections import plain_summary
 from wirekit.conversation import Conversation, Description, Dialogue
 from wirekit.engine import Decoded
 from wirekit.errors import Misuse
@@ -287,6 +288,8 @@ def test_a_dialogue_that_describes_nothing_is_named(monkeypatch: pytest.MonkeyPa
         (Description(Symbol(1, "OPEN")), "whose api is text or None, not <OPEN: 1>"),  # type: ignore[arg-type]
         (Description("OPEN", "1"), "whose version is a number or None, not '1'"),  # type: ignore[arg-type]
         (Description("OPEN", None, "7"), "whose correlation_id is a number or None, not '7'"),  # type: ignore[arg-type]
+        (Description("OPEN", None, True), "whose correlation_id is a number or None, not True"),
+        (Description("OPEN", pair=[1]), r"whose pair can be a key of a dict, not \[1\]"),  # type: ignore[arg-type]
     ],
 )
 def test_a_description_that_no_table_holds_is_refused(
@@ -347,6 +350,33 @@ def test_a_dialogue_that_returns_another_form_is_named() -> None:
         Misuse, match=r"PairDialogue\.schema returned .*; it must return \(key, context, reason or None\)"
     ):
         wirekit.Conversation("pairing").receive("client", data)
+
+
+@pytest.mark.usefixtures("store")
+@pytest.mark.parametrize(
+    ("method", "returned", "text"),
+    [
+        ("schema", ("store.frame", None, None), r"\('store.frame', None, None\); it must return \(key, context"),
+        ("schema", ("store.frame", {}, 5), r"\('store.frame', {}, 5\); it must return \(key, context"),
+        ("messages", None, "null; it must return Message objects"),
+        ("messages", [1], r"\[1\]; it must return Message objects"),
+    ],
+)
+def test_a_method_of_a_dialogue_that_returns_another_form_is_named(
+    method: str, returned: Any, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(StoreDialogue, method, lambda self, *arguments: returned)
+    with pytest.raises(Misuse, match=rf"StoreDialogue\.{method} returned {text}"):
+        Conversation("store").receive("client", frame("OPEN", 1))
+
+
+@pytest.mark.usefixtures("store")
+@pytest.mark.parametrize("summary", [None, [1], {"a": object()}])
+def test_a_summary_that_json_cannot_hold_is_refused(summary: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StoreDialogue, "summary", lambda self: summary)
+    conversation = Conversation("store")
+    with pytest.raises(Misuse, match=r"StoreDialogue\.summary must return an object of plain JSON data"):
+        plain_summary(conversation.dialogue)
 
 
 @pytest.mark.usefixtures("store")

@@ -101,3 +101,9 @@ def test_kinds_of_a_response_are_those_of_its_request() -> None:
         Registry().register(declared(Rows("calls", "item", {"topic": "name"}, kinds=("POST",)), kinds=kinds))
     with pytest.raises(Misuse, match="no layout has a number with symbols at 'goods'"):
         Registry().register(declared(kinds={"item": Asked("goods")}))
+
+
+def test_a_name_of_another_object_is_refused() -> None:
+    protocol = Protocol("shop", "Shop", {"frame": Layout(FRAME)}, tables="os:path")
+    with pytest.raises(Misuse, match=r"shop: os:path must be a wirekit\.tables\.Tables, not <module 'posixpath'"):
+        Registry().register(protocol)

@@ -13,8 +13,10 @@ from wirekit.cli.captures import FollowedCapture
 from wirekit.cli.common import console, print_json, print_wrapped, say
 from wirekit.cli.complaints import Complaints
 from wirekit.conversation import Frame
+from wirekit.conversation.dialogue import Dialogue
+from wirekit.errors import Misuse
 from wirekit.tables.facts import ConnectionFacts, Facts, Refusal
-from wirekit.values import printable
+from wirekit.values import json_text, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -88,8 +90,24 @@ def _line(path: str, link: Link, failures: Failures) -> dict[str, Any]:
         "closed": _seconds(link.closed_us) if link.closed_us else None,
         "from_start": link.known_start,
         "failures": failures.to_json(),
-        "summary": link.dialogue.summary() if link.dialogue is not None else {},
+        "summary": plain_summary(link.dialogue) if link.dialogue is not None else {},
     }
+
+
+def plain_summary(dialogue: Dialogue) -> Mapping[str, Any]:
+    """The summary of a dialogue.
+
+    Raises:
+        Misuse: it is no object of plain JSON data.
+    """
+    summary: Any = dialogue.summary()
+    try:
+        json_text(summary)
+    except (TypeError, ValueError, RecursionError):
+        summary = None
+    if not isinstance(summary, Mapping):
+        raise Misuse(f"{type(dialogue).__qualname__}.summary must return an object of plain JSON data")
+    return summary
 
 
 def _seconds(time_us: int) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,8 @@ from wirekit.values import shown
 
 CALL = 32
 FEW = 32
+PARTS = 3
+"""What ``Dialogue.schema`` returns: key, context, reason."""
 LARGEST_SEARCHED = 1024 * 1024
 """The maximum number of bytes that a search keeps."""
 LARGEST_WAITED = LARGEST_SEARCHED // 2
@@ -100,11 +102,27 @@ class Dialogue:
         Raises:
             Misuse: if the result does not have this form.
         """
-        returned = self.schema(side, data)
-        if type(returned) is not tuple or len(returned) != len(("key", "context", "reason")):
-            name = f"{type(self).__module__}.{type(self).__qualname__}.schema"
-            raise Misuse(f"{name} returned {shown(returned)}; it must return (key, context, reason or None)")
-        return returned
+        returned: Any = self.schema(side, data)
+        key, context, reason = returned if type(returned) is tuple and len(returned) == PARTS else (None, None, None)
+        if not isinstance(key, str) or not isinstance(context, Mapping) or not isinstance(reason, str | None):
+            raise self._misuse("schema", returned, "(key, context, reason or None)")
+        return key, context, reason
+
+    def carried(self, frame: Frame) -> list[Message]:
+        """The result of ``messages``.
+
+        Raises:
+            Misuse: if the result does not have this form.
+        """
+        returned: Any = self.messages(frame)
+        messages = list(returned) if isinstance(returned, Iterable) else [None]
+        if not all(isinstance(each, Message) for each in messages):
+            raise self._misuse("messages", returned, "Message objects")
+        return messages
+
+    def _misuse(self, method: str, returned: Any, form: str) -> Misuse:
+        name = f"{type(self).__module__}.{type(self).__qualname__}.{method}"
+        return Misuse(f"{name} returned {shown(returned)}; it must return {form}")
 
     def frame_key(self, side: str) -> str:
         """The key of the layout whose length gives the end of a side's next frame."""

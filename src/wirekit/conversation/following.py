@@ -402,7 +402,7 @@ class Conversation:
             heard = not self._in_time or OTHER_SIDES[frame.side] not in self.unheard
             self.dialogue.requests.add(pair, frame, heard=heard)
         self.dialogue.observe(frame)
-        frame.messages = list(self.dialogue.messages(frame))
+        frame.messages = self.dialogue.carried(frame)
         return frame
 
     def _note_answer(self, request: Frame, latency_us: int | None) -> None:
@@ -532,8 +532,12 @@ def _check_description(description: Any, dialogue: Dialogue) -> None:
     if not isinstance(description.api, str | None):
         raise Misuse(f"{where} whose api is text or None, not {description.api!r}")
     for name, number in (("version", description.version), ("correlation_id", description.correlation_id)):
-        if not isinstance(number, int | None):
+        if not isinstance(number, int | None) or isinstance(number, bool):
             raise Misuse(f"{where} whose {name} is a number or None, not {number!r}")
+    try:
+        hash(description.pair)
+    except TypeError as error:
+        raise Misuse(f"{where} whose pair can be a key of a dict, not {description.pair!r}") from error
 
 
 def _pair(description: Description) -> Hashable:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from wirekit.errors import Misuse
 from wirekit.times import DAY_US, EARLIEST_US, LATEST_US
 
 BATCH_BYTES = 16 << 20
@@ -50,9 +51,16 @@ class Rows:
         if not self._rows:
             return None
         columns = zip(*self._rows, strict=True)
-        arrays = [array(values, field.type) for values, field in zip(columns, self.schema, strict=True)]
+        arrays = [self._array(values, field) for values, field in zip(columns, self.schema, strict=True)]
         self._rows, self._bytes = [], 0
         return pa.record_batch(arrays, schema=self.schema)
+
+    @staticmethod
+    def _array(values: Sequence[Any], field: pa.Field) -> pa.Array:
+        try:
+            return array(values, field.type)
+        except pa.ArrowTypeError as error:  # of a user's own dialogue
+            raise Misuse(f"the column {field.name} of a table has values of type {field.type}: {error}") from error
 
 
 def array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:

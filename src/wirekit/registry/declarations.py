@@ -152,14 +152,18 @@ class Protocol:
 
     @property
     def declared(self) -> Tables:
-        """The declaration of the tables."""
+        """The declaration of the tables.
+
+        Raises:
+            Misuse: the name is that of another object.
+        """
         from wirekit.tables import Tables
 
         if not isinstance(self.tables, str):
             return self.tables
-        if not self.tables:
-            return Tables()
-        tables: Tables = load_object(self.tables)
+        tables = load_object(self.tables) if self.tables else Tables()
+        if not isinstance(tables, Tables):
+            raise Misuse(f"{self.name}: {self.tables} must be a wirekit.tables.Tables, not {tables!r}")
         return tables
 
     @cached_property

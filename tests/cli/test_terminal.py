@@ -147,6 +147,12 @@ def test_schemas_fit_a_narrow_terminal(key: str) -> None:
     assert max(map(cells, lines)) <= 80
 
 
+def test_a_terminal_that_has_no_room_gets_lines_of_80() -> None:
+    """One that is narrower than an indent ended with an error of the library that breaks lines."""
+    lines = without_styles(on_terminal("schemas", "--no-pager", "kafka.offset_index", width=2)).splitlines()
+    assert 40 < max(map(cells, lines)) <= 80
+
+
 def test_rules_fit_a_narrow_terminal() -> None:
     text = on_terminal("inspect", "--rules", "--list", "--no-pager", width=80)
     assert max(map(cells, without_styles(text).splitlines())) <= 80

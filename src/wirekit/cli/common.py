@@ -45,6 +45,8 @@ def on_terminal() -> bool:
     return sys.stdout.isatty()
 
 
+NARROWEST = 8
+"""The columns of a terminal for which lines are broken; one that says it has fewer gets 80."""
 STANDARD_INPUT = "-"
 """The file name that means standard input."""
 STANDARD_INPUT_FILE = "/dev/stdin"
@@ -168,7 +170,7 @@ def console(*, stderr: bool = False) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else 160
     printer = Piped(stderr=stderr, width=width, highlight=False, emoji=False, soft_wrap=False)
-    if printer.width < 1:  # COLUMNS=0
+    if printer.width < NARROWEST:  # COLUMNS=0, or a terminal without room for an indent
         printer.width = 80
     return printer
 

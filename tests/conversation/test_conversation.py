@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from collections.abc import Callable
 from functools import partialmethod
 from pathlib import Path
 
@@ -30,6 +31,14 @@ def pulsar_bytes(fixtures: Path, run: str) -> list[tuple[str, bytes]]:
 @pytest.fixture
 def run(fixtures: Path) -> list[tuple[str, bytes]]:
     return pulsar_bytes(fixtures, "consume")
+
+
+@pytest.mark.parametrize("view", [lambda data: data[::-1][::-1], lambda data: data.cast("B", (2, len(data) // 2))])
+def test_a_view_of_any_shape_is_received(view: Callable[[memoryview], memoryview]) -> None:
+    data = wirekit.encode("kafka.request", wirekit.example("kafka.request"))
+    data += data
+    frames = Conversation("kafka").receive("client", view(memoryview(data)))
+    assert [frame.data for frame in frames] == [data[: len(data) // 2]] * 2
 
 
 def test_whole_frames(run: list[tuple[str, bytes]]) -> None:

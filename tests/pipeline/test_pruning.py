@@ -186,6 +186,15 @@ def test_ports_that_make_no_sense_are_misuse(ports: Any, files: list[Path]) -> N
         wirekit.read(files, ports=ports)
 
 
+@pytest.mark.parametrize(
+    ("filter", "reason"),
+    [(pc.field("version") / 0 > 1, "divide by zero"), (pc.field("api").cast("int64") > 1, "Failed to parse string")],
+)
+def test_a_filter_that_a_row_makes_impossible_is_misuse(filter: pc.Expression, reason: str, files: list[Path]) -> None:
+    with pytest.raises(Misuse, match=f"cannot be computed for a row: {reason}"):
+        wirekit.read(files, filter=filter).read_all()
+
+
 def test_expressions_by_place_read_all_columns() -> None:
     schema = FROM_INPUTS["calls"].schema
     assert columns_of(pc.field(3) == "kafka", schema) == frozenset(schema.names)

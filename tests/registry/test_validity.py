@@ -461,6 +461,8 @@ def test_a_dialogue_is_a_subclass_of_dialogue() -> None:
         ),
         (lambda: wirekit.rows(pa.RecordBatch.from_pydict({}), "a"), "fields must be a list of columns, not 'a'"),
         (lambda: wirekit.read("x", 5), "no table 5 can be read"),
+        (lambda: wirekit.read("x", ["calls"]), "no table ['calls'] can be read"),
+        (lambda: wirekit.read("x", protocol=5), "the name of a protocol must be text, not 5"),
         (lambda: export("kafka", "c"), "export: keys must be a list of keys, not 'kafka'"),
         (lambda: wirekit.columns("kafka.request", b"", fields=[None]), "fields must be a list of paths, not [None]"),
         (lambda: wirekit.Conversation("kafka").receive("client", "00"), "receive: data must be bytes, not str"),

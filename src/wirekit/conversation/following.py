@@ -209,6 +209,7 @@ class Conversation:
         direction = self._direction(side)
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise Misuse(f"receive: data must be bytes, not {type(data).__name__}")
+        data = bytes(data) if isinstance(data, memoryview) else data  # a view may have gaps, or elements of other sizes
         piece = direction.offset + len(direction.buffer)
         direction.buffer += data
         direction.earn(len(data))

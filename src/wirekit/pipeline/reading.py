@@ -73,7 +73,7 @@ def read(
     >>> reader.read_all().to_pylist()[0]
     {'api': 'CONNECT', 'outcome': 'answered', 'topics': None}
     """
-    if table not in READABLE:
+    if not isinstance(table, str) or table not in READABLE:
         near = difflib.get_close_matches(str(table), READABLE, n=1)
         hint = f"did you mean {near[0]}?" if near else f"choose from {', '.join(READABLE)}"
         raise Misuse(f"no table {table!r} can be read; {hint}")
@@ -192,9 +192,21 @@ def table_batches(
             tables = captured_batches(files, chosen_road, summary, {table: needed}, carried=carried, flows=flows)
         for name, batch in tables:
             if name == table:
-                yield (batch if filter is None else batch.filter(filter)).select(chosen)
+                yield (batch if filter is None else _filtered(batch, filter)).select(chosen)
         if keep is not None and carried is not None and carried.goes_on:
             keep(carried)
+
+
+def _filtered(batch: pa.RecordBatch, filter: pc.Expression) -> pa.RecordBatch:
+    """The rows that a filter selects.
+
+    Raises:
+        Misuse: the filter cannot be computed for a row, as a division by zero.
+    """
+    try:
+        return batch.filter(filter)
+    except pa.ArrowInvalid as error:
+        raise Misuse(f"the filter {filter} cannot be computed for a row: {error}") from None
 
 
 def ended_batches(

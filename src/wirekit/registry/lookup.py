@@ -240,6 +240,8 @@ class Registry:
         Raises:
             Misuse: there is no such protocol; the text lists the names.
         """
+        if not isinstance(name, str):
+            raise Misuse(f"the name of a protocol must be text, not {shown(name)}")
         name = name.partition(".")[0]
         if name not in self._protocols:
             self._load(name)

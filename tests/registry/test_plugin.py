@@ -183,6 +183,29 @@ def test_a_broken_entry_point_leaves_the_rest_in_order(package: Path) -> None:
     assert ".py" not in command.stderr
 
 
+@pytest.mark.parametrize("code", ["import sys; sys.exit(5)", "class Odd(BaseException): pass\nraise Odd"])
+def test_a_package_that_ends_python_when_it_is_imported_ends_no_command(code: str, package: Path) -> None:
+    (package / "notes_protocol.py").write_text(code)
+    run = schemas_with(package)
+    assert (run.returncode, run.stdout.count("kafka.request ")) == (0, 1)
+    assert "wirekit: warning: the entry point notes = notes_protocol:PROTOCOL of notes-protocol 1.0" in run.stderr
+
+
+def test_metadata_that_is_no_text_ends_no_command(package: Path) -> None:
+    points = package / "notes_protocol-1.0.dist-info" / "entry_points.txt"
+    points.write_bytes(b"\xff" + points.read_bytes())
+    run = schemas_with(package)
+    assert (run.returncode, run.stdout.count("kafka.request ")) == (0, 1)
+    assert "cannot be searched for protocols: UnicodeDecodeError" in run.stderr
+
+
+def schemas_with(package: Path) -> subprocess.CompletedProcess[str]:
+    """``wirekit schemas``, with a package that is installed."""
+    program = f"import sys; sys.path.insert(0, {str(package)!r})\nfrom wirekit.cli import main; main()"
+    command = [sys.executable, "-c", program, "schemas"]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
 def test_a_missing_extra_is_named() -> None:
     program = (
         "import sys; sys.modules['numba'] = sys.modules['pyarrow'] = sys.modules['numpy'] = None\n"

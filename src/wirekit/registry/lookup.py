@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from wirekit.compiler.generated import forget
-from wirekit.errors import Misuse
+from wirekit.errors import Misuse, raised
 from wirekit.registry.checks import check_declaration, check_protocol
 from wirekit.registry.declarations import Beginning, Protocol, load_object
 from wirekit.registry.packages import entry_points, refusal
@@ -108,14 +108,22 @@ class Registry:
             if self._searched:
                 return
             self._searched = True
-            for entry in entry_points():
+            try:
+                entries = list(entry_points())
+            except Exception as error:  # noqa: BLE001  # metadata of any package may be damaged
+                text = f"the packages that are installed cannot be searched for protocols: {raised(error)}"
+                warnings.warn(text, RuntimeWarning, stacklevel=2)
+                return
+            for entry in entries:
                 try:
                     declaration = entry.load()
                     self.register(declaration() if callable(declaration) else declaration)
-                except Exception as error:  # noqa: BLE001  # the code of another package may raise anything
+                except KeyboardInterrupt:
+                    raise
+                except BaseException as error:  # noqa: BLE001  # the code of another package may raise anything
                     self._give_up(entry, error)
 
-    def _give_up(self, entry: EntryPoint, error: Exception) -> None:
+    def _give_up(self, entry: EntryPoint, error: BaseException) -> None:
         """Continues without the protocol of an entry point."""
         self._broken[entry.name] = refusal(entry, error)
         warnings.warn(self._broken[entry.name], RuntimeWarning, stacklevel=2)

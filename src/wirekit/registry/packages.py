@@ -25,7 +25,7 @@ def entry_points() -> Iterable[EntryPoint]:
     return metadata.entry_points(group=ENTRY_POINTS)
 
 
-def refusal(entry: EntryPoint, error: Exception) -> str:
+def refusal(entry: EntryPoint, error: BaseException) -> str:
     """Why an entry point gives no protocol."""
     package = f" of {entry.dist.name} {entry.dist.version}" if entry.dist is not None else ""
     entry_point = f"the entry point {entry.name} = {entry.value}{package}"

@@ -352,3 +352,25 @@ def test_functions_in_sql(spark: SparkSession) -> None:
     for arguments in ("", "data, data"):
         with pytest.raises(PySparkException, match="the function takes one argument, not"):
             spark.sql(f"SELECT wirekit_decode_kafka_message({arguments}) FROM dump").collect()
+
+
+@pytest.mark.parametrize(
+    ("key", "values", "bytes_"),
+    [
+        ("kafka.message", [{}], [None]),
+        ("kafka.sasl_token", [{}, None, {}], [b"\0\0\0\0", None, b"\0\0\0\0"]),
+        ("kafka.offset_index", [[{}], [], [{}, {}]], [None, b"", None]),
+    ],
+)
+def test_structs_without_a_field_are_built_or_null(key: str, values: list[Any], bytes_: list[bytes | None]) -> None:
+    """They had no rows: one gave no bytes instead of null, several an error of their offsets."""
+    listed = is_list(key, None)
+    kind: pa.DataType = pa.struct([])
+    column = pa.array(values, pa.list_(kind) if listed else kind)
+    assert functions.encoded_values(key, column, None, shape(key), listed, fails=False).to_pylist() == bytes_
+
+
+def test_a_key_that_is_a_column_is_refused() -> None:
+    for function in (functions.decode, functions.messages, functions.check, functions.encode):
+        with pytest.raises(Misuse, match="the key of a schema must be text, the same for all rows, not list"):
+            function("payload", ["kafka.message"])  # type: ignore[arg-type]

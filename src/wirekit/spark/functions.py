@@ -27,7 +27,7 @@ from wirekit.compiler.columns.programs import program
 from wirekit.compiler.expressions import Field
 from wirekit.errors import Misuse, WirekitError
 from wirekit.registry import registry
-from wirekit.spark.nested import Shape, flat, nested, shape
+from wirekit.spark.nested import Shape, constant_key, flat, nested, shape
 from wirekit.spark.source import register as register_source
 
 if TYPE_CHECKING:
@@ -124,6 +124,7 @@ def messages(
     Raises:
         Misuse: as ``decode``, and for a schema whose values contain no records.
     """
+    constant_key(key)
     if not holds_messages(key, context):
         raise Misuse(f"values of {key} contain no messages; use decode")
     value_shape = shape(key, fields=fields, context=context, times=times, unpack=True)
@@ -442,7 +443,8 @@ def encoded_values(
     structs = there.flatten() if listed else there
     sizes = np.asarray(there.value_lengths()) if listed else np.ones(len(there), np.int64)
     columns = flat(value_shape, structs)
-    batch = pa.RecordBatch.from_arrays([*columns.values()], names=[*columns])
+    rows = pa.RecordBatch.from_arrays([*columns.values(), structs.is_valid()], names=[*columns, ""])
+    batch = rows.select([*columns])  # of structs without a field, it has their rows
     built, errors = build_each(key, batch, np.concatenate([[0], np.cumsum(sizes)]), context=context)
     if errors and fails:
         raise Misuse(errors[min(errors)])

@@ -86,6 +86,16 @@ class Shape:
             yield from each.leaves()
 
 
+def constant_key(key: Any) -> None:
+    """Refuses a key that is no text, such as a column.
+
+    Raises:
+        Misuse: it is none.
+    """
+    if not isinstance(key, str):
+        raise Misuse(f"the key of a schema must be text, the same for all rows, not {type(key).__name__}")
+
+
 def shape(
     key: str,
     *,
@@ -109,9 +119,7 @@ def shape(
     >>> [each.name for each in shape("kafka.message_set", fields=["offset", "message.crc"]).fields]
     ['offset', 'message']
     """
-    constant: Any = key
-    if not isinstance(constant, str):
-        raise Misuse(f"the key of a schema must be text, the same for all rows, not {type(key).__name__}")
+    constant_key(key)
     if times not in TIMES:
         raise Misuse(f"times must be 'timestamp' or 'int', not {times!r}")
     columnar = program(key, context)

@@ -95,6 +95,8 @@ def test_vectors(tmp_path: Path) -> None:
         (KEY, "--target", "python:parsers:sound", "--exit-status", "one"),
         (KEY, "--target", "python:parsers:sound", "--count", "1", "--report", "no/such/directory/fuzz.xml"),
         ("kafka.nothing", "--target", "python:parsers:sound"),
+        (KEY, "--target", "python:parsers:sound", "--time", "nan"),
+        (KEY, "--target", "python:parsers:sound", "--count", "1", "--timeout", "nan"),
     ],
 )
 def test_wrong_usage(arguments: tuple[str, ...]) -> None:

@@ -110,6 +110,8 @@ def test_a_protocol_can_be_given(tmp_path: Path, capsys: pytest.CaptureFixture[s
         ([BATCH, "-o", "out", "--engine", "serial", "--master", "local[2]"], 2, "--master needs --engine spark"),
         ([BATCH, "-o", "out", "--settle", "5"], 2, "--settle needs --watch"),
         ([BATCH, "-o", "out", "--rotating", "--separate"], 2, "leave out one"),
+        ([BATCH, "-o", "out", "--rotating", "--idle", "inf"], 2, "inf is not a number of seconds"),
+        ([BATCH, "-o", "out", "--watch", "--settle", "nan"], 2, "nan is not a number of seconds"),
         ([BATCH], 2, "Missing option '--output'"),
         ([BATCH, "-o", FIXTURES], 2, "which wirekit did not write"),
     ],

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -40,6 +42,19 @@ def is_schema(name: str) -> bool:
         return bool(registry.protocol(name).client)
     except Misuse:
         return False
+
+
+class Seconds(click.FloatRange):
+    """A number in a range; not a number is in none, and neither is infinity."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number.
+
+        Raises:
+            click.BadParameter: for text that is no finite number in the range.
+        """
+        number = super().convert(value, param, ctx)
+        return number if math.isfinite(number) else self.fail(f"{value} is not a number of seconds.", param, ctx)
 
 
 class KeyType(click.ParamType):

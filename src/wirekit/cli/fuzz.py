@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wirekit.cli.arguments import KeyType, is_schema
+from wirekit.cli.arguments import KeyType, Seconds, is_schema
 from wirekit.cli.common import check_report, console, need, print_json, say
 from wirekit.cli.context import check_context, context_option, parse_context
 from wirekit.encoding import built_key
@@ -37,7 +37,7 @@ DEFAULT_VECTORS = 1000
     help=f"Number of cases. Default without --time: {DEFAULT_COUNT}; {DEFAULT_PLAYS} for a client: target or "
     f"--conversation; {DEFAULT_VECTORS} for --export.",
 )
-@click.option("--time", "seconds", type=click.FloatRange(0, min_open=True), help="Run for this many seconds.")
+@click.option("--time", "seconds", type=Seconds(0, min_open=True), help="Run for this many seconds.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the generated cases.")
 @click.option(
     "--jobs", type=click.IntRange(1, 64), default=1, show_default=True, help="Number of targets that run at once."
@@ -48,7 +48,7 @@ DEFAULT_VECTORS = 1000
 )
 @click.option(
     "--explore",
-    type=click.FloatRange(0, min_open=True),
+    type=Seconds(0, min_open=True),
     metavar="SECONDS",
     help="First search for inputs that reach new code of a python: target, with atheris.",
 )
@@ -58,9 +58,7 @@ DEFAULT_VECTORS = 1000
     help="Run only this case (.bin or .json); KEY may be omitted.",
 )
 @click.option("--compare", is_flag=True, help="Compare values: the result of a function, or JSON output of a command.")
-@click.option(
-    "--timeout", type=click.FloatRange(0, min_open=True), default=5.0, show_default=True, help="Seconds per case."
-)
+@click.option("--timeout", type=Seconds(0, min_open=True), default=5.0, show_default=True, help="Seconds per case.")
 @click.option("--memory", type=click.IntRange(1), default=512, show_default=True, help="Memory limit of a target, MiB.")
 @click.option(
     "--allow",

@@ -17,6 +17,7 @@ import click
 from click.core import ParameterSource
 
 from wirekit.capture.tcp import Settings
+from wirekit.cli.arguments import Seconds
 from wirekit.cli.captures import Unread, choice_options, inputs_of, parse_choice, road_option, separate_option
 from wirekit.cli.common import STANDARD_INPUT, console, failed, need, once, print_wrapped, say
 from wirekit.errors import plural
@@ -119,7 +120,7 @@ class SizeType(click.ParamType):
 )
 @click.option(
     "--idle",
-    type=click.FloatRange(min=IDLE_SECONDS),
+    type=Seconds(min=IDLE_SECONDS),
     default=IDLE_SECONDS,
     show_default=True,
     metavar="SECONDS",
@@ -136,7 +137,7 @@ class SizeType(click.ParamType):
 )
 @click.option(
     "--settle",
-    type=click.FloatRange(min=0),
+    type=Seconds(min=0),
     default=SETTLE_SECONDS,
     show_default=True,
     metavar="SECONDS",

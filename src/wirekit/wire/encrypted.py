@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from wirekit.errors import Limit, WireError
-from wirekit.values import Check, Record, plain_mapping, record_type
+from wirekit.errors import Limit, Misuse, WireError
+from wirekit.values import Check, Record, plain_mapping, record_type, shown
 from wirekit.wire.blobs import Bytes
 from wirekit.wire.dollar_entries import refuse_unknown
 from wirekit.wire.node import Node, evaluate, load_part
@@ -46,6 +46,8 @@ class Encrypted(Bytes):
             verdict = Check(join_path(stream.session.path), "decryption", None, None, "absent", *where, note)
             stream.session.checks.append(verdict)
             return data
+        if not isinstance(plain, (bytes, bytearray, memoryview)):
+            raise Misuse(f"decrypt must return bytes, or None without a key, not {shown(plain)}")
         stream.rename("bytes", "encrypted")
         content = self._open(bytes(plain), stream, context, start)
         stream.span(start, "record")

@@ -11,9 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
+from math import isfinite, isnan
 from typing import Any, NamedTuple
 
-from wirekit.errors import Limit, Misfit, Short, WireError, Wrong, short_at
+from wirekit.errors import Limit, Misfit, Misuse, Short, WireError, Wrong, short_at
 from wirekit.values import Check, Gap, Span, shown
 from wirekit.wire.arguments import at_least, refuse_unless_fit
 from wirekit.wire.costs import CONTAINED, EXTRAS, SPAN, VERDICT
@@ -83,6 +84,8 @@ class Limits:
             value = getattr(self, each.name)
             refuse_unless_fit("Limits", each.name, value, int | float)
             at_least("Limits", each.name, value, 0)
+            if isinstance(value, float) and (isnan(value) or ("ratio" not in each.name and isfinite(value))):
+                raise Misuse(f"Limits: {each.name} must be a whole number or math.inf, not {value}")
 
 
 class Allowance:

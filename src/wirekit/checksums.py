@@ -240,10 +240,12 @@ def register(algorithm: Checksum) -> None:
     """
     if not isinstance(algorithm, Checksum):
         raise Misuse(f"register takes a wirekit.checksums.Checksum, or crc(name, parameters), not {algorithm!r}")
-    if not isinstance(algorithm.name, str) or not algorithm.name.isprintable() or not algorithm.name:
-        raise Misuse(f"the name of a checksum must be printable text, not {algorithm.name!r}")
-    if not isinstance(algorithm.bits, int) or algorithm.bits < 1:
-        raise Misuse(f"the bits of {algorithm.name} must be a number of at least 1, not {algorithm.bits!r}")
+    name: object = algorithm.name
+    bits: object = algorithm.bits
+    if not isinstance(name, str) or not name or not name.isprintable():
+        raise Misuse(f"the name of a checksum must be printable text, not {name!r}")
+    if not isinstance(bits, int) or bits < 1:
+        raise Misuse(f"the bits of {name} must be a number of at least 1, not {bits!r}")
     verified = replace(algorithm, function=partial(_verified, algorithm))
     verified(b"123456789")
     if algorithm.name in names():

@@ -453,7 +453,8 @@ def _value(node: ir.Node, value: Any, how: str) -> Iterator[str]:
             fits = isinstance(number, (int, float))
         case ir.Blob(text=text, length=length):
             size = length.value if isinstance(length, Literal) else None
-            fits = isinstance(number, str if text else (bytes, bytearray)) and not (text and _unlike(core, number))
+            fits = isinstance(number, str if text else (bytes, bytearray))
+            fits = fits and not (isinstance(number, str) and _unlike(core, number))
             if fits and size is not None:
                 fits = len(number.encode(errors="surrogateescape") if text else number) == size
             fits = fits or (number is None and core.null is not None)

@@ -115,7 +115,7 @@ class Dialogue:
             Misuse: if the result does not have this form.
         """
         returned: Any = self.messages(frame)
-        messages = list(returned) if isinstance(returned, Iterable) else [None]
+        messages: list[Any] = list(returned) if isinstance(returned, Iterable) else [None]
         if not all(isinstance(each, Message) for each in messages):
             raise self._misuse("messages", returned, "Message objects")
         return messages

@@ -209,7 +209,7 @@ class Conversation:
         direction = self._direction(side)
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise Misuse(f"receive: data must be bytes, not {type(data).__name__}")
-        data = bytes(data) if isinstance(data, memoryview) else data  # a view may have gaps, or elements of other sizes
+        data = bytes(data)  # a view may have gaps, or elements of other sizes
         piece = direction.offset + len(direction.buffer)
         direction.buffer += data
         direction.earn(len(data))
@@ -532,8 +532,9 @@ def _check_description(description: Any, dialogue: Dialogue) -> None:
         raise Misuse(f"{where} whose role is one of {', '.join(ROLES)}, not {description.role!r}")
     if not isinstance(description.api, str | None):
         raise Misuse(f"{where} whose api is text or None, not {description.api!r}")
-    for name, number in (("version", description.version), ("correlation_id", description.correlation_id)):
-        if not isinstance(number, int | None) or isinstance(number, bool):
+    numbers: dict[str, object] = {"version": description.version, "correlation_id": description.correlation_id}
+    for name, number in numbers.items():
+        if isinstance(number, bool) or not isinstance(number, int | None):
             raise Misuse(f"{where} whose {name} is a number or None, not {number!r}")
     try:
         hash(description.pair)

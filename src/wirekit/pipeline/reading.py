@@ -73,7 +73,8 @@ def read(
     >>> reader.read_all().to_pylist()[0]
     {'api': 'CONNECT', 'outcome': 'answered', 'topics': None}
     """
-    if not isinstance(table, str) or table not in READABLE:
+    name: object = table
+    if not isinstance(name, str) or name not in READABLE:
         near = difflib.get_close_matches(str(table), READABLE, n=1)
         hint = f"did you mean {near[0]}?" if near else f"choose from {', '.join(READABLE)}"
         raise Misuse(f"no table {table!r} can be read; {hint}")

@@ -74,3 +74,16 @@ def test_a_message_is_named_by_its_class_descriptor_or_module(descriptor: Any) -
 def test_a_descriptor_without_a_message_is_refused(descriptor: Any, reason: str) -> None:
     with pytest.raises(wirekit.Misuse, match=reason):
         registry.register(Protocol("unnamed", "a test", {"message": Layout(Protobuf(descriptor))}))
+
+
+@pytest.mark.parametrize("name", ["__init__", "_fields", "_extra", "_pairs", "__dict__"])
+def test_a_field_with_the_name_of_an_attribute_of_records_is_refused(name: str) -> None:
+    package = f"named{name}"
+    file = descriptor_pb2.FileDescriptorProto(name=f"{package}.proto", package=package, syntax="proto2")
+    message = file.message_type.add(name="Odd")
+    message.field.add(name=name, number=1, label=KIND.LABEL_OPTIONAL, type=KIND.TYPE_INT32)
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    layouts = {"message": Layout(Protobuf(pool.FindMessageTypeByName(f"{package}.Odd")))}
+    with pytest.raises(wirekit.Misuse, match=rf"Odd\.{name} has the name of an attribute of all records"):
+        registry.register(Protocol("odd", "a test", layouts))

@@ -51,7 +51,7 @@ class Protobuf(Node):
     @cached_property
     def message(self) -> Message:
         """The message type."""
-        from wirekit.wire.protobuf import Message, refuse_groups
+        from wirekit.wire.protobuf import Message, refuse_fields
 
         descriptor = self.descriptor
         if isinstance(descriptor, str):
@@ -63,7 +63,7 @@ class Protobuf(Node):
         descriptor = getattr(descriptor, "DESCRIPTOR", descriptor)
         if not hasattr(descriptor, "fields_by_name"):
             raise Misuse(f"Protobuf needs a message class, its descriptor, or module:Message, not {descriptor!r}")
-        refuse_groups(descriptor, set())
+        refuse_fields(descriptor, set())
         message = Message.of(descriptor)
         for path in filter(None, (self.selector, *self.times)):
             inner: Message | None = message

@@ -182,16 +182,21 @@ class Message:
         return cls.by_full_name.get(descriptor.full_name) or cls(descriptor)
 
 
-def refuse_groups(descriptor: Descriptor, visited: set[str]) -> None:
-    """Raises Misuse for a message that contains a group, also in a nested message: no engine reads groups."""
+def refuse_fields(descriptor: Descriptor, visited: set[str]) -> None:
+    """Raises Misuse for a message with a field that no engine reads, also in a nested message.
+
+    That is a group, or a field with the name of an attribute that records need.
+    """
     if descriptor.full_name in visited:
         return
     visited.add(descriptor.full_name)
     for field in descriptor.fields:
         if field.type == FieldDescriptor.TYPE_GROUP:
             raise Misuse(f"{field.full_name} is a group; wirekit does not decode groups: declare a message instead")
+        if field.name.startswith("_") and hasattr(Record, field.name):
+            raise Misuse(f"{field.full_name} has the name of an attribute of all records: choose another name")
         if field.message_type is not None:
-            refuse_groups(field.message_type, visited)
+            refuse_fields(field.message_type, visited)
 
 
 def symbols_of(enum: Any) -> SymbolTable:

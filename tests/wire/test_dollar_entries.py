@@ -13,6 +13,7 @@ from wirekit.compression import compress
 from wirekit.wire import (
     Array,
     Bytes,
+    Checked,
     Compressed,
     Flag,
     Length,
@@ -174,3 +175,13 @@ def test_bytes_left_over_in_what_is_no_length_are_refused(engine: str, value: An
             wirekit.encode(key, value, engine=engine)
         decoded = wirekit.decode(bytes.fromhex("0301020304"), key)
         assert wirekit.encode(key, wirekit.to_json(decoded.value), engine=engine).hex() == "0301020304"
+
+
+@pytest.mark.parametrize("engine", ENCODERS)
+def test_a_length_or_checksum_that_is_kept_is_not_null(engine: str) -> None:
+    """It was written as 0."""
+    with own(Struct("size" / Length(uint8, "b"), "sum" / Checked(Bytes(16), "md5", "b"), "b" / Bytes())) as key:
+        for name in ("size", "sum"):
+            with pytest.raises(wirekit.Wrong, match=rf"{name}: expected a value, because \$keep names it, found null"):
+                wirekit.encode(key, {"b": "01", name: None, "$keep": [name]}, engine=engine)
+        assert wirekit.encode(key, {"b": "01", "size": None}, engine=engine)[0] == 1

@@ -90,6 +90,8 @@ class Writing:
         if isinstance(core, (Length, Checked)) and (name not in self.keep or value is None):
             blank = core.blank if isinstance(core, Checked) else 0
             value = blank if present(node, self.scope, value) else None
+            if value is not None and name in self.keep:
+                raise self.stream.wrong("a value, because $keep names it", "null")
         elif isinstance(core, Const) and value is not None:
             if name in self.keep:
                 self.stream.overrides += 1

@@ -305,10 +305,25 @@ class Checker:
             self.lose()  # clients speak first: what the client said is not in the capture
         self._last[item.side] = self._frames
         self._happens(Event(TIME), item)
-        for event in self._set.events(item):
+        for event in self._events(item):
             self._happens(event, item)
         if item.decoded.error is not None or item.reason is not None:
             self._forget()
+
+    def _events(self, frame: Frame) -> list[Event]:
+        """The events in a frame.
+
+        Raises:
+            Misuse: the function of the rules returns something else.
+        """
+        returned: Any = self._set.events(frame)
+        events: list[Any] = list(returned) if isinstance(returned, Iterable) else [None]
+        for event in events:
+            if not isinstance(event, Event) or not isinstance(event.fields, Mapping):
+                raise Misuse(
+                    f"events of a RuleSet must return Event objects with a mapping of fields, not {returned!r}"
+                )
+        return events
 
     def lose(self, side: str | None = None) -> None:
         """Reports that bytes are missing or undecodable after the last frame of a side, or of both sides."""
@@ -426,20 +441,23 @@ def _by_event(items: Iterable[Any]) -> dict[str, list[Any]]:
 
 
 def _evaluated(expression: Any, fields: Mapping[str, Any]) -> Any:
-    """A constant, the value of an expression, or a tuple of these; UNKNOWN if a field was not decoded."""
+    """A constant, the value of an expression, or a tuple of these; UNKNOWN if a field was not decoded, or is 0 where an
+    expression divides by it.
+    """
     if isinstance(expression, tuple):
         return tuple(_evaluated(each, fields) for each in expression)
     if not callable(expression):
         return expression
     try:
         value = expression(fields)
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, ZeroDivisionError):
         return UNKNOWN
     return UNKNOWN if value is None else value
 
 
 def _has_unknown(key: Any) -> bool:
-    return key is UNKNOWN or (isinstance(key, tuple) and any(map(_has_unknown, key)))
+    """Whether a key, or a part of it, is unknown, or is a list, which is the key of no fact."""
+    return key is UNKNOWN or isinstance(key, list) or (isinstance(key, tuple) and any(map(_has_unknown, key)))
 
 
 def _breaks(never: Any, state: Any, fields: Mapping[str, Any]) -> bool:

@@ -473,6 +473,12 @@ def test_a_dialogue_is_a_subclass_of_dialogue() -> None:
         (lambda: wirekit.Conversation(5), "Conversation: protocol must be text, not 5"),
         (lambda: wirekit.Limits(frame=-1), "Limits: frame must be at least 0, not -1"),
         (lambda: wirekit.Limits(depth="8"), "Limits: depth must be a number, not '8'"),
+        (lambda: wirekit.Conversation("kafka").gap("client", -5), "gap: length must be a number of at least 0, not -5"),
+        (
+            lambda: wirekit.Conversation("kafka").gap("client", 1.5),
+            "gap: length must be a number of at least 0, not 1.5",
+        ),
+        (lambda: wirekit.Conversation("kafka").receive(["client"], b""), "side must be 'client' or 'server', not ['cl"),
         (lambda: wirekit.Limits(frame=float("nan")), "Limits: frame must be a whole number or math.inf, not nan"),
         (lambda: wirekit.Limits(ratio=float("nan")), "Limits: ratio must be a whole number or math.inf, not nan"),
         (lambda: wirekit.Limits(decompressed=1.5), "Limits: decompressed must be a whole number or math.inf, not 1.5"),

@@ -201,3 +201,19 @@ def test_a_frame_that_did_not_decode_makes_the_state_unknown() -> None:
         story = Story(DOORS)
         story.checker.take(replace(frame("client"), reason=reason))
         assert story.tell("enter", number=1).end() == expected
+
+
+@pytest.mark.parametrize("returned", [None, 5, [1], "ab", [Event("open", 5)]])  # type: ignore[arg-type]
+def test_what_is_no_event_is_refused(returned: Any) -> None:
+    checker = Checker(replace(DOORS, events=lambda frame: returned))
+    with pytest.raises(Misuse, match="events of a RuleSet must return Event objects with a mapping of fields, not "):
+        checker.take(frame("client"))
+
+
+def test_a_division_by_zero_and_a_list_as_a_key_are_unknown() -> None:
+    """Bytes decide them, so they must not end a run."""
+    share = rule("share", "open", 6 // this.number == 2)
+    door = rule("door", "open", (ABSENT,), "door", this.number)
+    story = Story(RuleSet(nothing, steps=DOORS.steps, rules=(share, door)))
+    story.tell("open", number=0).tell("open", number=3).tell("open", number=[1])
+    assert story.end() == ["door 1", "share 2", "door 2"]

@@ -224,8 +224,14 @@ class Conversation:
 
         A frame that begins before them is decoded as far as possible (``Frame.announced``). Framing resumes at its end
         if the gap ends before; otherwise at the next frame that decodes cleanly.
+
+        Raises:
+            Misuse: for another side, and for a length that is no number of at least 0.
         """
         direction = self._direction(side)
+        number: Any = length
+        if not hasattr(number, "__index__") or number < 0:
+            raise Misuse(f"gap: length must be a number of at least 0, not {number!r}")
         why = f"cut by missing bytes ({reason})"
         events = self._cut(side, direction, why)
         events += self._give_up(side, direction, len(direction.buffer), why)
@@ -255,7 +261,7 @@ class Conversation:
     def _direction(self, side: str) -> Direction:
         try:
             return self._directions[side]
-        except KeyError:
+        except (KeyError, TypeError):
             raise Misuse(f"side must be 'client' or 'server', not {side!r}") from None
 
     def _drain(self, side: str, direction: Direction, piece: int) -> Iterator[Event]:

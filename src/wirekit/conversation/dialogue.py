@@ -108,7 +108,7 @@ class Dialogue:
             raise self._misuse("schema", returned, "(key, context, reason or None)")
         return key, context, reason
 
-    def carried(self, frame: Frame) -> list[Message]:
+    def application_messages(self, frame: Frame) -> list[Message]:
         """The result of ``messages``.
 
         Raises:

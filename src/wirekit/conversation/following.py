@@ -409,7 +409,7 @@ class Conversation:
             heard = not self._in_time or OTHER_SIDES[frame.side] not in self.unheard
             self.dialogue.requests.add(pair, frame, heard=heard)
         self.dialogue.observe(frame)
-        frame.messages = self.dialogue.carried(frame)
+        frame.messages = self.dialogue.application_messages(frame)
         return frame
 
     def _note_answer(self, request: Frame, latency_us: int | None) -> None:

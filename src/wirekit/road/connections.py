@@ -279,7 +279,7 @@ class Connections:
             reader, size = readers[link.protocol], int(ahead[place])
             frame = reader.preview("server", streams.stream[stop - size : stop].tobytes())
             frame.time_us = int(streams.times[np.searchsorted(streams.ends, stop)])
-            frame.messages = list(reader.dialogue.messages(frame))
+            frame.messages = reader.dialogue.application_messages(frame)
             yield link, frame
             row = begun[place]
             row["calls"], row["errors"], facts, names = self._writer.calls_of(self._name, link).take()
